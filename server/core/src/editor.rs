@@ -1,0 +1,306 @@
+//! What the editor shows: tabs, visible editors, terminals, documents, focus.
+//!
+//! [`EditorState`] is changed by the client's notifications only, in the order
+//! they arrive. Cloning it is the way to take a snapshot: texts are shared.
+//! What a client does not send is derived from its open documents, and the
+//! answer says so ([`Derived`]).
+
+use std::collections::BTreeMap;
+
+use sightline_protocol::editor::{Tab, Terminal, VisibleEditor};
+
+use crate::{
+    document::{Change, Document, PositionEncoding},
+    limits,
+};
+
+/// A value, and whether it was derived instead of sent by the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derived<T> {
+    /// The value.
+    pub value: T,
+    /// True when the client never sent it.
+    pub derived: bool,
+}
+
+/// A terminal and the output nobody has read yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TerminalState {
+    /// As the client sent it last (`new_output` is moved to `unread`).
+    pub terminal: Terminal,
+    /// Output since the last read; the oldest is dropped over the limit.
+    pub unread: String,
+    /// Bytes ever received, so that a reader can say up to where it read.
+    pub received: u64,
+}
+
+/// An open document.
+#[derive(Clone, Debug, Default)]
+pub struct OpenDocument {
+    /// Its text.
+    pub document: Document,
+    /// LSP's language id.
+    pub language_id: String,
+    /// Position in the order of opening.
+    opened: u64,
+}
+
+/// What the editor shows.
+#[derive(Clone, Debug, Default)]
+pub struct EditorState {
+    tabs: Option<Vec<Tab>>,
+    visible: Option<Vec<VisibleEditor>>,
+    terminals: Vec<TerminalState>,
+    documents: BTreeMap<String, OpenDocument>,
+    /// The focused document: `Some(None)` when the client says there is none.
+    focus: Option<Option<String>>,
+    /// The document opened or changed last.
+    touched: Option<String>,
+    opened: u64,
+}
+
+impl EditorState {
+    /// `sightline/didChangeTabs`.
+    pub fn set_tabs(&mut self, mut tabs: Vec<Tab>) {
+        tabs.truncate(limits::MAX_EDITOR_ITEMS);
+        self.tabs = Some(tabs);
+    }
+
+    /// `sightline/didChangeVisibleEditors`.
+    pub fn set_visible(&mut self, mut editors: Vec<VisibleEditor>) {
+        editors.truncate(limits::MAX_EDITOR_ITEMS);
+        self.visible = Some(editors);
+    }
+
+    /// `sightline/didChangeTerminals`: output is appended to what is unread of
+    /// the terminal with the same id; terminals no longer named are gone.
+    pub fn set_terminals(&mut self, mut terminals: Vec<Terminal>) {
+        terminals.truncate(limits::MAX_EDITOR_ITEMS);
+        let mut old: BTreeMap<String, TerminalState> = std::mem::take(&mut self.terminals)
+            .into_iter()
+            .map(|state| (state.terminal.id.clone(), state))
+            .collect();
+        for mut terminal in terminals {
+            let output = terminal.new_output.take().unwrap_or_default();
+            let mut state = old.remove(&terminal.id).unwrap_or_default();
+            state.terminal = terminal;
+            state.received += output.len() as u64;
+            state.unread.push_str(&output);
+            let excess = state
+                .unread
+                .len()
+                .saturating_sub(limits::MAX_TERMINAL_BYTES);
+            if excess > 0 {
+                let cut = state.unread.ceil_char_boundary(excess);
+                state.unread.drain(..cut);
+            }
+            self.terminals.push(state);
+        }
+    }
+
+    /// Marks the output of a terminal as read, up to the byte count
+    /// [`TerminalState::received`] had when it was shown.
+    pub fn consume_terminal(&mut self, id: &str, received: u64) {
+        for state in &mut self.terminals {
+            if state.terminal.id == id {
+                let newer = state.received.saturating_sub(received);
+                let keep = usize::try_from(newer).unwrap_or(usize::MAX);
+                let cut = state.unread.len().saturating_sub(keep);
+                let cut = state.unread.floor_char_boundary(cut);
+                state.unread.drain(..cut);
+            }
+        }
+    }
+
+    /// `textDocument/didFocus`.
+    pub fn set_focus(&mut self, uri: Option<String>) {
+        self.focus = Some(uri);
+    }
+
+    /// `textDocument/didOpen`; opening an open document replaces it.
+    pub fn open(&mut self, uri: String, language_id: String, version: i32, text: &str) {
+        self.opened += 1;
+        self.touched = Some(uri.clone());
+        let opened = self.opened;
+        let document = OpenDocument {
+            document: Document::new(text, version),
+            language_id,
+            opened,
+        };
+        self.documents.insert(uri, document);
+    }
+
+    /// `textDocument/didChange`. False when the document is not open.
+    pub fn change(
+        &mut self,
+        uri: &str,
+        version: i32,
+        changes: &[Change],
+        encoding: PositionEncoding,
+    ) -> bool {
+        let Some(open) = self.documents.get_mut(uri) else {
+            return false;
+        };
+        open.document.change(changes, version, encoding);
+        self.touched = Some(uri.to_owned());
+        true
+    }
+
+    /// `textDocument/didSave`. False when the document is not open.
+    pub fn save(&mut self, uri: &str) -> bool {
+        let Some(open) = self.documents.get_mut(uri) else {
+            return false;
+        };
+        open.document.save();
+        true
+    }
+
+    /// `textDocument/didClose`. False when the document was not open.
+    pub fn close(&mut self, uri: &str) -> bool {
+        if self.touched.as_deref() == Some(uri) {
+            self.touched = None;
+        }
+        self.documents.remove(uri).is_some()
+    }
+
+    /// An open document.
+    pub fn document(&self, uri: &str) -> Option<&OpenDocument> {
+        self.documents.get(uri)
+    }
+
+    /// URIs and documents, in the order of opening.
+    pub fn documents(&self) -> Vec<(&str, &OpenDocument)> {
+        let mut open: Vec<_> = self
+            .documents
+            .iter()
+            .map(|(uri, open)| (uri.as_str(), open))
+            .collect();
+        open.sort_by_key(|(_, open)| open.opened);
+        open
+    }
+
+    /// The document the user is in: the focus, else the active editor or tab,
+    /// else what was opened or changed last, else what was opened last.
+    pub fn active(&self) -> Option<&str> {
+        if let Some(focus) = &self.focus {
+            return focus.as_deref();
+        }
+        let of_editors = self.visible.iter().flatten();
+        let of_tabs = self.tabs.iter().flatten();
+        of_editors
+            .filter(|editor| editor.is_active == Some(true))
+            .map(|editor| editor.uri.as_str())
+            .chain(
+                of_tabs
+                    .filter(|tab| tab.is_active == Some(true))
+                    .map(|tab| tab.uri.as_str()),
+            )
+            .next()
+            .or(self.touched.as_deref())
+            .or_else(|| self.documents().last().map(|(uri, _)| *uri))
+    }
+
+    /// URIs of the visible editors; the active document when the client sends none.
+    pub fn visible(&self) -> Derived<Vec<&str>> {
+        match &self.visible {
+            Some(editors) => Derived {
+                value: editors.iter().map(|editor| editor.uri.as_str()).collect(),
+                derived: false,
+            },
+            None => Derived {
+                value: self.active().into_iter().collect(),
+                derived: true,
+            },
+        }
+    }
+
+    /// URIs of the tabs; the open documents when the client sends none.
+    pub fn tabs(&self) -> Derived<Vec<&str>> {
+        match &self.tabs {
+            Some(tabs) => Derived {
+                value: tabs.iter().map(|tab| tab.uri.as_str()).collect(),
+                derived: false,
+            },
+            None => Derived {
+                value: self.documents().into_iter().map(|(uri, _)| uri).collect(),
+                derived: true,
+            },
+        }
+    }
+
+    /// The visible editors as the client sent them, with ranges and selections.
+    pub fn visible_editors(&self) -> &[VisibleEditor] {
+        self.visible.as_deref().unwrap_or_default()
+    }
+
+    /// URIs with unsaved changes: open documents that differ from what was
+    /// saved, then tabs the client calls dirty.
+    pub fn unsaved(&self) -> Vec<&str> {
+        let mut unsaved: Vec<&str> = self
+            .documents()
+            .into_iter()
+            .filter(|(_, open)| open.document.is_dirty())
+            .map(|(uri, _)| uri)
+            .collect();
+        for tab in self.tabs.iter().flatten() {
+            let known = unsaved.contains(&tab.uri.as_str());
+            if tab.is_dirty == Some(true) && !known {
+                unsaved.push(&tab.uri);
+            }
+        }
+        unsaved
+    }
+
+    /// The terminals, in the client's order.
+    pub fn terminals(&self) -> &[TerminalState] {
+        &self.terminals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terminal(id: &str, output: &str) -> Terminal {
+        Terminal {
+            id: id.to_owned(),
+            is_busy: true,
+            new_output: Some(output.to_owned()),
+            ..Terminal::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_sent_is_derived_and_labelled() {
+        let mut editor = EditorState::default();
+        editor.open("file:///b".into(), "x".into(), 0, "");
+        editor.open("file:///a".into(), "x".into(), 0, "");
+        assert_eq!(editor.tabs().value, ["file:///b", "file:///a"]);
+        assert!(editor.tabs().derived);
+        assert_eq!(editor.visible().value, ["file:///a"]);
+        editor.set_focus(Some("file:///b".into()));
+        assert_eq!(editor.visible().value, ["file:///b"]);
+        editor.set_visible(Vec::new());
+        assert!(editor.visible().value.is_empty());
+        assert!(!editor.visible().derived);
+    }
+
+    #[test]
+    fn output_read_while_more_arrives_is_not_lost() {
+        let mut editor = EditorState::default();
+        editor.set_terminals(vec![terminal("1", "one ")]);
+        let shown = editor.terminals()[0].received;
+        editor.set_terminals(vec![terminal("1", "two")]);
+        editor.consume_terminal("1", shown);
+        assert_eq!(editor.terminals()[0].unread, "two");
+    }
+
+    #[test]
+    fn unread_output_is_bounded_and_stays_text() {
+        let mut editor = EditorState::default();
+        editor.set_terminals(vec![terminal("1", &"é".repeat(limits::MAX_TERMINAL_BYTES))]);
+        let unread = &editor.terminals()[0].unread;
+        assert!(unread.len() <= limits::MAX_TERMINAL_BYTES);
+        assert!(unread.chars().all(|c| c == 'é'));
+    }
+}

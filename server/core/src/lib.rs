@@ -1,0 +1,29 @@
+//! Everything Sightline knows, without LSP and without async.
+//!
+//! Plain data in, plain data out. Side effects are reads of the workspace and
+//! writes below the data directory; the caller decides on which thread.
+//!
+//! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
+//! it be seen), then what is built on the two: [`listing`], [`read`],
+//! [`tracker`], [`editor`] and [`environment`].
+//!
+//! Invariants:
+//! - A path from outside becomes a [`path::Location`] before anything is done
+//!   with it, and nothing with a name or a byte of the workspace leaves this
+//!   crate without a verdict of [`access`].
+//! - Every loop over files, lines or messages looks at its [`cancel::Cancel`].
+//! - Nothing panics on input.
+
+pub mod access;
+pub mod cancel;
+pub mod document;
+pub mod editor;
+pub mod environment;
+pub mod error;
+pub mod limits;
+pub mod listing;
+pub mod path;
+pub mod read;
+pub mod storage;
+pub mod tokens;
+pub mod tracker;

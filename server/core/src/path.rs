@@ -1,0 +1,529 @@
+//! Where is that, and is it inside a workspace root?
+//!
+//! A path from outside (a URI, an absolute path, a path relative to a root) is
+//! turned into a [`Location`] here and nowhere else: percent-decoded, made
+//! absolute, `.` and `..` folded lexically, and placed below a [`Root`] by
+//! whole components. No file is touched except to find which root has a
+//! relative path. Symbolic links are the business of [`crate::access`].
+
+use std::{
+    borrow::Cow,
+    ffi::OsStr,
+    fmt,
+    path::{Component, Path, PathBuf},
+};
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use url::Url;
+
+use crate::{error::Error, limits};
+
+/// An absolute path without `.`, `..` or a trailing slash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AbsPath(PathBuf);
+
+impl AbsPath {
+    /// Folds `.` and `..` without looking at the disk. `None` when `path` is
+    /// not absolute. `..` at the filesystem root stays there, as in POSIX.
+    pub fn new(path: &Path) -> Option<Self> {
+        if !path.is_absolute() {
+            return None;
+        }
+        let mut folded = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                    folded.push(component);
+                }
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    folded.pop();
+                }
+            }
+        }
+        Some(Self(folded))
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What `self` is below `base`, by whole components.
+    pub fn relative_to(&self, base: &AbsPath) -> Option<RelPath> {
+        self.0
+            .strip_prefix(&base.0)
+            .ok()
+            .map(|rel| RelPath(rel.to_path_buf()))
+    }
+
+    /// `self` with `rel` below it.
+    #[must_use]
+    pub fn join(&self, rel: &RelPath) -> AbsPath {
+        if rel.is_root() {
+            return self.clone();
+        }
+        Self(self.0.join(&rel.0))
+    }
+
+    /// The `file:` URI of this path.
+    pub fn to_uri(&self) -> String {
+        Url::from_file_path(&self.0).map_or_else(|()| String::new(), String::from)
+    }
+
+    /// For people: with `/`, lossy where the bytes are not UTF-8.
+    pub fn display(&self) -> String {
+        with_slashes(&self.0.to_string_lossy()).into_owned()
+    }
+}
+
+/// A path below a root: only normal components, possibly none (the root itself).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RelPath(PathBuf);
+
+impl RelPath {
+    /// A relative path of normal components; `.` is dropped, anything else
+    /// (`..`, a root, a drive) gives `None`.
+    pub fn new(path: &Path) -> Option<Self> {
+        let mut normal = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => normal.push(name),
+                Component::CurDir => {}
+                _ => return None,
+            }
+        }
+        Some(Self(normal))
+    }
+
+    /// The path, with the platform's separators.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Is this the root itself?
+    pub fn is_root(&self) -> bool {
+        self.0.as_os_str().is_empty()
+    }
+
+    /// This directory's entry `name`.
+    #[must_use]
+    pub fn child(&self, name: &OsStr) -> RelPath {
+        Self(self.0.join(name))
+    }
+
+    /// The directory it stands in; `None` for the root itself.
+    pub fn parent(&self) -> Option<RelPath> {
+        if self.is_root() {
+            return None;
+        }
+        self.0.parent().map(|parent| Self(parent.to_path_buf()))
+    }
+
+    /// The last component.
+    pub fn name(&self) -> Option<&OsStr> {
+        self.0.file_name()
+    }
+
+    /// The components, from the top.
+    pub fn components(&self) -> impl Iterator<Item = &OsStr> {
+        self.0.iter()
+    }
+
+    /// As it goes over the wire: with `/`; percent-encoded, and then `true`,
+    /// where the bytes are not UTF-8.
+    pub fn to_wire(&self) -> (String, bool) {
+        to_wire(&self.0)
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_wire().0)
+    }
+}
+
+/// What is encoded in a path that is not UTF-8: everything outside ASCII is by
+/// itself, and `%` so that the result can be decoded.
+const NOT_UTF8: &AsciiSet = &CONTROLS.add(b'%');
+
+fn to_wire(path: &Path) -> (String, bool) {
+    match path.to_str() {
+        Some(text) => (with_slashes(text).into_owned(), false),
+        None => {
+            let bytes = path.as_os_str().as_encoded_bytes();
+            (percent_encode(bytes, NOT_UTF8).to_string(), true)
+        }
+    }
+}
+
+/// Backslashes become slashes where they separate: on Windows, except in
+/// extended-length paths, which mean their backslashes literally.
+fn with_slashes(text: &str) -> Cow<'_, str> {
+    if cfg!(windows) && !text.starts_with(r"\\?\") {
+        return Cow::Owned(text.replace('\\', "/"));
+    }
+    Cow::Borrowed(text)
+}
+
+/// A workspace root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// Its name, as the editor gave it, else the folder's.
+    pub name: String,
+    /// As the editor wrote it.
+    pub path: AbsPath,
+    /// With symbolic links resolved; `path` when that fails.
+    pub canonical: AbsPath,
+}
+
+impl Root {
+    /// A root at `path`, which need not exist.
+    pub fn new(path: AbsPath, name: Option<String>) -> Self {
+        let canonical = std::fs::canonicalize(path.as_path())
+            .ok()
+            .and_then(|real| AbsPath::new(&real))
+            .unwrap_or_else(|| path.clone());
+        let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+            path.as_path().file_name().map_or_else(
+                || path.display(),
+                |name| name.to_string_lossy().into_owned(),
+            )
+        });
+        Self {
+            name,
+            path,
+            canonical,
+        }
+    }
+}
+
+/// Where a path lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// Below a root (the innermost, where roots nest).
+    Inside {
+        /// Index of the root in [`Roots`].
+        root: usize,
+        /// The path below it.
+        rel: RelPath,
+    },
+    /// Below no root.
+    Outside(AbsPath),
+}
+
+/// The workspace roots, the primary one first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roots(Vec<Root>);
+
+impl Roots {
+    /// The roots in the order given; a folder given twice counts once.
+    pub fn new(roots: Vec<Root>) -> Self {
+        let mut kept: Vec<Root> = Vec::new();
+        for root in roots {
+            if kept.iter().all(|other| other.path != root.path) {
+                kept.push(root);
+            }
+        }
+        Self(kept)
+    }
+
+    /// The roots, the primary one first.
+    pub fn as_slice(&self) -> &[Root] {
+        &self.0
+    }
+
+    /// The primary root.
+    pub fn primary(&self) -> Option<&Root> {
+        self.0.first()
+    }
+
+    /// Root number `index`.
+    pub fn get(&self, index: usize) -> Option<&Root> {
+        self.0.get(index)
+    }
+
+    /// Is there none? (A single file was opened.)
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Places an absolute path: below the innermost root that has it, by the
+    /// root's written or its canonical path.
+    pub fn place(&self, path: AbsPath) -> Location {
+        let mut best: Option<(usize, RelPath, usize)> = None;
+        for (index, root) in self.0.iter().enumerate() {
+            for base in [&root.path, &root.canonical] {
+                let Some(rel) = path.relative_to(base) else {
+                    continue;
+                };
+                let depth = base.as_path().components().count();
+                if best.as_ref().is_none_or(|(_, _, deepest)| depth > *deepest) {
+                    best = Some((index, rel, depth));
+                }
+            }
+        }
+        match best {
+            Some((root, rel, _)) => Location::Inside { root, rel },
+            None => Location::Outside(path),
+        }
+    }
+
+    /// Understands a path as a client writes it: a `file:` URI, an absolute
+    /// path, or a path relative to the first root that has it, else to the
+    /// first root.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no path of this machine: another scheme, a
+    /// remote host, bad percent-encoding, a NUL byte, a relative path without
+    /// any root.
+    pub fn locate(&self, written: &str) -> Result<Location, Error> {
+        let refuse = |why: &str| {
+            Error::invalid(format!("path {written:?}: {why}")).with_path(written.to_owned())
+        };
+        if written.len() > limits::MAX_PATH_BYTES {
+            return Err(Error::invalid(format!(
+                "a path of {} bytes is over the limit of {}",
+                written.len(),
+                limits::MAX_PATH_BYTES
+            )));
+        }
+        if written.contains('\0') {
+            return Err(refuse("contains a NUL byte"));
+        }
+        if let Some(path) = uri_to_path(written).map_err(|why| refuse(&why))? {
+            return Ok(self.place(path));
+        }
+        let path = Path::new(written);
+        if let Some(path) = AbsPath::new(path) {
+            return Ok(self.place(path));
+        }
+        if has_drive(written) && !cfg!(windows) {
+            return Err(refuse(
+                "has a drive letter, which this system does not know",
+            ));
+        }
+        let mut first = None;
+        for root in &self.0 {
+            let Some(path) = AbsPath::new(&root.path.as_path().join(path)) else {
+                continue;
+            };
+            if std::fs::symlink_metadata(path.as_path()).is_ok() {
+                return Ok(self.place(path));
+            }
+            first.get_or_insert(path);
+        }
+        first
+            .map(|path| self.place(path))
+            .ok_or_else(|| refuse("is relative, and no folder is open; give an absolute path"))
+    }
+
+    /// The absolute path of a location.
+    pub fn absolute(&self, location: &Location) -> AbsPath {
+        match location {
+            Location::Inside { root, rel } => match self.0.get(*root) {
+                Some(root) => root.path.join(rel),
+                None => AbsPath(rel.as_path().to_path_buf()),
+            },
+            Location::Outside(path) => path.clone(),
+        }
+    }
+
+    /// How a result names a location: relative to its root, as [`Self::locate`]
+    /// would find it again; relative to the primary root (`../other/file`)
+    /// where an earlier root has a file of that name; absolute when outside.
+    pub fn result_path(&self, location: &Location) -> (String, bool) {
+        match location {
+            Location::Outside(path) => to_wire(path.as_path()),
+            Location::Inside { root, rel } => {
+                let shadowed = self.0[..(*root).min(self.0.len())].iter().any(|earlier| {
+                    std::fs::symlink_metadata(earlier.path.join(rel).as_path()).is_ok()
+                });
+                if shadowed {
+                    return self.block_path(location);
+                }
+                rel.to_wire()
+            }
+        }
+    }
+
+    /// How the environment block names a location: relative to the primary
+    /// root, through `..` for other roots; absolute where that is impossible.
+    pub fn block_path(&self, location: &Location) -> (String, bool) {
+        let absolute = self.absolute(location);
+        match self.primary() {
+            Some(primary) => to_wire(&relative_through_parents(
+                absolute.as_path(),
+                primary.path.as_path(),
+            )),
+            None => to_wire(absolute.as_path()),
+        }
+    }
+}
+
+/// `path` as seen from the directory `base`, both absolute and folded.
+fn relative_through_parents(path: &Path, base: &Path) -> PathBuf {
+    let mut path_parts = path.components().peekable();
+    let mut base_parts = base.components().peekable();
+    let mut shared = 0;
+    while let (Some(a), Some(b)) = (path_parts.peek(), base_parts.peek()) {
+        if a != b {
+            break;
+        }
+        shared += 1;
+        path_parts.next();
+        base_parts.next();
+    }
+    if shared == 0 {
+        return path.to_path_buf();
+    }
+    let mut relative: PathBuf = base_parts.map(|_| Component::ParentDir).collect();
+    relative.extend(path_parts);
+    relative
+}
+
+/// The path of a `file:` URI; `None` when `text` is no URI at all.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn uri_to_path(text: &str) -> Result<Option<AbsPath>, String> {
+    let Some(scheme) = scheme_of(text) else {
+        return Ok(None);
+    };
+    if !scheme.eq_ignore_ascii_case("file") {
+        return Err(format!("scheme `{scheme}` has no file behind it"));
+    }
+    // Neovim names a buffer without a name so.
+    if text.len() == "file://".len() {
+        return Err("has no path".to_owned());
+    }
+    let url = Url::parse(text).map_err(|error| format!("is no valid URI ({error})"))?;
+    if url.host_str().is_some_and(|host| !host.is_empty()) && !cfg!(windows) {
+        return Err("names another host".to_owned());
+    }
+    let path = url
+        .to_file_path()
+        .map_err(|()| "names no file of this machine".to_owned())?;
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err("contains a NUL byte".to_owned());
+    }
+    AbsPath::new(&path)
+        .map(Some)
+        .ok_or_else(|| "is not absolute".to_owned())
+}
+
+/// The scheme of a URI: two letters at least, so that `C:` is a drive.
+fn scheme_of(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once(':')?;
+    let valid = scheme.len() >= 2
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+    let known = rest.starts_with('/') || scheme.eq_ignore_ascii_case("untitled");
+    (valid && known).then_some(scheme)
+}
+
+fn has_drive(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() >= 3
+        && bytes[0].is_ascii_alphabetic()
+        && bytes[1] == b':'
+        && matches!(bytes[2], b'/' | b'\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn abs(path: &str) -> AbsPath {
+        AbsPath::new(Path::new(path)).unwrap()
+    }
+
+    fn roots(paths: &[&str]) -> Roots {
+        Roots::new(
+            paths
+                .iter()
+                .map(|path| Root::new(abs(path), None))
+                .collect(),
+        )
+    }
+
+    fn inside(root: usize, rel: &str) -> Location {
+        Location::Inside {
+            root,
+            rel: RelPath::new(Path::new(rel)).unwrap(),
+        }
+    }
+
+    #[test]
+    fn dots_fold_and_stop_at_the_top() {
+        assert_eq!(abs("/a/./b/../c/"), abs("/a/c"));
+        assert_eq!(abs("/../../x"), abs("/x"));
+        assert!(AbsPath::new(Path::new("a")).is_none());
+        assert!(RelPath::new(Path::new("a/../b")).is_none());
+    }
+
+    #[test]
+    fn a_sibling_with_the_same_prefix_is_outside() {
+        let roots = roots(&["/nowhere/ws"]);
+        assert_eq!(
+            roots.locate("/nowhere/ws-backup/a").unwrap(),
+            Location::Outside(abs("/nowhere/ws-backup/a"))
+        );
+        assert_eq!(
+            roots.locate("../ws-backup/a").unwrap(),
+            Location::Outside(abs("/nowhere/ws-backup/a"))
+        );
+        assert_eq!(roots.locate("b/../../ws/a").unwrap(), inside(0, "a"));
+        assert_eq!(roots.locate("").unwrap(), inside(0, ""));
+    }
+
+    #[test]
+    fn uris_are_decoded_before_they_are_folded() {
+        let roots = roots(&["/nowhere/ws"]);
+        for uri in [
+            "file:///nowhere/ws/a%20b",
+            "FILE:///nowhere/ws/x/%2e%2e/a%20b",
+        ] {
+            assert_eq!(roots.locate(uri).unwrap(), inside(0, "a b"), "{uri}");
+        }
+        assert_eq!(
+            roots
+                .locate("file:///nowhere/ws/x/%2e%2e%2f%2e%2e/etc")
+                .unwrap(),
+            Location::Outside(abs("/nowhere/etc"))
+        );
+    }
+
+    #[test]
+    fn what_is_no_path_here_is_an_error() {
+        let roots = roots(&["/nowhere/ws"]);
+        for bad in [
+            "untitled:Untitled-1",
+            "vscode-remote://ssh/x",
+            "file://host/share",
+            "file://",
+            "a\0b",
+            "file:///a%00b",
+        ] {
+            assert!(roots.locate(bad).is_err(), "{bad}");
+        }
+        assert!(Roots::default().locate("a").is_err());
+    }
+
+    #[test]
+    fn the_innermost_root_wins() {
+        let roots = roots(&["/nowhere/ws", "/nowhere/ws/sub"]);
+        assert_eq!(roots.locate("/nowhere/ws/sub/a").unwrap(), inside(1, "a"));
+        assert_eq!(roots.locate("/nowhere/ws/a").unwrap(), inside(0, "a"));
+    }
+
+    #[test]
+    fn results_name_other_roots_through_the_primary() {
+        let roots = roots(&["/nowhere/ws", "/nowhere/other"]);
+        let there = inside(1, "src/x");
+        assert_eq!(roots.block_path(&there).0, "../other/src/x");
+        assert_eq!(roots.result_path(&there).0, "src/x");
+    }
+}

@@ -1,0 +1,1 @@
+//! Writers that turn the wire types into schemas and client types.

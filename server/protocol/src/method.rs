@@ -1,0 +1,188 @@
+//! The table of every method this server adds to LSP.
+//!
+//! A method is a marker type with its name, params and result; the server's
+//! dispatch, the tests and the schema writer all walk [`METHODS`].
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{access, editor, environment, files, tracker};
+
+/// Who sends a method, and whether an answer comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Client to server, answered.
+    Request,
+    /// Client to server, not answered.
+    ClientNotification,
+    /// Server to client, not answered.
+    ServerNotification,
+}
+
+/// A request of the client.
+pub trait Request {
+    /// The method's name on the wire.
+    const NAME: &'static str;
+    /// What it takes.
+    type Params: DeserializeOwned + Serialize + JsonSchema;
+    /// What it answers.
+    type Result: DeserializeOwned + Serialize + JsonSchema;
+}
+
+/// A notification, in either direction.
+pub trait Notification {
+    /// The method's name on the wire.
+    const NAME: &'static str;
+    /// What it carries.
+    type Params: DeserializeOwned + Serialize + JsonSchema;
+}
+
+/// One row of the method table.
+pub struct Method {
+    /// The name on the wire.
+    pub name: &'static str,
+    /// Who sends it.
+    pub direction: Direction,
+    /// Rust name of the params type.
+    pub params: &'static str,
+    /// Rust name of the result type of a request.
+    pub result: Option<&'static str>,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Adds the params schema to a generator.
+    pub params_schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Adds the result schema to a generator.
+    pub result_schema: Option<fn(&mut SchemaGenerator) -> Schema>,
+}
+
+impl Method {
+    /// The name of this request as a command of `workspace/executeCommand`:
+    /// `sightline/listFiles` is `sightline.listFiles`.
+    pub fn command(&self) -> Option<String> {
+        (self.direction == Direction::Request).then(|| self.name.replacen('/', ".", 1))
+    }
+}
+
+macro_rules! methods {
+    (
+        requests { $($(#[doc = $rdoc:literal])+ $request:ident = $rname:literal: $rparams:ty => $rresult:ty;)* }
+        client_notifications { $($(#[doc = $cdoc:literal])+ $client:ident = $cname:literal: $cparams:ty;)* }
+        server_notifications { $($(#[doc = $sdoc:literal])+ $server:ident = $sname:literal: $sparams:ty;)* }
+    ) => {
+        $(
+            $(#[doc = $rdoc])+
+            #[derive(Clone, Copy, Debug)]
+            pub enum $request {}
+            impl Request for $request {
+                const NAME: &'static str = $rname;
+                type Params = $rparams;
+                type Result = $rresult;
+            }
+        )*
+        $(
+            $(#[doc = $cdoc])+
+            #[derive(Clone, Copy, Debug)]
+            pub enum $client {}
+            impl Notification for $client {
+                const NAME: &'static str = $cname;
+                type Params = $cparams;
+            }
+        )*
+        $(
+            $(#[doc = $sdoc])+
+            #[derive(Clone, Copy, Debug)]
+            pub enum $server {}
+            impl Notification for $server {
+                const NAME: &'static str = $sname;
+                type Params = $sparams;
+            }
+        )*
+
+        /// Every method of the protocol that this server knows.
+        pub const METHODS: &[Method] = &[
+            $(Method {
+                name: $rname,
+                direction: Direction::Request,
+                params: type_name(stringify!($rparams)),
+                result: Some(type_name(stringify!($rresult))),
+                summary: concat!($($rdoc),+),
+                params_schema: |generator| generator.subschema_for::<$rparams>(),
+                result_schema: Some(|generator| generator.subschema_for::<$rresult>()),
+            },)*
+            $(Method {
+                name: $cname,
+                direction: Direction::ClientNotification,
+                params: type_name(stringify!($cparams)),
+                result: None,
+                summary: concat!($($cdoc),+),
+                params_schema: |generator| generator.subschema_for::<$cparams>(),
+                result_schema: None,
+            },)*
+            $(Method {
+                name: $sname,
+                direction: Direction::ServerNotification,
+                params: type_name(stringify!($sparams)),
+                result: None,
+                summary: concat!($($sdoc),+),
+                params_schema: |generator| generator.subschema_for::<$sparams>(),
+                result_schema: None,
+            },)*
+        ];
+    };
+}
+
+/// The last component of a type path, at compile time.
+const fn type_name(path: &'static str) -> &'static str {
+    let bytes = path.as_bytes();
+    let mut start = bytes.len();
+    while start > 0 && bytes[start - 1] != b':' && bytes[start - 1] != b' ' {
+        start -= 1;
+    }
+    path.split_at(start).1
+}
+
+methods! {
+    requests {
+        /// Builds the `<environment_details>` block of this moment.
+        EnvironmentDetails = "sightline/environmentDetails":
+            environment::EnvironmentDetailsParams => environment::EnvironmentDetailsResult;
+        /// Judges paths and a command line against `.clineignore`.
+        CheckAccess = "sightline/checkAccess":
+            access::CheckAccessParams => access::CheckAccessResult;
+        /// Lists files, breadth first, without what may not be seen.
+        ListFiles = "sightline/listFiles":
+            files::ListFilesParams => files::ListFilesResult;
+        /// Reads a file: unsaved editor text first, access enforced.
+        ReadFile = "sightline/readFile":
+            files::ReadFileParams => files::ReadFileResult;
+        /// Records that a task read, changed or mentioned a file.
+        TrackFile = "sightline/trackFile":
+            tracker::TrackFileParams => tracker::TrackFileResult;
+        /// Records the model a task uses.
+        RecordModel = "sightline/recordModel":
+            tracker::RecordModelParams => tracker::RecordedResult;
+        /// Records system and editor a task runs on.
+        RecordEnvironment = "sightline/recordEnvironment":
+            tracker::RecordEnvironmentParams => tracker::RecordedResult;
+        /// Tells what a task knows of its files, and where that is out of date.
+        TaskContext = "sightline/taskContext":
+            tracker::TaskContextParams => tracker::TaskContextResult;
+    }
+    client_notifications {
+        /// The tabs of the editor, in order.
+        DidChangeTabs = "sightline/didChangeTabs": editor::DidChangeTabsParams;
+        /// The editors on the screen.
+        DidChangeVisibleEditors = "sightline/didChangeVisibleEditors":
+            editor::DidChangeVisibleEditorsParams;
+        /// The terminals, with output since the last notification.
+        DidChangeTerminals = "sightline/didChangeTerminals": editor::DidChangeTerminalsParams;
+        /// The editor that has the focus.
+        DidFocus = "textDocument/didFocus": editor::DidFocusParams;
+    }
+    server_notifications {
+        /// What the editor shows has a new revision.
+        DidChangeContext = "sightline/didChangeContext": editor::DidChangeContextParams;
+        /// The access rules of a root changed.
+        DidChangeAccessRules = "sightline/didChangeAccessRules": editor::DidChangeAccessRulesParams;
+    }
+}

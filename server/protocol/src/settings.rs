@@ -1,0 +1,219 @@
+//! Settings as a client writes them: every field optional, nothing validated.
+//!
+//! The server turns this into total values in one place and reports what it
+//! could not use. The doc comments are what people see in their editor.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::environment::SectionId;
+
+/// Settings of Sightline, as found in `initializationOptions`, in section
+/// `sightline` of the editor's configuration and in `didChangeConfiguration`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct Settings {
+    /// Where the server keeps its data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageSettings>,
+    /// Commands run through `workspace/executeCommand`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands: Option<CommandSettings>,
+    /// The environment block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentSettings>,
+    /// What an agent may see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access: Option<AccessSettings>,
+    /// Conversations: truncation and its notices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationSettings>,
+    /// Checkpoints of the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoints: Option<CheckpointSettings>,
+    /// What the server writes to its log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogSettings>,
+    /// Send `sightline/didChangeContext` and its kin to the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notifications: Option<bool>,
+}
+
+/// Where the server keeps its data.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct StorageSettings {
+    /// Absolute path of the data directory; the platform's place when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Commands run through `workspace/executeCommand`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct CommandSettings {
+    /// Also show the result of a command by message and document. For editors
+    /// that drop command results; on by default only in Helix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub show_results: Option<bool>,
+}
+
+/// The environment block.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct EnvironmentSettings {
+    /// Denied entries of file lists: left out and counted, or shown with a lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored_files: Option<IgnoredFiles>,
+    /// Open files outside every workspace folder: left out, or shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_files: Option<OutsideFiles>,
+    /// Switches and budgets, by section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sections: Option<BTreeMap<SectionId, SectionSettings>>,
+}
+
+/// What to do with denied entries in file lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum IgnoredFiles {
+    /// Leave them out; one closing line counts them.
+    #[default]
+    Hide,
+    /// Show them with a lock mark.
+    Lock,
+}
+
+/// What to do with open files outside every workspace folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OutsideFiles {
+    /// Leave them out.
+    #[default]
+    Hide,
+    /// Show them.
+    Show,
+}
+
+/// One section of the block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SectionSettings {
+    /// False leaves the section out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Cut the section at about this many tokens, at whole lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// What an agent may see.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct AccessSettings {
+    /// Reading files outside every workspace folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_workspace: Option<OutsideWorkspace>,
+}
+
+/// Whether files outside every workspace folder may be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum OutsideWorkspace {
+    /// They may not.
+    #[default]
+    Deny,
+    /// They may.
+    Allow,
+}
+
+/// Conversations: truncation and its notices.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConversationSettings {
+    /// Which decisions: this server's, or Cline's exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ConversationProfile>,
+    /// Texts put in place of what was taken out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notices: Option<NoticeSettings>,
+}
+
+/// Which decisions about a conversation are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ConversationProfile {
+    /// This server's.
+    #[default]
+    Default,
+    /// Exactly Cline's.
+    Cline,
+}
+
+/// Texts put in place of what was taken out of a conversation.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct NoticeSettings {
+    /// In place of an older read of a file that was read again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate_file_read: Option<String>,
+    /// In the first assistant message, once something was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncation: Option<String>,
+    /// As the result of a tool call that has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_tool_result: Option<String>,
+}
+
+/// Checkpoints of the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct CheckpointSettings {
+    /// Files larger than this many bytes are skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_file_size: Option<u64>,
+    /// Folders skipped besides the ignore rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<Vec<String>>,
+    /// Files above which the first checkpoint must be confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_files: Option<u64>,
+    /// Bytes above which the first checkpoint must be confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_total_size: Option<u64>,
+}
+
+/// What the server writes to its log.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogSettings {
+    /// How much is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<LogLevel>,
+    /// Write to this file instead of standard error. Read at start only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// How much is written to the log.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// Failures.
+    Error,
+    /// Failures and what looks wrong.
+    #[default]
+    Warn,
+    /// Also what happens, in a few lines.
+    Info,
+    /// Also every request.
+    Debug,
+    /// Everything.
+    Trace,
+}
