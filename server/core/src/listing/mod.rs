@@ -1,1 +1,451 @@
-//! (being built)
+//! What is in a directory, as an agent may see it.
+//!
+//! [`list`] walks breadth first, each directory in byte order, so that a list
+//! that stops at its limit shows the top of the tree and is the same on every
+//! run. Links are never followed. A recursive walk leaves out what `.gitignore`
+//! ignores (`gitignore`) and folders no one wants to read (`heavy`); denied
+//! entries are left out or marked in both kinds. [`order`] prints a listing.
+
+mod gitignore;
+mod heavy;
+pub mod order;
+
+use std::{
+    collections::VecDeque,
+    ffi::{OsStr, OsString},
+    fs, io,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use sightline_protocol::{
+    access::AccessKind,
+    error::ErrorKind,
+    files::{FileEntry, FileKind, ListFilesResult},
+    settings::IgnoredFiles,
+};
+
+use crate::{
+    access::AccessView,
+    cancel::Cancel,
+    error::Error,
+    limits,
+    path::{AbsPath, Location, RelPath, Roots},
+};
+use gitignore::{Marks, Rules};
+
+pub use order::format;
+
+/// How long a walk may take by default.
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
+/// Entries between two looks at the clock and at the cancel flag.
+const STRIDE: usize = 512;
+
+/// How to list.
+#[derive(Clone, Copy, Debug)]
+pub struct ListOptions {
+    /// Also what is below the directories.
+    pub recursive: bool,
+    /// Stop at this many entries.
+    pub limit: u32,
+    /// Denied entries: leave them out, or mark them.
+    pub ignored: IgnoredFiles,
+    /// Stop after this time.
+    pub budget: Duration,
+}
+
+impl Default for ListOptions {
+    fn default() -> Self {
+        Self {
+            recursive: true,
+            limit: 200,
+            ignored: IgnoredFiles::Hide,
+            budget: DEFAULT_BUDGET,
+        }
+    }
+}
+
+/// An entry of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Path below the workspace root (not below the listed directory).
+    pub rel: RelPath,
+    /// What it is; a link is not resolved.
+    pub kind: FileKind,
+    /// Denied, and only named because [`IgnoredFiles::Lock`] asks for it.
+    pub denied: bool,
+}
+
+/// A listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Breadth first, each directory in byte order.
+    pub entries: Vec<Entry>,
+    /// It reached its limit or its time budget. A listing of exactly as many
+    /// entries as the limit says so too: nobody looked further.
+    pub truncated: bool,
+    /// Denied entries left out.
+    pub omitted: u32,
+}
+
+/// Lists the directory `dir` of root number `root`.
+///
+/// # Errors
+/// `accessDenied` for a denied directory, `notFound`, `invalidParams` for what
+/// is no directory, `unsupported` for the home directory, the filesystem's root
+/// and what the system does not let us read, `cancelled`.
+pub fn list(
+    view: &AccessView,
+    root: usize,
+    dir: &RelPath,
+    options: &ListOptions,
+    cancel: &Cancel,
+) -> Result<Listing, Error> {
+    let target = Target::new(view, root, dir)?;
+    let mut walk = Walk {
+        view,
+        root,
+        options,
+        limit: options.limit.min(limits::MAX_LIST_ENTRIES) as usize,
+        show_hidden: target.is_hidden,
+        alias_root: target.alias_root,
+        cancel,
+        deadline: Instant::now() + options.budget,
+        queue: VecDeque::new(),
+        found: Listing::default(),
+    };
+    if walk.limit == 0 {
+        walk.found.truncated = true;
+        return Ok(walk.found);
+    }
+    let mut next = Some(target.directory);
+    let mut is_top = true;
+    while let Some(directory) = next {
+        match walk.read(&directory.real) {
+            Ok((names, complete)) => {
+                walk.visit(&directory, names, is_top)?;
+                walk.found.truncated |= !complete;
+            }
+            // Only the listed directory has to be readable.
+            Err(error) if is_top => return Err(unreadable(&display_name(view, root, dir), &error)),
+            Err(_) => {}
+        }
+        is_top = false;
+        next = walk.queue.pop_front();
+        if next.is_some() {
+            walk.check_time()?;
+        }
+        if walk.found.truncated {
+            break;
+        }
+    }
+    Ok(walk.found)
+}
+
+/// The listed directory, checked.
+struct Target {
+    directory: Directory,
+    /// The root the real directory lies in, where the written path is a link.
+    alias_root: Option<usize>,
+    /// Hidden, or below a hidden directory of the workspace.
+    is_hidden: bool,
+}
+
+impl Target {
+    fn new(view: &AccessView, root: usize, dir: &RelPath) -> Result<Self, Error> {
+        let roots = view.roots();
+        let Some(workspace) = roots.get(root) else {
+            return Err(Error::invalid(format!(
+                "there is no workspace folder number {root}"
+            )));
+        };
+        let location = Location::Inside {
+            root,
+            rel: dir.clone(),
+        };
+        view.require(&location, false)?;
+        let name = display_name(view, root, dir);
+        let written = workspace.path.join(dir);
+        let real =
+            fs::canonicalize(written.as_path()).map_err(|error| unreadable(&name, &error))?;
+        let metadata = fs::metadata(&real).map_err(|error| unreadable(&name, &error))?;
+        if !metadata.is_dir() {
+            return Err(
+                Error::invalid(format!("{name} is no directory; name the one it is in"))
+                    .with_path(name),
+            );
+        }
+        refuse_huge(&real, &name)?;
+
+        let mut alias = None;
+        let mut rules_root = workspace.canonical.as_path();
+        if real != workspace.canonical.join(dir).as_path() {
+            // Through a link: entries are judged by both of their paths.
+            match AbsPath::new(&real).map(|real| roots.place(real)) {
+                Some(Location::Inside { root, rel }) => alias = Some((root, rel)),
+                _ => return Err(outside(&name)),
+            }
+        }
+        if let Some(other) = alias.as_ref().and_then(|(root, _)| roots.get(*root)) {
+            rules_root = other.canonical.as_path();
+        }
+        let rules = Rules::above(rules_root, &real);
+        let is_hidden = workspace
+            .path
+            .as_path()
+            .file_name()
+            .into_iter()
+            .chain(dir.components())
+            .any(heavy::is_hidden);
+        let (alias_root, alias) = alias.unzip();
+        Ok(Self {
+            directory: Directory {
+                rel: dir.clone(),
+                alias,
+                real,
+                rules,
+            },
+            alias_root,
+            is_hidden,
+        })
+    }
+}
+
+/// A directory to visit.
+struct Directory {
+    rel: RelPath,
+    /// Its path below the root it really lies in, where that is another one.
+    alias: Option<RelPath>,
+    real: PathBuf,
+    /// The rules that reach it from above.
+    rules: Rules,
+}
+
+struct Walk<'a> {
+    view: &'a AccessView,
+    root: usize,
+    options: &'a ListOptions,
+    limit: usize,
+    show_hidden: bool,
+    alias_root: Option<usize>,
+    cancel: &'a Cancel,
+    deadline: Instant,
+    queue: VecDeque<Directory>,
+    found: Listing,
+}
+
+impl Walk<'_> {
+    fn is_over(&self) -> bool {
+        self.cancel.is_cancelled() || Instant::now() >= self.deadline
+    }
+
+    /// Looks at the cancel flag, and notes when the time is over.
+    fn check_time(&mut self) -> Result<(), Error> {
+        self.cancel.check()?;
+        if Instant::now() >= self.deadline {
+            self.found.truncated = true;
+        }
+        Ok(())
+    }
+
+    /// The entries of a directory in byte order, and whether these are all:
+    /// no, when the walk is over meanwhile.
+    fn read(&self, directory: &Path) -> io::Result<(Vec<Name>, bool)> {
+        let mut names = Vec::new();
+        let mut complete = true;
+        for (index, entry) in fs::read_dir(directory)?.enumerate() {
+            if index % STRIDE == STRIDE - 1 && self.is_over() {
+                complete = false;
+                break;
+            }
+            // What vanished while we looked is not there.
+            let Ok(entry) = entry else { continue };
+            let Ok(file_type) = entry.file_type() else {
+                continue;
+            };
+            let kind = if file_type.is_symlink() {
+                FileKind::Symlink
+            } else if file_type.is_dir() {
+                FileKind::Directory
+            } else {
+                FileKind::File
+            };
+            names.push(Name {
+                name: entry.file_name(),
+                kind,
+            });
+        }
+        names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok((names, complete))
+    }
+
+    fn visit(
+        &mut self,
+        directory: &Directory,
+        names: Vec<Name>,
+        is_top: bool,
+    ) -> Result<(), Error> {
+        let recursive = self.options.recursive;
+        let rules = if recursive {
+            directory.rules.enter(&directory.real, marks(&names))
+        } else {
+            Rules::default()
+        };
+        let mut scope = rules.within(&directory.real);
+        let parent = if is_top { None } else { directory.rel.name() };
+        for (index, Name { name, kind }) in names.into_iter().enumerate() {
+            if index % STRIDE == STRIDE - 1 {
+                self.check_time()?;
+                if self.found.truncated {
+                    return Ok(());
+                }
+            }
+            let is_dir = kind == FileKind::Directory;
+            let left_out = recursive
+                && (heavy::is_heavy(parent, &name)
+                    || (is_dir && !self.show_hidden && heavy::is_hidden(&name))
+                    || scope.ignores(&name, is_dir));
+            if left_out {
+                continue;
+            }
+            let rel = directory.rel.child(&name);
+            let alias = directory.alias.as_ref().map(|alias| alias.child(&name));
+            let denied = self.is_denied(&rel, alias.as_ref(), is_dir);
+            if denied && self.options.ignored == IgnoredFiles::Hide {
+                self.found.omitted = self.found.omitted.saturating_add(1);
+                continue;
+            }
+            if recursive && is_dir && !denied {
+                self.queue.push_back(Directory {
+                    rel: rel.clone(),
+                    alias,
+                    real: directory.real.join(&name),
+                    rules: rules.clone(),
+                });
+            }
+            self.found.entries.push(Entry { rel, kind, denied });
+            if self.found.entries.len() >= self.limit {
+                self.found.truncated = true;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_denied(&self, rel: &RelPath, alias: Option<&RelPath>, is_dir: bool) -> bool {
+        let judged_by = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
+        judged_by(self.root, rel)
+            || self
+                .alias_root
+                .zip(alias)
+                .is_some_and(|(root, rel)| judged_by(root, rel))
+    }
+}
+
+struct Name {
+    name: OsString,
+    kind: FileKind,
+}
+
+fn marks(names: &[Name]) -> Marks {
+    let find = |wanted: &str| {
+        names
+            .binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(wanted)))
+            .ok()
+            .and_then(|at| names.get(at))
+    };
+    Marks {
+        git: find(".git").is_some(),
+        gitignore: find(".gitignore").is_some_and(|entry| entry.kind == FileKind::File),
+    }
+}
+
+/// How messages name the listed directory.
+fn display_name(view: &AccessView, root: usize, dir: &RelPath) -> String {
+    let name = view
+        .roots()
+        .result_path(&Location::Inside {
+            root,
+            rel: dir.clone(),
+        })
+        .0;
+    if name.is_empty() {
+        return "the workspace folder".to_owned();
+    }
+    name
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
+        _ => ErrorKind::Unsupported,
+    };
+    Error::new(kind, format!("{name} cannot be listed: {error}")).with_path(name)
+}
+
+fn outside(name: &str) -> Error {
+    Error::new(
+        ErrorKind::AccessDenied,
+        format!("{name} leads out of the workspace folders"),
+    )
+    .with_path(name)
+}
+
+/// The home directory and the root of a filesystem are never meant as a
+/// workspace, and listing them shows what nobody asked to show.
+fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
+    let what = if real.parent().is_none() {
+        "the root of the filesystem"
+    } else if is_home(real) {
+        "the home directory"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!("{name} is {what}, which is not listed; open or name a folder below it"),
+    )
+    .with_path(name))
+}
+
+fn is_home(real: &Path) -> bool {
+    std::env::home_dir()
+        .filter(|home| home.is_absolute())
+        .and_then(|home| fs::canonicalize(home).ok())
+        .is_some_and(|home| home == real)
+}
+
+/// A listing as it goes over the wire.
+pub fn list_result(
+    roots: &Roots,
+    root: usize,
+    dir: &RelPath,
+    listing: &Listing,
+) -> ListFilesResult {
+    let entries = listing
+        .entries
+        .iter()
+        .map(|entry| {
+            let (path, path_encoded) = roots.result_path(&Location::Inside {
+                root,
+                rel: entry.rel.clone(),
+            });
+            FileEntry {
+                path,
+                kind: entry.kind,
+                access: if entry.denied {
+                    AccessKind::Denied
+                } else {
+                    AccessKind::Allowed
+                },
+                path_encoded,
+            }
+        })
+        .collect();
+    ListFilesResult {
+        entries,
+        truncated: listing.truncated,
+        text: format(listing, dir),
+        omitted: listing.omitted,
+    }
+}

@@ -1,0 +1,212 @@
+//! The order in which a list is printed, and the printed list.
+//!
+//! Paths are compared component by component. At the first difference the path
+//! that ends there comes first, so the files of a directory stand before its
+//! sub-directories; otherwise names are compared as people do: numbers by
+//! value, case and accents ignored, punctuation as Unicode's root collation
+//! has it.
+//!
+//! Names that compare equal keep the order of the input. Compared pair by pair
+//! that is not transitive for directories (`A/x`, `a/y`, `A/z`), so nothing
+//! is compared pair by pair: the paths become a tree, and the children of each
+//! directory are sorted by themselves. Every directory stays in one piece.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use icu_collator::{
+    Collator, CollatorBorrowed, CollatorPreferences,
+    options::{CollatorOptions, Strength},
+    preferences::CollationNumericOrdering,
+};
+use sightline_protocol::files::FileKind;
+
+use super::{Entry, Listing};
+use crate::path::RelPath;
+
+/// What an empty list prints.
+pub const NOTHING_FOUND: &str = "No files found.";
+/// The closing line of a list that stopped early.
+pub const CUT_SHORT: &str =
+    "(This list was cut short. To see more, call list_files on one of the directories above.)";
+/// Stands before a denied entry.
+const LOCK: &str = "\u{1F512} ";
+
+/// Prints a listing: paths relative to the listed directory `base`, directories
+/// with a final slash, then what was left out.
+pub fn format(listing: &Listing, base: &RelPath) -> String {
+    let texts: Vec<String> = listing
+        .entries
+        .iter()
+        .map(|entry| entry_text(entry, base))
+        .collect();
+    let mut printed = String::with_capacity(texts.iter().map(|text| text.len() + 1).sum());
+    for index in sorted(&texts) {
+        if !printed.is_empty() {
+            printed.push('\n');
+        }
+        if listing.entries[index].denied {
+            printed.push_str(LOCK);
+        }
+        printed.push_str(&texts[index]);
+    }
+    if texts.is_empty() && !listing.truncated {
+        printed.push_str(NOTHING_FOUND);
+    }
+    if listing.truncated {
+        printed.push_str("\n\n");
+        printed.push_str(CUT_SHORT);
+    }
+    if listing.omitted > 0 {
+        let (count, noun) = match listing.omitted {
+            1 => (1, "entry"),
+            more => (more, "entries"),
+        };
+        printed.push_str(&format!("\n\n({count} {noun} hidden by .clineignore)"));
+    }
+    printed
+}
+
+fn entry_text(entry: &Entry, base: &RelPath) -> String {
+    let mut text = if base.is_root() {
+        entry.rel.to_wire().0
+    } else {
+        let below = entry.rel.as_path().strip_prefix(base.as_path()).ok();
+        let below = below.and_then(RelPath::new);
+        below.as_ref().unwrap_or(&entry.rel).to_wire().0
+    };
+    if entry.kind == FileKind::Directory {
+        text.push('/');
+    }
+    text
+}
+
+/// The order of `texts` (paths with `/`, directories with a final one), as
+/// indexes.
+pub fn sorted(texts: &[String]) -> Vec<usize> {
+    let mut tree = Tree::default();
+    for (index, text) in texts.iter().enumerate() {
+        tree.insert(index, text);
+    }
+    tree.into_order(texts.len())
+}
+
+/// A child of a directory: a path that ends here, or a directory.
+enum Child<'a> {
+    Leaf { name: &'a str, index: usize },
+    Directory { name: &'a str, node: usize },
+}
+
+/// The directories of all paths; node 0 is the listed one.
+struct Tree<'a> {
+    nodes: Vec<Vec<Child<'a>>>,
+    /// Node by path.
+    by_path: HashMap<&'a str, usize>,
+    /// The directory of the path inserted last: paths of one directory mostly
+    /// come together.
+    latest: (&'a str, usize),
+}
+
+impl Default for Tree<'_> {
+    fn default() -> Self {
+        Self {
+            nodes: vec![Vec::new()],
+            by_path: HashMap::from([("", 0)]),
+            latest: ("", 0),
+        }
+    }
+}
+
+impl<'a> Tree<'a> {
+    fn insert(&mut self, index: usize, text: &'a str) {
+        // `src/` is the entry without a name of the directory `src`.
+        let (parent, name) = text.rsplit_once('/').unwrap_or(("", text));
+        let node = self.node(parent);
+        self.nodes[node].push(Child::Leaf { name, index });
+    }
+
+    fn node(&mut self, path: &'a str) -> usize {
+        if self.latest.0 == path {
+            return self.latest.1;
+        }
+        let node = match self.by_path.get(path) {
+            Some(node) => *node,
+            None => self.add(path),
+        };
+        self.latest = (path, node);
+        node
+    }
+
+    /// Adds the directories of `path` that are new.
+    fn add(&mut self, path: &'a str) -> usize {
+        let mut node = 0;
+        let mut start = 0;
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        for end in ends.chain([path.len()]) {
+            let parent = node;
+            node = match self.by_path.get(&path[..end]) {
+                Some(node) => *node,
+                None => {
+                    let node = self.nodes.len();
+                    self.nodes.push(Vec::new());
+                    self.by_path.insert(&path[..end], node);
+                    let name = &path[start..end];
+                    self.nodes[parent].push(Child::Directory { name, node });
+                    node
+                }
+            };
+            start = end + 1;
+        }
+        node
+    }
+
+    fn into_order(mut self, entries: usize) -> Vec<usize> {
+        let mut order = Vec::with_capacity(entries);
+        let mut open = vec![self.take_sorted(0)];
+        while let Some(children) = open.last_mut() {
+            match children.next() {
+                Some(Child::Leaf { index, .. }) => order.push(index),
+                Some(Child::Directory { node, .. }) => {
+                    let children = self.take_sorted(node);
+                    open.push(children);
+                }
+                None => {
+                    open.pop();
+                }
+            }
+        }
+        order
+    }
+
+    fn take_sorted(&mut self, node: usize) -> std::vec::IntoIter<Child<'a>> {
+        let mut children = std::mem::take(&mut self.nodes[node]);
+        // Stable: equal names keep the order of the input.
+        children.sort_by_cached_key(|child| match child {
+            Child::Leaf { name, .. } => (false, collation_key(name)),
+            Child::Directory { name, .. } => (true, collation_key(name)),
+        });
+        children.into_iter()
+    }
+}
+
+/// Unicode's root collation, which is JavaScript's
+/// `localeCompare(other, undefined, {numeric: true, sensitivity: "base"})`.
+static COLLATOR: LazyLock<Option<CollatorBorrowed<'static>>> = LazyLock::new(|| {
+    let mut preferences = CollatorPreferences::default();
+    preferences.numeric_ordering = Some(CollationNumericOrdering::True);
+    let mut options = CollatorOptions::default();
+    options.strength = Some(Strength::Primary);
+    Collator::try_new(preferences, options).ok()
+});
+
+/// Bytes that compare as the names do.
+fn collation_key(name: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(name.len() + 4);
+    match COLLATOR.as_ref() {
+        Some(collator) => {
+            let Ok(()) = collator.write_sort_key_to(name, &mut key);
+        }
+        // The data is compiled in, so this is never reached.
+        None => key.extend(name.to_lowercase().bytes()),
+    }
+    key
+}
