@@ -107,18 +107,19 @@ fn read_disk(mut source: Source<'_>, window: Window) -> Result<Content, Error> {
         let why = "is binary; only text can be read";
         return Err(source.refuse(ErrorKind::Unsupported, why));
     }
-    // Without a mark anything but UTF-8 is a guess, so be strict first.
-    if marked.is_none()
-        && let Some(content) = source.decode(UTF_8, true, window.clone())?
-    {
-        return Ok(content);
-    }
     let encoding = match marked {
         Some(encoding) => encoding,
-        None => source.recognise()?,
+        None => {
+            // Anything but UTF-8 is a guess without a mark, so be strict first.
+            let (content, is_valid) = source.decode(UTF_8, true, window.clone())?;
+            if is_valid {
+                return Ok(content);
+            }
+            source.recognise()?
+        }
     };
-    let content = source.decode(encoding, false, window)?;
-    Ok(content.unwrap_or_default())
+    let (content, _) = source.decode(encoding, false, window)?;
+    Ok(content)
 }
 
 /// The file on disk.
@@ -164,23 +165,24 @@ impl Source<'_> {
         }
     }
 
-    /// Decodes the whole file; with `strict`, `None` at the first bytes that
-    /// `encoding` does not have.
+    /// Decodes the file, and says whether all its bytes are of `encoding`; with
+    /// `strict` it stops at the first that are not.
     fn decode(
         &mut self,
         encoding: &'static Encoding,
         strict: bool,
         mut window: Window,
-    ) -> Result<Option<Content>, Error> {
+    ) -> Result<(Content, bool), Error> {
         let mut decoder = encoding.new_decoder_with_bom_removal();
         let mut hash = Sha256::new();
-        let mut valid = true;
+        let mut is_valid = true;
         self.for_each_piece(|bytes| {
             hash.update(bytes);
-            valid = feed_decoded(&mut decoder, bytes, &mut window) || !strict;
-            valid
+            is_valid &= feed_decoded(&mut decoder, bytes, &mut window);
+            is_valid || !strict
         })?;
-        Ok(valid.then(|| window.into_content(TextSource::Disk, encoding, hash)))
+        let content = window.into_content(TextSource::Disk, encoding, hash);
+        Ok((content, is_valid))
     }
 
     /// Guesses the encoding of text that is not UTF-8.

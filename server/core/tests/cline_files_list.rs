@@ -1,6 +1,8 @@
 //! The listing and its order against the recorded behaviour of Cline, case by
 //! case, with every deliberate difference named.
 
+#![allow(clippy::unwrap_used)]
+
 mod fixtures;
 
 use std::{

@@ -1,5 +1,7 @@
 //! The walk on real directories, and `.gitignore` against git itself.
 
+#![allow(clippy::unwrap_used)]
+
 use std::{
     collections::BTreeSet,
     fs,

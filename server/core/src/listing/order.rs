@@ -90,10 +90,18 @@ pub fn sorted(texts: &[String]) -> Vec<usize> {
     tree.into_order(texts.len())
 }
 
-/// A child of a directory: a path that ends here, or a directory.
-enum Child<'a> {
-    Leaf { name: &'a str, index: usize },
-    Directory { name: &'a str, node: usize },
+/// A child of a directory.
+struct Child<'a> {
+    name: &'a str,
+    kind: ChildKind,
+}
+
+#[derive(Clone, Copy)]
+enum ChildKind {
+    /// The path with this index ends here.
+    Leaf(usize),
+    /// A directory: its node.
+    Directory(usize),
 }
 
 /// The directories of all paths; node 0 is the listed one.
@@ -121,7 +129,10 @@ impl<'a> Tree<'a> {
         // `src/` is the entry without a name of the directory `src`.
         let (parent, name) = text.rsplit_once('/').unwrap_or(("", text));
         let node = self.node(parent);
-        self.nodes[node].push(Child::Leaf { name, index });
+        self.nodes[node].push(Child {
+            name,
+            kind: ChildKind::Leaf(index),
+        });
     }
 
     fn node(&mut self, path: &'a str) -> usize {
@@ -149,8 +160,10 @@ impl<'a> Tree<'a> {
                     let node = self.nodes.len();
                     self.nodes.push(Vec::new());
                     self.by_path.insert(&path[..end], node);
-                    let name = &path[start..end];
-                    self.nodes[parent].push(Child::Directory { name, node });
+                    self.nodes[parent].push(Child {
+                        name: &path[start..end],
+                        kind: ChildKind::Directory(node),
+                    });
                     node
                 }
             };
@@ -163,9 +176,9 @@ impl<'a> Tree<'a> {
         let mut order = Vec::with_capacity(entries);
         let mut open = vec![self.take_sorted(0)];
         while let Some(children) = open.last_mut() {
-            match children.next() {
-                Some(Child::Leaf { index, .. }) => order.push(index),
-                Some(Child::Directory { node, .. }) => {
+            match children.next().map(|child| child.kind) {
+                Some(ChildKind::Leaf(index)) => order.push(index),
+                Some(ChildKind::Directory(node)) => {
                     let children = self.take_sorted(node);
                     open.push(children);
                 }
@@ -179,10 +192,15 @@ impl<'a> Tree<'a> {
 
     fn take_sorted(&mut self, node: usize) -> std::vec::IntoIter<Child<'a>> {
         let mut children = std::mem::take(&mut self.nodes[node]);
+        let key = if children.iter().all(|child| is_plain(child.name)) {
+            plain_key
+        } else {
+            collation_key
+        };
         // Stable: equal names keep the order of the input.
-        children.sort_by_cached_key(|child| match child {
-            Child::Leaf { name, .. } => (false, collation_key(name)),
-            Child::Directory { name, .. } => (true, collation_key(name)),
+        children.sort_by_cached_key(|child| {
+            let is_directory = matches!(child.kind, ChildKind::Directory(_));
+            (is_directory, key(child.name))
         });
         children.into_iter()
     }
@@ -209,4 +227,96 @@ fn collation_key(name: &str) -> Vec<u8> {
         None => key.extend(name.to_lowercase().bytes()),
     }
     key
+}
+
+/// Digits in a row that [`plain_key`] can tell apart.
+const MAX_DIGITS: usize = 200;
+
+/// Is the order of this name known without Unicode's tables?
+fn is_plain(name: &str) -> bool {
+    name.len() <= MAX_DIGITS && name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+/// The place of each printable ASCII character in the collation; equal for
+/// those that compare equal, and for all digits.
+static PLACES: LazyLock<[u8; 128]> = LazyLock::new(|| {
+    let mut keys: Vec<(Vec<u8>, u8)> = (b' '..=b'~')
+        .map(|byte| match byte {
+            b'0'..=b'9' => (collation_key("0"), byte),
+            _ => (
+                collation_key(char::from(byte).encode_utf8(&mut [0; 4])),
+                byte,
+            ),
+        })
+        .collect();
+    keys.sort();
+    let mut places = [0; 128];
+    let mut place = 0;
+    let mut before: &[u8] = &[];
+    for (key, byte) in &keys {
+        place += u8::from(key != before);
+        before = key;
+        places[usize::from(*byte)] = place;
+    }
+    places
+});
+
+/// As [`collation_key`], only comparable with its own kind and much faster:
+/// most names are plain.
+fn plain_key(name: &str) -> Vec<u8> {
+    let places = &*PLACES;
+    let mut key = Vec::with_capacity(name.len() + 4);
+    let mut rest = name.as_bytes();
+    while let Some(byte) = rest.first() {
+        key.push(places[usize::from(byte & 0x7F)]);
+        if !byte.is_ascii_digit() {
+            rest = &rest[1..];
+            continue;
+        }
+        // A number: the one with more digits is larger.
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
+        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
+        let zeros = number.iter().take_while(|byte| **byte == b'0').count();
+        let digits = &number[zeros..];
+        key.push(u8::try_from(digits.len()).unwrap_or(u8::MAX));
+        key.extend(digits);
+        rest = after;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn plain_names_sort_as_the_collation_has_them(
+            a in "[ -~]{0,6}|[a-cA-C0-2._-]{0,8}",
+            b in "[ -~]{0,6}|[a-cA-C0-2._-]{0,8}",
+        ) {
+            let plain = plain_key(&a).cmp(&plain_key(&b));
+            prop_assert_eq!(plain, collation_key(&a).cmp(&collation_key(&b)));
+        }
+    }
+
+    #[test]
+    fn every_pair_of_characters_is_in_place() {
+        let names: Vec<String> = (b' '..=b'~').map(|byte| char::from(byte).into()).collect();
+        for a in &names {
+            for b in &names {
+                let plain = plain_key(a).cmp(&plain_key(b));
+                assert_eq!(plain, collation_key(a).cmp(&collation_key(b)), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_number_is_left_to_the_collation() {
+        assert!(is_plain(&"9".repeat(MAX_DIGITS)));
+        assert!(!is_plain(&"9".repeat(MAX_DIGITS + 1)));
+        assert!(!is_plain("\u{7f}") && !is_plain("é"));
+    }
 }
