@@ -1,7 +1,8 @@
 //! The terminal sections: what runs, and what was printed since last time.
 //!
-//! They never wait. A terminal whose command names a denied file is left out
-//! whole; of the others, lines that name one.
+//! They never wait. A terminal that runs a command naming a denied file, or
+//! holds unread output of one, is left out whole; of the others, lines that
+//! name one.
 
 use sightline_protocol::editor::Terminal;
 
@@ -76,7 +77,12 @@ fn judged<'a>(
     let terminal = &state.terminal;
     let label = label(terminal);
     let mut names = Names::new(inputs.access, terminal.cwd.as_deref());
-    if inputs.access.check_command(&label).allowed && !names.in_line(&label) {
+    // As shown, and everything the output may come from, as sent: neither an
+    // escape sequence nor a later command must hide a name.
+    let commands = state.sources.iter().chain(&terminal.command);
+    let mut allowed =
+        |command: &str| inputs.access.check_command(command).allowed && !names.in_line(command);
+    if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
         let label = cut_line(&text::one_line(&label));
         return Some((label, names));
     }
@@ -96,9 +102,9 @@ fn label(terminal: &Terminal) -> String {
     [&terminal.command, &terminal.name]
         .into_iter()
         .flatten()
-        .map(|label| label.trim())
+        .map(|label| plain(label).trim().to_owned())
         .find(|label| !label.is_empty())
-        .map_or_else(|| format!("terminal {}", terminal.id), str::to_owned)
+        .unwrap_or_else(|| format!("terminal {}", terminal.id))
 }
 
 /// Unread output made presentable.

@@ -34,7 +34,7 @@ pub(super) fn line(now: Option<i64>, zone: Option<&str>) -> Result<String, Error
     };
     let offset = zone.to_offset_info(timestamp);
     let name = match zone.iana_name() {
-        Some("Etc/Unknown") => "UTC",
+        Some("Etc/Unknown" | "Etc/UTC") => "UTC",
         Some(name) => name,
         // A zone set by hand has no name, only its rules.
         None => offset.abbreviation(),
