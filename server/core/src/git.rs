@@ -5,11 +5,7 @@
 //! machine instead of the repository, so both are switched off, once and for
 //! the whole process.
 
-use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
-    sync::Once,
-};
+use std::{ffi::OsStr, path::Path, sync::Once};
 
 use git2::{ConfigLevel, Repository, RepositoryOpenFlags};
 
@@ -69,10 +65,7 @@ impl Vcs {
     /// Which one `dir` is under: the innermost of `dir` and its parents that
     /// has a mark of one.
     pub fn of(dir: &Path) -> Self {
-        let has = |dir: &Path, name: &str| -> bool {
-            let mark: PathBuf = dir.join(name);
-            std::fs::symlink_metadata(mark).is_ok()
-        };
+        let has = |dir: &Path, mark: &str| std::fs::symlink_metadata(dir.join(mark)).is_ok();
         for dir in dir.ancestors() {
             if has(dir, ".git") {
                 return Self::Git;

@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
-//! [`tracker`], [`editor`] and [`environment`].
+//! [`tracker`], [`editor`] and [`environment`]. [`git`] is the only door to
+//! libgit2, [`model`] what is known about models.
 //!
 //! Invariants:
 //! - A path from outside becomes a [`path::Location`] before anything is done

@@ -10,14 +10,14 @@ use crate::git;
 /// Remotes and commit of the repository around a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitFacts {
-    /// The remotes, by name.
+    /// The remotes, in the order of their names (as libgit2 lists them).
     pub(super) remotes: Vec<Remote>,
     /// The commit checked out, in hex.
     pub(super) head: Option<String>,
 }
 
 /// A remote.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Remote {
     pub(super) name: String,
     /// Where it fetches from, without credentials.
@@ -47,7 +47,6 @@ pub(super) fn read(dir: &Path) -> GitFacts {
             }
         }
     }
-    remotes.sort();
     let head = repository.refname_to_id("HEAD").ok();
     GitFacts {
         remotes,

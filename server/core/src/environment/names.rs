@@ -31,6 +31,9 @@ pub(super) struct Names<'a> {
     view: &'a AccessView,
     /// The folders relative paths may start from, each below a root.
     bases: Vec<(usize, RelPath)>,
+    /// Does a root lie inside another, so that a path below one may belong to
+    /// the other?
+    nested: bool,
     known: HashMap<String, bool>,
 }
 
@@ -54,9 +57,14 @@ impl<'a> Names<'a> {
         {
             bases.push((root, rel));
         }
+        let nested = roots.as_slice().iter().any(|inner| {
+            let mut others = roots.as_slice().iter().filter(|outer| *outer != inner);
+            others.any(|outer| inner.canonical.relative_to(&outer.canonical).is_some())
+        });
         Self {
             view,
             bases,
+            nested,
             known: HashMap::new(),
         }
     }
@@ -64,13 +72,16 @@ impl<'a> Names<'a> {
     /// Does `line` name a denied file?
     pub(super) fn in_line(&mut self, line: &str) -> bool {
         // Names with spaces: alone on the line, or in quotes.
-        if self.is_denied(line.trim()) {
+        let quotes = ['\'', '"', '`'];
+        let quoted = quotes
+            .into_iter()
+            .filter(|quote| line.contains(*quote))
+            .flat_map(|quote| line.split(quote));
+        if quoted
+            .chain([line.trim()])
+            .any(|name| name.contains(char::is_whitespace) && self.is_denied(name))
+        {
             return true;
-        }
-        for quote in ['\'', '"', '`'] {
-            if line.contains(quote) && line.split(quote).any(|part| self.is_denied(part)) {
-                return true;
-            }
         }
         line.split_whitespace().any(|word| {
             self.is_denied_marked(word)
@@ -127,10 +138,16 @@ impl<'a> Names<'a> {
                 .any(|(root, base)| self.judge_name(*root, base, name, is_dir));
         }
         self.bases.iter().any(|(root, base)| {
+            let below = base.as_path().join(path);
+            if !self.nested
+                && let Some(rel) = RelPath::new(&below)
+            {
+                return !matches!(self.judge(*root, &rel), Judgement::Clean);
+            }
             let Some(root) = self.view.roots().get(*root) else {
                 return false;
             };
-            let absolute = root.path.join(base).as_path().join(path);
+            let absolute = root.path.as_path().join(below);
             AbsPath::new(&absolute).is_some_and(|path| self.judge_absolute(path))
         })
     }
@@ -274,6 +291,19 @@ mod tests {
         assert!(!names.in_line("src/main.rs is fine"));
         assert!(names.in_line("id_rsa"));
         assert!(names.in_line("other/main.rs"));
+    }
+
+    #[test]
+    fn a_root_inside_another_has_its_own_rules() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join(".clineignore"), "/keys.env\n").unwrap();
+        let roots = [folder.path(), inner.as_path()]
+            .map(|path| Root::new(AbsPath::new(path).unwrap(), None));
+        let roots = Arc::new(Roots::new(roots.into()));
+        let view = Access::new(roots, Vec::new()).view().0;
+        assert!(Names::new(&view, None).in_line("edited inner/keys.env"));
     }
 
     #[test]
