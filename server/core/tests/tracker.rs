@@ -388,6 +388,50 @@ fn without_a_hash_what_is_there_already_is_the_agents() {
 }
 
 #[test]
+fn an_edit_that_stands_is_not_adopted_by_the_agents_next() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 12.0);
+    desk.assert_users("a", 13.0);
+    desk.track("a", ClineEdited, 20.0);
+    let told = (vec!["a".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(desk.look(20.1), told);
+    assert_eq!(desk.look(60.0), told);
+    assert_eq!(desk.sources(), [ReadTool, UserEdited, ClineEdited]);
+}
+
+#[test]
+fn within_its_window_the_agent_may_go_back() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "2", 20.1);
+    desk.assert_quiet(20.2);
+    desk.write("a", "1", 20.3);
+    desk.assert_quiet(20.4);
+    desk.assert_quiet(60.0);
+}
+
+#[test]
+fn a_read_ends_what_was_to_be_told() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", UserEdited, 20.0);
+    assert_eq!(desk.look(20.1).0, ["a"]);
+    desk.track("a", ReadTool, 21.0);
+    assert_eq!(desk.look(22.0), (vec![], vec![]));
+    // An announced write that was undone before the agent read again.
+    desk.announce("a", "agent", 30.0);
+    desk.write("a", "agent", 30.1);
+    desk.write("a", "1", 35.0);
+    desk.track("a", ReadTool, 40.0);
+    assert_eq!(desk.look(41.0), (vec![], vec![]));
+}
+
+#[test]
 fn deletions_by_the_agent_are_its_own() {
     let desk = Desk::new();
     for name in ["before", "after"] {
@@ -507,6 +551,43 @@ fn saving_what_the_agent_saw_is_no_edit() {
     desk.assert_users("a", 31.0);
 }
 
+#[test]
+fn saving_what_the_user_typed_is_no_second_edit() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.assert_users("a", 20.0);
+    // Not even when the agent is about to write.
+    desk.track_with("a", ClineEdited, 21.0, None, Some(hash("typed")));
+    desk.unsaved.clear();
+    desk.write("a", "typed\n", 21.1);
+    let tracker = desk.tracker();
+    tracker
+        .saved(&desk.abs("a"), hash("typed"), &Cancel::default())
+        .unwrap();
+    let told = (vec!["a".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(desk.look(21.2), told);
+    assert_eq!(desk.look(60.0), told);
+    assert_eq!(desk.sources(), [ReadTool, UserEdited, ClineEdited]);
+}
+
+#[test]
+fn an_announced_text_may_be_saved_in_other_bytes() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.announce("a", "agent", 20.0);
+    desk.write("a", "agent\n", 20.1);
+    let tracker = desk.tracker();
+    tracker
+        .saved(&desk.abs("a"), hash("agent"), &Cancel::default())
+        .unwrap();
+    desk.assert_quiet(21.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.assert_users("a", 30.0);
+}
+
 // The stored files.
 
 #[test]
@@ -589,6 +670,17 @@ fn large_files_are_compared_by_size_and_time() {
     desk.assert_quiet(60.0);
     file.set_modified(clock(70.0)).unwrap();
     desk.assert_users("a", 71.0);
+    desk.track("a", ReadTool, 80.0);
+    desk.announce("a", "whatever", 90.0);
+    file.set_modified(clock(100.0)).unwrap();
+    desk.assert_users("a", 101.0);
+    // A file that becomes large by an announced write.
+    desk.write("b", "1", 0.0);
+    desk.track("b", ReadTool, 110.0);
+    desk.announce("b", "large", 120.0);
+    let file = File::options().write(true).open(desk.path("b")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    assert_eq!(desk.look(130.0).0, ["a"]);
 }
 
 #[cfg(unix)]

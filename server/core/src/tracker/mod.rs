@@ -1,9 +1,9 @@
 //! What an agent knows of files, models and surroundings, per task.
 //!
 //! Two files below the task's directory: `task_metadata.json`, the records in
-//! Cline's format ([`metadata`]), and `tracked_files.json`, what each tracked
+//! Cline's format (`metadata`), and `tracked_files.json`, what each tracked
 //! file held when the agent last saw it. Whether a file changed since, and who
-//! changed it, is decided by content ([`whose`]); [`content`] says how it is
+//! changed it, is decided by content (`whose`); `content` says how it is
 //! looked at. A watcher only says when to look: a change made while nothing ran
 //! is found by the next [`Tracker::scan`] all the same.
 //!

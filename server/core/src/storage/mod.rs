@@ -11,19 +11,26 @@
 //! content or the new. Whoever writes below a task holds its [`TaskLock`],
 //! which excludes threads and other processes alike; reading needs no lock.
 //! What the files mean is the business of their owners, such as
-//! [`crate::tracker`].
+//! [`crate::tracker`]; `files` knows how one is read and replaced.
+
+mod files;
 
 use std::{
-    fmt, fs,
-    fs::{File, Metadata, OpenOptions, TryLockError},
-    io::{self, ErrorKind as Io, Read, Write},
+    fmt,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, ErrorKind as Io},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use sightline_protocol::error::ErrorKind;
 
+pub use files::MAX_STATE_FILE_BYTES;
+
 use crate::error::Error;
+use files::{
+    aside, failed, is_ours, is_same_file, is_unfinished, make_dir, read, sync_dir, tighten, write,
+};
 
 /// The version of the layout this server writes.
 const VERSION: u32 = 1;
@@ -32,12 +39,8 @@ const VERSION_FILE: &str = "version";
 const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
 const LOCK_FILE: &str = ".lock";
-/// How names of unfinished files end; they begin with a dot.
-const UNFINISHED: &str = ".unfinished";
 /// How long one holder of a lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
-/// Largest state file read or written, in bytes.
-pub const MAX_STATE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The name of a task, safe as the name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -287,12 +290,7 @@ impl TaskLock {
     pub fn set_aside(&self, name: &str) -> Result<PathBuf, Error> {
         let from = self.dir.join(name);
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let mut millis = since.unwrap_or_default().as_millis();
-        let mut to = self.dir.join(format!("{name}.corrupt-{millis}"));
-        while fs::symlink_metadata(&to).is_ok() {
-            millis += 1;
-            to = self.dir.join(format!("{name}.corrupt-{millis}"));
-        }
+        let to = aside(&from, since.unwrap_or_default().as_millis());
         fs::rename(&from, &to).map_err(|error| failed("set aside", &from, &error))?;
         sync_dir(&self.dir)?;
         Ok(to)
@@ -308,138 +306,6 @@ impl TaskLock {
         }
         Ok(())
     }
-}
-
-fn is_unfinished(name: &std::ffi::OsStr) -> bool {
-    name.to_str()
-        .is_some_and(|name| name.starts_with('.') && name.ends_with(UNFINISHED))
-}
-
-/// Reads a whole file of ours, bounded; `None` when there is none.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Io::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path, &error)),
-    };
-    tighten(path, 0o600)?;
-    let mut content = Vec::new();
-    file.take(MAX_STATE_FILE_BYTES + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| failed("read", path, &error))?;
-    check_size(path, content.len())?;
-    Ok(Some(content))
-}
-
-/// Replaces a file: a new one is written beside it, flushed, and renamed.
-fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    // What is written must be readable again.
-    check_size(path, content.len())?;
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let attempt = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".")
-            .suffix(UNFINISHED)
-            .tempfile_in(dir)?;
-        file.write_all(content)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    attempt().map_err(|error| failed("write", path, &error))?;
-    sync_dir(dir)
-}
-
-fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {
-    if bytes as u64 <= MAX_STATE_FILE_BYTES {
-        return Ok(());
-    }
-    Err(Error::storage(format!(
-        "{} would be over the limit of {MAX_STATE_FILE_BYTES} bytes; begin a new task",
-        path.display()
-    )))
-}
-
-/// Makes a directory, and those above it, for the user alone.
-fn make_dir(dir: &Path) -> Result<(), Error> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(dir)
-        .map_err(|error| failed("create the directory", dir, &error))?;
-    sync_dir(dir.parent().unwrap_or(dir))
-}
-
-/// Makes the entries of a directory durable.
-fn sync_dir(dir: &Path) -> Result<(), Error> {
-    #[cfg(unix)]
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|error| failed("flush the directory", dir, &error))?;
-    #[cfg(not(unix))]
-    let _ = dir;
-    Ok(())
-}
-
-/// Takes away what group and others may do, where it is ours to take away.
-fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        let tightened = fs::metadata(path).and_then(|metadata| {
-            if !is_ours(&metadata) || metadata.mode() & 0o077 == 0 {
-                return Ok(());
-            }
-            fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        });
-        match tightened {
-            Err(error) if error.kind() != Io::NotFound => {
-                return Err(failed("restrict access to", path, &error));
-            }
-            _ => {}
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (path, mode);
-    Ok(())
-}
-
-#[cfg(unix)]
-fn is_ours(metadata: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    metadata.uid() == rustix::process::geteuid().as_raw()
-}
-
-#[cfg(not(unix))]
-fn is_ours(_: &Metadata) -> bool {
-    true
-}
-
-#[cfg(unix)]
-fn is_same_file(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        _ => false,
-    }
-}
-
-/// Elsewhere a file that is open can't be deleted.
-#[cfg(not(unix))]
-fn is_same_file(_: &File, _: &Path) -> bool {
-    true
-}
-
-fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
-    Error::storage(format!(
-        "could not {what} {}: {error}; see to its permissions and free space, or set storage.path to another directory",
-        path.display()
-    ))
 }
 
 #[cfg(test)]
@@ -519,14 +385,18 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let lock = task(&storage).lock().unwrap();
-        let mut kept = Vec::new();
-        for content in [b"1", b"2", b"3"] {
-            lock.write("x", content).unwrap();
-            kept.push(lock.set_aside("x").unwrap());
-        }
-        let contents: Vec<_> = kept.iter().map(|path| fs::read(path).unwrap()).collect();
-        assert_eq!(contents, [b"1", b"2", b"3"]);
-        assert_eq!(task(&storage).read("x").unwrap(), None);
+        lock.write("x.json", b"torn").unwrap();
+        let kept = lock.set_aside("x.json").unwrap();
+        assert_eq!(fs::read(&kept).unwrap(), b"torn");
+        assert_eq!(task(&storage).read("x.json").unwrap(), None);
+        let name = |millis| {
+            task(&storage)
+                .path()
+                .join(format!("x.json.corrupt-{millis}"))
+        };
+        fs::write(name(7), "").unwrap();
+        fs::write(name(8), "").unwrap();
+        assert_eq!(aside(&task(&storage).path().join("x.json"), 7), name(9));
     }
 
     #[test]
@@ -542,25 +412,47 @@ mod tests {
         task(&storage).lock_within(Duration::ZERO).unwrap();
     }
 
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_lock_on_a_deleted_task_is_taken_anew() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let task = task(&storage);
+        let path = task.path().join(LOCK_FILE);
+        let opened = || {
+            let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+            links.filter(|link| *link == path).count()
+        };
         let held = task.lock().unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| task.lock().unwrap().write("x", b"1"));
-            // Whether it waits already or comes later, it must end in the new directory.
+            while opened() < 2 {
+                std::thread::yield_now();
+            }
             fs::rename(task.path(), scratch.path().join("deleted")).unwrap();
             drop(held);
             waiter.join().unwrap().unwrap();
         });
         assert_eq!(task.read("x").unwrap().unwrap(), b"1");
-        assert!(is_same_file(
-            &File::open(task.path().join(LOCK_FILE)).unwrap(),
-            &task.path().join(LOCK_FILE)
-        ));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            std::os::unix::fs::chown(scratch.path(), Some(1), None).unwrap();
+        }
+        let foreign = if is_root {
+            scratch.path()
+        } else {
+            Path::new("/")
+        };
+        let error = Storage::open(foreign).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Storage);
+        assert!(error.message.contains("another user"), "{error}");
     }
 
     #[cfg(unix)]
