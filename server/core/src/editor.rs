@@ -30,8 +30,42 @@ pub struct TerminalState {
     pub terminal: Terminal,
     /// Output since the last read; the oldest is dropped over the limit.
     pub unread: String,
+    /// The commands `unread` may come from, the oldest first: a terminal can
+    /// have moved on to another command since.
+    pub sources: Vec<String>,
     /// Bytes ever received, so that a reader can say up to where it read.
     pub received: u64,
+}
+
+impl TerminalState {
+    /// Appends output of `before`, which still ran lately, or the present command.
+    fn receive(&mut self, output: &str, before: Option<String>) {
+        let commands = [before, self.terminal.command.clone()];
+        for command in commands.into_iter().flatten() {
+            if !self.sources.contains(&command) {
+                self.sources.push(command);
+            }
+        }
+        if self.sources.len() > limits::MAX_TERMINAL_SOURCES {
+            self.drop_oldest(self.unread.len());
+            self.sources.extend(self.terminal.command.clone());
+        }
+        self.received += output.len() as u64;
+        self.unread.push_str(output);
+        self.drop_oldest(self.unread.len().saturating_sub(limits::MAX_TERMINAL_BYTES));
+    }
+
+    /// Drops at least `bytes` of what is unread, to a whole character.
+    fn drop_oldest(&mut self, bytes: usize) {
+        let mut cut = bytes;
+        while !self.unread.is_char_boundary(cut) {
+            cut += 1;
+        }
+        self.unread.drain(..cut);
+        if self.unread.is_empty() {
+            self.sources.clear();
+        }
+    }
 }
 
 /// An open document.
@@ -83,16 +117,9 @@ impl EditorState {
         for mut terminal in terminals {
             let output = terminal.new_output.take().unwrap_or_default();
             let mut state = old.remove(&terminal.id).unwrap_or_default();
-            state.terminal = terminal;
-            state.received += output.len() as u64;
-            state.unread.push_str(&output);
-            let excess = state
-                .unread
-                .len()
-                .saturating_sub(limits::MAX_TERMINAL_BYTES);
-            if excess > 0 {
-                let cut = state.unread.ceil_char_boundary(excess);
-                state.unread.drain(..cut);
+            let before = std::mem::replace(&mut state.terminal, terminal);
+            if !output.is_empty() {
+                state.receive(&output, before.command.filter(|_| before.is_busy));
             }
             self.terminals.push(state);
         }
@@ -105,9 +132,7 @@ impl EditorState {
             if state.terminal.id == id {
                 let newer = state.received.saturating_sub(received);
                 let keep = usize::try_from(newer).unwrap_or(usize::MAX);
-                let cut = state.unread.len().saturating_sub(keep);
-                let cut = state.unread.floor_char_boundary(cut);
-                state.unread.drain(..cut);
+                state.drop_oldest(state.unread.len().saturating_sub(keep));
             }
         }
     }
@@ -293,6 +318,27 @@ mod tests {
         editor.set_terminals(vec![terminal("1", "two")]);
         editor.consume_terminal("1", shown);
         assert_eq!(editor.terminals()[0].unread, "two");
+    }
+
+    #[test]
+    fn unread_output_knows_the_commands_it_may_come_from() {
+        let run = |command: &str, output: &str| Terminal {
+            command: Some(command.to_owned()),
+            ..terminal("1", output)
+        };
+        let mut editor = EditorState::default();
+        editor.set_terminals(vec![run("make", "a")]);
+        editor.set_terminals(vec![run("ls", "")]);
+        editor.set_terminals(vec![run("date", "b")]);
+        assert_eq!(editor.terminals()[0].sources, ["make", "ls", "date"]);
+        editor.consume_terminal("1", 2);
+        assert!(editor.terminals()[0].sources.is_empty());
+        for n in 0..1_000 {
+            editor.set_terminals(vec![run(&n.to_string(), "x")]);
+            let state = &editor.terminals()[0];
+            assert!(state.sources.len() <= limits::MAX_TERMINAL_SOURCES);
+            assert!(state.sources.contains(&n.to_string()));
+        }
     }
 
     #[test]

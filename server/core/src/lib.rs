@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
-//! [`tracker`], [`editor`] and [`environment`].
+//! [`tracker`], [`editor`] and [`environment`]. [`git`] is the only door to
+//! libgit2, [`model`] what is known about models.
 //!
 //! Invariants:
 //! - A path from outside becomes a [`path::Location`] before anything is done
@@ -20,8 +21,10 @@ pub mod document;
 pub mod editor;
 pub mod environment;
 pub mod error;
+pub mod git;
 pub mod limits;
 pub mod listing;
+pub mod model;
 pub mod path;
 pub mod read;
 pub mod storage;

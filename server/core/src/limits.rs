@@ -19,6 +19,8 @@ pub const MAX_READ_FILE_BYTES: u64 = 512 * 1024 * 1024;
 pub const MAX_LIST_ENTRIES: u32 = 1_000_000;
 /// Unread terminal output kept per terminal, in bytes; the oldest goes first.
 pub const MAX_TERMINAL_BYTES: usize = 256 * 1024;
+/// Commands remembered with a terminal's unread output; more drop the output.
+pub const MAX_TERMINAL_SOURCES: usize = 100;
 /// Tabs, visible editors or terminals taken from one notification.
 pub const MAX_EDITOR_ITEMS: usize = 10_000;
 /// Files larger than this are tracked by size and time, not by hash, in bytes.

@@ -20,16 +20,16 @@ pub struct DidChangeTabsParams {
 pub struct Tab {
     /// URI of the document in the tab.
     pub uri: String,
-    /// The tab in front of its group.
+    /// True for the tab in front of its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// Holds unsaved changes.
+    /// True when it holds unsaved changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_dirty: Option<bool>,
-    /// Pinned by the user.
+    /// True when the user pinned it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_pinned: Option<bool>,
-    /// A preview that the next opened file replaces.
+    /// True for a preview that the next opened file replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_preview: Option<bool>,
     /// Number of the tab group or window column.
@@ -51,10 +51,10 @@ pub struct DidChangeVisibleEditorsParams {
 pub struct VisibleEditor {
     /// URI of the document.
     pub uri: String,
-    /// The editor with the focus.
+    /// True for the editor with the focus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// What is scrolled into view.
+    /// The lines scrolled into view; several ranges when folds hide some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visible_ranges: Vec<Range>,
     /// The selections; an empty range is a cursor.
@@ -107,7 +107,7 @@ pub struct Terminal {
     /// Its working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// A command is running.
+    /// True while a command is running.
     pub is_busy: bool,
     /// Output since the last notification; appended to what is unread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct DidFocusParams {
     pub text_document: Option<FocusedDocument>,
 }
 
-/// The document of a [`DidFocusParams`].
+/// The document that has the focus.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FocusedDocument {

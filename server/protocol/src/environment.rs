@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EnvironmentDetailsParams {
-    /// The task whose recently modified files are wanted.
+    /// Id of the task whose recently modified files are wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Add the file list, the workspace configuration and the command line tools.
@@ -22,18 +22,19 @@ pub struct EnvironmentDetailsParams {
     pub usage: Option<Usage>,
     /// Entries of the file list at most.
     pub max_files: u32,
-    /// Only these sections, in protocol order.
+    /// Only these sections; they come in protocol order, whatever order they have here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<SectionId>>,
-    /// Only sections that changed since this revision, and the time.
+    /// Only sections that changed since this revision (from an earlier result), and the time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_revision: Option<u64>,
     /// Mark terminal output and recently modified files as delivered; false is a pure peek.
     pub consume: bool,
-    /// The clock, milliseconds since the Unix epoch, for reproducible output.
+    /// The time to print, milliseconds since the Unix epoch, for reproducible output; the
+    /// server's clock when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
-    /// IANA time zone name, for reproducible output.
+    /// IANA name of the time zone to print, for reproducible output; the server's when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
@@ -213,7 +214,7 @@ pub struct EnvironmentDetailsResult {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Section {
-    /// Which one.
+    /// Which section this is.
     pub id: SectionId,
     /// The heading, without `# `.
     pub heading: String,

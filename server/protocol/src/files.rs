@@ -9,7 +9,8 @@ use crate::access::AccessKind;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListFilesParams {
-    /// The directory to list; the first workspace root when absent.
+    /// The directory to list: a `file:` URI, absolute, or relative to a workspace root. The
+    /// first workspace root when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Also list what is below its directories.
@@ -77,7 +78,7 @@ pub struct FileEntry {
 pub struct ReadFileParams {
     /// The file: a `file:` URI, absolute, or relative to a workspace root.
     pub path: String,
-    /// Record the read for this task.
+    /// Also record the read for the task of this id, as `sightline/trackFile` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// First line wanted, from 1.

@@ -49,6 +49,8 @@ pub struct Method {
     pub result: Option<&'static str>,
     /// One line for people.
     pub summary: &'static str,
+    /// The first release that has it.
+    pub since: &'static str,
     /// Adds the params schema to a generator.
     pub params_schema: fn(&mut SchemaGenerator) -> Schema,
     /// Adds the result schema to a generator.
@@ -65,9 +67,18 @@ impl Method {
 
 macro_rules! methods {
     (
-        requests { $($(#[doc = $rdoc:literal])+ $request:ident = $rname:literal: $rparams:ty => $rresult:ty;)* }
-        client_notifications { $($(#[doc = $cdoc:literal])+ $client:ident = $cname:literal: $cparams:ty;)* }
-        server_notifications { $($(#[doc = $sdoc:literal])+ $server:ident = $sname:literal: $sparams:ty;)* }
+        requests { $(
+            $(#[doc = $rdoc:literal])+
+            $request:ident = $rname:literal: $rparams:ty => $rresult:ty, since $rsince:literal;
+        )* }
+        client_notifications { $(
+            $(#[doc = $cdoc:literal])+
+            $client:ident = $cname:literal: $cparams:ty, since $csince:literal;
+        )* }
+        server_notifications { $(
+            $(#[doc = $sdoc:literal])+
+            $server:ident = $sname:literal: $sparams:ty, since $ssince:literal;
+        )* }
     ) => {
         $(
             $(#[doc = $rdoc])+
@@ -105,7 +116,8 @@ macro_rules! methods {
                 direction: Direction::Request,
                 params: type_name(stringify!($rparams)),
                 result: Some(type_name(stringify!($rresult))),
-                summary: concat!($($rdoc),+),
+                summary: concat!($($rdoc),+).trim_ascii(),
+                since: $rsince,
                 params_schema: |generator| generator.subschema_for::<$rparams>(),
                 result_schema: Some(|generator| generator.subschema_for::<$rresult>()),
             },)*
@@ -114,7 +126,8 @@ macro_rules! methods {
                 direction: Direction::ClientNotification,
                 params: type_name(stringify!($cparams)),
                 result: None,
-                summary: concat!($($cdoc),+),
+                summary: concat!($($cdoc),+).trim_ascii(),
+                since: $csince,
                 params_schema: |generator| generator.subschema_for::<$cparams>(),
                 result_schema: None,
             },)*
@@ -123,7 +136,8 @@ macro_rules! methods {
                 direction: Direction::ServerNotification,
                 params: type_name(stringify!($sparams)),
                 result: None,
-                summary: concat!($($sdoc),+),
+                summary: concat!($($sdoc),+).trim_ascii(),
+                since: $ssince,
                 params_schema: |generator| generator.subschema_for::<$sparams>(),
                 result_schema: None,
             },)*
@@ -145,44 +159,48 @@ methods! {
     requests {
         /// Builds the `<environment_details>` block of this moment.
         EnvironmentDetails = "sightline/environmentDetails":
-            environment::EnvironmentDetailsParams => environment::EnvironmentDetailsResult;
+            environment::EnvironmentDetailsParams => environment::EnvironmentDetailsResult,
+            since "0.1.0";
         /// Judges paths and a command line against `.clineignore`.
         CheckAccess = "sightline/checkAccess":
-            access::CheckAccessParams => access::CheckAccessResult;
+            access::CheckAccessParams => access::CheckAccessResult, since "0.1.0";
         /// Lists files, breadth first, without what may not be seen.
         ListFiles = "sightline/listFiles":
-            files::ListFilesParams => files::ListFilesResult;
+            files::ListFilesParams => files::ListFilesResult, since "0.1.0";
         /// Reads a file: unsaved editor text first, access enforced.
         ReadFile = "sightline/readFile":
-            files::ReadFileParams => files::ReadFileResult;
+            files::ReadFileParams => files::ReadFileResult, since "0.1.0";
         /// Records that a task read, changed or mentioned a file.
         TrackFile = "sightline/trackFile":
-            tracker::TrackFileParams => tracker::TrackFileResult;
+            tracker::TrackFileParams => tracker::TrackFileResult, since "0.1.0";
         /// Records the model a task uses.
         RecordModel = "sightline/recordModel":
-            tracker::RecordModelParams => tracker::RecordedResult;
+            tracker::RecordModelParams => tracker::RecordedResult, since "0.1.0";
         /// Records system and editor a task runs on.
         RecordEnvironment = "sightline/recordEnvironment":
-            tracker::RecordEnvironmentParams => tracker::RecordedResult;
+            tracker::RecordEnvironmentParams => tracker::RecordedResult, since "0.1.0";
         /// Tells what a task knows of its files, and where that is out of date.
         TaskContext = "sightline/taskContext":
-            tracker::TaskContextParams => tracker::TaskContextResult;
+            tracker::TaskContextParams => tracker::TaskContextResult, since "0.1.0";
     }
     client_notifications {
         /// The tabs of the editor, in order.
-        DidChangeTabs = "sightline/didChangeTabs": editor::DidChangeTabsParams;
+        DidChangeTabs = "sightline/didChangeTabs": editor::DidChangeTabsParams, since "0.1.0";
         /// The editors on the screen.
         DidChangeVisibleEditors = "sightline/didChangeVisibleEditors":
-            editor::DidChangeVisibleEditorsParams;
+            editor::DidChangeVisibleEditorsParams, since "0.1.0";
         /// The terminals, with output since the last notification.
-        DidChangeTerminals = "sightline/didChangeTerminals": editor::DidChangeTerminalsParams;
+        DidChangeTerminals = "sightline/didChangeTerminals":
+            editor::DidChangeTerminalsParams, since "0.1.0";
         /// The editor that has the focus.
-        DidFocus = "textDocument/didFocus": editor::DidFocusParams;
+        DidFocus = "textDocument/didFocus": editor::DidFocusParams, since "0.1.0";
     }
     server_notifications {
         /// What the editor shows has a new revision.
-        DidChangeContext = "sightline/didChangeContext": editor::DidChangeContextParams;
+        DidChangeContext = "sightline/didChangeContext":
+            editor::DidChangeContextParams, since "0.1.0";
         /// The access rules of a root changed.
-        DidChangeAccessRules = "sightline/didChangeAccessRules": editor::DidChangeAccessRulesParams;
+        DidChangeAccessRules = "sightline/didChangeAccessRules":
+            editor::DidChangeAccessRulesParams, since "0.1.0";
     }
 }

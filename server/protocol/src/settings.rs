@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::SectionId;
@@ -36,8 +36,9 @@ pub struct Settings {
     /// What the server writes to its log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSettings>,
-    /// Send `sightline/didChangeContext` and its kin to the client.
+    /// Send the notifications of the server, such as `sightline/didChangeContext`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
     pub notifications: Option<bool>,
 }
 
@@ -66,13 +67,24 @@ pub struct CommandSettings {
 pub struct EnvironmentSettings {
     /// Denied entries of file lists: left out and counted, or shown with a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = IgnoredFiles::default()))]
     pub ignored_files: Option<IgnoredFiles>,
     /// Open files outside every workspace folder: left out, or shown.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = OutsideFiles::default()))]
     pub outside_files: Option<OutsideFiles>,
     /// Switches and budgets, by section.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "sections_schema")]
     pub sections: Option<BTreeMap<SectionId, SectionSettings>>,
+}
+
+/// The schema of `sections`: the derived one accepts any key, reading does not.
+fn sections_schema(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = <Option<BTreeMap<SectionId, SectionSettings>>>::json_schema(generator);
+    let keys = generator.subschema_for::<SectionId>().to_value();
+    schema.insert("propertyNames".to_owned(), keys);
+    schema
 }
 
 /// What to do with denied entries in file lists.
@@ -115,6 +127,7 @@ pub struct SectionSettings {
 pub struct AccessSettings {
     /// Reading files outside every workspace folder.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = OutsideWorkspace::default()))]
     pub outside_workspace: Option<OutsideWorkspace>,
 }
 
@@ -135,6 +148,7 @@ pub enum OutsideWorkspace {
 pub struct ConversationSettings {
     /// Which decisions: this server's, or Cline's exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = ConversationProfile::default()))]
     pub profile: Option<ConversationProfile>,
     /// Texts put in place of what was taken out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,12 +190,15 @@ pub struct CheckpointSettings {
     pub max_file_size: Option<u64>,
     /// Folders skipped besides the ignore rules.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = ["node_modules", ".venv", "__pycache__"]))]
     pub exclude: Option<Vec<String>>,
     /// Files above which the first checkpoint must be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 500_000))]
     pub max_files: Option<u64>,
     /// Bytes above which the first checkpoint must be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 10_000_000_000_u64))]
     pub max_total_size: Option<u64>,
 }
 
@@ -191,6 +208,7 @@ pub struct CheckpointSettings {
 pub struct LogSettings {
     /// How much is written.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = LogLevel::default()))]
     pub level: Option<LogLevel>,
     /// Write to this file instead of standard error. Read at start only.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,16 +26,16 @@ pub enum FileOperation {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackFileParams {
-    /// The task.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
     pub task_id: String,
-    /// The file.
+    /// The file: a `file:` URI, absolute, or relative to a workspace root.
     pub path: String,
-    /// What happened.
+    /// What happened to it.
     pub operation: FileOperation,
     /// With `cline_edited`: SHA-256 (hex) of the content the agent wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_hash: Option<String>,
-    /// The clock, milliseconds since the Unix epoch.
+    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -66,7 +66,7 @@ pub enum RecordState {
 pub struct FileMetadataEntry {
     /// Path relative to the workspace root.
     pub path: String,
-    /// Newest or replaced.
+    /// Whether this is the newest entry of its path, or a newer one replaced it.
     pub record_state: RecordState,
     /// What made the record.
     pub record_source: FileOperation,
@@ -85,7 +85,7 @@ pub struct FileMetadataEntry {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordModelParams {
-    /// The task.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
     pub task_id: String,
     /// The model's id.
     pub model_id: String,
@@ -93,7 +93,7 @@ pub struct RecordModelParams {
     pub provider_id: String,
     /// The agent's mode.
     pub mode: Mode,
-    /// The clock, milliseconds since the Unix epoch.
+    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -102,9 +102,9 @@ pub struct RecordModelParams {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordEnvironmentParams {
-    /// The task.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
     pub task_id: String,
-    /// The clock, milliseconds since the Unix epoch.
+    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -153,7 +153,7 @@ pub struct EnvironmentEntry {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskContextParams {
-    /// The task.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
     pub task_id: String,
 }
 

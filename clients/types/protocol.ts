@@ -1,0 +1,798 @@
+// Generated from the types in server/protocol. Do not edit; change the types, then run
+//   UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift
+
+/** Version of the wire protocol these types describe. */
+export const PROTOCOL_VERSION = 1;
+
+/** Every request of a client: what it takes and what the server answers. */
+export interface Methods {
+  /** Builds the `<environment_details>` block of this moment. */
+  "sightline/environmentDetails": { params: EnvironmentDetailsParams; result: EnvironmentDetailsResult };
+  /** Judges paths and a command line against `.clineignore`. */
+  "sightline/checkAccess": { params: CheckAccessParams; result: CheckAccessResult };
+  /** Lists files, breadth first, without what may not be seen. */
+  "sightline/listFiles": { params: ListFilesParams; result: ListFilesResult };
+  /** Reads a file: unsaved editor text first, access enforced. */
+  "sightline/readFile": { params: ReadFileParams; result: ReadFileResult };
+  /** Records that a task read, changed or mentioned a file. */
+  "sightline/trackFile": { params: TrackFileParams; result: TrackFileResult };
+  /** Records the model a task uses. */
+  "sightline/recordModel": { params: RecordModelParams; result: RecordedResult };
+  /** Records system and editor a task runs on. */
+  "sightline/recordEnvironment": { params: RecordEnvironmentParams; result: RecordedResult };
+  /** Tells what a task knows of its files, and where that is out of date. */
+  "sightline/taskContext": { params: TaskContextParams; result: TaskContextResult };
+}
+
+/** Every notification a client sends, with its params. */
+export interface Notifications {
+  /** The tabs of the editor, in order. */
+  "sightline/didChangeTabs": DidChangeTabsParams;
+  /** The editors on the screen. */
+  "sightline/didChangeVisibleEditors": DidChangeVisibleEditorsParams;
+  /** The terminals, with output since the last notification. */
+  "sightline/didChangeTerminals": DidChangeTerminalsParams;
+  /** The editor that has the focus. */
+  "textDocument/didFocus": DidFocusParams;
+}
+
+/** Every notification the server sends when the setting `notifications` is on, with its params. */
+export interface ServerNotifications {
+  /** What the editor shows has a new revision. */
+  "sightline/didChangeContext": DidChangeContextParams;
+  /** The access rules of a root changed. */
+  "sightline/didChangeAccessRules": DidChangeAccessRulesParams;
+}
+
+/** What an agent may do with a path. */
+export type AccessKind =
+  /** Inside a workspace root and not denied. */
+  | "allowed"
+  /** Denied by a rule, or because the question could not be decided. */
+  | "denied"
+  /** Outside every workspace root. */
+  | "outside";
+
+/** The line of a rule file that decided. */
+export interface AccessRule {
+  /** Line number, from 1; 0 for a built-in rule. */
+  line: number;
+  /** The pattern as written. */
+  pattern: string;
+  /**
+   * The file the line stands in, relative to its root; `built-in` for the
+   * rule that hides the rule file itself.
+   */
+  source: string;
+}
+
+/** What an agent may see. */
+export interface AccessSettings {
+  /**
+   * Reading files outside every workspace folder.
+   * Default: `"deny"`.
+   */
+  outsideWorkspace?: OutsideWorkspace;
+}
+
+/** Params of `sightline/checkAccess`. */
+export interface CheckAccessParams {
+  /** A shell command line to judge. The answer is advice, not a sandbox. */
+  command?: string;
+  /**
+   * Paths to judge: `file:` URIs, absolute, or relative to a workspace root.
+   * Default: `[]`.
+   */
+  paths?: string[];
+}
+
+/** Result of `sightline/checkAccess`. */
+export interface CheckAccessResult {
+  /** The verdict on the command, when one was asked about. */
+  command?: CommandAccess;
+  /** One verdict for each asked path, in the order asked. */
+  paths: PathAccess[];
+}
+
+/** Checkpoints of the workspace. */
+export interface CheckpointSettings {
+  /**
+   * Folders skipped besides the ignore rules.
+   * Default: `["node_modules",".venv","__pycache__"]`.
+   */
+  exclude?: string[];
+  /** Files larger than this many bytes are skipped. */
+  maxFileSize?: number;
+  /**
+   * Files above which the first checkpoint must be confirmed.
+   * Default: `500000`.
+   */
+  maxFiles?: number;
+  /**
+   * Bytes above which the first checkpoint must be confirmed.
+   * Default: `10000000000`.
+   */
+  maxTotalSize?: number;
+}
+
+/** The verdict on a command line. */
+export interface CommandAccess {
+  /** False when any operand is denied. */
+  allowed: boolean;
+  /** Every denied operand found. */
+  denied: DeniedOperand[];
+}
+
+/** Commands run through `workspace/executeCommand`. */
+export interface CommandSettings {
+  /**
+   * Also show the result of a command by message and document. For editors
+   * that drop command results; on by default only in Helix.
+   */
+  showResults?: boolean;
+}
+
+/** Which decisions about a conversation are made. */
+export type ConversationProfile =
+  /** This server's. */
+  | "default"
+  /** Exactly Cline's. */
+  | "cline";
+
+/** Conversations: truncation and its notices. */
+export interface ConversationSettings {
+  /** Texts put in place of what was taken out. */
+  notices?: NoticeSettings;
+  /**
+   * Which decisions: this server's, or Cline's exactly.
+   * Default: `"default"`.
+   */
+  profile?: ConversationProfile;
+}
+
+/** An operand of a command that names a denied file. */
+export interface DeniedOperand {
+  /** The operand, as the shell would see it after quotes are removed. */
+  path: string;
+  /** What the command would do with it, in words. */
+  reason: string;
+  /** The rule that decided, when a rule did. */
+  rule?: AccessRule;
+}
+
+/** Params of `sightline/didChangeAccessRules`, server to client. */
+export interface DidChangeAccessRulesParams {
+  /** URI of the workspace folder whose rules changed. */
+  root: string;
+}
+
+/** Params of `sightline/didChangeContext`, server to client. */
+export interface DidChangeContextParams {
+  /** The newest revision of what the editor shows. */
+  revision: number;
+}
+
+/** Params of `sightline/didChangeTabs`. */
+export interface DidChangeTabsParams {
+  /**
+   * All tabs, in editor order.
+   * Default: `[]`.
+   */
+  tabs?: Tab[];
+}
+
+/** Params of `sightline/didChangeTerminals`. */
+export interface DidChangeTerminalsParams {
+  /**
+   * All terminals.
+   * Default: `[]`.
+   */
+  terminals?: Terminal[];
+}
+
+/** Params of `sightline/didChangeVisibleEditors`. */
+export interface DidChangeVisibleEditorsParams {
+  /**
+   * All editors on the screen.
+   * Default: `[]`.
+   */
+  editors?: VisibleEditor[];
+}
+
+/** Params of `textDocument/didFocus`: the active editor. */
+export interface DidFocusParams {
+  /** The focused document; absent when no editor has the focus. */
+  textDocument?: FocusedDocument;
+}
+
+/** Params of `sightline/environmentDetails`. */
+export interface EnvironmentDetailsParams {
+  /**
+   * Mark terminal output and recently modified files as delivered; false is a pure peek.
+   * Default: `true`.
+   */
+  consume?: boolean;
+  /**
+   * Add the file list, the workspace configuration and the command line tools.
+   * Default: `false`.
+   */
+  includeFiles?: boolean;
+  /**
+   * Entries of the file list at most.
+   * Default: `200`.
+   */
+  maxFiles?: number;
+  /**
+   * The agent's mode.
+   * Default: `"act"`.
+   */
+  mode?: Mode;
+  /** The model, for the size of its context window. */
+  model?: ModelRef;
+  /**
+   * The time to print, milliseconds since the Unix epoch, for reproducible output; the
+   * server's clock when absent.
+   */
+  now?: number;
+  /** Only these sections; they come in protocol order, whatever order they have here. */
+  sections?: SectionId[];
+  /** Only sections that changed since this revision (from an earlier result), and the time. */
+  sinceRevision?: number;
+  /** Id of the task whose recently modified files are wanted. */
+  taskId?: string;
+  /** IANA name of the time zone to print, for reproducible output; the server's when absent. */
+  timeZone?: string;
+  /** What the last request to the model used. */
+  usage?: Usage;
+}
+
+/** Result of `sightline/environmentDetails`. */
+export interface EnvironmentDetailsResult {
+  /** Revision of what was shown, for `sinceRevision`. */
+  revision: number;
+  /** Its sections, in order. */
+  sections: Section[];
+  /** The whole block, tags included. */
+  text: string;
+  /** Estimated tokens of `text`. */
+  tokens: number;
+}
+
+/** One record of the environment tracker. */
+export interface EnvironmentEntry {
+  /** Version of this server (the key is Cline's). */
+  cline_version: string;
+  /** The editor's name. */
+  host_name: string;
+  /** The editor's version. */
+  host_version: string;
+  /** `x64`, `arm64`, ... */
+  os_arch: string;
+  /** `linux`, `darwin`, `win32`, ... */
+  os_name: string;
+  /** The system's release. */
+  os_version: string;
+  /** When, milliseconds since the Unix epoch. */
+  ts: number;
+}
+
+/** The environment block. */
+export interface EnvironmentSettings {
+  /**
+   * Denied entries of file lists: left out and counted, or shown with a lock.
+   * Default: `"hide"`.
+   */
+  ignoredFiles?: IgnoredFiles;
+  /**
+   * Open files outside every workspace folder: left out, or shown.
+   * Default: `"hide"`.
+   */
+  outsideFiles?: OutsideFiles;
+  /** Switches and budgets, by section. */
+  sections?: { [key in SectionId]?: SectionSettings };
+}
+
+/** The `data` of an error answer. */
+export interface ErrorData {
+  /** The stable kind. */
+  kind: ErrorKind;
+  /** The path in question, when there is one. */
+  path?: string;
+  /** The rule that denied, when one did. */
+  rule?: AccessRule;
+}
+
+/** What went wrong, for programs. The message of the error is for people. */
+export type ErrorKind =
+  /** A parameter is missing, ill-typed or makes no sense. */
+  | "invalidParams"
+  /** The named thing does not exist. */
+  | "notFound"
+  /** The rules forbid it. */
+  | "accessDenied"
+  /** Something changed meanwhile. */
+  | "conflict"
+  /** Another operation holds what is needed. */
+  | "busy"
+  /** The client cancelled the request. */
+  | "cancelled"
+  /** Understood, but not for this kind of thing. */
+  | "unsupported"
+  /** The server's own data could not be read or written. */
+  | "storage"
+  /** Over a limit. */
+  | "tooLarge"
+  /** `initialize` has not been answered yet. */
+  | "notInitialized"
+  /** A defect of the server. */
+  | "internal";
+
+/** One entry of a listing. */
+export interface FileEntry {
+  /**
+   * `denied` entries are present only with the setting
+   * `environment.ignoredFiles: "lock"`.
+   */
+  access: AccessKind;
+  /** What it is. */
+  kind: FileKind;
+  /** Path relative to the workspace root, with `/`, without a trailing slash. */
+  path: string;
+  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+}
+
+/** What an entry of a listing is. */
+export type FileKind =
+  /** A regular file (or anything that is none of the other two). */
+  | "file"
+  /** A directory. */
+  | "directory"
+  /** A symbolic link; never followed. */
+  | "symlink";
+
+/**
+ * One record of the file tracker, with Cline's field names.
+ *
+ * Dates are milliseconds since the Unix epoch. On the wire an unknown date is
+ * left out; in the stored file it is `null`, as Cline writes it.
+ */
+export interface FileMetadataEntry {
+  /** When the agent last changed it. */
+  cline_edit_date?: number;
+  /** When the agent last read it. */
+  cline_read_date?: number;
+  /** Path relative to the workspace root. */
+  path: string;
+  /** What made the record. */
+  record_source: FileOperation;
+  /** Whether this is the newest entry of its path, or a newer one replaced it. */
+  record_state: RecordState;
+  /** When the user last changed it. */
+  user_edit_date?: number;
+}
+
+/** What happened to a file. */
+export type FileOperation =
+  /** The agent read it. */
+  | "read_tool"
+  /** The user changed it. */
+  | "user_edited"
+  /** The agent changed it. */
+  | "cline_edited"
+  /** The user mentioned it and its text was sent. */
+  | "file_mentioned";
+
+/** The document that has the focus. */
+export interface FocusedDocument {
+  /** Its URI. */
+  uri: string;
+}
+
+/** What to do with denied entries in file lists. */
+export type IgnoredFiles =
+  /** Leave them out; one closing line counts them. */
+  | "hide"
+  /** Show them with a lock mark. */
+  | "lock";
+
+/** Params of `sightline/listFiles`. */
+export interface ListFilesParams {
+  /**
+   * Stop after this many entries.
+   * Default: `200`.
+   */
+  limit?: number;
+  /**
+   * The directory to list: a `file:` URI, absolute, or relative to a workspace root. The
+   * first workspace root when absent.
+   */
+  path?: string;
+  /**
+   * Also list what is below its directories.
+   * Default: `true`.
+   */
+  recursive?: boolean;
+}
+
+/** Result of `sightline/listFiles`. */
+export interface ListFilesResult {
+  /** The entries, breadth first, each directory in byte order. */
+  entries: FileEntry[];
+  /** Entries left out because `.clineignore` denies them. */
+  omitted: number;
+  /** The list as the `files` section of the environment block prints it. */
+  text: string;
+  /** True when the list stopped at the limit or at its time budget. */
+  truncated: boolean;
+}
+
+/** How much is written to the log. */
+export type LogLevel =
+  /** Nothing. */
+  | "off"
+  /** Failures. */
+  | "error"
+  /** Failures and what looks wrong. */
+  | "warn"
+  /** Also what happens, in a few lines. */
+  | "info"
+  /** Also every request. */
+  | "debug"
+  /** Everything. */
+  | "trace";
+
+/** What the server writes to its log. */
+export interface LogSettings {
+  /** Write to this file instead of standard error. Read at start only. */
+  file?: string;
+  /**
+   * How much is written.
+   * Default: `"warn"`.
+   */
+  level?: LogLevel;
+}
+
+/** The agent's mode. */
+export type Mode =
+  /** The agent may change things. */
+  | "act"
+  /** The agent only plans. */
+  | "plan";
+
+/** A model and what the client knows about it. */
+export interface ModelInfo {
+  /** Size of the context window in tokens. */
+  contextWindow?: number;
+  /** The model's id. */
+  id: string;
+  /** The provider's id; `openai` is any OpenAI-compatible endpoint. */
+  provider?: string;
+}
+
+/** A model: its id, or the id with what is known about it. */
+export type ModelRef = string | ModelInfo;
+
+/** One record of the model tracker. */
+export interface ModelUsageEntry {
+  /** `act` or `plan`. */
+  mode: string;
+  /** The model's id. */
+  model_id: string;
+  /** The provider's id. */
+  model_provider_id: string;
+  /** When, milliseconds since the Unix epoch. */
+  ts: number;
+}
+
+/** Texts put in place of what was taken out of a conversation. */
+export interface NoticeSettings {
+  /** In place of an older read of a file that was read again. */
+  duplicateFileRead?: string;
+  /** As the result of a tool call that has none. */
+  missingToolResult?: string;
+  /** In the first assistant message, once something was left out. */
+  truncation?: string;
+}
+
+/** What to do with open files outside every workspace folder. */
+export type OutsideFiles =
+  /** Leave them out. */
+  | "hide"
+  /** Show them. */
+  | "show";
+
+/** Whether files outside every workspace folder may be read. */
+export type OutsideWorkspace =
+  /** They may not. */
+  | "deny"
+  /** They may. */
+  | "allow";
+
+/** The verdict on one path. */
+export interface PathAccess {
+  /** The verdict. */
+  access: AccessKind;
+  /** The path as it was asked. */
+  path: string;
+  /** Why, when no rule decided (a path that makes no sense, rules that cannot be read). */
+  reason?: string;
+  /** The rule that decided, when a rule did. */
+  rule?: AccessRule;
+}
+
+/** A position in text, as in LSP. */
+export interface Position {
+  /** Offset in the line, from 0, in the negotiated position encoding. */
+  character: number;
+  /** Line, from 0. */
+  line: number;
+}
+
+/** A range of text, as in LSP. */
+export interface Range {
+  /** Position after the last. */
+  end: Position;
+  /** First position. */
+  start: Position;
+}
+
+/** Params of `sightline/readFile`. */
+export interface ReadFileParams {
+  /** Last line wanted, inclusive. */
+  endLine?: number;
+  /** Return at most this many bytes of UTF-8 text; cut at a character. */
+  maxBytes?: number;
+  /** The file: a `file:` URI, absolute, or relative to a workspace root. */
+  path: string;
+  /** First line wanted, from 1. */
+  startLine?: number;
+  /** Also record the read for the task of this id, as `sightline/trackFile` does. */
+  taskId?: string;
+}
+
+/** Result of `sightline/readFile`. */
+export interface ReadFileResult {
+  /** The encoding the bytes on disk were read as, when it is not UTF-8. */
+  encoding?: string;
+  /** True when the editor holds unsaved changes of this file. */
+  isDirty: boolean;
+  /** Where it came from. */
+  source: TextSource;
+  /** The text, or the lines asked for, line endings as they are. */
+  text: string;
+  /** Estimated tokens of `text`. */
+  tokens: number;
+  /** Lines of the whole file; a last line without line ending counts. */
+  totalLines: number;
+  /** True when `maxBytes` cut the text. */
+  truncated: boolean;
+}
+
+/** Params of `sightline/recordEnvironment`. */
+export interface RecordEnvironmentParams {
+  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  now?: number;
+  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  taskId: string;
+}
+
+/** Params of `sightline/recordModel`. */
+export interface RecordModelParams {
+  /** The agent's mode. */
+  mode: Mode;
+  /** The model's id. */
+  modelId: string;
+  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  now?: number;
+  /** The provider's id. */
+  providerId: string;
+  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  taskId: string;
+}
+
+/** Whether an entry is the newest of its path. */
+export type RecordState =
+  /** The newest. */
+  | "active"
+  /** Replaced by a newer entry. */
+  | "stale";
+
+/** Result of `sightline/recordModel` and `sightline/recordEnvironment`. */
+export interface RecordedResult {
+  /** False when equal to the last record. */
+  recorded: boolean;
+}
+
+/** One section of the block. */
+export interface Section {
+  /** True when the client did not send this and it was derived from open documents. */
+  derived?: boolean;
+  /** The heading, without `# `. */
+  heading: string;
+  /** Which section this is. */
+  id: SectionId;
+  /** Entries left out: denied, outside, or over the section's budget. */
+  omitted: number;
+  /** The body. */
+  text: string;
+  /** Estimated tokens of heading and body. */
+  tokens: number;
+}
+
+/** The sections of the block, in the order they are printed. */
+export type SectionId =
+  /** The workspace folders, when there are several. */
+  | "workspaceRoots"
+  /** Files visible in an editor. */
+  | "visibleFiles"
+  /** Files open in a tab. */
+  | "openTabs"
+  /** Terminals with a running command. */
+  | "runningTerminals"
+  /** Idle terminals with unread output. */
+  | "inactiveTerminals"
+  /** Files changed since the agent last saw them. */
+  | "recentlyModified"
+  /** Date, time and zone. */
+  | "currentTime"
+  /** The file list. */
+  | "files"
+  /** Roots, git remotes and commits, as JSON. */
+  | "workspaceConfiguration"
+  /** Command line tools found on the search path. */
+  | "cliTools"
+  /** Open files with unsaved changes. */
+  | "unsavedFiles"
+  /** How full the context window is. */
+  | "contextWindow"
+  /** Plan or act. */
+  | "mode";
+
+/** One section of the block. */
+export interface SectionSettings {
+  /** False leaves the section out. */
+  enabled?: boolean;
+  /** Cut the section at about this many tokens, at whole lines. */
+  maxTokens?: number;
+}
+
+/**
+ * Settings of Sightline, as found in `initializationOptions`, in section
+ * `sightline` of the editor's configuration and in `didChangeConfiguration`.
+ */
+export interface Settings {
+  /** What an agent may see. */
+  access?: AccessSettings;
+  /** Checkpoints of the workspace. */
+  checkpoints?: CheckpointSettings;
+  /** Commands run through `workspace/executeCommand`. */
+  commands?: CommandSettings;
+  /** Conversations: truncation and its notices. */
+  conversation?: ConversationSettings;
+  /** The environment block. */
+  environment?: EnvironmentSettings;
+  /** What the server writes to its log. */
+  log?: LogSettings;
+  /**
+   * Send the notifications of the server, such as `sightline/didChangeContext`.
+   * Default: `false`.
+   */
+  notifications?: boolean;
+  /** Where the server keeps its data. */
+  storage?: StorageSettings;
+}
+
+/** Where the server keeps its data. */
+export interface StorageSettings {
+  /** Absolute path of the data directory; the platform's place when absent. */
+  path?: string;
+}
+
+/** One tab. */
+export interface Tab {
+  /** Number of the tab group or window column. */
+  group?: number;
+  /** True for the tab in front of its group. */
+  isActive?: boolean;
+  /** True when it holds unsaved changes. */
+  isDirty?: boolean;
+  /** True when the user pinned it. */
+  isPinned?: boolean;
+  /** True for a preview that the next opened file replaces. */
+  isPreview?: boolean;
+  /** URI of the document in the tab. */
+  uri: string;
+}
+
+/** Params of `sightline/taskContext`. */
+export interface TaskContextParams {
+  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  taskId: string;
+}
+
+/**
+ * Result of `sightline/taskContext`: the agent's picture of the files, and
+ * where it no longer holds.
+ */
+export interface TaskContextResult {
+  /** Files whose content differs from what the agent last saw. */
+  changed: string[];
+  /** Files the agent saw and that are gone. */
+  deleted: string[];
+  /** All environment records, oldest first. */
+  environments: EnvironmentEntry[];
+  /** All file records, oldest first. */
+  files: FileMetadataEntry[];
+  /** All model records, oldest first. */
+  models: ModelUsageEntry[];
+}
+
+/** One terminal. */
+export interface Terminal {
+  /** The command that runs or ran last. */
+  command?: string;
+  /** Its working directory. */
+  cwd?: string;
+  /** Exit code of the last command. */
+  exitCode?: number;
+  /** The client's id of the terminal; a number is taken as its decimal form. */
+  id: string;
+  /** True while a command is running. */
+  isBusy: boolean;
+  /** Its title. */
+  name?: string;
+  /** Output since the last notification; appended to what is unread. */
+  newOutput?: string;
+}
+
+/** Where the text of a `readFile` answer came from. */
+export type TextSource =
+  /** The editor's buffer. */
+  | "buffer"
+  /** The file on disk. */
+  | "disk";
+
+/** Params of `sightline/trackFile`. */
+export interface TrackFileParams {
+  /** With `cline_edited`: SHA-256 (hex) of the content the agent wrote. */
+  contentHash?: string;
+  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  now?: number;
+  /** What happened to it. */
+  operation: FileOperation;
+  /** The file: a `file:` URI, absolute, or relative to a workspace root. */
+  path: string;
+  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  taskId: string;
+}
+
+/** Result of `sightline/trackFile`. */
+export interface TrackFileResult {
+  /** The entry just made. */
+  entry: FileMetadataEntry;
+}
+
+/** Tokens of one request to a model, as the provider reported them. */
+export interface Usage {
+  /** Tokens read from the prompt cache. */
+  cacheReads?: number;
+  /** Tokens written to the prompt cache. */
+  cacheWrites?: number;
+  /** Input tokens. */
+  tokensIn?: number;
+  /** Output tokens. */
+  tokensOut?: number;
+}
+
+/** One editor on the screen. */
+export interface VisibleEditor {
+  /** True for the editor with the focus. */
+  isActive?: boolean;
+  /** The selections; an empty range is a cursor. */
+  selections?: Range[];
+  /** URI of the document. */
+  uri: string;
+  /** The lines scrolled into view; several ranges when folds hide some. */
+  visibleRanges?: Range[];
+}

@@ -1,0 +1,153 @@
+//! Which well-known command line tools this machine has.
+//!
+//! The search path is read once per session; no program is started.
+
+use std::{ffi::OsStr, path::Path};
+
+use super::render::Drawn;
+
+/// The tools looked for, in the order they are shown.
+const TOOLS: [&str; 41] = [
+    "gh",
+    "git",
+    "docker",
+    "podman",
+    "kubectl",
+    "aws",
+    "gcloud",
+    "az",
+    "terraform",
+    "pulumi",
+    "npm",
+    "yarn",
+    "pnpm",
+    "pip",
+    "cargo",
+    "go",
+    "curl",
+    "jq",
+    "make",
+    "cmake",
+    "python",
+    "node",
+    "psql",
+    "mysql",
+    "redis-cli",
+    "sqlite3",
+    "mongosh",
+    "code",
+    "grep",
+    "sed",
+    "awk",
+    "brew",
+    "apt",
+    "yum",
+    "gradle",
+    "mvn",
+    "bundle",
+    "dotnet",
+    "helm",
+    "ansible",
+    "wget",
+];
+
+/// The tools found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CliTools(Vec<&'static str>);
+
+impl CliTools {
+    /// Looks along a search path as the system writes it in `PATH`. Relative
+    /// folders are passed over: what they mean changes with every command.
+    pub fn detect(path: &OsStr) -> Self {
+        let folders: Vec<_> = std::env::split_paths(path)
+            .filter(|folder| folder.is_absolute())
+            .collect();
+        let endings = endings();
+        let found = TOOLS.into_iter().filter(|tool| {
+            folders.iter().any(|folder| {
+                endings
+                    .iter()
+                    .any(|ending| is_program(&folder.join(format!("{tool}{ending}"))))
+            })
+        });
+        Self(found.collect())
+    }
+
+    /// Their names.
+    pub fn names(&self) -> &[&'static str] {
+        &self.0
+    }
+
+    pub(super) fn draw(&self) -> Drawn {
+        if self.0.is_empty() {
+            return Drawn::default();
+        }
+        Drawn::text(&format!(
+            "Commands can use these tools, found on the search path: {}",
+            self.0.join(", ")
+        ))
+    }
+}
+
+/// What a program's file name may end with.
+#[cfg(windows)]
+fn endings() -> Vec<String> {
+    std::env::var("PATHEXT")
+        .unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned())
+        .split(';')
+        .filter(|ending| !ending.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What a program's file name may end with.
+#[cfg(not(windows))]
+fn endings() -> Vec<String> {
+    vec![String::new()]
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    fn put(path: &Path, mode: u32) {
+        fs::write(path, "").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn only_programs_count_in_the_fixed_order() {
+        let one = tempfile::tempdir().unwrap();
+        let two = tempfile::tempdir().unwrap();
+        put(&one.path().join("wget"), 0o755);
+        put(&two.path().join("git"), 0o755);
+        put(&two.path().join("unheard-of"), 0o755);
+        put(&two.path().join("make"), 0o644);
+        fs::create_dir(two.path().join("node")).unwrap();
+        let path = std::env::join_paths([one.path(), Path::new("relative"), two.path()]).unwrap();
+        let tools = CliTools::detect(&path);
+        assert_eq!(tools.names(), ["git", "wget"]);
+        assert_eq!(tools.draw().lines.len(), 1);
+        assert!(tools.draw().lines[0].ends_with(": git, wget"));
+    }
+
+    #[test]
+    fn nothing_found_is_nothing_said() {
+        assert!(CliTools::detect(OsStr::new("")).draw().lines.is_empty());
+    }
+}

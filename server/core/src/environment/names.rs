@@ -1,0 +1,317 @@
+//! Does a line of text name a denied file?
+//!
+//! Terminals print what they like, so every word of a line that could be a
+//! path is placed below each root (and the terminal's folder) and judged by
+//! name. When in doubt the answer is yes: a line too few is an annoyance, a
+//! denied name is a leak.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    path::{Component, Path},
+};
+
+use crate::{
+    access::{AccessView, Denial},
+    limits,
+    path::{AbsPath, Location, RelPath, uri_to_path},
+};
+
+/// What stands around a path in a line, but seldom in it.
+const SEPARATORS: &[char] = &[
+    '\'', '"', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ':', '=', ';', '|', '&',
+];
+/// What is put in front of a path (diffs, mentions, lists).
+const MARKS_BEFORE: &[char] = &['+', '-', '@', '*', '!'];
+/// What follows a path: ends of sentences, marks of `ls -F`.
+const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '\u{2026}'];
+
+/// Judges lines for one terminal, remembering the words it has met.
+pub(super) struct Names<'a> {
+    view: &'a AccessView,
+    /// The folders relative paths may start from, each below a root.
+    bases: Vec<(usize, RelPath)>,
+    /// Does a root lie inside another, so that a path below one may belong to
+    /// the other?
+    nested: bool,
+    known: HashMap<String, bool>,
+}
+
+/// What the rules say about a word.
+enum Judgement {
+    Clean,
+    /// Denied if it means a file at all.
+    Perhaps,
+    Denied,
+}
+
+impl<'a> Names<'a> {
+    /// For output of a terminal whose working directory is `cwd`.
+    pub(super) fn new(view: &'a AccessView, cwd: Option<&str>) -> Self {
+        let roots = view.roots();
+        let mut bases: Vec<_> = (0..roots.as_slice().len())
+            .map(|root| (root, RelPath::default()))
+            .collect();
+        if let Some(Ok(Location::Inside { root, rel })) = cwd.map(|cwd| roots.locate(cwd))
+            && !rel.is_root()
+        {
+            bases.push((root, rel));
+        }
+        let nested = roots.as_slice().iter().any(|inner| {
+            let mut others = roots.as_slice().iter().filter(|outer| *outer != inner);
+            others.any(|outer| inner.canonical.relative_to(&outer.canonical).is_some())
+        });
+        Self {
+            view,
+            bases,
+            nested,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Does `line` name a denied file?
+    pub(super) fn in_line(&mut self, line: &str) -> bool {
+        // Names with spaces: alone on the line, or in quotes.
+        let quotes = ['\'', '"', '`'];
+        let quoted = quotes
+            .into_iter()
+            .filter(|quote| line.contains(*quote))
+            .flat_map(|quote| line.split(quote));
+        if quoted
+            .chain([line.trim()])
+            .any(|name| name.contains(char::is_whitespace) && self.is_denied(name))
+        {
+            return true;
+        }
+        line.split_whitespace().any(|word| {
+            self.is_denied_marked(word)
+                || (word.contains(SEPARATORS)
+                    && word
+                        .split(SEPARATORS)
+                        .any(|part| self.is_denied_marked(part)))
+        })
+    }
+
+    fn is_denied_marked(&mut self, word: &str) -> bool {
+        let bare = word
+            .trim_start_matches(MARKS_BEFORE)
+            .trim_end_matches(MARKS_AFTER);
+        self.is_denied(word) || (bare.len() < word.len() && self.is_denied(bare))
+    }
+
+    fn is_denied(&mut self, word: &str) -> bool {
+        if word.is_empty() || word.len() > limits::MAX_PATH_BYTES {
+            return false;
+        }
+        if let Some(known) = self.known.get(word) {
+            return *known;
+        }
+        let denied = self.judge_spellings(word);
+        self.known.insert(word.to_owned(), denied);
+        denied
+    }
+
+    fn judge_spellings(&self, word: &str) -> bool {
+        if let Ok(Some(path)) = uri_to_path(word) {
+            return self.judge_absolute(path);
+        }
+        self.judge_path(word)
+            || (word.contains('\\') && self.judge_path(&word.replace('\\', "/")))
+            // git writes `a/` and `b/` in front of the two sides of a diff.
+            || ["a/", "b/"]
+                .iter()
+                .filter_map(|side| word.strip_prefix(side))
+                .any(|path| self.judge_path(path))
+    }
+
+    fn judge_path(&self, word: &str) -> bool {
+        let path = Path::new(word);
+        if let Some(path) = AbsPath::new(path) {
+            return self.judge_absolute(path);
+        }
+        let mut components = path.components();
+        if let (Some(Component::Normal(name)), None) = (components.next(), components.next()) {
+            let is_dir = word.ends_with('/');
+            return self
+                .bases
+                .iter()
+                .any(|(root, base)| self.judge_name(*root, base, name, is_dir));
+        }
+        self.bases.iter().any(|(root, base)| {
+            let below = base.as_path().join(path);
+            if !self.nested
+                && let Some(rel) = RelPath::new(&below)
+            {
+                return !matches!(self.judge(*root, &rel), Judgement::Clean);
+            }
+            let Some(root) = self.view.roots().get(*root) else {
+                return false;
+            };
+            let absolute = root.path.as_path().join(below);
+            AbsPath::new(&absolute).is_some_and(|path| self.judge_absolute(path))
+        })
+    }
+
+    /// A single word: an everyday one is only taken for a name when the rule
+    /// means names like it, or a file of that name is there.
+    fn judge_name(&self, root: usize, base: &RelPath, name: &OsStr, is_dir: bool) -> bool {
+        let rel = base.child(name);
+        match self.judge(root, &rel) {
+            Judgement::Clean => false,
+            Judgement::Denied => true,
+            Judgement::Perhaps => is_dir || self.exists(root, &rel),
+        }
+    }
+
+    fn judge_absolute(&self, path: AbsPath) -> bool {
+        match self.view.roots().place(path) {
+            Location::Outside(_) => false,
+            Location::Inside { root, rel } => !matches!(self.judge(root, &rel), Judgement::Clean),
+        }
+    }
+
+    fn judge(&self, root: usize, rel: &RelPath) -> Judgement {
+        let Some(parent) = rel.parent() else {
+            return Judgement::Clean;
+        };
+        let mut folder = RelPath::default();
+        for name in parent.components() {
+            folder = folder.child(name);
+            if self.view.check_entry(root, &folder, true).is_some() {
+                return Judgement::Denied;
+            }
+        }
+        match self.view.check_entry(root, rel, false) {
+            Some(denial) if denies_everything(&denial) => Judgement::Perhaps,
+            Some(_) => Judgement::Denied,
+            None if self.view.check_entry(root, rel, true).is_some() => Judgement::Perhaps,
+            None => Judgement::Clean,
+        }
+    }
+
+    fn exists(&self, root: usize, rel: &RelPath) -> bool {
+        self.view
+            .roots()
+            .get(root)
+            .is_some_and(|root| std::fs::symlink_metadata(root.path.join(rel).as_path()).is_ok())
+    }
+}
+
+/// Is the deciding pattern one that every word fits (`*`, `/**`)?
+fn denies_everything(denial: &Denial) -> bool {
+    denial.rule.as_ref().is_some_and(|rule| {
+        let pattern = rule.pattern.trim();
+        pattern.contains('*') && pattern.chars().all(|c| matches!(c, '*' | '/'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::*;
+    use crate::{
+        access::Access,
+        path::{Root, Roots},
+    };
+
+    fn view(folder: &Path, rules: &str) -> AccessView {
+        fs::write(folder.join(".clineignore"), rules).unwrap();
+        let root = Root::new(AbsPath::new(folder).unwrap(), None);
+        Access::new(Arc::new(Roots::new(vec![root])), Vec::new())
+            .view()
+            .0
+    }
+
+    #[test]
+    fn denied_names_are_found_wherever_they_stand() {
+        let folder = tempfile::tempdir().unwrap();
+        let view = view(
+            folder.path(),
+            "*.secret\n/config/keys.env\nprivate/\nmy notes.txt\n",
+        );
+        let root = folder.path().display().to_string();
+        let mut names = Names::new(&view, None);
+        for line in [
+            "x.secret",
+            "-rw-r--r-- 1 me me 0 Jan  1 00:00 x.secret",
+            "sub/x.secret:12:3: error",
+            "error in \"x.secret\".",
+            "--file=x.secret",
+            "see (x.secret), please",
+            "what about x.secret?",
+            "x.secret*",
+            "@x.secret",
+            "sub\\x.secret",
+            "X.SECRET",
+            "config/keys.env",
+            "./config/keys.env",
+            "src/../config/keys.env",
+            "diff --git a/config/keys.env b/config/keys.env",
+            &format!("{root}/config/keys.env"),
+            &format!("file://{root}/config/keys.env"),
+            "private/",
+            "private/anything",
+            "a  my notes.txt".trim_start_matches("a  "),
+            "cat 'my notes.txt'",
+        ] {
+            assert!(names.in_line(line), "{line}");
+        }
+        for line in [
+            "",
+            "secret",
+            "x.secrets",
+            "keys.env",
+            "other/config/keys.env",
+            "my notes",
+            "a private matter",
+            "/etc/passwd",
+            "http://example.org/x",
+        ] {
+            assert!(!names.in_line(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_only_a_folder_would_be_counts_when_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let view = view(folder.path(), "build/\n");
+        assert!(!Names::new(&view, None).in_line("build finished"));
+        fs::create_dir(folder.path().join("build")).unwrap();
+        assert!(Names::new(&view, None).in_line("build src"));
+    }
+
+    #[test]
+    fn where_everything_is_denied_words_remain_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let view = view(folder.path(), "*\n!/src/\n!/src/**\n");
+        fs::write(folder.path().join("id_rsa"), "").unwrap();
+        let mut names = Names::new(&view, None);
+        assert!(!names.in_line("compiling, please wait..."));
+        assert!(!names.in_line("src/main.rs is fine"));
+        assert!(names.in_line("id_rsa"));
+        assert!(names.in_line("other/main.rs"));
+    }
+
+    #[test]
+    fn a_root_inside_another_has_its_own_rules() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join(".clineignore"), "/keys.env\n").unwrap();
+        let roots = [folder.path(), inner.as_path()]
+            .map(|path| Root::new(AbsPath::new(path).unwrap(), None));
+        let roots = Arc::new(Roots::new(roots.into()));
+        let view = Access::new(roots, Vec::new()).view().0;
+        assert!(Names::new(&view, None).in_line("edited inner/keys.env"));
+    }
+
+    #[test]
+    fn names_are_also_relative_to_the_terminals_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let view = view(folder.path(), "/config/keys.env\n");
+        let cwd = folder.path().join("config").display().to_string();
+        assert!(Names::new(&view, Some(&cwd)).in_line("keys.env"));
+        assert!(!Names::new(&view, Some("/")).in_line("keys.env"));
+    }
+}

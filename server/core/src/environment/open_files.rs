@@ -1,0 +1,157 @@
+//! Lists of files: visible, in tabs, unsaved, recently modified.
+
+use std::{collections::HashSet, path::Path};
+
+use sightline_protocol::settings::OutsideFiles;
+
+use super::{
+    Inputs,
+    render::{Delivered, Delivery, Drawn},
+    text,
+};
+use crate::{
+    access::Verdict,
+    cancel::Cancel,
+    error::Error,
+    path::{Location, Roots},
+};
+
+/// A file that changed behind the agent's back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modified {
+    /// The tracker's name for it, given back in
+    /// [`super::Block::delivered_files`].
+    pub path: String,
+    /// It is gone.
+    pub deleted: bool,
+    /// Where it is.
+    pub location: Location,
+}
+
+/// Does a list show files that are not on disk?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    LeaveOut,
+    Show,
+}
+
+/// The visible files.
+pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    let visible = inputs.editor.visible();
+    let mut drawn = list(inputs, &visible.value, Missing::LeaveOut, cancel)?;
+    if drawn.lines.is_empty() {
+        drawn.lines.push("(No visible files)".to_owned());
+    }
+    drawn.derived = visible.derived;
+    Ok(drawn)
+}
+
+/// The files in tabs.
+pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    let tabs = inputs.editor.tabs();
+    let mut drawn = list(inputs, &tabs.value, Missing::LeaveOut, cancel)?;
+    if drawn.lines.is_empty() {
+        drawn.lines.push("(No open tabs)".to_owned());
+    }
+    drawn.derived = tabs.derived;
+    Ok(drawn)
+}
+
+/// The files with unsaved changes; a new one need not be on disk yet.
+pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    list(inputs, &inputs.editor.unsaved(), Missing::Show, cancel)
+}
+
+/// What changed since the agent last saw it.
+pub(super) fn recently_modified(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    let roots = inputs.access.roots();
+    let mut drawn = Drawn {
+        standing: Some(Vec::new()),
+        ..Drawn::default()
+    };
+    for modified in inputs.recently_modified {
+        cancel.check()?;
+        if !may_show(inputs, &modified.location) {
+            drawn.omit();
+            continue;
+        }
+        if drawn.lines.is_empty() {
+            drawn.lines.push(
+                "These changed after you last read or wrote them; read them again before you edit:"
+                    .to_owned(),
+            );
+        }
+        drawn.delivered.push(Delivery {
+            line: Some(drawn.lines.len()),
+            what: Delivered::File(modified.path.clone()),
+        });
+        let mut line = line_for(roots, &modified.location);
+        if modified.deleted {
+            line.push_str(" (deleted)");
+        }
+        drawn.lines.push(line);
+    }
+    Ok(drawn)
+}
+
+/// The files among `uris` that may be shown, each once, in their order.
+fn list(
+    inputs: &Inputs<'_>,
+    uris: &[&str],
+    missing: Missing,
+    cancel: &Cancel,
+) -> Result<Drawn, Error> {
+    let roots = inputs.access.roots();
+    let mut drawn = Drawn::default();
+    let mut seen_uris = HashSet::new();
+    let mut seen_paths = HashSet::new();
+    for uri in uris {
+        cancel.check()?;
+        if !seen_uris.insert(*uri) {
+            continue;
+        }
+        let Some(location) = place(roots, uri) else {
+            drawn.omit();
+            continue;
+        };
+        let path = roots.absolute(&location);
+        let on_disk = || std::fs::metadata(path.as_path()).is_ok();
+        let shown = may_show(inputs, &location) && (missing == Missing::Show || on_disk());
+        // The same file can be written in two ways.
+        if !seen_paths.insert(path) {
+            continue;
+        }
+        if shown {
+            drawn.lines.push(line_for(roots, &location));
+        } else {
+            drawn.omit();
+        }
+    }
+    Ok(drawn)
+}
+
+/// The file behind a document's URI; `None` for documents that are no file.
+fn place(roots: &Roots, uri: &str) -> Option<Location> {
+    let names_file = uri
+        .get(..6)
+        .is_some_and(|start| start.eq_ignore_ascii_case("file:/"));
+    if !names_file && !Path::new(uri).is_absolute() {
+        return None;
+    }
+    roots.locate(uri).ok()
+}
+
+/// Without any root everything the user opened is outside, and shown.
+fn may_show(inputs: &Inputs<'_>, location: &Location) -> bool {
+    match inputs.access.check(location) {
+        Verdict::Allowed => true,
+        Verdict::Denied(_) => false,
+        Verdict::Outside => {
+            inputs.settings.outside_files == OutsideFiles::Show || inputs.access.roots().is_empty()
+        }
+    }
+}
+
+fn line_for(roots: &Roots, location: &Location) -> String {
+    text::one_line(&roots.block_path(location).0).into_owned()
+}

@@ -1,0 +1,349 @@
+//! The terminal sections: what runs, and what was printed since last time.
+//!
+//! They never wait. A terminal that runs a command naming a denied file, or
+//! holds unread output of one, is left out whole; of the others, lines that
+//! name one.
+
+use sightline_protocol::editor::Terminal;
+
+use super::{
+    Inputs,
+    names::Names,
+    render::{Delivered, Delivery, Drawn},
+    text,
+};
+use crate::{cancel::Cancel, editor::TerminalState, error::Error};
+
+/// More lines than this are shortened to their beginning and end.
+const MOST_LINES: usize = 500;
+/// Lines kept at each end.
+const END_LINES: usize = 100;
+/// More bytes than this are shortened likewise.
+const MOST_BYTES: usize = 64 * 1024;
+/// A line is cut after this many bytes.
+const LINE_BYTES: usize = 2_000;
+
+/// Terminals with a running command.
+pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    let mut drawn = Drawn {
+        standing: Some(Vec::new()),
+        ..Drawn::default()
+    };
+    for state in of_kind(inputs, true) {
+        cancel.check()?;
+        let Some((label, mut names)) = judged(inputs, state, &mut drawn) else {
+            continue;
+        };
+        let heading = format!("## Original command: `{label}`");
+        drawn.standing.get_or_insert_default().push(heading.clone());
+        drawn.lines.push(heading);
+        if let Some(output) = output(state, &mut names, cancel)? {
+            add_output(&mut drawn, state, output);
+        }
+    }
+    Ok(drawn)
+}
+
+/// Idle terminals with unread output.
+pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+    let mut drawn = Drawn {
+        standing: Some(Vec::new()),
+        ..Drawn::default()
+    };
+    for state in of_kind(inputs, false) {
+        cancel.check()?;
+        let Some((label, mut names)) = judged(inputs, state, &mut drawn) else {
+            continue;
+        };
+        if let Some(output) = output(state, &mut names, cancel)? {
+            drawn.lines.push(format!("## {label}"));
+            add_output(&mut drawn, state, output);
+        }
+    }
+    Ok(drawn)
+}
+
+fn of_kind<'a>(inputs: &Inputs<'a>, busy: bool) -> impl Iterator<Item = &'a TerminalState> {
+    let terminals = inputs.editor.terminals().iter();
+    terminals.filter(move |state| state.terminal.is_busy == busy)
+}
+
+/// The label of a terminal that may be shown, and the judge of its output.
+fn judged<'a>(
+    inputs: &Inputs<'a>,
+    state: &TerminalState,
+    drawn: &mut Drawn,
+) -> Option<(String, Names<'a>)> {
+    let terminal = &state.terminal;
+    let label = label(terminal);
+    let mut names = Names::new(inputs.access, terminal.cwd.as_deref());
+    // As shown, and everything the output may come from, as sent: neither an
+    // escape sequence nor a later command must hide a name.
+    let commands = state.sources.iter().chain(&terminal.command);
+    let mut allowed =
+        |command: &str| inputs.access.check_command(command).allowed && !names.in_line(command);
+    if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
+        let label = cut_line(&text::one_line(&label));
+        return Some((label, names));
+    }
+    // An idle one without output would not have been shown anyway.
+    if terminal.is_busy || !state.unread.is_empty() {
+        drawn.omit();
+    }
+    drawn.delivered.push(Delivery {
+        line: None,
+        what: delivered(state),
+    });
+    None
+}
+
+/// The command; what else is known where the client does not know it.
+fn label(terminal: &Terminal) -> String {
+    [&terminal.command, &terminal.name]
+        .into_iter()
+        .flatten()
+        .map(|label| plain(label).trim().to_owned())
+        .find(|label| !label.is_empty())
+        .unwrap_or_else(|| format!("terminal {}", terminal.id))
+}
+
+/// Unread output made presentable.
+struct Output {
+    lines: Vec<String>,
+    /// Lines that name denied files.
+    denied: u32,
+}
+
+fn output(
+    state: &TerminalState,
+    names: &mut Names<'_>,
+    cancel: &Cancel,
+) -> Result<Option<Output>, Error> {
+    let plain = plain(&state.unread);
+    let mut lines: Vec<&str> = plain
+        .trim_start_matches('\n')
+        .trim_end()
+        .lines()
+        .map(str::trim_end)
+        .collect();
+    if let Some(last) = lines.pop() {
+        let last = last.strip_suffix(['%', '$', '#', '>']).unwrap_or(last);
+        if !last.trim().is_empty() {
+            lines.push(last.trim_end());
+        }
+    }
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let (head, tail) = shorten(&lines);
+    let skipped = lines.len() - head.len() - tail.len();
+    let mut shown = Output {
+        lines: Vec::new(),
+        denied: 0,
+    };
+    for line in head {
+        cancel.check()?;
+        shown.add(line, names);
+    }
+    if skipped > 0 {
+        shown
+            .lines
+            .push(format!("[... {skipped} lines not shown ...]"));
+    }
+    for line in tail {
+        cancel.check()?;
+        shown.add(line, names);
+    }
+    Ok(Some(shown))
+}
+
+impl Output {
+    fn add(&mut self, line: &str, names: &mut Names<'_>) {
+        if names.in_line(line) {
+            self.denied = self.denied.saturating_add(1);
+        } else {
+            self.lines.push(cut_line(line));
+        }
+    }
+}
+
+fn add_output(drawn: &mut Drawn, state: &TerminalState, output: Output) {
+    drawn.delivered.push(Delivery {
+        line: Some(drawn.lines.len()),
+        what: delivered(state),
+    });
+    drawn.lines.push("### New Output".to_owned());
+    drawn.lines.extend(output.lines);
+    if output.denied > 0 {
+        let lines = if output.denied == 1 { "line" } else { "lines" };
+        drawn.lines.push(format!(
+            "({} {lines} left out: naming files the access rules hide)",
+            output.denied
+        ));
+        drawn.omitted = drawn.omitted.saturating_add(output.denied);
+    }
+}
+
+fn delivered(state: &TerminalState) -> Delivered {
+    Delivered::Terminal {
+        id: state.terminal.id.clone(),
+        received: state.received,
+    }
+}
+
+/// The beginning and the end that are shown; together all lines when they are few.
+fn shorten<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
+    let bytes: usize = lines.iter().map(|line| line.len().min(LINE_BYTES)).sum();
+    if lines.len() <= MOST_LINES && bytes <= MOST_BYTES {
+        return (lines, &[]);
+    }
+    let fitting = |lines: &mut dyn Iterator<Item = &&str>| {
+        lines
+            .take(END_LINES)
+            .scan(MOST_BYTES / 2, |left, line| {
+                *left = left.checked_sub(line.len().min(LINE_BYTES))?;
+                Some(())
+            })
+            .count()
+    };
+    let head = fitting(&mut lines.iter());
+    let rest = &lines[head..];
+    let tail = fitting(&mut rest.iter().rev());
+    (&lines[..head], &rest[rest.len() - tail..])
+}
+
+/// `line`, cut where it is too long.
+fn cut_line(line: &str) -> String {
+    if line.len() <= LINE_BYTES {
+        return line.to_owned();
+    }
+    let mut end = LINE_BYTES;
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let kept = &line[..end];
+    format!("{kept} [... {} bytes not shown]", line.len() - kept.len())
+}
+
+/// What a terminal would show of `raw`: without escape sequences and control
+/// characters, with what a carriage return or backspace overwrites gone.
+fn plain(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    let mut line_start = 0;
+    let mut returned = false;
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_control_sequence(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
+            '\n' => {
+                out.push('\n');
+                line_start = out.len();
+                returned = false;
+            }
+            '\r' => returned = true,
+            '\u{8}' => {
+                if out.len() > line_start {
+                    out.pop();
+                }
+            }
+            c if c.is_control() && c != '\t' => {}
+            c => {
+                if returned {
+                    out.truncate(line_start);
+                    returned = false;
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// After ESC.
+fn skip_escape(chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_control_sequence(chars);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            chars.next();
+            skip_string(chars);
+        }
+        _ => {
+            while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
+            chars.next_if(|c| matches!(c, '0'..='~'));
+        }
+    }
+}
+
+/// After `ESC [`: parameters, then one final character.
+fn skip_control_sequence(chars: &mut Chars<'_>) {
+    while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+    chars.next_if(|c| matches!(c, '@'..='~'));
+}
+
+/// A title or the like: until BEL or ST; a line break ends one that never ends.
+fn skip_string(chars: &mut Chars<'_>) {
+    while let Some(c) = chars.next_if(|c| *c != '\n') {
+        if matches!(c, '\u{7}' | '\u{9c}') {
+            return;
+        }
+        if c == '\u{1b}' {
+            chars.next_if_eq(&'\\');
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_terminal_would_show_remains() {
+        for (raw, shown) in [
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}]0;title\u{7}text", "text"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}Pdata\u{1b}\\x", "x"),
+            ("\u{9b}1mx\u{9d}t\u{9c}y", "xy"),
+            ("\u{1b}(Bx\u{1b}=y\u{1b}7z", "xyz"),
+            ("a\u{0}\u{7}b\tc", "ab\tc"),
+            ("10%\r20%\r\u{1b}[K30%\r\n", "30%\n"),
+            ("kept\r", "kept"),
+            ("s\u{8}se\u{8}ec\u{8}c", "sec"),
+            ("a\n\u{8}\u{8}b", "a\nb"),
+            ("\u{1b}]never ends\nnext", "\nnext"),
+            ("\u{1b}[12", ""),
+            ("\u{1b}", ""),
+            ("\u{1b}[3\nx", "\nx"),
+        ] {
+            assert_eq!(plain(raw), shown, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn many_lines_keep_both_ends() {
+        let lines: Vec<String> = (0..501).map(|n| n.to_string()).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (head, tail) = shorten(&lines[..500]);
+        assert_eq!((head.len(), tail.len()), (500, 0));
+        let (head, tail) = shorten(&lines);
+        assert_eq!((head.len(), tail.len()), (100, 100));
+        assert_eq!((head[99], tail[0], tail[99]), ("99", "401", "500"));
+    }
+
+    #[test]
+    fn many_bytes_keep_both_ends() {
+        let long = "x".repeat(10_000);
+        let lines = vec![long.as_str(); 40];
+        let (head, tail) = shorten(&lines);
+        assert_eq!((head.len(), tail.len()), (16, 16));
+        assert!(cut_line(&long).len() < LINE_BYTES + 40);
+    }
+}

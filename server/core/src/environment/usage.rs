@@ -1,0 +1,169 @@
+//! How full the context window is: `12,345 / 200K tokens used (6%)`.
+
+use sightline_protocol::environment::{EnvironmentDetailsParams, ModelRef};
+
+use super::render::Drawn;
+use crate::model;
+
+/// The newest families are told only when the window is this full: knowing of
+/// it earlier makes them hurry.
+const NEXT_GENERATION_THRESHOLD: f64 = 0.60;
+
+/// No request used more; beyond it the figures are a mistake.
+const MOST_TOKENS: f64 = 1e12;
+
+/// The section; nothing without usage.
+pub(super) fn draw(params: &EnvironmentDetailsParams) -> Drawn {
+    let Some(usage) = &params.usage else {
+        return Drawn::default();
+    };
+    let id = params.model.as_ref().map_or("", ModelRef::id);
+    let named = params.model.as_ref().and_then(ModelRef::context_window);
+    let window = model::context_window(id, named);
+    let total = usage.total();
+    // What is not a number counts as nothing.
+    let used = if total > 0.0 {
+        total.min(MOST_TOKENS)
+    } else {
+        0.0
+    };
+    if model::is_next_generation(id) && used / window < NEXT_GENERATION_THRESHOLD {
+        return Drawn::default();
+    }
+    Drawn::text(&line(used, window))
+}
+
+fn line(used: f64, window: f64) -> String {
+    // JavaScript's Math.round.
+    let percent = (used / window * 100.0 + 0.5).floor();
+    format!(
+        "{} / {}K tokens used ({percent}%)",
+        en_us(used),
+        en_us(window / 1000.0)
+    )
+}
+
+/// A number as JavaScript's `toLocaleString("en-US")` writes it: groups of
+/// three, at most three decimals, the decimal digits rounded half up.
+fn en_us(value: f64) -> String {
+    // Rust writes the shortest digits that mean this number, never an exponent.
+    let plain = value.to_string();
+    let (whole, decimals) = plain.split_once('.').unwrap_or((&plain, ""));
+    let mut thousandths: u128 = 0;
+    for digit in whole.bytes().chain(decimals.bytes().chain(*b"000").take(3)) {
+        thousandths = thousandths * 10 + u128::from(digit.saturating_sub(b'0'));
+    }
+    if decimals
+        .as_bytes()
+        .get(3)
+        .is_some_and(|digit| *digit >= b'5')
+    {
+        thousandths += 1;
+    }
+    let whole = (thousandths / 1000).to_string();
+    let mut grouped = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let decimals = format!("{:03}", thousandths % 1000);
+    match decimals.trim_end_matches('0') {
+        "" => grouped,
+        decimals => format!("{grouped}.{decimals}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sightline_protocol::environment::{ModelInfo, Usage};
+
+    use super::*;
+
+    #[test]
+    fn recorded_lines() {
+        for (used, window, expected) in [
+            (0.0, 200_000.0, "0 / 200K tokens used (0%)"),
+            (12_345.0, 200_000.0, "12,345 / 200K tokens used (6%)"),
+            (
+                1_234_567.0,
+                1_048_576.0,
+                "1,234,567 / 1,048.576K tokens used (118%)",
+            ),
+            (999.0, 131_072.0, "999 / 131.072K tokens used (1%)"),
+            (1_000.0, 200_000.0, "1,000 / 200K tokens used (1%)"),
+        ] {
+            assert_eq!(line(used, window), expected);
+        }
+    }
+
+    #[test]
+    fn numbers_as_javascript_writes_them() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (1.0005, "1.001"),
+            (1.0004, "1"),
+            (0.9996, "1"),
+            (999.9996, "1,000"),
+            (1234.5, "1,234.5"),
+            (0.05, "0.05"),
+            (100_000_000_000.0, "100,000,000,000"),
+        ] {
+            assert_eq!(en_us(value), expected);
+        }
+    }
+
+    fn drawn(used: f64, id: &str, window: Option<f64>) -> Vec<String> {
+        draw(&EnvironmentDetailsParams {
+            usage: Some(Usage {
+                tokens_in: Some(used),
+                ..Usage::default()
+            }),
+            model: Some(ModelRef::Info(ModelInfo {
+                id: id.to_owned(),
+                context_window: window,
+                provider: None,
+            })),
+            ..EnvironmentDetailsParams::default()
+        })
+        .lines
+    }
+
+    #[test]
+    fn the_newest_families_hear_of_it_late() {
+        assert!(drawn(119_999.0, "claude-sonnet-4-20250514", None).is_empty());
+        assert_eq!(
+            drawn(120_000.0, "claude-sonnet-4-20250514", None),
+            ["120,000 / 200K tokens used (60%)"]
+        );
+        assert_eq!(
+            drawn(1.0, "claude-3-5-haiku", None),
+            ["1 / 200K tokens used (0%)"]
+        );
+        assert!(drawn(239_999.0, "gpt-5", None).is_empty());
+        assert!(!drawn(240_000.0, "gpt-5", None).is_empty());
+    }
+
+    #[test]
+    fn absurd_figures_do_no_harm() {
+        for used in [f64::NAN, -5.0, f64::NEG_INFINITY] {
+            assert_eq!(drawn(used, "x", None), ["0 / 128K tokens used (0%)"]);
+        }
+        for window in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+            assert_eq!(
+                drawn(64_000.0, "x", Some(window)),
+                ["64,000 / 128K tokens used (50%)"]
+            );
+        }
+        assert_eq!(
+            drawn(f64::INFINITY, "x", Some(1.0)),
+            ["1,000,000,000,000 / 0.001K tokens used (100000000000000%)"]
+        );
+    }
+
+    #[test]
+    fn without_usage_there_is_nothing_to_say() {
+        assert!(draw(&EnvironmentDetailsParams::default()).lines.is_empty());
+    }
+}

@@ -1,0 +1,146 @@
+//! The workspace itself: its roots, and what git knows of them.
+
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::to_string_pretty;
+
+use super::{git_facts, render::Drawn, text};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    git::Vcs,
+    path::{Root, Roots},
+};
+
+/// The roots, when there are several.
+pub(super) fn roots(roots: &Roots) -> Drawn {
+    let [primary, _, ..] = roots.as_slice() else {
+        return Drawn::default();
+    };
+    let mut lines: Vec<String> = roots
+        .as_slice()
+        .iter()
+        .map(|root| {
+            let vcs = Vcs::of(root.path.as_path()).name();
+            let line = format!("- {}: {} ({vcs})", root.name, root.path.display());
+            text::one_line(&line).into_owned()
+        })
+        .collect();
+    lines.push(String::new());
+    let primary = format!("Primary workspace: {}", primary.name);
+    lines.push(text::one_line(&primary).into_owned());
+    Drawn {
+        lines,
+        ..Drawn::default()
+    }
+}
+
+/// The heading of the file list: which folder it lists.
+pub(super) fn files_heading(roots: &Roots) -> String {
+    let of = match roots.as_slice() {
+        [] => String::new(),
+        [root] => root.path.display(),
+        [primary, ..] => format!("Primary: {}", primary.name),
+    };
+    format!("Current Working Directory ({of}) Files")
+}
+
+/// Each root with its remotes and commit, as JSON.
+pub(super) fn configuration(roots: &Roots, cancel: &Cancel) -> Result<Drawn, Error> {
+    if roots.is_empty() {
+        return Ok(Drawn::default());
+    }
+    let mut workspaces = Vec::new();
+    for root in roots.as_slice() {
+        cancel.check()?;
+        workspaces.push((root.path.display(), workspace(root)));
+    }
+    let json = to_string_pretty(&Configuration {
+        workspaces: InOrder(workspaces),
+    });
+    // Strings in maps with string keys can always be written.
+    Ok(Drawn::text(&json.unwrap_or_default()))
+}
+
+fn workspace(root: &Root) -> Workspace {
+    let facts = git_facts::read(root.path.as_path());
+    let remotes = facts.remotes.into_iter();
+    Workspace {
+        hint: root.name.clone(),
+        associated_remote_urls: remotes
+            .map(|remote| format!("{}: {}", remote.name, remote.url))
+            .collect(),
+        latest_git_commit_hash: facts.head,
+    }
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    workspaces: InOrder,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Workspace {
+    hint: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    associated_remote_urls: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latest_git_commit_hash: Option<String>,
+}
+
+/// A JSON object whose keys keep their order.
+struct InOrder(Vec<(String, Workspace)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::path::AbsPath;
+
+    fn root(path: &Path, name: &str) -> Root {
+        Root::new(AbsPath::new(path).unwrap(), Some(name.to_owned()))
+    }
+
+    #[test]
+    fn one_root_needs_no_list() {
+        let one = Roots::new(vec![root(Path::new("/a"), "a")]);
+        assert!(roots(&one).lines.is_empty());
+        assert_eq!(files_heading(&one), "Current Working Directory (/a) Files");
+    }
+
+    #[test]
+    fn roots_keep_their_order_and_their_line() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("z/.hg")).unwrap();
+        std::fs::create_dir_all(folder.path().join("a/.git")).unwrap();
+        let both = Roots::new(vec![
+            root(&folder.path().join("z"), "last\nfirst"),
+            root(&folder.path().join("a"), "first"),
+        ]);
+        let at = folder.path().display();
+        assert_eq!(
+            roots(&both).lines.join("\n"),
+            format!(
+                "- last\\nfirst: {at}/z (mercurial)\n- first: {at}/a (git)\n\n\
+                 Primary workspace: last\\nfirst"
+            )
+        );
+        let json = configuration(&both, &Cancel::default()).unwrap().lines;
+        let keys: Vec<_> = json.iter().filter(|line| line.ends_with("\": {")).collect();
+        assert!(
+            keys[1].contains("/z\"") && keys[2].contains("/a\""),
+            "{keys:?}"
+        );
+    }
+}

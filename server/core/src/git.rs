@@ -1,0 +1,119 @@
+//! The door to libgit2: nothing opens a repository without [`isolate`].
+//!
+//! libgit2 reads the user's and the system's git configuration and refuses
+//! repositories owned by someone else. Both would make answers depend on the
+//! machine instead of the repository, so both are switched off, once and for
+//! the whole process.
+
+use std::{ffi::OsStr, path::Path, sync::Once};
+
+use git2::{ConfigLevel, Repository, RepositoryOpenFlags};
+
+static ISOLATED: Once = Once::new();
+
+/// Makes libgit2 independent of configuration outside the repository and of
+/// who owns it. Whoever creates or opens a repository without [`discover`]
+/// calls this first; calls after the first cost nothing.
+///
+/// Ownership protects the git command from running what a stranger's
+/// configuration names (hooks, monitors, filters). Here nothing is ever run.
+pub fn isolate() {
+    ISOLATED.call_once(set_global_options);
+}
+
+#[allow(unsafe_code)]
+fn set_global_options() {
+    for level in [
+        ConfigLevel::ProgramData,
+        ConfigLevel::System,
+        ConfigLevel::XDG,
+        ConfigLevel::Global,
+    ] {
+        // SAFETY: the call writes a process-wide table of libgit2 that is read
+        // when configuration is opened. `Once` makes it happen before the
+        // first repository of this process is opened and never again, so no
+        // other thread reads the table meanwhile.
+        let set = unsafe { git2::opts::set_search_path(level, "") };
+        // The only failure is lack of memory for an empty string; the search
+        // path then stays the user's.
+        let _ = set;
+    }
+    // SAFETY: as above; it writes one process-wide flag.
+    let set = unsafe { git2::opts::set_verify_owner_validation(false) };
+    let _ = set;
+}
+
+/// The repository `dir` belongs to, looking upwards within one file system.
+pub fn discover(dir: &Path) -> Option<Repository> {
+    isolate();
+    let no_ceiling: [&OsStr; 0] = [];
+    Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceiling).ok()
+}
+
+/// The version control system a folder is under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vcs {
+    /// git.
+    Git,
+    /// Mercurial.
+    Mercurial,
+    /// None that is known.
+    None,
+}
+
+impl Vcs {
+    /// Which one `dir` is under: the innermost of `dir` and its parents that
+    /// has a mark of one.
+    pub fn of(dir: &Path) -> Self {
+        let has = |dir: &Path, mark: &str| std::fs::symlink_metadata(dir.join(mark)).is_ok();
+        for dir in dir.ancestors() {
+            if has(dir, ".git") {
+                return Self::Git;
+            }
+            if has(dir, ".hg") {
+                return Self::Mercurial;
+            }
+        }
+        Self::None
+    }
+
+    /// As the environment block prints it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Git => "git",
+            Self::Mercurial => "mercurial",
+            Self::None => "none",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration_outside_the_repository_is_not_read() {
+        isolate();
+        let folder = tempfile::tempdir().unwrap();
+        let made = Repository::init(folder.path()).unwrap();
+        let config = made.config().unwrap();
+        let mut entries = config.entries(None).unwrap();
+        while let Some(entry) = entries.next() {
+            assert_eq!(entry.unwrap().level(), ConfigLevel::Local);
+        }
+    }
+
+    #[test]
+    fn a_repository_is_found_from_below() {
+        isolate();
+        let folder = tempfile::tempdir().unwrap();
+        Repository::init(folder.path()).unwrap();
+        let below = folder.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        assert!(discover(&below).is_some());
+        assert_eq!(Vcs::of(&below), Vcs::Git);
+        std::fs::create_dir(below.join(".hg")).unwrap();
+        assert_eq!(Vcs::of(&below), Vcs::Mercurial);
+        assert!(discover(&folder.path().join("missing")).is_none());
+    }
+}

@@ -1,0 +1,159 @@
+//! Reading and replacing single files, for the user alone.
+
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, ErrorKind as Io, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::error::Error;
+
+/// How names of unfinished files end; they begin with a dot.
+const UNFINISHED: &str = ".unfinished";
+/// Largest state file read or written, in bytes.
+pub const MAX_STATE_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The first free name for a file set aside at `millis` or later.
+pub(super) fn aside(path: &Path, millis: u128) -> PathBuf {
+    let name = |millis: u128| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".corrupt-{millis}"));
+        PathBuf::from(name)
+    };
+    (millis..)
+        .map(name)
+        .find(|free| fs::symlink_metadata(free).is_err())
+        .unwrap_or_else(|| name(millis))
+}
+
+pub(super) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
+    name.to_str()
+        .is_some_and(|name| name.starts_with('.') && name.ends_with(UNFINISHED))
+}
+
+/// Reads a whole file of ours, bounded; `None` when there is none.
+pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == Io::NotFound => return Ok(None),
+        Err(error) => return Err(failed("read", path, &error)),
+    };
+    tighten(path, 0o600)?;
+    let mut content = Vec::new();
+    file.take(MAX_STATE_FILE_BYTES + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| failed("read", path, &error))?;
+    check_size(path, content.len())?;
+    Ok(Some(content))
+}
+
+/// Replaces a file: a new one is written beside it, flushed, and renamed.
+pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    // What is written must be readable again.
+    check_size(path, content.len())?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let attempt = || -> io::Result<()> {
+        let mut file = tempfile::Builder::new()
+            .prefix(".")
+            .suffix(UNFINISHED)
+            .tempfile_in(dir)?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    attempt().map_err(|error| failed("write", path, &error))?;
+    sync_dir(dir)
+}
+
+fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {
+    if bytes as u64 <= MAX_STATE_FILE_BYTES {
+        return Ok(());
+    }
+    Err(Error::storage(format!(
+        "{} would be over the limit of {MAX_STATE_FILE_BYTES} bytes; begin a new task",
+        path.display()
+    )))
+}
+
+/// Makes a directory, and those above it, for the user alone.
+pub(super) fn make_dir(dir: &Path) -> Result<(), Error> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(dir)
+        .map_err(|error| failed("create the directory", dir, &error))?;
+    sync_dir(dir.parent().unwrap_or(dir))
+}
+
+/// Makes the entries of a directory durable.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
+    #[cfg(unix)]
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|error| failed("flush the directory", dir, &error))?;
+    #[cfg(not(unix))]
+    let _ = dir;
+    Ok(())
+}
+
+/// Takes away what group and others may do, where it is ours to take away.
+pub(super) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let tightened = fs::metadata(path).and_then(|metadata| {
+            if !is_ours(&metadata) || metadata.mode() & 0o077 == 0 {
+                return Ok(());
+            }
+            fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        });
+        match tightened {
+            Err(error) if error.kind() != Io::NotFound => {
+                return Err(failed("restrict access to", path, &error));
+            }
+            _ => {}
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (path, mode);
+    Ok(())
+}
+
+#[cfg(unix)]
+pub(super) fn is_ours(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.uid() == rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_ours(_: &Metadata) -> bool {
+    true
+}
+
+#[cfg(unix)]
+pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Elsewhere a file that is open can't be deleted.
+#[cfg(not(unix))]
+pub(super) fn is_same_file(_: &File, _: &Path) -> bool {
+    true
+}
+
+pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+    Error::storage(format!(
+        "could not {what} {}: {error}; see to its permissions and free space, or set storage.path to another directory",
+        path.display()
+    ))
+}

@@ -1,0 +1,515 @@
+//! The data directory: where things lie, who may read them, how they are written.
+//!
+//! ```text
+//! <data directory>/version          1
+//! <data directory>/tasks/<taskId>/  one directory per task
+//! ```
+//!
+//! Nothing is created before something is stored. Directories are 0700 and
+//! files 0600; wider ones of ours are tightened when met. A file is replaced,
+//! never changed in place: a process killed at any moment leaves the old
+//! content or the new. Whoever writes below a task holds its [`TaskLock`],
+//! which excludes threads and other processes alike; reading needs no lock.
+//! What the files mean is the business of their owners, such as
+//! [`crate::tracker`]; `files` knows how one is read and replaced.
+
+mod files;
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, ErrorKind as Io},
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use sightline_protocol::error::ErrorKind;
+
+pub use files::MAX_STATE_FILE_BYTES;
+
+use crate::error::Error;
+use files::{
+    aside, failed, is_ours, is_same_file, is_unfinished, make_dir, read, sync_dir, tighten, write,
+};
+
+/// The version of the layout this server writes.
+const VERSION: u32 = 1;
+/// What stands directly in the data directory.
+const VERSION_FILE: &str = "version";
+const TASKS: &str = "tasks";
+const PROJECTS: &str = "projects";
+const LOCK_FILE: &str = ".lock";
+/// How long one holder of a lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The name of a task, safe as the name of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskId(String);
+
+impl TaskId {
+    /// Takes 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    ///
+    /// # Errors
+    /// `invalidParams` that names anything else.
+    pub fn new(id: &str) -> Result<Self, Error> {
+        let fits = (1..=128).contains(&id.len());
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if fits && !id.starts_with('.') && id.chars().all(plain) {
+            return Ok(Self(id.to_owned()));
+        }
+        let shown: String = id.chars().take(128).collect();
+        Err(Error::invalid(format!(
+            "taskId {shown:?} is no task id; use 1 to 128 of A-Z a-z 0-9 . _ - and no dot in front"
+        )))
+    }
+
+    /// The id.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A data directory, which need not exist yet.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    dir: PathBuf,
+}
+
+impl Storage {
+    /// Takes `dir` as data directory. Creates nothing.
+    ///
+    /// # Errors
+    /// Kind `storage` when `dir` is no directory, belongs to another user, or
+    /// was written by a newer version.
+    pub fn open(dir: &Path) -> Result<Self, Error> {
+        let storage = Self {
+            dir: std::path::absolute(dir)
+                .map_err(|error| failed("open the data directory", dir, &error))?,
+        };
+        match fs::metadata(&storage.dir) {
+            Ok(metadata) if !metadata.is_dir() => Err(Error::storage(format!(
+                "the data directory {} is no directory; set storage.path to one",
+                dir.display()
+            ))),
+            Ok(metadata) if !is_ours(&metadata) => Err(Error::storage(format!(
+                "the data directory {} belongs to another user; set storage.path to one of your own",
+                dir.display()
+            ))),
+            Ok(_) => {
+                storage.check_version()?;
+                Ok(storage)
+            }
+            Err(error) if error.kind() == Io::NotFound => Ok(storage),
+            Err(error) => Err(failed("open the data directory", dir, &error)),
+        }
+    }
+
+    /// The data directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The directory of a task, which need not exist.
+    pub fn task(&self, id: &TaskId) -> TaskDir {
+        TaskDir {
+            storage: self.clone(),
+            id: id.clone(),
+            dir: self.dir.join(TASKS).join(id.as_str()),
+        }
+    }
+
+    /// Is the version file there? An error when its version is not ours.
+    fn check_version(&self) -> Result<bool, Error> {
+        let path = self.dir.join(VERSION_FILE);
+        let Some(text) = read(&path)? else {
+            return Ok(false);
+        };
+        let version = String::from_utf8_lossy(&text);
+        match version.trim().parse::<u32>() {
+            Ok(VERSION) => Ok(true),
+            Ok(newer) if newer > VERSION => Err(Error::storage(format!(
+                "{} says version {newer}, and this server knows {VERSION}; update the server or set storage.path to another directory",
+                path.display()
+            ))),
+            _ => Err(Error::storage(format!(
+                "{} holds no version of this server's data; set storage.path to another directory",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Makes the data directory and what it always holds.
+    fn create(&self) -> Result<(), Error> {
+        make_dir(&self.dir)?;
+        // A directory that holds other things too was not made for us, and
+        // its owner may want others to see those.
+        let names = fs::read_dir(&self.dir)
+            .and_then(|entries| {
+                entries
+                    .map(|entry| Ok(entry?.file_name()))
+                    .collect::<io::Result<Vec<_>>>()
+            })
+            .map_err(|error| failed("list", &self.dir, &error))?;
+        let known = [VERSION_FILE, TASKS, PROJECTS];
+        if names
+            .iter()
+            .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))
+        {
+            tighten(&self.dir, 0o700)?;
+        }
+        if !self.check_version()? {
+            let text = format!("{VERSION}\n");
+            write(&self.dir.join(VERSION_FILE), text.as_bytes())?;
+        }
+        let tasks = self.dir.join(TASKS);
+        make_dir(&tasks)?;
+        tighten(&tasks, 0o700)
+    }
+}
+
+/// The directory of one task.
+#[derive(Clone, Debug)]
+pub struct TaskDir {
+    storage: Storage,
+    id: TaskId,
+    dir: PathBuf,
+}
+
+impl TaskDir {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Was anything ever stored?
+    pub fn exists(&self) -> bool {
+        self.dir.is_dir()
+    }
+
+    /// The content of a file; `None` when there is none.
+    ///
+    /// # Errors
+    /// Kind `storage` when it can't be read or is over [`MAX_STATE_FILE_BYTES`].
+    pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        read(&self.dir.join(name))
+    }
+
+    /// Becomes the only writer, creating the directory where needed; waits up
+    /// to five seconds for another one.
+    ///
+    /// # Errors
+    /// Kind `busy` when another writer stays; kind `storage` when the directory
+    /// can't be made.
+    pub fn lock(&self) -> Result<TaskLock, Error> {
+        self.lock_within(LOCK_PATIENCE)
+    }
+
+    fn lock_within(&self, patience: Duration) -> Result<TaskLock, Error> {
+        let path = self.dir.join(LOCK_FILE);
+        let deadline = Instant::now() + patience;
+        loop {
+            let Some(file) = self.lock_file(&path)? else {
+                continue;
+            };
+            loop {
+                match file.try_lock() {
+                    Ok(()) => break,
+                    Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                    Err(TryLockError::WouldBlock) => {
+                        return Err(Error::new(
+                            ErrorKind::Busy,
+                            format!(
+                                "task {} is being written by another process; try again",
+                                self.id
+                            ),
+                        ));
+                    }
+                    Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+                }
+            }
+            // Whoever held it may have deleted the task and the file with it.
+            if is_same_file(&file, &path) {
+                let lock = TaskLock {
+                    dir: self.dir.clone(),
+                    _file: file,
+                };
+                lock.sweep()?;
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// `None` when the task was deleted just now.
+    fn lock_file(&self, path: &Path) -> Result<Option<File>, Error> {
+        if !self.exists() {
+            self.storage.create()?;
+            make_dir(&self.dir)?;
+        }
+        tighten(&self.dir, 0o700)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(path) {
+            Ok(file) => tighten(path, 0o600).map(|()| Some(file)),
+            Err(error) if error.kind() == Io::NotFound => Ok(None),
+            Err(error) => Err(failed("open the lock file", path, &error)),
+        }
+    }
+}
+
+/// The right to write below one task; given back when dropped.
+#[derive(Debug)]
+pub struct TaskLock {
+    dir: PathBuf,
+    _file: File,
+}
+
+impl TaskLock {
+    /// Replaces a file, atomically and durably.
+    ///
+    /// # Errors
+    /// Kind `storage`; the old content is then still there.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        write(&self.dir.join(name), content)
+    }
+
+    /// Gives a file that makes no sense another name, `NAME.corrupt-<millis>`,
+    /// so that a new one can be written without destroying it.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn set_aside(&self, name: &str) -> Result<PathBuf, Error> {
+        let from = self.dir.join(name);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let to = aside(&from, since.unwrap_or_default().as_millis());
+        fs::rename(&from, &to).map_err(|error| failed("set aside", &from, &error))?;
+        sync_dir(&self.dir)?;
+        Ok(to)
+    }
+
+    /// Removes what killed writers left: every live one holds this lock.
+    fn sweep(&self) -> Result<(), Error> {
+        let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, &error))?;
+        for entry in entries.flatten() {
+            if is_unfinished(&entry.file_name()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(storage: &Storage) -> TaskDir {
+        storage.task(&TaskId::new("t1").unwrap())
+    }
+
+    #[test]
+    fn only_plain_ids_are_ids() {
+        let long = "a".repeat(128);
+        for good in ["a", "0", "A.b_c-9", "-", "_", "a..b", &long] {
+            assert_eq!(TaskId::new(good).unwrap().as_str(), good);
+        }
+        let longer = "a".repeat(129);
+        for bad in [
+            "", ".", "..", ".hidden", "a/b", "../x", "a\\b", "C:x", "a b", "a\0", "a\n", "ä", "а",
+            "a%2e", "~", "$HOME", &longer,
+        ] {
+            let error = TaskId::new(bad).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::InvalidParams, "{bad:?}");
+            let shown: String = bad.chars().take(128).collect();
+            assert!(error.message.contains(&format!("{shown:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_created_before_something_is_stored() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("not/yet");
+        let storage = Storage::open(&dir).unwrap();
+        assert_eq!(task(&storage).read("x").unwrap(), None);
+        assert!(!task(&storage).exists());
+        assert!(!scratch.path().join("not").exists());
+        task(&storage).lock().unwrap().write("x", b"1").unwrap();
+        assert_eq!(fs::read_to_string(dir.join("version")).unwrap(), "1\n");
+        assert_eq!(fs::read(dir.join("tasks/t1/x")).unwrap(), b"1");
+        assert_eq!(task(&storage).read("x").unwrap().unwrap(), b"1");
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        for (text, part) in [
+            ("2\n", "version 2"),
+            ("1.2.3", "no version"),
+            ("", "no version"),
+        ] {
+            fs::write(scratch.path().join("version"), text).unwrap();
+            let error = Storage::open(scratch.path()).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Storage);
+            assert!(error.message.contains(part), "{error}");
+        }
+        fs::write(scratch.path().join("version"), "1").unwrap();
+        Storage::open(scratch.path()).unwrap();
+        let error = Storage::open(&scratch.path().join("version")).unwrap_err();
+        assert!(error.message.contains("no directory"), "{error}");
+    }
+
+    #[test]
+    fn what_killed_writers_left_is_swept_and_the_old_content_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        task(&storage).lock().unwrap().write("x", b"old").unwrap();
+        let torn = task(&storage).path().join(".a1b2.unfinished");
+        fs::write(&torn, "ne").unwrap();
+        assert_eq!(task(&storage).read("x").unwrap().unwrap(), b"old");
+        task(&storage).lock().unwrap().write("x", b"new").unwrap();
+        assert!(!torn.exists());
+        assert_eq!(task(&storage).read("x").unwrap().unwrap(), b"new");
+    }
+
+    #[test]
+    fn setting_aside_never_overwrites() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        let lock = task(&storage).lock().unwrap();
+        lock.write("x.json", b"torn").unwrap();
+        let kept = lock.set_aside("x.json").unwrap();
+        assert_eq!(fs::read(&kept).unwrap(), b"torn");
+        assert_eq!(task(&storage).read("x.json").unwrap(), None);
+        let name = |millis| {
+            task(&storage)
+                .path()
+                .join(format!("x.json.corrupt-{millis}"))
+        };
+        fs::write(name(7), "").unwrap();
+        fs::write(name(8), "").unwrap();
+        assert_eq!(aside(&task(&storage).path().join("x.json"), 7), name(9));
+    }
+
+    #[test]
+    fn a_second_writer_waits_then_is_told() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        let held = task(&storage).lock().unwrap();
+        let error = task(&storage)
+            .lock_within(Duration::from_millis(30))
+            .unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Busy);
+        drop(held);
+        task(&storage).lock_within(Duration::ZERO).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_lock_on_a_deleted_task_is_taken_anew() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        let task = task(&storage);
+        let path = task.path().join(LOCK_FILE);
+        let opened = || {
+            let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+            links.filter(|link| *link == path).count()
+        };
+        let held = task.lock().unwrap();
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| task.lock().unwrap().write("x", b"1"));
+            while opened() < 2 {
+                std::thread::yield_now();
+            }
+            fs::rename(task.path(), scratch.path().join("deleted")).unwrap();
+            drop(held);
+            waiter.join().unwrap().unwrap();
+        });
+        assert_eq!(task.read("x").unwrap().unwrap(), b"1");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_of_another_user_is_refused() {
+        let scratch = tempfile::tempdir().unwrap();
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            std::os::unix::fs::chown(scratch.path(), Some(1), None).unwrap();
+        }
+        let foreign = if is_root {
+            scratch.path()
+        } else {
+            Path::new("/")
+        };
+        let error = Storage::open(foreign).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Storage);
+        assert!(error.message.contains("another user"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_user_may_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("data");
+        let wide = fs::Permissions::from_mode(0o755);
+        fs::create_dir_all(dir.join("tasks/t1")).unwrap();
+        fs::write(dir.join("tasks/t1/x"), "1").unwrap();
+        for path in ["", "tasks", "tasks/t1", "tasks/t1/x"] {
+            fs::set_permissions(dir.join(path), wide.clone()).unwrap();
+        }
+        let storage = Storage::open(&dir).unwrap();
+        task(&storage).read("x").unwrap();
+        assert_eq!(mode(&dir.join("tasks/t1/x")), 0o600);
+        task(&storage).lock().unwrap().write("y", b"1").unwrap();
+        let other = storage.task(&TaskId::new("t2").unwrap());
+        other.lock().unwrap().write("x", b"1").unwrap();
+        for path in ["", "tasks", "tasks/t1", "tasks/t2"] {
+            assert_eq!(mode(&dir.join(path)), 0o700, "{path}");
+        }
+        for path in ["version", "tasks/t1/y", "tasks/t1/.lock", "tasks/t2/x"] {
+            assert_eq!(mode(&dir.join(path)), 0o600, "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_with_other_things_in_it_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = tempfile::tempdir().unwrap();
+        fs::write(scratch.path().join("notes.md"), "mine").unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        for id in ["t1", "t2"] {
+            storage.task(&TaskId::new(id).unwrap()).lock().unwrap();
+        }
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(scratch.path()), 0o755);
+        assert_eq!(mode(&scratch.path().join("tasks")), 0o700);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_failed_write_leaves_the_old_content_and_says_why() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        let lock = task(&storage).lock().unwrap();
+        // A directory can't be replaced by a file, whoever asks.
+        fs::create_dir(task(&storage).path().join("x")).unwrap();
+        let error = lock.write("x", b"new").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Storage);
+        assert!(error.message.contains("tasks/t1/x"), "{error}");
+        let left: Vec<_> = fs::read_dir(task(&storage).path()).unwrap().collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+    }
+}

@@ -1,0 +1,332 @@
+//! What a file holds, in a form that can be compared: its hash.
+//!
+//! A file is hashed again only when its [`Stamp`] says that it may have
+//! changed. Files above [`limits::MAX_HASHED_FILE_BYTES`] are compared by size
+//! and time alone.
+
+use std::{
+    fmt,
+    fs::{self, File, Metadata},
+    io::{ErrorKind as Io, Read},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{cancel::Cancel, error::Error, limits};
+
+/// How much older than the hashing a change must be for its time to prove that
+/// there was none since, in nanoseconds: file systems count in up to 2 s.
+const SETTLED_NS: i64 = 2_000_000_000;
+
+/// The SHA-256 of a content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ContentHash([u8; 32]);
+
+impl ContentHash {
+    /// The hash of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The hash of a text in pieces, such as the chunks of a rope.
+    pub fn of_chunks<'a>(chunks: impl Iterator<Item = &'a str>) -> Self {
+        let mut hasher = Sha256::new();
+        chunks.for_each(|chunk| hasher.update(chunk));
+        Self(hasher.finalize().into())
+    }
+
+    /// Reads 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// `invalidParams` for anything else.
+    pub fn parse(hex: &str) -> Result<Self, Error> {
+        let refuse = || {
+            let shown: String = hex.chars().take(80).collect();
+            Error::invalid(format!(
+                "contentHash {shown:?} is no SHA-256; give 64 hexadecimal digits"
+            ))
+        };
+        let digits = hex.as_bytes();
+        if digits.len() != 64 {
+            return Err(refuse());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let digit = |at: usize| {
+                let digit = pair.get(at).and_then(|c| char::from(*c).to_digit(16));
+                digit.and_then(|digit| u8::try_from(digit).ok())
+            };
+            let (Some(high), Some(low)) = (digit(0), digit(1)) else {
+                return Err(refuse());
+            };
+            *byte = high << 4 | low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl From<ContentHash> for String {
+    fn from(hash: ContentHash) -> Self {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for ContentHash {
+    type Error = Error;
+
+    fn try_from(hex: String) -> Result<Self, Error> {
+        Self::parse(&hex)
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Content {
+    /// There is no file.
+    Absent,
+    /// The content of this hash.
+    Hash(ContentHash),
+    /// Too large to be hashed.
+    Large { size: u64, mtime_ns: i64 },
+}
+
+/// What changes in a file's metadata when its content does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    size: u64,
+    pub(super) mtime_ns: i64,
+    ctime_ns: i64,
+    ino: u64,
+}
+
+impl Stamp {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
+        Self {
+            size: metadata.size(),
+            mtime_ns: nanos(metadata.mtime(), metadata.mtime_nsec()),
+            ctime_ns: nanos(metadata.ctime(), metadata.ctime_nsec()),
+            ino: metadata.ino(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn of(metadata: &Metadata) -> Self {
+        let mtime = metadata.modified().ok();
+        Self {
+            size: metadata.len(),
+            mtime_ns: mtime.map_or(0, super::nanos),
+            ctime_ns: 0,
+            ino: 0,
+        }
+    }
+
+    /// Does an equal stamp prove an equal content from `at_ns` on?
+    fn is_settled(&self, at_ns: i64) -> bool {
+        self.mtime_ns.max(self.ctime_ns) <= at_ns.saturating_sub(SETTLED_NS)
+    }
+}
+
+/// A content, and the stamp the file had then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hashed {
+    pub(super) content: Content,
+    pub(super) stamp: Stamp,
+}
+
+/// A look at a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    pub(super) content: Content,
+    /// `None` when there is no file, or its unsaved text was looked at.
+    pub(super) stamp: Option<Stamp>,
+    /// When, in nanoseconds since the Unix epoch.
+    pub(super) at_ns: i64,
+}
+
+impl Look {
+    /// At a text the editor has not saved.
+    pub(super) fn at_text(hash: ContentHash, at_ns: i64) -> Self {
+        Self {
+            content: Content::Hash(hash),
+            stamp: None,
+            at_ns,
+        }
+    }
+
+    /// At the disk; `known` saves reading a file that has its stamp. `None`
+    /// when nothing can be said: it can't be read, or changes all the time.
+    ///
+    /// # Errors
+    /// Kind `cancelled`.
+    pub(super) fn at_disk(
+        path: &Path,
+        known: Option<&Hashed>,
+        at_ns: i64,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, Error> {
+        for _ in 0..3 {
+            cancel.check()?;
+            let stamp = match stamp_of(path) {
+                Ok(stamp) => stamp,
+                Err(()) => return Ok(None),
+            };
+            let look = |content| Self {
+                content,
+                stamp,
+                at_ns,
+            };
+            let Some(stamp) = stamp else {
+                return Ok(Some(look(Content::Absent)));
+            };
+            if let Some(known) = known.filter(|known| known.stamp == stamp) {
+                return Ok(Some(look(known.content)));
+            }
+            if stamp.size > limits::MAX_HASHED_FILE_BYTES {
+                let Stamp { size, mtime_ns, .. } = stamp;
+                return Ok(Some(look(Content::Large { size, mtime_ns })));
+            }
+            let Some(hash) = hash_file(path, cancel)? else {
+                return Ok(None);
+            };
+            if stamp_of(path) == Ok(Some(stamp)) {
+                return Ok(Some(look(Content::Hash(hash))));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Is the file still as it was? (Unsaved text does not change by itself.)
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        match (self.stamp, self.content) {
+            (None, Content::Hash(_)) => true,
+            (stamp, _) => stamp_of(path) == Ok(stamp),
+        }
+    }
+
+    /// What may be trusted later without reading the file.
+    pub(super) fn settled(&self) -> Option<Hashed> {
+        let stamp = self.stamp.filter(|stamp| stamp.is_settled(self.at_ns))?;
+        Some(Hashed {
+            content: self.content,
+            stamp,
+        })
+    }
+}
+
+/// The stamp of a regular file; `None` when there is none, an error when that
+/// can't be told.
+fn stamp_of(path: &Path) -> Result<Option<Stamp>, ()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => Ok(Some(Stamp::of(&metadata))),
+        Ok(_) => Ok(None),
+        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(None),
+        Err(_) => Err(()),
+    }
+}
+
+/// `None` when the file can't be read.
+fn hash_file(path: &Path, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
+    let Ok(file) = File::open(path) else {
+        return Ok(None);
+    };
+    // A file that grows meanwhile is not followed.
+    let mut file = file.take(limits::MAX_HASHED_FILE_BYTES + 1);
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        cancel.check()?;
+        match file.read(&mut chunk) {
+            Ok(0) => return Ok(Some(ContentHash(hasher.finalize().into()))),
+            Ok(read) => hasher.update(chunk.get(..read).unwrap_or_default()),
+            Err(error) if error.kind() == Io::Interrupted => {}
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(path: &Path, known: Option<&Hashed>, at_ns: i64) -> Option<Look> {
+        Look::at_disk(path, known, at_ns, &Cancel::default()).unwrap()
+    }
+
+    #[test]
+    fn a_hash_survives_its_text_and_nothing_else_is_one() {
+        let hash = ContentHash::of(b"abc");
+        let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hash.to_string(), hex);
+        assert_eq!(ContentHash::parse(&hex.to_uppercase()).unwrap(), hash);
+        assert_eq!(ContentHash::of_chunks(["a", "bc"].into_iter()), hash);
+        let wide = format!("{}é", &hex[..62]);
+        for bad in ["", "ba78", &hex[1..], &format!("{}g", &hex[1..]), &wide] {
+            let error = ContentHash::parse(bad).unwrap_err();
+            assert!(error.message.contains(bad), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_is_trusted_only_when_it_is_old_enough() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a");
+        fs::write(&path, "1").unwrap();
+        let stamp = stamp_of(&path).unwrap().unwrap();
+        let written = stamp.mtime_ns.max(stamp.ctime_ns);
+        assert_eq!(look(&path, None, written).unwrap().settled(), None);
+        let late = look(&path, None, written + SETTLED_NS).unwrap();
+        let trusted = late.settled().unwrap();
+        assert_eq!(trusted.content, Content::Hash(ContentHash::of(b"1")));
+        // It is believed, true or not: so it must not come from a fresh file.
+        let lie = Hashed {
+            content: Content::Absent,
+            stamp,
+        };
+        assert_eq!(look(&path, Some(&lie), 0).unwrap().content, Content::Absent);
+        fs::write(&path, "22").unwrap();
+        assert_eq!(
+            look(&path, Some(&lie), 0).unwrap().content,
+            Content::Hash(ContentHash::of(b"22"))
+        );
+        assert!(!late.holds(&path));
+    }
+
+    #[test]
+    fn what_is_no_file_is_absent_and_large_files_are_not_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a");
+        for gone in [path.clone(), path.join("b"), scratch.path().to_path_buf()] {
+            let look = look(&gone, None, 0).unwrap();
+            assert_eq!((look.content, look.stamp), (Content::Absent, None));
+            assert!(look.holds(&gone));
+        }
+        let file = File::create(&path).unwrap();
+        assert!(look(&path, None, 0).unwrap().stamp.is_some());
+        file.set_len(limits::MAX_HASHED_FILE_BYTES + 1).unwrap();
+        let large = look(&path, None, 0).unwrap();
+        assert!(matches!(large.content, Content::Large { .. }));
+    }
+
+    #[test]
+    fn hashing_stops_when_cancelled() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a");
+        fs::write(&path, "1").unwrap();
+        let cancel = Cancel::default();
+        cancel.cancel();
+        assert!(Look::at_disk(&path, None, 0, &cancel).is_err());
+    }
+}

@@ -1,0 +1,493 @@
+//! What an agent knows of files, models and surroundings, per task.
+//!
+//! Two files below the task's directory: `task_metadata.json`, the records in
+//! Cline's format (`metadata`), and `tracked_files.json`, what each tracked
+//! file held when the agent last saw it. Whether a file changed since, and who
+//! changed it, is decided by content (`whose`); `content` says how it is
+//! looked at. A watcher only says when to look: a change made while nothing ran
+//! is found by the next [`Tracker::scan`] all the same.
+//!
+//! Files are hashed before the task is locked, and only those that may have
+//! changed; under the lock a look is repeated where the file changed meanwhile.
+//! Of the two files the records are written first: a process killed in between
+//! finds the same change again, and nothing told to a client is lost.
+//!
+//! Names here are not judged by [`crate::access`]; the caller does that before
+//! it shows them, hence the absolute path beside each name.
+
+mod content;
+mod host;
+mod metadata;
+mod whose;
+
+use std::{
+    collections::HashMap,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+use sightline_protocol::{
+    environment::Mode,
+    tracker::{
+        EnvironmentEntry, FileMetadataEntry, FileOperation, ModelUsageEntry, TaskContextResult,
+    },
+};
+
+pub use content::ContentHash;
+pub use host::environment_entry;
+
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, uri_to_path},
+    storage::{Storage, TaskDir, TaskId, TaskLock},
+};
+use content::{Content, Look};
+use metadata::TaskMetadata;
+use whose::{Revealed, Tracked};
+
+const METADATA_FILE: &str = "task_metadata.json";
+const TRACKED_FILE: &str = "tracked_files.json";
+
+/// Something happened to a file.
+#[derive(Clone, Debug)]
+pub struct FileEvent<'a> {
+    /// How results name the file; kept from the first event on.
+    pub path: &'a str,
+    /// The file itself.
+    pub abs: &'a AbsPath,
+    /// What happened.
+    pub operation: FileOperation,
+    /// With `ClineEdited`: the content the agent wrote or is about to write.
+    pub content_hash: Option<ContentHash>,
+    /// What the agent was given of the file, or the text the editor has not
+    /// saved. `None`: what is on the disk.
+    pub content: Option<ContentHash>,
+    /// The date of the record, milliseconds since the Unix epoch.
+    pub now: i64,
+    /// The real time, whatever the record says.
+    pub received: SystemTime,
+}
+
+/// A tracked file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRef {
+    /// How results name it.
+    pub path: String,
+    /// Where it is.
+    pub abs: AbsPath,
+}
+
+/// A file the user changed, of which the agent was not told yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Modified {
+    /// The file.
+    pub file: FileRef,
+    /// The agent saw it, and it is gone.
+    pub deleted: bool,
+    /// The change meant, so that a later one is not taken for delivered.
+    change: Option<Content>,
+}
+
+/// Where the agent's picture of the files stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// Files whose content differs from what the agent last saw.
+    pub changed: Vec<FileRef>,
+    /// Files the agent saw and that are gone.
+    pub deleted: Vec<FileRef>,
+    /// Changes of the user not delivered yet; give them to
+    /// [`Tracker::acknowledge`] when they are.
+    pub recently_modified: Vec<Modified>,
+}
+
+/// The trackers of one task. Cheap to open; any number may work on one task,
+/// in any number of processes.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    dir: TaskDir,
+}
+
+impl Tracker {
+    /// The trackers of `task`. Creates nothing.
+    pub fn open(storage: &Storage, task: &TaskId) -> Self {
+        Self {
+            dir: storage.task(task),
+        }
+    }
+
+    /// Records that something happened to a file, and tracks it from now on.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`, `cancelled`; then nothing is recorded.
+    pub fn track(
+        &self,
+        event: &FileEvent<'_>,
+        cancel: &Cancel,
+    ) -> Result<FileMetadataEntry, Error> {
+        let at_ns = nanos(event.received);
+        let mut look = look_at(event.abs, event.content, None, at_ns, cancel)?;
+        let lock = self.dir.lock()?;
+        if look.is_some_and(|look| !look.holds(event.abs.as_path())) {
+            look = look_at(event.abs, event.content, None, at_ns, cancel)?;
+        }
+        let mut state = State::load(&self.dir)?;
+        let Some(look) = look else {
+            // Nothing can be said of the content; what is asked for is a record.
+            let path = state.name_of(event);
+            let entry = state
+                .metadata
+                .record_file(&path, event.operation, event.now);
+            state.save(&lock)?;
+            return Ok(entry);
+        };
+        let tracked = state.tracked_mut(event);
+        let path = tracked.path.clone();
+        tracked.hashed = look.settled();
+        let mut revealed = Revealed::default();
+        match event.operation {
+            FileOperation::ReadTool | FileOperation::FileMentioned => tracked.read(look.content),
+            FileOperation::UserEdited => tracked.user_edited(look.content, event.now),
+            FileOperation::ClineEdited => {
+                revealed = tracked.agent_edited(event.content_hash, &look, event.now);
+            }
+        }
+        if let Some(date) = revealed.not_the_users {
+            state.metadata.retract_user_edit(&path, date);
+        }
+        if revealed.user_edit {
+            state
+                .metadata
+                .record_file(&path, FileOperation::UserEdited, event.now);
+        }
+        let entry = state
+            .metadata
+            .record_file(&path, event.operation, event.now);
+        state.save(&lock)?;
+        Ok(entry)
+    }
+
+    /// Looks at every tracked file again, and records what the user changed
+    /// with date `now`. `unsaved` are the texts the editor has not saved;
+    /// `received` is the real time.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`, `cancelled`; then nothing is recorded.
+    pub fn scan(
+        &self,
+        unsaved: &HashMap<AbsPath, ContentHash>,
+        now: i64,
+        received: SystemTime,
+        cancel: &Cancel,
+    ) -> Result<Scan, Error> {
+        if !self.dir.exists() {
+            return Ok(Scan::default());
+        }
+        let at_ns = nanos(received);
+        let look = |abs: &AbsPath, known: &Tracked| {
+            let text = unsaved.get(abs).copied();
+            look_at(abs, text, known.hashed.as_ref(), at_ns, cancel)
+        };
+        let mut looks = HashMap::new();
+        for tracked in &State::load(&self.dir)?.tracked {
+            if let Some(abs) = abs_of(tracked) {
+                looks.insert(tracked.uri.clone(), look(&abs, tracked)?);
+            }
+        }
+        if looks.is_empty() {
+            return Ok(Scan::default());
+        }
+
+        let lock = self.dir.lock()?;
+        let mut state = State::load(&self.dir)?;
+        let mut scan = Scan::default();
+        for tracked in &mut state.tracked {
+            let Some(abs) = abs_of(tracked) else { continue };
+            let held = looks.remove(&tracked.uri).flatten();
+            let look = match held.filter(|look| look.holds(abs.as_path())) {
+                Some(look) => Some(look),
+                None => look(&abs, tracked)?,
+            };
+            if let Some(look) = look {
+                if tracked.judge(&look, now) {
+                    state
+                        .metadata
+                        .record_file(&tracked.path, FileOperation::UserEdited, now);
+                }
+                if look.stamp.is_some() || look.content == Content::Absent {
+                    tracked.hashed = look.settled();
+                }
+            }
+            // What can't be looked at is as it was when it could.
+            let last = tracked.noted.map(|noted| noted.content).or(tracked.seen);
+            let Some(content) = look.map(|look| look.content).or(last) else {
+                continue;
+            };
+            scan.add(tracked, abs, content);
+        }
+        state.save(&lock)?;
+        Ok(scan)
+    }
+
+    /// The agent was told of these changes; those made since stay.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`.
+    pub fn acknowledge(&self, delivered: &[Modified]) -> Result<(), Error> {
+        if delivered.is_empty() || !self.dir.exists() {
+            return Ok(());
+        }
+        let lock = self.dir.lock()?;
+        let mut state = State::load(&self.dir)?;
+        for modified in delivered {
+            let uri = modified.file.abs.to_uri();
+            let told = state.tracked.iter_mut().find(|tracked| tracked.uri == uri);
+            if let Some(tracked) =
+                told.filter(|tracked| tracked.noted.map(|noted| noted.content) == modified.change)
+            {
+                tracked.pending = None;
+            }
+        }
+        state.save(&lock)
+    }
+
+    /// The editor saved `abs`, whose text had the hash `text`. What it writes
+    /// may differ (line endings, a final newline, a byte order mark), and that
+    /// is no change of the user.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`, `cancelled`.
+    pub fn saved(&self, abs: &AbsPath, text: ContentHash, cancel: &Cancel) -> Result<(), Error> {
+        let uri = abs.to_uri();
+        let is_tracked = |state: &State| state.tracked.iter().any(|tracked| tracked.uri == uri);
+        if !self.dir.exists() || !is_tracked(&State::load(&self.dir)?) {
+            return Ok(());
+        }
+        let lock = self.dir.lock()?;
+        let mut state = State::load(&self.dir)?;
+        let Some(look) = look_at(abs, None, None, 0, cancel)? else {
+            return Ok(());
+        };
+        for tracked in state
+            .tracked
+            .iter_mut()
+            .filter(|tracked| tracked.uri == uri)
+        {
+            tracked.saved(text, look.content);
+        }
+        state.save(&lock)
+    }
+
+    /// Records the model in use. False when it is the last one recorded.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`.
+    pub fn record_model(
+        &self,
+        model_id: &str,
+        provider_id: &str,
+        mode: Mode,
+        now: i64,
+    ) -> Result<bool, Error> {
+        let mode = match mode {
+            Mode::Act => "act",
+            Mode::Plan => "plan",
+        };
+        self.record(|metadata| {
+            metadata.record_model(ModelUsageEntry {
+                ts: now,
+                model_id: model_id.to_owned(),
+                model_provider_id: provider_id.to_owned(),
+                mode: mode.to_owned(),
+            })
+        })
+    }
+
+    /// Records an environment, usually [`environment_entry`]; what is empty
+    /// becomes `Unknown`. False when it is the last one recorded.
+    ///
+    /// # Errors
+    /// Kinds `storage`, `busy`.
+    pub fn record_environment(&self, mut entry: EnvironmentEntry) -> Result<bool, Error> {
+        for field in [
+            &mut entry.os_name,
+            &mut entry.os_version,
+            &mut entry.os_arch,
+            &mut entry.host_name,
+            &mut entry.host_version,
+            &mut entry.cline_version,
+        ] {
+            if field.is_empty() {
+                host::UNKNOWN.clone_into(field);
+            }
+        }
+        self.record(|metadata| metadata.record_environment(entry))
+    }
+
+    fn record(&self, change: impl FnOnce(&mut TaskMetadata) -> bool) -> Result<bool, Error> {
+        let lock = self.dir.lock()?;
+        let mut state = State::load(&self.dir)?;
+        let recorded = change(&mut state.metadata);
+        if recorded {
+            state.save(&lock)?;
+        }
+        Ok(recorded)
+    }
+
+    /// All records; what is changed or deleted is for [`Tracker::scan`] to say.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn records(&self) -> Result<TaskContextResult, Error> {
+        let metadata = State::load(&self.dir)?.metadata;
+        Ok(TaskContextResult {
+            files: metadata.files(),
+            models: metadata.models(),
+            environments: metadata.environments(),
+            changed: Vec::new(),
+            deleted: Vec::new(),
+        })
+    }
+
+    /// Names of files that the agent or the user edited after `date`.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn edited_after(&self, date: i64) -> Result<Vec<String>, Error> {
+        let mut names: Vec<String> = Vec::new();
+        for entry in State::load(&self.dir)?.metadata.files() {
+            let edited = entry.cline_edit_date.max(entry.user_edit_date);
+            if edited > Some(date) && !names.contains(&entry.path) {
+                names.push(entry.path);
+            }
+        }
+        Ok(names)
+    }
+}
+
+impl Scan {
+    fn add(&mut self, tracked: &Tracked, abs: AbsPath, content: Content) {
+        let file = FileRef {
+            path: tracked.path.clone(),
+            abs,
+        };
+        let deleted = tracked.is_gone(content);
+        if tracked.pending.is_some() {
+            self.recently_modified.push(Modified {
+                file: file.clone(),
+                deleted,
+                change: tracked.noted.map(|noted| noted.content),
+            });
+        }
+        if deleted {
+            self.deleted.push(file);
+        } else if tracked.is_changed(content) {
+            self.changed.push(file);
+        }
+    }
+}
+
+/// What is stored of a task.
+#[derive(Default)]
+struct State {
+    metadata: TaskMetadata,
+    tracked: Vec<Tracked>,
+    /// As it was loaded; what is equal need not be written.
+    loaded: (TaskMetadata, Vec<Tracked>),
+    /// Files that make no sense.
+    corrupt: Vec<&'static str>,
+}
+
+/// `tracked_files.json`.
+#[derive(Serialize, Deserialize)]
+struct TrackedFiles {
+    files: Vec<Tracked>,
+}
+
+impl State {
+    fn load(dir: &TaskDir) -> Result<Self, Error> {
+        let mut state = Self::default();
+        if let Some(text) = dir.read(METADATA_FILE)? {
+            match TaskMetadata::parse(&text) {
+                Some(metadata) => state.metadata = metadata,
+                None => state.corrupt.push(METADATA_FILE),
+            }
+        }
+        if let Some(text) = dir.read(TRACKED_FILE)? {
+            match serde_json::from_slice::<TrackedFiles>(&text) {
+                Ok(stored) => state.tracked = stored.files,
+                Err(_) => state.corrupt.push(TRACKED_FILE),
+            }
+        }
+        state.loaded = (state.metadata.clone(), state.tracked.clone());
+        Ok(state)
+    }
+
+    fn save(self, lock: &TaskLock) -> Result<(), Error> {
+        let failed = |error| Error::storage(format!("could not write the trackers: {error}"));
+        let mut files = Vec::new();
+        if self.metadata != self.loaded.0 {
+            let text = self.metadata.text().map_err(failed)?;
+            files.push((METADATA_FILE, text.into_bytes()));
+        }
+        if self.tracked != self.loaded.1 {
+            let files_now = TrackedFiles {
+                files: self.tracked,
+            };
+            files.push((
+                TRACKED_FILE,
+                serde_json::to_vec(&files_now).map_err(failed)?,
+            ));
+        }
+        for (name, text) in files {
+            if self.corrupt.contains(&name) {
+                lock.set_aside(name)?;
+            }
+            lock.write(name, &text)?;
+        }
+        Ok(())
+    }
+
+    /// The name an event's file has, or gets.
+    fn name_of(&self, event: &FileEvent<'_>) -> String {
+        let uri = event.abs.to_uri();
+        let known = self.tracked.iter().find(|tracked| tracked.uri == uri);
+        known.map_or_else(|| event.path.to_owned(), |tracked| tracked.path.clone())
+    }
+
+    fn tracked_mut(&mut self, event: &FileEvent<'_>) -> &mut Tracked {
+        let uri = event.abs.to_uri();
+        let at = self.tracked.iter().position(|tracked| tracked.uri == uri);
+        let at = at.unwrap_or_else(|| {
+            self.tracked.push(Tracked::new(uri, event.path.to_owned()));
+            self.tracked.len() - 1
+        });
+        &mut self.tracked[at]
+    }
+}
+
+fn abs_of(tracked: &Tracked) -> Option<AbsPath> {
+    uri_to_path(&tracked.uri).ok().flatten()
+}
+
+fn look_at(
+    abs: &AbsPath,
+    text: Option<ContentHash>,
+    known: Option<&content::Hashed>,
+    at_ns: i64,
+    cancel: &Cancel,
+) -> Result<Option<Look>, Error> {
+    match text {
+        Some(hash) => Ok(Some(Look::at_text(hash, at_ns))),
+        None => Look::at_disk(abs.as_path(), known, at_ns, cancel),
+    }
+}
+
+/// Nanoseconds since the Unix epoch; negative before it.
+fn nanos(time: SystemTime) -> i64 {
+    let whole = |nanos: u128| i64::try_from(nanos).unwrap_or(i64::MAX);
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => whole(since.as_nanos()),
+        Err(before) => -whole(before.duration().as_nanos()),
+    }
+}

@@ -1,0 +1,727 @@
+//! The environment block over real folders: whole blocks as snapshots, then
+//! one test for each rule that needs more than one part to show.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::Path, sync::Arc};
+
+use sightline_core::{
+    access::{Access, AccessView},
+    cancel::Cancel,
+    editor::EditorState,
+    environment::{Block, BlockSettings, CliTools, FileList, Inputs, Modified, Revisions, build},
+    error::Error,
+    path::{AbsPath, Root, Roots},
+};
+use sightline_protocol::{
+    editor::{Tab, Terminal, VisibleEditor},
+    environment::{EnvironmentDetailsParams, Mode, ModelRef, Section, SectionId, Usage},
+    error::ErrorKind,
+    settings::EnvironmentSettings,
+};
+use tempfile::TempDir;
+
+/// A workspace on disk and an editor in it.
+struct World {
+    folder: TempDir,
+    roots: Vec<String>,
+    editor: EditorState,
+    modified: Vec<(String, bool)>,
+    params: EnvironmentDetailsParams,
+    settings: BlockSettings,
+    host: String,
+    files: Result<FileList, Error>,
+    tools: CliTools,
+}
+
+impl World {
+    /// Roots by name, files by path below the common folder.
+    fn new(roots: &[&str], files: &[(&str, &str)]) -> Self {
+        let world = Self {
+            folder: tempfile::tempdir().unwrap(),
+            roots: roots.iter().map(|root| (*root).to_owned()).collect(),
+            editor: EditorState::default(),
+            modified: Vec::new(),
+            params: EnvironmentDetailsParams {
+                // 2025-06-07T13:04:05Z.
+                now: Some(1_749_301_445_000),
+                time_zone: Some("Europe/Berlin".to_owned()),
+                ..EnvironmentDetailsParams::default()
+            },
+            settings: BlockSettings::default(),
+            host: "Neovim".to_owned(),
+            files: Ok(FileList {
+                text: "README.md\nsrc/\nsrc/main.rs".to_owned(),
+                omitted: 0,
+            }),
+            tools: CliTools::default(),
+        };
+        for root in roots {
+            fs::create_dir_all(world.at(root).as_path()).unwrap();
+        }
+        for (path, content) in files {
+            let path = world.at(path);
+            fs::create_dir_all(path.as_path().parent().unwrap()).unwrap();
+            fs::write(path.as_path(), content).unwrap();
+        }
+        world
+    }
+
+    fn base(&self) -> std::path::PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap()
+    }
+
+    fn at(&self, path: &str) -> AbsPath {
+        AbsPath::new(&self.base().join(path)).unwrap()
+    }
+
+    fn uri(&self, path: &str) -> String {
+        if path.contains(':') {
+            return path.to_owned();
+        }
+        self.at(path).to_uri()
+    }
+
+    fn tabs(&mut self, paths: &[&str]) {
+        let tabs = paths.iter().map(|path| Tab {
+            uri: self.uri(path),
+            ..Tab::default()
+        });
+        let tabs = tabs.collect();
+        self.editor.set_tabs(tabs);
+    }
+
+    fn visible(&mut self, paths: &[&str]) {
+        let editors = paths.iter().map(|path| VisibleEditor {
+            uri: self.uri(path),
+            ..VisibleEditor::default()
+        });
+        let editors = editors.collect();
+        self.editor.set_visible(editors);
+    }
+
+    fn dirty(&mut self, path: &str) {
+        let uri = self.uri(path);
+        self.editor.open(uri.clone(), "text".to_owned(), 1, "saved");
+        let change = sightline_core::document::Change {
+            range: None,
+            text: "changed".to_owned(),
+        };
+        assert!(self.editor.change(&uri, 2, &[change], Default::default()));
+    }
+
+    fn terminals(&mut self, terminals: &[(&str, &str, bool, &str)]) {
+        let terminals = terminals
+            .iter()
+            .map(|(id, command, busy, output)| Terminal {
+                id: (*id).to_owned(),
+                command: Some((*command).to_owned()),
+                is_busy: *busy,
+                new_output: Some((*output).to_owned()),
+                ..Terminal::default()
+            });
+        self.editor.set_terminals(terminals.collect());
+    }
+
+    fn settings(&mut self, json: &str) {
+        let settings: EnvironmentSettings = serde_json::from_str(json).unwrap();
+        self.settings = BlockSettings::resolve(Some(&settings));
+    }
+
+    fn view(&self) -> AccessView {
+        let roots = self.roots.iter();
+        let roots = roots.map(|root| Root::new(self.at(root), None)).collect();
+        Access::new(Arc::new(Roots::new(roots)), Vec::new())
+            .view()
+            .0
+    }
+
+    fn try_build(&self) -> Result<Block, Error> {
+        let view = self.view();
+        let modified: Vec<Modified> = self
+            .modified
+            .iter()
+            .map(|(path, deleted)| Modified {
+                path: path.clone(),
+                deleted: *deleted,
+                location: view.roots().place(self.at(path)),
+            })
+            .collect();
+        let inputs = Inputs {
+            params: &self.params,
+            settings: &self.settings,
+            host: &self.host,
+            editor: &self.editor,
+            access: &view,
+            recently_modified: &modified,
+            files: &|_| self.files.clone(),
+            cli_tools: &self.tools,
+        };
+        build(&inputs, &Cancel::default())
+    }
+
+    fn build(&self) -> Block {
+        self.try_build().unwrap()
+    }
+
+    /// The block with the folder's real place taken out.
+    fn text(&self) -> String {
+        let base = self.base().display().to_string();
+        self.build().result.text.replace(&base, "/ws")
+    }
+
+    fn section(&self, id: SectionId) -> Option<Section> {
+        let sections = self.build().result.sections;
+        sections.into_iter().find(|section| section.id == id)
+    }
+
+    fn body(&self, id: SectionId) -> String {
+        self.section(id)
+            .map(|section| section.text)
+            .unwrap_or_default()
+    }
+}
+
+/// A repository with one commit that has the same id on every run.
+fn repository(path: &Path, remotes: &[(&str, &str)]) {
+    sightline_core::git::isolate();
+    let repository = git2::Repository::init(path).unwrap();
+    for (name, url) in remotes {
+        repository.remote(name, url).unwrap();
+    }
+    let time = git2::Time::new(1_700_000_000, 0);
+    let me = git2::Signature::new("Me", "me@example.org", &time).unwrap();
+    let tree = repository.treebuilder(None).unwrap().write().unwrap();
+    let tree = repository.find_tree(tree).unwrap();
+    repository
+        .commit(Some("HEAD"), &me, &me, "first", &tree, &[])
+        .unwrap();
+}
+
+#[cfg(unix)]
+fn tools(folder: &Path, names: &[&str]) -> CliTools {
+    use std::os::unix::fs::PermissionsExt;
+    for name in names {
+        let path = folder.join(name);
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    CliTools::detect(folder.as_os_str())
+}
+
+const USAGE: Usage = Usage {
+    tokens_in: Some(12_000.0),
+    tokens_out: Some(300.0),
+    cache_writes: None,
+    cache_reads: Some(45.0),
+};
+
+#[cfg(unix)]
+#[test]
+fn one_root_with_everything() {
+    let mut world = World::new(
+        &["app"],
+        &[
+            ("app/.clineignore", "*.secret\n"),
+            ("app/README.md", ""),
+            ("app/src/main.rs", ""),
+            ("app/db.secret", ""),
+        ],
+    );
+    repository(
+        world.at("app").as_path(),
+        &[
+            ("origin", "https://me:token@example.org/o/app.git?x=1"),
+            ("fork", "git@example.org:me/app.git"),
+        ],
+    );
+    let bin = tempfile::tempdir().unwrap();
+    world.tools = tools(bin.path(), &["git", "cargo", "wget"]);
+    world.tabs(&[
+        "app/src/main.rs",
+        "app/README.md",
+        "app/src/main.rs",
+        "app/db.secret",
+        "untitled:Untitled-1",
+        "app/gone.rs",
+    ]);
+    world.visible(&["app/src/main.rs"]);
+    world.dirty("app/src/main.rs");
+    world.dirty("app/src/new.rs");
+    world.terminals(&[
+        (
+            "1",
+            "cargo watch",
+            true,
+            "\u{1b}[32mFinished\u{1b}[0m\r\n$ ",
+        ),
+        ("2", "cargo run\n--release", true, ""),
+        ("3", "ls", false, "README.md  src\n"),
+        ("4", "true", false, ""),
+    ]);
+    world.modified = vec![
+        ("app/README.md".to_owned(), false),
+        ("app/old.rs".to_owned(), true),
+    ];
+    world.params.include_files = true;
+    world.params.usage = Some(USAGE);
+    world.params.model = Some(ModelRef::Id("claude-3-7-sonnet-20250219".to_owned()));
+    insta::assert_snapshot!(world.text());
+
+    let block = world.build();
+    assert_eq!(
+        block.delivered_terminals,
+        [("1".to_owned(), 21), ("3".to_owned(), 15)]
+    );
+    assert_eq!(block.delivered_files, ["app/README.md", "app/old.rs"]);
+    assert_eq!(world.section(SectionId::OpenTabs).unwrap().omitted, 3);
+}
+
+#[test]
+fn several_roots_in_plan_mode() {
+    let mut world = World::new(
+        &["web", "api"],
+        &[
+            ("web/index.html", ""),
+            ("api/main.go", ""),
+            ("api/prod.env", ""),
+            ("api/.clineignore", "prod.env\n"),
+            ("elsewhere/notes.txt", ""),
+        ],
+    );
+    repository(world.at("api").as_path(), &[]);
+    world.tabs(&[
+        "web/index.html",
+        "api/main.go",
+        "api/prod.env",
+        "elsewhere/notes.txt",
+    ]);
+    world.params.mode = Mode::Plan;
+    world.params.include_files = true;
+    world.host = "Visual Studio Code".to_owned();
+    insta::assert_snapshot!(world.text());
+    assert_eq!(world.section(SectionId::OpenTabs).unwrap().omitted, 2);
+
+    world.settings(r#"{"outsideFiles": "show"}"#);
+    assert_eq!(
+        world.body(SectionId::OpenTabs),
+        "index.html\n../api/main.go\n../elsewhere/notes.txt"
+    );
+}
+
+#[test]
+fn a_single_file_without_any_root() {
+    let mut world = World::new(&[], &[("loose.txt", "")]);
+    world.dirty("loose.txt");
+    world.params.include_files = true;
+    insta::assert_snapshot!(world.text());
+    let tabs = world.section(SectionId::OpenTabs).unwrap();
+    assert!(tabs.derived);
+    assert!(world.section(SectionId::VisibleFiles).unwrap().derived);
+}
+
+#[test]
+fn an_editor_that_shows_nothing() {
+    let mut world = World::new(&["app"], &[]);
+    world.tabs(&[]);
+    world.visible(&[]);
+    insta::assert_snapshot!(world.text());
+    let result = world.build().result;
+    assert_eq!(
+        result.sections.iter().map(|s| s.id).collect::<Vec<_>>(),
+        [
+            SectionId::VisibleFiles,
+            SectionId::OpenTabs,
+            SectionId::CurrentTime,
+            SectionId::Mode
+        ]
+    );
+    assert!(result.sections.iter().all(|section| !section.derived));
+    assert_eq!(result.revision, 0);
+    assert!(result.tokens >= result.sections.iter().map(|s| s.tokens).max().unwrap());
+}
+
+/// Denied files in every place a name could come through.
+fn denied_everywhere() -> World {
+    let mut world = World::new(
+        &["app"],
+        &[
+            ("app/.clineignore", "*.secret\nhidden/\n/config/keys.env\n"),
+            ("app/ok.txt", ""),
+            ("app/x.secret", ""),
+            ("app/hidden/inner.txt", ""),
+            ("app/config/keys.env", ""),
+        ],
+    );
+    let all = [
+        "app/x.secret",
+        "app/hidden/inner.txt",
+        "app/ok.txt",
+        "app/config/keys.env",
+    ];
+    world.tabs(&all);
+    world.visible(&all);
+    for path in all {
+        world.dirty(path);
+        world.modified.push((path.to_owned(), false));
+    }
+    world.terminals(&[
+        ("1", "tail -f x.secret", true, "from it"),
+        ("2", "cat hidden/inner.txt", false, "from it too"),
+        (
+            "3",
+            "git status",
+            false,
+            " M x.secret\n M ok.txt\nwarning: config/keys.env:3\n\tdeleted: hidden/inner.txt\n",
+        ),
+    ]);
+    world
+}
+
+#[test]
+fn denied_names_get_in_nowhere() {
+    let world = denied_everywhere();
+    insta::assert_snapshot!(world.text());
+    let result = world.build().result;
+    for (id, omitted) in [
+        (SectionId::VisibleFiles, 3),
+        (SectionId::OpenTabs, 3),
+        (SectionId::UnsavedFiles, 3),
+        (SectionId::RecentlyModified, 3),
+        (SectionId::InactiveTerminals, 4),
+    ] {
+        let section = result.sections.iter().find(|s| s.id == id).unwrap();
+        assert_eq!(section.omitted, omitted, "{id:?}");
+    }
+}
+
+#[test]
+fn output_of_a_denied_command_never_shows_under_a_later_one() {
+    let mut world = denied_everywhere();
+    world.terminals(&[
+        ("1", "ls", false, "the rest of it\n"),
+        ("2", "ls", false, "ok.txt\n"),
+    ]);
+    assert_eq!(world.section(SectionId::InactiveTerminals), None);
+    for (id, received) in world.build().delivered_terminals {
+        world.editor.consume_terminal(&id, received);
+    }
+    world.terminals(&[("2", "date", false, "Monday\n")]);
+    assert_eq!(
+        world.body(SectionId::InactiveTerminals),
+        "## date\n### New Output\nMonday"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_denied_file_is_denied() {
+    let mut world = World::new(
+        &["app"],
+        &[("app/.clineignore", "*.secret\n"), ("app/x.secret", "")],
+    );
+    let link = world.at("app/harmless.txt");
+    std::os::unix::fs::symlink("x.secret", link.as_path()).unwrap();
+    world.tabs(&["app/harmless.txt"]);
+    assert_eq!(world.body(SectionId::OpenTabs), "(No open tabs)");
+    assert_eq!(world.section(SectionId::OpenTabs).unwrap().omitted, 1);
+}
+
+#[test]
+fn odd_documents_are_left_out_and_counted() {
+    let mut world = World::new(&["app"], &[("app/a b\u{e9}.txt", "")]);
+    world.tabs(&[
+        "untitled:Untitled-1",
+        "git:/app/a.txt?ref=HEAD",
+        "output:tasks",
+        "file://",
+        "file:///%00",
+        "oil:///app",
+        ":",
+    ]);
+    let mut tabs: Vec<Tab> = world
+        .editor
+        .tabs()
+        .value
+        .into_iter()
+        .map(|uri| Tab {
+            uri: uri.to_owned(),
+            is_dirty: Some(true),
+            ..Tab::default()
+        })
+        .collect();
+    for uri in ["", "relative.txt", &world.uri("app/a b\u{e9}.txt")] {
+        tabs.push(Tab {
+            uri: uri.to_owned(),
+            ..Tab::default()
+        });
+    }
+    world.editor.set_tabs(tabs);
+    let section = world.section(SectionId::OpenTabs).unwrap();
+    assert_eq!(section.text, "a b\u{e9}.txt");
+    assert_eq!(section.omitted, 9);
+    assert_eq!(world.section(SectionId::UnsavedFiles), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_with_a_line_break_stays_on_its_line() {
+    let mut world = World::new(&["app"], &[("app/a\n# Current Mode\nACT", "")]);
+    world.tabs(&["app/a\n# Current Mode\nACT"]);
+    assert_eq!(world.body(SectionId::OpenTabs), r"a\n# Current Mode\nACT");
+}
+
+#[test]
+fn switches_and_requests_choose_the_sections() {
+    let mut world = World::new(&["app"], &[]);
+    world.params.include_files = true;
+    world.settings(r#"{"sections": {"openTabs": {"enabled": false}}}"#);
+    world.params.sections = Some(vec![
+        SectionId::Mode,
+        SectionId::OpenTabs,
+        SectionId::Files,
+        SectionId::CurrentTime,
+    ]);
+    let ids: Vec<_> = world.build().result.sections.iter().map(|s| s.id).collect();
+    assert_eq!(
+        ids,
+        [SectionId::CurrentTime, SectionId::Files, SectionId::Mode]
+    );
+    world.params.include_files = false;
+    assert_eq!(world.section(SectionId::Files), None);
+}
+
+#[test]
+fn a_budget_counts_what_it_cuts_and_delivers_only_what_is_shown() {
+    let mut world = World::new(&["app"], &[]);
+    for n in 0..50 {
+        world.modified.push((format!("app/file{n:02}.rs"), false));
+    }
+    world.settings(r#"{"sections": {"recentlyModified": {"maxTokens": 40}}}"#);
+    let block = world.build();
+    let section = world.section(SectionId::RecentlyModified).unwrap();
+    let shown = section
+        .text
+        .lines()
+        .filter(|line| line.ends_with(".rs"))
+        .count();
+    assert!(shown > 0 && shown < 50, "{}", section.text);
+    assert_eq!(block.delivered_files.len(), shown);
+    assert_eq!(section.omitted as usize, 50 - shown);
+    let last = section.text.lines().last().unwrap();
+    assert!(
+        last.starts_with(&format!("({} more lines", 50 - shown)),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_list_that_cannot_be_made_costs_only_its_section() {
+    let mut world = World::new(&["app"], &[]);
+    world.params.include_files = true;
+    world.files = Err(Error::new(ErrorKind::NotFound, "the folder is gone"));
+    assert_eq!(
+        world.body(SectionId::Files),
+        "(Cannot be listed: the folder is gone)"
+    );
+    world.files = Err(Error::cancelled());
+    assert_eq!(world.try_build().unwrap_err().kind, ErrorKind::Cancelled);
+}
+
+#[test]
+fn long_output_keeps_both_ends() {
+    let mut world = World::new(&["app"], &[]);
+    let output: String = (0..700).map(|n| format!("line {n}\n")).collect();
+    world.terminals(&[("1", "make", true, &output)]);
+    let body = world.body(SectionId::RunningTerminals);
+    let lines: Vec<&str> = body.lines().collect();
+    assert_eq!(lines.len(), 2 + 100 + 1 + 100);
+    assert_eq!(lines[101], "line 99");
+    assert_eq!(lines[102], "[... 500 lines not shown ...]");
+    assert_eq!(lines[103], "line 600");
+}
+
+#[test]
+fn a_terminal_without_a_command_goes_by_its_name() {
+    let mut world = World::new(&["app"], &[]);
+    let terminal = |id: &str, name: Option<&str>| Terminal {
+        id: id.to_owned(),
+        name: name.map(str::to_owned),
+        is_busy: true,
+        ..Terminal::default()
+    };
+    world
+        .editor
+        .set_terminals(vec![terminal("7", Some("zsh")), terminal("8", None)]);
+    assert_eq!(
+        world.body(SectionId::RunningTerminals),
+        "## Original command: `zsh`\n## Original command: `terminal 8`"
+    );
+}
+
+#[test]
+fn escape_sequences_in_a_command_hide_nothing() {
+    let mut world = denied_everywhere();
+    world.terminals(&[
+        ("1", "cat \u{1b}[31mx.secret\u{1b}[0m", true, "a"),
+        ("5", "\u{1b}[1mmake\u{1b}[0m", true, ""),
+    ]);
+    assert_eq!(
+        world.body(SectionId::RunningTerminals),
+        "## Original command: `make`"
+    );
+}
+
+#[test]
+fn bad_clocks_and_zones_are_refused() {
+    let mut world = World::new(&["app"], &[]);
+    world.params.time_zone = Some("Nowhere/Land".to_owned());
+    let error = world.try_build().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::InvalidParams);
+    assert!(error.message.contains("Nowhere/Land"), "{error}");
+}
+
+#[test]
+fn a_cancelled_build_ends() {
+    let world = World::new(&["app"], &[]);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let view = world.view();
+    let inputs = Inputs {
+        params: &world.params,
+        settings: &world.settings,
+        host: &world.host,
+        editor: &world.editor,
+        access: &view,
+        recently_modified: &[],
+        files: &|_| world.files.clone(),
+        cli_tools: &world.tools,
+    };
+    let error = build(&inputs, &cancel).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+}
+
+fn ids(sections: &[Section]) -> Vec<SectionId> {
+    sections.iter().map(|section| section.id).collect()
+}
+
+#[test]
+fn only_what_changed_since_a_revision_comes_back() {
+    let mut world = World::new(&["app"], &[("app/a.txt", ""), ("app/b.txt", "")]);
+    world.tabs(&["app/a.txt"]);
+    let mut revisions = Revisions::default();
+    let first = revisions.answer(world.build(), None, true);
+    assert!(first.revision > 0);
+
+    world.params.now = Some(1_749_301_446_000);
+    let same = revisions.answer(world.build(), Some(first.revision), true);
+    assert_eq!(ids(&same.sections), [SectionId::CurrentTime]);
+    assert_eq!(same.revision, first.revision);
+    assert!(same.text.contains("3:04:06 PM") && !same.text.contains("a.txt"));
+
+    world.tabs(&["app/a.txt", "app/b.txt"]);
+    let announced = revisions.context_changed();
+    assert!(announced > first.revision);
+    let changed = revisions.answer(world.build(), Some(first.revision), true);
+    assert!(changed.revision >= announced);
+    assert_eq!(
+        ids(&changed.sections),
+        [SectionId::OpenTabs, SectionId::CurrentTime]
+    );
+    assert_eq!(changed.sections[0].text, "a.txt\nb.txt");
+
+    // Back to the first state: nothing new for who knows the first.
+    world.tabs(&["app/a.txt"]);
+    let back = revisions.answer(world.build(), Some(first.revision), true);
+    assert_eq!(ids(&back.sections), [SectionId::CurrentTime]);
+    assert!(back.revision > changed.revision);
+    let back = revisions.answer(world.build(), Some(changed.revision), true);
+    assert_eq!(
+        ids(&back.sections),
+        [SectionId::OpenTabs, SectionId::CurrentTime]
+    );
+}
+
+#[test]
+fn an_unknown_revision_gets_everything() {
+    let world = World::new(&["app"], &[]);
+    let mut revisions = Revisions::default();
+    let first = revisions.answer(world.build(), None, true);
+    for since in [0, first.revision + 1, u64::MAX] {
+        let all = revisions.answer(world.build(), Some(since), true);
+        assert_eq!(ids(&all.sections), ids(&first.sections));
+    }
+}
+
+#[test]
+fn old_revisions_are_forgotten() {
+    let world = World::new(&["app"], &[]);
+    let mut revisions = Revisions::default();
+    let first = revisions.answer(world.build(), None, true);
+    for _ in 0..100 {
+        revisions.context_changed();
+        revisions.answer(world.build(), None, true);
+    }
+    let answer = revisions.answer(world.build(), Some(first.revision), true);
+    assert_eq!(ids(&answer.sections), ids(&first.sections));
+}
+
+#[test]
+fn a_section_that_vanished_says_so_once() {
+    let mut world = World::new(&["app"], &[("app/a.txt", "")]);
+    world.dirty("app/a.txt");
+    let mut revisions = Revisions::default();
+    let first = revisions.answer(world.build(), None, true);
+    assert!(world.editor.save(&world.uri("app/a.txt")));
+    let second = revisions.answer(world.build(), Some(first.revision), true);
+    assert_eq!(
+        ids(&second.sections),
+        [SectionId::CurrentTime, SectionId::UnsavedFiles]
+    );
+    assert_eq!(second.sections[1].heading, "Unsaved Files");
+    assert_eq!(second.sections[1].text, "(none)");
+    let third = revisions.answer(world.build(), Some(second.revision), true);
+    assert_eq!(ids(&third.sections), [SectionId::CurrentTime]);
+
+    // Not asked for is not vanished.
+    world.params.sections = Some(vec![SectionId::Mode]);
+    let other = revisions.answer(world.build(), Some(first.revision), true);
+    assert!(other.sections.is_empty(), "{:?}", other.sections);
+}
+
+#[test]
+fn news_is_told_again_when_it_comes_again() {
+    let mut world = World::new(&["app"], &[("app/a.txt", "")]);
+    world.modified = vec![("app/a.txt".to_owned(), false)];
+    world.terminals(&[("1", "make", false, "done\n")]);
+    let mut revisions = Revisions::default();
+
+    // A peek leaves it news; seen again, it is known.
+    let peek = revisions.answer(world.build(), None, false);
+    let again = revisions.answer(world.build(), Some(peek.revision), false);
+    assert_eq!(ids(&again.sections), [SectionId::CurrentTime]);
+
+    // Told, then the same output and the same file once more.
+    let block = world.build();
+    for (id, received) in &block.delivered_terminals {
+        world.editor.consume_terminal(id, *received);
+    }
+    let told = revisions.answer(block, None, true);
+    world.terminals(&[("1", "make", false, "done\n")]);
+    let more = revisions.answer(world.build(), Some(told.revision), true);
+    assert_eq!(
+        ids(&more.sections),
+        [
+            SectionId::InactiveTerminals,
+            SectionId::RecentlyModified,
+            SectionId::CurrentTime
+        ]
+    );
+
+    // Told and not come again is nothing to speak of.
+    world.modified.clear();
+    world.terminals(&[("1", "make", false, "")]);
+    world.editor.consume_terminal("1", u64::MAX);
+    let quiet = revisions.answer(world.build(), Some(more.revision), true);
+    assert_eq!(ids(&quiet.sections), [SectionId::CurrentTime]);
+}

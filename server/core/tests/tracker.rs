@@ -1,0 +1,749 @@
+//! The trackers on real files: what is the user's change and what is not.
+//!
+//! Times are those of an invented clock, and files get theirs set, so that
+//! nothing here depends on how fast it runs.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
+
+use sightline_core::{
+    cancel::Cancel,
+    path::AbsPath,
+    storage::{Storage, TaskId},
+    tracker::{ContentHash, FileEvent, Modified, Scan, Tracker},
+};
+use sightline_protocol::{
+    environment::Mode,
+    error::ErrorKind,
+    tracker::{FileMetadataEntry, FileOperation, RecordState},
+};
+
+use FileOperation::{ClineEdited, FileMentioned, ReadTool, UserEdited};
+
+struct Desk {
+    scratch: tempfile::TempDir,
+    unsaved: HashMap<AbsPath, ContentHash>,
+}
+
+/// `seconds` of the invented clock.
+fn clock(seconds: f64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000) + Duration::from_secs_f64(seconds)
+}
+
+fn hash(text: &str) -> ContentHash {
+    ContentHash::of(text.as_bytes())
+}
+
+impl Desk {
+    fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        fs::create_dir(scratch.path().join("ws")).unwrap();
+        Self {
+            scratch,
+            unsaved: HashMap::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join("ws").join(name)
+    }
+
+    fn abs(&self, name: &str) -> AbsPath {
+        AbsPath::new(&self.path(name)).unwrap()
+    }
+
+    fn task_file(&self, name: &str) -> PathBuf {
+        self.scratch.path().join("data/tasks/task").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str, seconds: f64) {
+        fs::write(self.path(name), text).unwrap();
+        let file = File::options().write(true).open(self.path(name)).unwrap();
+        file.set_modified(clock(seconds)).unwrap();
+    }
+
+    /// A new one each time: nothing is kept in memory.
+    fn tracker(&self) -> Tracker {
+        let storage = Storage::open(&self.scratch.path().join("data")).unwrap();
+        Tracker::open(&storage, &TaskId::new("task").unwrap())
+    }
+
+    fn track_with(
+        &self,
+        name: &str,
+        operation: FileOperation,
+        seconds: f64,
+        content_hash: Option<ContentHash>,
+        content: Option<ContentHash>,
+    ) -> FileMetadataEntry {
+        let event = FileEvent {
+            path: name,
+            abs: &self.abs(name),
+            operation,
+            content_hash,
+            content,
+            now: (seconds * 1000.0) as i64,
+            received: clock(seconds),
+        };
+        self.tracker().track(&event, &Cancel::default()).unwrap()
+    }
+
+    fn track(&self, name: &str, operation: FileOperation, seconds: f64) {
+        self.track_with(name, operation, seconds, None, None);
+    }
+
+    fn announce(&self, name: &str, text: &str, seconds: f64) {
+        self.track_with(name, ClineEdited, seconds, Some(hash(text)), None);
+    }
+
+    fn scan(&self, seconds: f64) -> Scan {
+        let now = (seconds * 1000.0) as i64;
+        self.tracker()
+            .scan(&self.unsaved, now, clock(seconds), &Cancel::default())
+            .unwrap()
+    }
+
+    /// Names of the recently modified files, and those that differ.
+    fn look(&self, seconds: f64) -> (Vec<String>, Vec<String>) {
+        let scan = self.scan(seconds);
+        let changed = scan.changed.into_iter().chain(scan.deleted);
+        (
+            names(&scan.recently_modified),
+            changed.map(|file| file.path).collect(),
+        )
+    }
+
+    fn deliver(&self, seconds: f64) -> Vec<String> {
+        let modified = self.scan(seconds).recently_modified;
+        self.tracker().acknowledge(&modified).unwrap();
+        names(&modified)
+    }
+
+    fn sources(&self) -> Vec<FileOperation> {
+        let files = self.tracker().records().unwrap().files;
+        files.iter().map(|entry| entry.record_source).collect()
+    }
+
+    #[track_caller]
+    fn assert_quiet(&self, seconds: f64) {
+        assert_eq!(self.look(seconds), (vec![], vec![]), "at {seconds}");
+        assert!(!self.sources().contains(&UserEdited));
+    }
+
+    #[track_caller]
+    fn assert_users(&self, name: &str, seconds: f64) {
+        let expected = (vec![name.to_owned()], vec![name.to_owned()]);
+        assert_eq!(self.look(seconds), expected, "at {seconds}");
+        assert_eq!(self.sources().last(), Some(&UserEdited));
+    }
+}
+
+fn names(modified: &[Modified]) -> Vec<String> {
+    let names = modified.iter().map(|modified| modified.file.path.clone());
+    names.collect()
+}
+
+// What goes wrong in Cline, and why: its mark is a flag.
+
+#[test]
+fn an_identical_write_swallows_no_later_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "1", 20.1);
+    desk.assert_quiet(21.0);
+    desk.assert_quiet(30.0);
+    desk.write("a", "user", 40.0);
+    desk.assert_users("a", 41.0);
+}
+
+#[test]
+fn an_edit_that_never_comes_swallows_no_later_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    // No look while the window was open.
+    desk.write("a", "user", 22.1);
+    desk.assert_users("a", 60.0);
+}
+
+#[test]
+fn a_new_file_is_not_the_users_and_its_edit_is() {
+    let desk = Desk::new();
+    desk.track("new", ClineEdited, 10.0);
+    desk.assert_quiet(10.1);
+    desk.write("new", "1", 10.5);
+    desk.assert_quiet(60.0);
+    desk.write("new", "user", 70.0);
+    desk.assert_users("new", 71.0);
+}
+
+#[test]
+fn a_formatter_after_the_agents_write_is_not_the_user() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "written", 20.2);
+    desk.assert_quiet(20.3);
+    desk.write("a", "formatted", 21.0);
+    desk.assert_quiet(21.5);
+    desk.assert_quiet(60.0);
+    desk.write("a", "user", 70.0);
+    desk.assert_users("a", 71.0);
+}
+
+#[test]
+fn edits_made_while_nothing_ran_are_found() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.write("b", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("b", FileMentioned, 10.0);
+    desk.write("a", "user", 1_000.0);
+    fs::remove_file(desk.path("b")).unwrap();
+    let scan = desk.scan(9_000.0);
+    assert_eq!(names(&scan.recently_modified), ["a", "b"]);
+    let deleted: Vec<_> = scan.recently_modified.iter().map(|m| m.deleted).collect();
+    assert_eq!(deleted, [false, true]);
+    assert_eq!(scan.changed[0].path, "a");
+    assert_eq!(scan.deleted[0].abs, desk.abs("b"));
+}
+
+#[test]
+fn a_deletion_is_told_once_and_taken_back_when_undone() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    fs::remove_file(desk.path("a")).unwrap();
+    assert_eq!(desk.deliver(20.0), ["a"]);
+    assert_eq!(desk.deliver(21.0), [""; 0]);
+    assert_eq!(desk.look(22.0).1, ["a"]);
+    desk.write("a", "1", 30.0);
+    assert_eq!(desk.look(31.0), (vec![], vec![]));
+}
+
+#[test]
+fn a_file_the_agent_never_saw_is_not_deleted() {
+    let desk = Desk::new();
+    desk.track("missing", ReadTool, 10.0);
+    desk.assert_quiet(20.0);
+    desk.write("seen by nobody", "1", 0.0);
+    desk.track("seen by nobody", UserEdited, 30.0);
+    assert_eq!(desk.deliver(31.0), ["seen by nobody"]);
+    fs::remove_file(desk.path("seen by nobody")).unwrap();
+    assert_eq!(desk.look(40.0), (vec![], vec![]));
+    desk.write("missing", "now there", 50.0);
+    desk.assert_users("missing", 51.0);
+}
+
+#[test]
+fn a_switch_there_and_back_is_no_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "other branch", 20.0);
+    desk.assert_users("a", 21.0);
+    desk.write("a", "1", 30.0);
+    assert_eq!(desk.look(31.0), (vec![], vec![]));
+    let fresh = Desk::new();
+    fresh.write("a", "1", 0.0);
+    fresh.track("a", ReadTool, 10.0);
+    fresh.write("a", "1", 30.0);
+    fresh.assert_quiet(31.0);
+}
+
+#[test]
+fn one_file_under_two_names_is_one_file() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    let event = FileEvent {
+        path: "./elsewhere/../a",
+        abs: &desk.abs("./elsewhere/../a"),
+        operation: ReadTool,
+        content_hash: None,
+        content: None,
+        now: 20,
+        received: clock(20.0),
+    };
+    let entry = desk.tracker().track(&event, &Cancel::default()).unwrap();
+    assert_eq!(entry.path, "a");
+    let files = desk.tracker().records().unwrap().files;
+    let states: Vec<_> = files.iter().map(|entry| entry.record_state).collect();
+    assert_eq!(states, [RecordState::Stale, RecordState::Active]);
+}
+
+#[test]
+fn the_same_name_in_two_folders_is_two_files() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("sub")).unwrap();
+    for name in ["a", "sub/a"] {
+        desk.write(name, "1", 0.0);
+        desk.track(name, ReadTool, 10.0);
+    }
+    desk.write("sub/a", "user", 20.0);
+    desk.assert_users("sub/a", 21.0);
+}
+
+// The agent's own writes, in every order.
+
+#[test]
+fn an_announced_content_is_the_agents_whenever_it_comes() {
+    for (announced, written, looked) in [
+        (20.0, 20.5, 21.0),
+        (20.0, 500.0, 501.0),
+        (500.0, 20.0, 501.0),
+        (20.0, 20.5, 900.0),
+    ] {
+        let desk = Desk::new();
+        desk.write("a", "1", 0.0);
+        desk.track("a", ReadTool, 10.0);
+        if announced < written {
+            desk.announce("a", "agent", announced);
+            desk.assert_quiet(announced + 0.1);
+            desk.write("a", "agent", written);
+        } else {
+            desk.write("a", "agent", written);
+            desk.announce("a", "agent", announced);
+        }
+        desk.assert_quiet(looked);
+        desk.write("a", "user", 1_000.0);
+        desk.assert_users("a", 1_001.0);
+    }
+}
+
+#[test]
+fn with_a_hash_everything_else_is_the_users() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.announce("a", "agent", 20.0);
+    desk.write("a", "user", 20.1);
+    desk.assert_users("a", 20.2);
+}
+
+#[test]
+fn undoing_the_agents_write_is_an_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.announce("a", "agent", 20.0);
+    // Nobody looked in between.
+    desk.write("a", "agent", 20.1);
+    desk.write("a", "1", 25.0);
+    desk.assert_users("a", 26.0);
+}
+
+#[test]
+fn an_unnoticed_edit_under_the_agents_write_is_not_lost() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 15.0);
+    desk.announce("a", "agent", 20.0);
+    desk.write("a", "agent", 20.1);
+    // Told, though the file now holds what the agent wrote.
+    assert_eq!(desk.look(21.0), (vec!["a".to_owned()], vec![]));
+    assert_eq!(desk.sources(), [ReadTool, UserEdited, ClineEdited]);
+    assert_eq!(desk.deliver(22.0), ["a"]);
+    assert_eq!(desk.look(23.0), (vec![], vec![]));
+}
+
+#[test]
+fn a_look_between_the_write_and_the_word_about_it_does_no_harm() {
+    for hash_of in [None, Some(hash("agent"))] {
+        let desk = Desk::new();
+        desk.write("a", "1", 0.0);
+        desk.track("a", ReadTool, 10.0);
+        desk.write("a", "agent", 20.0);
+        desk.assert_users("a", 20.1);
+        desk.track_with("a", ClineEdited, 20.2, hash_of, None);
+        assert_eq!(desk.look(20.3), (vec![], vec![]));
+        assert_eq!(desk.sources(), [ReadTool, ClineEdited]);
+        let newest = desk.tracker().records().unwrap().files.pop().unwrap();
+        assert_eq!(newest.user_edit_date, None);
+    }
+}
+
+#[test]
+fn without_a_hash_what_is_there_already_is_the_agents() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "agent", 15.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.assert_quiet(20.1);
+    // The write came, so no other is expected.
+    desk.write("a", "user", 20.2);
+    desk.assert_users("a", 20.3);
+}
+
+#[test]
+fn an_edit_that_stands_is_not_adopted_by_the_agents_next() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 12.0);
+    desk.assert_users("a", 13.0);
+    desk.track("a", ClineEdited, 20.0);
+    let told = (vec!["a".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(desk.look(20.1), told);
+    assert_eq!(desk.look(60.0), told);
+    assert_eq!(desk.sources(), [ReadTool, UserEdited, ClineEdited]);
+}
+
+#[test]
+fn within_its_window_the_agent_may_go_back() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "2", 20.1);
+    desk.assert_quiet(20.2);
+    desk.write("a", "1", 20.3);
+    desk.assert_quiet(20.4);
+    desk.assert_quiet(60.0);
+}
+
+#[test]
+fn a_read_ends_what_was_to_be_told() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", UserEdited, 20.0);
+    assert_eq!(desk.look(20.1).0, ["a"]);
+    desk.track("a", ReadTool, 21.0);
+    assert_eq!(desk.look(22.0), (vec![], vec![]));
+    // An announced write that was undone before the agent read again.
+    desk.announce("a", "agent", 30.0);
+    desk.write("a", "agent", 30.1);
+    desk.write("a", "1", 35.0);
+    desk.track("a", ReadTool, 40.0);
+    assert_eq!(desk.look(41.0), (vec![], vec![]));
+}
+
+#[test]
+fn deletions_by_the_agent_are_its_own() {
+    let desk = Desk::new();
+    for name in ["before", "after"] {
+        desk.write(name, "1", 0.0);
+        desk.track(name, ReadTool, 10.0);
+    }
+    fs::remove_file(desk.path("before")).unwrap();
+    desk.track("before", ClineEdited, 20.0);
+    desk.track("after", ClineEdited, 20.0);
+    fs::remove_file(desk.path("after")).unwrap();
+    desk.assert_quiet(20.5);
+    desk.assert_quiet(60.0);
+}
+
+#[test]
+fn two_edits_in_a_row_are_both_the_agents() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    for (seconds, text) in [(20.0, "2"), (20.5, "3"), (30.0, "4")] {
+        desk.track("a", ClineEdited, seconds);
+        desk.write("a", text, seconds + 0.1);
+    }
+    desk.assert_quiet(60.0);
+    for (seconds, text) in [(70.0, "5"), (70.1, "6")] {
+        desk.announce("a", text, seconds);
+        desk.write("a", text, seconds + 0.05);
+    }
+    desk.assert_quiet(90.0);
+}
+
+#[test]
+fn reading_before_the_announced_write_keeps_it_expected() {
+    for hash_of in [None, Some(hash("agent"))] {
+        let desk = Desk::new();
+        desk.write("a", "1", 0.0);
+        desk.track_with("a", ClineEdited, 20.0, hash_of, None);
+        desk.track("a", ReadTool, 20.1);
+        desk.write("a", "agent", 20.2);
+        desk.assert_quiet(20.3);
+    }
+}
+
+// Telling.
+
+#[test]
+fn an_edit_is_recorded_once_and_told_until_delivered() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 20.0);
+    for seconds in [21.0, 22.0, 23.0] {
+        desk.assert_users("a", seconds);
+    }
+    assert_eq!(desk.sources(), [ReadTool, UserEdited]);
+    assert_eq!(desk.deliver(24.0), ["a"]);
+    assert_eq!(desk.look(25.0), (vec![], vec!["a".to_owned()]));
+    desk.write("a", "user again", 30.0);
+    desk.assert_users("a", 31.0);
+    desk.track("a", ReadTool, 40.0);
+    assert_eq!(desk.look(41.0), (vec![], vec![]));
+    let files = desk.tracker().records().unwrap().files;
+    assert_eq!(files[1].user_edit_date, Some(21_000));
+    assert_eq!(desk.tracker().edited_after(30_999).unwrap(), ["a"]);
+    assert_eq!(desk.tracker().edited_after(31_000).unwrap(), [""; 0]);
+}
+
+#[test]
+fn an_edit_made_while_telling_is_told_next_time() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 20.0);
+    let told = desk.scan(21.0).recently_modified;
+    desk.write("a", "user again", 22.0);
+    desk.assert_users("a", 23.0);
+    desk.tracker().acknowledge(&told).unwrap();
+    desk.assert_users("a", 24.0);
+    assert_eq!(desk.deliver(25.0), ["a"]);
+    assert_eq!(desk.deliver(26.0), [""; 0]);
+}
+
+// Unsaved text.
+
+#[test]
+fn unsaved_text_is_what_the_file_holds() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.assert_users("a", 20.0);
+    desk.track_with("a", ReadTool, 21.0, None, Some(hash("typed")));
+    assert_eq!(desk.look(22.0), (vec![], vec![]));
+    // Thrown away: the agent saw what no longer is.
+    desk.unsaved.clear();
+    desk.assert_users("a", 30.0);
+}
+
+#[test]
+fn saving_what_the_agent_saw_is_no_edit() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk\r\n", 0.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.track_with("a", ReadTool, 10.0, None, Some(hash("typed")));
+    desk.unsaved.clear();
+    desk.write("a", "typed\r\n", 20.0);
+    let saved = |text| {
+        let tracker = desk.tracker();
+        tracker
+            .saved(&desk.abs("a"), hash(text), &Cancel::default())
+            .unwrap();
+    };
+    saved("typed");
+    desk.assert_quiet(21.0);
+    desk.write("a", "typed more\r\n", 30.0);
+    saved("typed more");
+    desk.assert_users("a", 31.0);
+}
+
+#[test]
+fn saving_what_the_user_typed_is_no_second_edit() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.assert_users("a", 20.0);
+    // Not even when the agent is about to write.
+    desk.track_with("a", ClineEdited, 21.0, None, Some(hash("typed")));
+    desk.unsaved.clear();
+    desk.write("a", "typed\n", 21.1);
+    let tracker = desk.tracker();
+    tracker
+        .saved(&desk.abs("a"), hash("typed"), &Cancel::default())
+        .unwrap();
+    let told = (vec!["a".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(desk.look(21.2), told);
+    assert_eq!(desk.look(60.0), told);
+    assert_eq!(desk.sources(), [ReadTool, UserEdited, ClineEdited]);
+}
+
+#[test]
+fn an_announced_text_may_be_saved_in_other_bytes() {
+    let mut desk = Desk::new();
+    desk.write("a", "disk", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.announce("a", "agent", 20.0);
+    desk.write("a", "agent\n", 20.1);
+    let tracker = desk.tracker();
+    tracker
+        .saved(&desk.abs("a"), hash("agent"), &Cancel::default())
+        .unwrap();
+    desk.assert_quiet(21.0);
+    desk.unsaved.insert(desk.abs("a"), hash("typed"));
+    desk.assert_users("a", 30.0);
+}
+
+// The stored files.
+
+#[test]
+fn corrupt_files_are_set_aside() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    for name in ["task_metadata.json", "tracked_files.json"] {
+        fs::write(desk.task_file(name), "{torn").unwrap();
+    }
+    assert_eq!(desk.look(20.0), (vec![], vec![]));
+    assert_eq!(desk.tracker().records().unwrap().files, []);
+    // Looking replaced nothing.
+    assert_eq!(
+        fs::read(desk.task_file("task_metadata.json")).unwrap(),
+        b"{torn"
+    );
+    desk.track("a", ReadTool, 30.0);
+    let mut aside: Vec<String> = fs::read_dir(desk.task_file(""))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| fs::read(entry.path()).unwrap() == b"{torn")
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    aside.sort();
+    assert_eq!(aside.len(), 2);
+    assert!(aside[0].starts_with("task_metadata.json.corrupt-"));
+    assert!(aside[1].starts_with("tracked_files.json.corrupt-"));
+    desk.write("a", "user", 40.0);
+    desk.assert_users("a", 41.0);
+}
+
+#[test]
+fn nothing_is_stored_by_looking() {
+    let desk = Desk::new();
+    desk.assert_quiet(1.0);
+    let saved = desk.tracker();
+    saved
+        .saved(&desk.abs("a"), hash("x"), &Cancel::default())
+        .unwrap();
+    saved.acknowledge(&[]).unwrap();
+    assert!(!desk.scratch.path().join("data").exists());
+}
+
+#[test]
+fn a_trusted_stamp_does_not_hide_an_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    // By the real clock these looks come long after the file was written, so
+    // that its stamp is trusted from now on.
+    let later = |seconds| SystemTime::now() + Duration::from_secs(seconds);
+    let scan = |at| {
+        let tracker = desk.tracker();
+        tracker
+            .scan(&HashMap::new(), 0, at, &Cancel::default())
+            .unwrap()
+    };
+    let stored = || fs::read_to_string(desk.task_file("tracked_files.json")).unwrap();
+    assert!(!stored().contains("hashed"));
+    assert_eq!(scan(later(60)), Scan::default());
+    assert!(stored().contains("hashed"));
+    // Same size, and even the same time.
+    desk.write("a", "2", 0.0);
+    assert_eq!(scan(later(90)).changed.len(), 1);
+}
+
+#[test]
+fn large_files_are_compared_by_size_and_time() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    let file = File::options().write(true).open(desk.path("a")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    file.set_modified(clock(1.0)).unwrap();
+    desk.track("a", ReadTool, 10.0);
+    desk.assert_quiet(11.0);
+    // A hash says nothing of a file that is not hashed; the order still does.
+    desk.announce("a", "whatever", 20.0);
+    file.set_modified(clock(20.5)).unwrap();
+    desk.assert_quiet(60.0);
+    file.set_modified(clock(70.0)).unwrap();
+    desk.assert_users("a", 71.0);
+    desk.track("a", ReadTool, 80.0);
+    desk.announce("a", "whatever", 90.0);
+    file.set_modified(clock(100.0)).unwrap();
+    desk.assert_users("a", 101.0);
+    // A file that becomes large by an announced write.
+    desk.write("b", "1", 0.0);
+    desk.track("b", ReadTool, 110.0);
+    desk.announce("b", "large", 120.0);
+    let file = File::options().write(true).open(desk.path("b")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    assert_eq!(desk.look(130.0).0, ["a"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn odd_files_are_tracked_without_harm() {
+    use std::{
+        ffi::OsStr,
+        os::unix::{ffi::OsStrExt, fs::symlink},
+    };
+    let desk = Desk::new();
+    let name = PathBuf::from(OsStr::from_bytes(b"caf\xe9"));
+    let abs = AbsPath::new(&desk.path("").join(&name)).unwrap();
+    fs::write(abs.as_path(), "1").unwrap();
+    let event = FileEvent {
+        path: "caf%E9",
+        abs: &abs,
+        operation: ReadTool,
+        content_hash: None,
+        content: None,
+        now: 10,
+        received: clock(10.0),
+    };
+    desk.tracker().track(&event, &Cancel::default()).unwrap();
+    symlink("loop", desk.path("loop")).unwrap();
+    fs::create_dir(desk.path("folder")).unwrap();
+    desk.track("loop", ReadTool, 10.0);
+    desk.track("folder", ReadTool, 10.0);
+    desk.track("/dev/zero", ReadTool, 10.0);
+    desk.assert_quiet(20.0);
+    fs::write(abs.as_path(), "2").unwrap();
+    let scan = desk.scan(30.0);
+    assert_eq!(scan.changed.len(), 1);
+    assert_eq!(scan.changed[0].abs, abs);
+}
+
+#[test]
+fn cancelling_records_nothing() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 20.0);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let error = desk
+        .tracker()
+        .scan(&HashMap::new(), 21, clock(21.0), &cancel)
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(desk.sources(), [ReadTool]);
+}
+
+#[test]
+fn models_are_recorded_when_they_change() {
+    let desk = Desk::new();
+    let record = |model, mode, now| desk.tracker().record_model(model, "p", mode, now).unwrap();
+    assert!(record("m", Mode::Act, 1));
+    assert!(!record("m", Mode::Act, 2));
+    assert!(record("m", Mode::Plan, 3));
+    let models = desk.tracker().records().unwrap().models;
+    let modes: Vec<_> = models
+        .iter()
+        .map(|entry| (entry.ts, entry.mode.as_str()))
+        .collect();
+    assert_eq!(modes, [(1, "act"), (3, "plan")]);
+    assert!(!desk.task_file("tracked_files.json").exists());
+}

@@ -1,0 +1,391 @@
+//! The wire types as JSON Schema, draft 7 (what editors support best).
+//!
+//! Two views of a type exist: what the server takes (an absent field gets its
+//! default) and what it sends. Params are described by the first, results by
+//! the second. A type used in both must read the same in both; generating fails
+//! when it does not, because a client has one type for it.
+//!
+//! Optional means "leave it out": the schemas never offer `null`, although the
+//! server tolerates it where a field is optional.
+
+use std::collections::BTreeMap;
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::EmitError;
+use crate::PROTOCOL_VERSION;
+use crate::error::ErrorData;
+use crate::method::{Direction, METHODS, Method};
+use crate::settings::Settings;
+
+/// Schemas of named types, by name.
+pub(super) type Definitions = BTreeMap<String, Value>;
+
+const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+const LOCAL: &str = "#/definitions/";
+
+/// `schemas/protocol.schema.json`: everything methods take and answer.
+pub(super) fn protocol() -> Result<String, EmitError> {
+    Ok(pretty(json!({
+        "$schema": DRAFT,
+        "title": "Sightline protocol",
+        "description": format!(
+            "Protocol version {PROTOCOL_VERSION}: params and result of every method, and \
+             `ErrorData`, the `data` of an error. `methods.json` says which belongs to which."
+        ),
+        "definitions": protocol_definitions()?,
+    })))
+}
+
+/// `schemas/settings.schema.json`: the settings object.
+pub(super) fn settings() -> Result<String, EmitError> {
+    type_document("Settings", &settings_definitions()?)
+}
+
+/// `schemas/methods.json`: the table of methods.
+pub(super) fn methods() -> String {
+    let reference = |name: &str| json!({ "$ref": format!("protocol.schema.json{LOCAL}{name}") });
+    let rows = METHODS.iter().map(|method| {
+        let mut row = Map::new();
+        row.insert("method".to_owned(), json!(method.name));
+        if let Some(command) = method.command() {
+            row.insert("command".to_owned(), json!(command));
+        }
+        row.insert(
+            "direction".to_owned(),
+            json!(match method.direction {
+                Direction::Request => "request",
+                Direction::ClientNotification => "clientNotification",
+                Direction::ServerNotification => "serverNotification",
+            }),
+        );
+        row.insert("params".to_owned(), reference(method.params));
+        if let Some(result) = method.result {
+            row.insert("result".to_owned(), reference(result));
+        }
+        row.insert("summary".to_owned(), json!(method.summary));
+        row.insert("since".to_owned(), json!(method.since));
+        Value::Object(row)
+    });
+    pretty(rows.collect())
+}
+
+/// The schema of one method or one type, with all it refers to.
+pub(super) fn standalone(name: &str) -> Result<Option<String>, EmitError> {
+    let all = all_definitions()?;
+    if let Some(method) = METHODS.iter().find(|method| method.name == name) {
+        return Ok(Some(method_document(method, &all)?));
+    }
+    if !all.contains_key(name) {
+        return Ok(None);
+    }
+    type_document(name, &all).map(Some)
+}
+
+/// Every named type of the protocol and the settings.
+pub(super) fn all_definitions() -> Result<Definitions, EmitError> {
+    let mut all = protocol_definitions()?;
+    merge(&mut all, settings_definitions()?)?;
+    Ok(all)
+}
+
+/// A method as an object of its params and its result.
+fn method_document(method: &Method, all: &Definitions) -> Result<String, EmitError> {
+    let mut properties = Map::new();
+    for (key, name) in [("params", Some(method.params)), ("result", method.result)] {
+        if let Some(name) = name {
+            properties.insert(key.to_owned(), json!({ "$ref": format!("{LOCAL}{name}") }));
+        }
+    }
+    document(
+        method.name,
+        json!({ "type": "object", "description": method.summary, "properties": properties }),
+        all,
+    )
+}
+
+fn type_document(name: &str, all: &Definitions) -> Result<String, EmitError> {
+    document(name, definition(name, all)?.clone(), all)
+}
+
+/// `root` as a document of its own: with a title and what it refers to.
+fn document(title: &str, mut root: Value, all: &Definitions) -> Result<String, EmitError> {
+    let mut reached = Definitions::new();
+    let mut open = references(&root);
+    while let Some(name) = open.pop() {
+        if reached.contains_key(&name) {
+            continue;
+        }
+        let schema = definition(&name, all)?;
+        open.extend(references(schema));
+        reached.insert(name, schema.clone());
+    }
+    root["$schema"] = json!(DRAFT);
+    root["title"] = json!(title);
+    if !reached.is_empty() {
+        root["definitions"] = json!(reached);
+    }
+    Ok(pretty(root))
+}
+
+fn definition<'a>(name: &str, all: &'a Definitions) -> Result<&'a Value, EmitError> {
+    all.get(name)
+        .ok_or_else(|| EmitError(format!("no schema is called `{name}`")))
+}
+
+/// Names of the definitions a schema refers to.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| match (key.as_str(), value.as_str()) {
+                ("$ref", Some(target)) => vec![target.trim_start_matches(LOCAL).to_owned()],
+                _ => references(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn protocol_definitions() -> Result<Definitions, EmitError> {
+    let mut all = definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
+        for method in METHODS {
+            if method.direction != Direction::ServerNotification {
+                (method.params_schema)(generator);
+            }
+        }
+    })?;
+    let sent = definitions(SchemaSettings::draft07().for_serialize(), |generator| {
+        for method in METHODS {
+            if method.direction == Direction::ServerNotification {
+                (method.params_schema)(generator);
+            }
+            if let Some(result_schema) = method.result_schema {
+                result_schema(generator);
+            }
+        }
+        generator.subschema_for::<ErrorData>();
+    })?;
+    merge(&mut all, sent)?;
+    Ok(all)
+}
+
+fn settings_definitions() -> Result<Definitions, EmitError> {
+    definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
+        generator.subschema_for::<Settings>();
+    })
+}
+
+fn definitions(
+    settings: SchemaSettings,
+    add: impl FnOnce(&mut SchemaGenerator),
+) -> Result<Definitions, EmitError> {
+    let mut generator = settings.into_generator();
+    add(&mut generator);
+    generator
+        .take_definitions(true)
+        .into_iter()
+        .map(|(name, mut schema)| {
+            tidy(&mut schema, &name)?;
+            Ok((name, schema))
+        })
+        .collect()
+}
+
+/// Adds `more`; a name in both must mean the same.
+fn merge(all: &mut Definitions, more: Definitions) -> Result<(), EmitError> {
+    for (name, schema) in more {
+        match all.get(&name) {
+            Some(known) if *known != schema => {
+                return Err(EmitError(format!(
+                    "`{name}` reads differently when the server takes it and when it sends it: \
+                     {known} and {schema}. Make what may be absent an `Option` with \
+                     `skip_serializing_if`, or use two types."
+                )));
+            }
+            Some(_) => {}
+            None => {
+                all.insert(name, schema);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Brings a generated schema into the form a client author should read:
+/// optional fields are left out instead of null, and Rust's number formats,
+/// which no validator knows, become bounds.
+fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
+    match schema {
+        Value::Array(items) => items.iter_mut().try_for_each(|item| tidy(item, place)),
+        Value::Object(map) => {
+            number_format_to_bounds(map, place)?;
+            optional_without_null(map);
+            if may_be_null(map) {
+                return Err(EmitError(format!(
+                    "`{place}` may be null on the wire. Nothing is ever null: leave it out when \
+                     absent (`Option` with `skip_serializing_if`)."
+                )));
+            }
+            for (key, value) in map.iter_mut() {
+                if matches!(key.as_str(), "default" | "const" | "enum") {
+                    continue;
+                }
+                tidy(value, &format!("{place}/{key}"))?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<(), EmitError> {
+    // A property may be called `format`; its value is then a schema, not a text.
+    let Some(format) = map.get("format").and_then(Value::as_str).map(str::to_owned) else {
+        return Ok(());
+    };
+    match format.as_str() {
+        "uint32" => {
+            map.insert("maximum".to_owned(), json!(u32::MAX));
+        }
+        "uint64" | "int64" | "double" => {}
+        other => {
+            return Err(EmitError(format!(
+                "`{place}` has the format `{other}`, which has no form in the schemas. Use `u32`, \
+                 `u64`, `i64` or `f64`, or say in `emit::schema` what it becomes."
+            )));
+        }
+    }
+    map.remove("format");
+    Ok(())
+}
+
+/// Takes `null` out of the properties that need not be there.
+fn optional_without_null(map: &mut Map<String, Value>) {
+    let required = map.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| {
+        required
+            .as_array()
+            .is_some_and(|names| names.iter().any(|known| known == name))
+    };
+    let Some(Value::Object(properties)) = map.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties.iter_mut() {
+        if let Value::Object(property) = property
+            && !is_required(name)
+        {
+            remove_null(property);
+        }
+    }
+}
+
+fn remove_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            schema.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
+        forms.retain(|form| form.get("type").is_none_or(|name| name != "null"));
+        if forms.len() == 1 {
+            // `allOf`, because draft 7 ignores whatever stands beside a `$ref`.
+            let only = schema.remove("anyOf").unwrap_or_default();
+            schema.insert("allOf".to_owned(), only);
+        }
+    }
+}
+
+fn may_be_null(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|name| name == "null"),
+        Some(Value::String(name)) => name == "null",
+        _ => false,
+    }
+}
+
+/// JSON as it is written to files: keys sorted here, because the order of
+/// `serde_json`'s maps depends on features that any dependency can switch on.
+fn pretty(value: Value) -> String {
+    format!("{:#}\n", sorted(value))
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let by_key: BTreeMap<String, Value> = map
+                .into_iter()
+                .map(|(key, value)| (key, sorted(value)))
+                .collect();
+            Value::Object(by_key.into_iter().collect())
+        }
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tidied(mut schema: Value) -> Result<Value, EmitError> {
+        tidy(&mut schema, "T")?;
+        Ok(schema)
+    }
+
+    #[test]
+    fn optional_fields_lose_their_null() {
+        let schema = tidied(json!({
+            "properties": {
+                "a": { "type": ["string", "null"] },
+                "b": { "anyOf": [{ "$ref": "#/definitions/B" }, { "type": "null" }] },
+            }
+        }));
+        let expected = json!({
+            "properties": {
+                "a": { "type": "string" },
+                "b": { "allOf": [{ "$ref": "#/definitions/B" }] },
+            }
+        });
+        assert_eq!(schema, Ok(expected));
+    }
+
+    #[test]
+    fn a_null_that_would_be_sent_is_an_error() {
+        for schema in [
+            json!({ "properties": { "a": { "type": ["string", "null"] } }, "required": ["a"] }),
+            json!({
+                "properties": { "a": { "anyOf": [{ "type": "string" }, { "type": "null" }] } },
+                "required": ["a"],
+            }),
+            json!({ "items": { "type": ["string", "null"] } }),
+        ] {
+            let error = tidied(schema).unwrap_err();
+            assert!(error.to_string().contains("may be null"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_type_that_differs_by_direction_is_an_error() {
+        let mut all = Definitions::from([("A".to_owned(), json!({ "type": "string" }))]);
+        let same = all.clone();
+        assert_eq!(merge(&mut all, same), Ok(()));
+        let other = Definitions::from([("A".to_owned(), json!({ "type": "boolean" }))]);
+        let error = merge(&mut all, other).unwrap_err();
+        assert!(
+            error.to_string().contains("`A` reads differently"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn unknown_number_formats_are_errors() {
+        let error = tidied(json!({ "type": "integer", "format": "uint8" })).unwrap_err();
+        assert!(error.to_string().contains("uint8"), "{error}");
+    }
+}

@@ -1,0 +1,325 @@
+//! The few forms a wire type can have, read from its JSON Schema.
+//!
+//! The language writers know only these. A schema that says anything else is an
+//! error that names the keyword and the place, so that a new kind of type is
+//! thought about once here and never written out wrong.
+
+use serde_json::{Map, Value};
+
+use super::EmitError;
+use super::schema::Definitions;
+
+/// A named type.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) doc: String,
+    pub(super) body: Body,
+}
+
+/// What a name stands for.
+#[derive(Debug)]
+pub(super) enum Body {
+    Record(Vec<Field>),
+    Choice(Vec<Choice>),
+    Alias(Shape),
+}
+
+/// One field of a record.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    /// What it means, and its default.
+    pub(super) doc: String,
+    pub(super) required: bool,
+    pub(super) shape: Shape,
+}
+
+/// One value of a choice of strings.
+#[derive(Debug)]
+pub(super) struct Choice {
+    pub(super) value: String,
+    pub(super) doc: String,
+}
+
+/// The type of a value.
+#[derive(Debug, PartialEq)]
+pub(super) enum Shape {
+    Boolean,
+    Integer,
+    Number,
+    Text,
+    Reference(String),
+    List(Box<Shape>),
+    Map { key: Box<Shape>, value: Box<Shape> },
+    Union(Vec<Shape>),
+}
+
+/// Every definition, by name.
+pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, EmitError> {
+    definitions
+        .iter()
+        .map(|(name, schema)| {
+            let mut keywords = Keywords::of(schema, name)?;
+            Ok(Definition {
+                name: name.clone(),
+                doc: keywords.text("description"),
+                body: body(keywords)?,
+            })
+        })
+        .collect()
+}
+
+fn body(mut keywords: Keywords) -> Result<Body, EmitError> {
+    if let Some(properties) = keywords.take("properties") {
+        return Ok(Body::Record(fields(keywords, &properties)?));
+    }
+    let Some(forms) = keywords.take("oneOf") else {
+        return Ok(Body::Alias(shape(keywords)?));
+    };
+    let choices = keywords.list(&forms, choice)?;
+    keywords.finish()?;
+    Ok(Body::Choice(choices))
+}
+
+fn choice(mut keywords: Keywords) -> Result<Choice, EmitError> {
+    keywords.expect("type", "string")?;
+    let value = keywords.text("const");
+    let doc = keywords.text("description");
+    keywords.finish()?;
+    Ok(Choice { value, doc })
+}
+
+fn fields(mut keywords: Keywords, properties: &Value) -> Result<Vec<Field>, EmitError> {
+    keywords.expect("type", "object")?;
+    // `false` (settings refuse unknown keys) and absent (methods ignore them)
+    // are the same for a client's types.
+    if let Some(other) = keywords.take("additionalProperties")
+        && other != false
+    {
+        return Err(keywords.error("`additionalProperties` beside `properties`"));
+    }
+    let required = keywords.take("required").unwrap_or_default();
+    let is_required = |name: &str| {
+        required
+            .as_array()
+            .is_some_and(|names| names.iter().any(|known| known == name))
+    };
+    let fields = properties
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| {
+            let mut keywords = Keywords::of(schema, &format!("{}.{name}", keywords.place))?;
+            let mut doc = keywords.text("description");
+            if let Some(default) = keywords.take("default") {
+                doc.push_str(&format!("\nDefault: `{default}`."));
+            }
+            Ok(Field {
+                name: name.clone(),
+                doc,
+                required: is_required(name),
+                shape: shape(keywords)?,
+            })
+        })
+        .collect();
+    keywords.finish()?;
+    fields
+}
+
+fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
+    // Documentation of a part (a form of a union, say) has no place of its own
+    // in the client types.
+    keywords.take("description");
+    let shape = if let Some(target) = keywords.take("$ref") {
+        let name = target
+            .as_str()
+            .and_then(|t| t.strip_prefix("#/definitions/"));
+        match name {
+            Some(name) => Shape::Reference(name.to_owned()),
+            None => return Err(keywords.error(&format!("the reference {target}"))),
+        }
+    } else if let Some(forms) = keywords.take("allOf") {
+        match <[Shape; 1]>::try_from(keywords.list(&forms, shape)?) {
+            Ok([only]) => only,
+            Err(_) => return Err(keywords.error("`allOf` of several forms")),
+        }
+    } else if let Some(forms) = keywords.take("anyOf") {
+        Shape::Union(keywords.list(&forms, shape)?)
+    } else {
+        typed(&mut keywords)?
+    };
+    keywords.finish()?;
+    Ok(shape)
+}
+
+fn typed(keywords: &mut Keywords) -> Result<Shape, EmitError> {
+    let name = keywords.text("type");
+    match name.as_str() {
+        "boolean" => Ok(Shape::Boolean),
+        "string" => Ok(Shape::Text),
+        "integer" | "number" => {
+            keywords.take("minimum");
+            keywords.take("maximum");
+            Ok(if name == "integer" {
+                Shape::Integer
+            } else {
+                Shape::Number
+            })
+        }
+        "array" => Ok(Shape::List(Box::new(keywords.part("items")?))),
+        "object" => {
+            let key = match keywords.has("propertyNames") {
+                true => keywords.part("propertyNames")?,
+                false => Shape::Text,
+            };
+            Ok(Shape::Map {
+                key: Box::new(key),
+                value: Box::new(keywords.part("additionalProperties")?),
+            })
+        }
+        other => Err(keywords.error(&format!("the type `{other}`"))),
+    }
+}
+
+/// The keywords of one schema not understood so far.
+struct Keywords {
+    place: String,
+    left: Map<String, Value>,
+}
+
+impl Keywords {
+    fn of(schema: &Value, place: &str) -> Result<Self, EmitError> {
+        let keywords = Self {
+            place: place.to_owned(),
+            left: schema.as_object().cloned().unwrap_or_default(),
+        };
+        if !schema.is_object() {
+            return Err(keywords.error(&format!("the schema `{schema}`")));
+        }
+        Ok(keywords)
+    }
+
+    fn has(&self, keyword: &str) -> bool {
+        self.left.contains_key(keyword)
+    }
+
+    fn take(&mut self, keyword: &str) -> Option<Value> {
+        self.left.remove(keyword)
+    }
+
+    /// A text keyword; empty when absent. Anything else stays and is reported
+    /// by `finish`.
+    fn text(&mut self, keyword: &str) -> String {
+        match self.left.get(keyword).and_then(Value::as_str) {
+            Some(text) => {
+                let text = text.to_owned();
+                self.take(keyword);
+                text
+            }
+            None => String::new(),
+        }
+    }
+
+    fn expect(&mut self, keyword: &str, value: &str) -> Result<(), EmitError> {
+        match self.text(keyword) {
+            found if found == value => Ok(()),
+            found => Err(self.error(&format!("`{keyword}: {found}` instead of `{value}`"))),
+        }
+    }
+
+    /// The shape of a subschema that must be there.
+    fn part(&mut self, keyword: &str) -> Result<Shape, EmitError> {
+        let Some(schema) = self.take(keyword) else {
+            return Err(self.error(&format!("no `{keyword}`")));
+        };
+        shape(Self::of(&schema, &format!("{}/{keyword}", self.place))?)
+    }
+
+    fn list<T>(
+        &self,
+        schemas: &Value,
+        read: fn(Self) -> Result<T, EmitError>,
+    ) -> Result<Vec<T>, EmitError> {
+        let Some(schemas) = schemas.as_array() else {
+            return Err(self.error("a list of forms that is none"));
+        };
+        schemas
+            .iter()
+            .map(|schema| read(Self::of(schema, &self.place)?))
+            .collect()
+    }
+
+    /// Fails when something was not understood.
+    fn finish(self) -> Result<(), EmitError> {
+        match self.left.keys().next() {
+            Some(keyword) => Err(self.error(&format!("the keyword `{keyword}`"))),
+            None => Ok(()),
+        }
+    }
+
+    fn error(&self, what: &str) -> EmitError {
+        EmitError(format!(
+            "The schema of `{}` has {what}, which the client types cannot express. Use another \
+             form of type, or teach it to `emit::shape` and every writer.",
+            self.place
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn one(schema: Value) -> Result<Definition, EmitError> {
+        let definitions = Definitions::from([("T".to_owned(), schema)]);
+        all(&definitions).map(|mut all| all.remove(0))
+    }
+
+    #[test]
+    fn unknown_keywords_are_named() {
+        let unknown = [
+            (json!({ "type": "string", "pattern": "a" }), "`pattern`"),
+            (
+                json!({ "type": "object", "properties": { "a": { "not": {} } } }),
+                "`T.a`",
+            ),
+            (
+                json!({ "type": "object", "properties": {}, "minProperties": 1 }),
+                "`minProperties`",
+            ),
+            (
+                json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 }),
+                "`minItems`",
+            ),
+            (
+                json!({ "oneOf": [{ "type": "string", "const": "a", "title": "A" }] }),
+                "`title`",
+            ),
+            (json!({ "oneOf": [{ "type": "object" }] }), "`type: object`"),
+            (json!({ "type": ["string", "integer"] }), "the type ``"),
+            (json!({ "type": "object" }), "no `additionalProperties`"),
+            (json!(true), "the schema `true`"),
+        ];
+        for (schema, named) in unknown {
+            let error = one(schema.clone()).unwrap_err().to_string();
+            assert!(error.contains(named), "{schema} gave: {error}");
+        }
+    }
+
+    #[test]
+    fn defaults_are_part_of_the_documentation() {
+        let definition = one(json!({
+            "type": "object",
+            "properties": { "a": { "type": "boolean", "description": "On.", "default": true } },
+        }))
+        .unwrap();
+        let Body::Record(fields) = definition.body else {
+            panic!("not a record")
+        };
+        assert_eq!(fields[0].doc, "On.\nDefault: `true`.");
+        assert!(!fields[0].required);
+    }
+}

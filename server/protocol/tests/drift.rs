@@ -1,0 +1,194 @@
+//! The generated files are what the wire types say, and are good for what they
+//! are made for: references lead somewhere, everything is explained, Lua loads.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use sightline_protocol::emit::{self, REWRITE_COMMAND};
+use sightline_protocol::method::METHODS;
+use similar::TextDiff;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn generated(path: &str) -> String {
+    let files = emit::files().unwrap();
+    let file = files.into_iter().find(|(known, _)| *known == path);
+    file.unwrap_or_else(|| panic!("{path} is not generated")).1
+}
+
+fn generated_json(path: &str) -> Value {
+    serde_json::from_str(&generated(path)).unwrap()
+}
+
+#[test]
+fn files_equal_what_the_types_say() {
+    let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
+    let mut differences = String::new();
+    for (path, expected) in emit::files().unwrap() {
+        let file = repository().join(path);
+        let found = fs::read_to_string(&file).unwrap_or_default();
+        if found == expected {
+            continue;
+        }
+        if rewrite {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, &expected).unwrap();
+            continue;
+        }
+        let diff = TextDiff::from_lines(found.as_str(), expected.as_str());
+        let mut diff = diff.unified_diff();
+        differences.push_str(&diff.header(path, "what the types say").to_string());
+    }
+    assert!(
+        differences.is_empty(),
+        "Generated files are out of date:\n\n{differences}\nTo rewrite them:\n    {REWRITE_COMMAND}\n"
+    );
+}
+
+#[test]
+fn every_reference_resolves() {
+    let mut checked = 0;
+    let mut check = |name: &str, document: &Value, target: &str| {
+        let pointer = target.strip_prefix('#').expect("a local reference");
+        assert!(
+            document.pointer(pointer).is_some(),
+            "{name}: `{target}` leads nowhere"
+        );
+        checked += 1;
+    };
+    let protocol = generated_json("schemas/protocol.schema.json");
+    let methods = generated_json("schemas/methods.json");
+    for target in targets(&methods) {
+        let local = target
+            .strip_prefix("protocol.schema.json")
+            .expect("a reference into the protocol schema");
+        check("methods", &protocol, local);
+    }
+    for name in emit::schema_names().unwrap() {
+        if name == "methods" {
+            continue;
+        }
+        let document = serde_json::from_str(&emit::schema(&name).unwrap().unwrap()).unwrap();
+        for target in targets(&document) {
+            check(&name, &document, &target);
+        }
+    }
+    assert!(checked > METHODS.len());
+}
+
+fn targets(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| match value {
+                Value::String(target) if key == "$ref" => vec![target.clone()],
+                _ => targets(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(targets).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn schemas_are_found_by_name() {
+    for name in ["CheckAccessParams", "SectionSettings", "ErrorData"] {
+        let schema: Value =
+            serde_json::from_str(&emit::schema(name).unwrap().expect(name)).unwrap();
+        assert_eq!(schema["title"], name);
+        assert_eq!(schema["type"], "object");
+    }
+    let text = emit::schema("sightline/readFile").unwrap().unwrap();
+    let method: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        method["properties"]["params"]["$ref"],
+        "#/definitions/ReadFileParams"
+    );
+    let parts = method["definitions"].as_object().unwrap();
+    let parts: Vec<&str> = parts.keys().map(String::as_str).collect();
+    assert_eq!(parts, ["ReadFileParams", "ReadFileResult", "TextSource"]);
+    assert_eq!(emit::schema("NoSuchType"), Ok(None));
+}
+
+#[test]
+fn everything_is_explained_to_client_authors() {
+    let mut documents = vec![generated_json("schemas/protocol.schema.json")];
+    documents.push(generated_json("schemas/settings.schema.json"));
+    for document in documents {
+        let definitions = document["definitions"].as_object().unwrap();
+        for (name, definition) in definitions {
+            explained(name, definition);
+            let properties = definition["properties"].as_object().into_iter().flatten();
+            for (field, property) in properties {
+                explained(&format!("{name}.{field}"), property);
+            }
+            for choice in definition["oneOf"].as_array().into_iter().flatten() {
+                explained(&format!("{name}: {}", choice["const"]), choice);
+            }
+            assert!(
+                !name.ends_with(|last: char| last.is_ascii_digit()),
+                "{name}: two types have this name"
+            );
+        }
+    }
+    for method in METHODS {
+        assert!(method.summary.ends_with('.'), "{}", method.name);
+    }
+}
+
+fn explained(name: &str, schema: &Value) {
+    let text = schema["description"].as_str().unwrap_or_default();
+    assert!(!text.is_empty(), "{name} has no description");
+    assert!(
+        !text.contains("[`") && !text.contains("::"),
+        "{name} speaks of Rust: {text}"
+    );
+}
+
+#[test]
+fn lua_loads() {
+    let Some(mut interpreter) = lua_interpreter() else {
+        println!(
+            "skipped: no Neovim or Lua found; set SIGHTLINE_NVIM to a Neovim, or install `lua`"
+        );
+        return;
+    };
+    let output = interpreter
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/list_methods.lua"))
+        .arg(repository().join("clients/types/protocol.lua"))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{interpreter:?}: {errors}");
+    let listed = String::from_utf8(output.stdout).unwrap();
+    let mut listed: Vec<&str> = listed.lines().collect();
+    listed.sort_unstable();
+    let mut names: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+    names.sort_unstable();
+    assert_eq!(listed, names, "{errors}");
+}
+
+/// Neovim from `SIGHTLINE_NVIM`, else the first interpreter on the search path,
+/// ready for a script and its arguments.
+fn lua_interpreter() -> Option<Command> {
+    if let Some(path) = std::env::var_os("SIGHTLINE_NVIM") {
+        let mut neovim = Command::new(path);
+        neovim.args(["--clean", "-l"]);
+        return Some(neovim);
+    }
+    let candidates: [(&str, &[&str]); 3] =
+        [("nvim", &["--clean", "-l"]), ("luajit", &[]), ("lua", &[])];
+    candidates.into_iter().find_map(|(program, arguments)| {
+        let version = if program == "nvim" { "--version" } else { "-v" };
+        Command::new(program).arg(version).output().ok()?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Some(command)
+    })
+}

@@ -1,0 +1,246 @@
+//! What goes over the wire stays what clients in use know: the method table is
+//! sound, recorded messages still read and write the same, nothing is null.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sightline_protocol::emit;
+use sightline_protocol::method::{self, Direction, METHODS, Notification, Request};
+use sightline_protocol::settings::Settings;
+
+/// Reads a value as its type and writes it again.
+type RoundTrip = fn(&Value) -> Result<Value, serde_json::Error>;
+
+struct Wire {
+    name: &'static str,
+    params: RoundTrip,
+    result: Option<RoundTrip>,
+}
+
+fn request<T: Request>() -> Wire {
+    Wire {
+        name: T::NAME,
+        params: round_trip::<T::Params>,
+        result: Some(round_trip::<T::Result>),
+    }
+}
+
+fn notification<T: Notification>() -> Wire {
+    Wire {
+        name: T::NAME,
+        params: round_trip::<T::Params>,
+        result: None,
+    }
+}
+
+fn round_trip<T: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, serde_json::Error> {
+    serde_json::to_value(T::deserialize(value)?)
+}
+
+/// Every method with its types; `the_list_is_complete` compares it to the table.
+fn wires() -> Vec<Wire> {
+    vec![
+        request::<method::EnvironmentDetails>(),
+        request::<method::CheckAccess>(),
+        request::<method::ListFiles>(),
+        request::<method::ReadFile>(),
+        request::<method::TrackFile>(),
+        request::<method::RecordModel>(),
+        request::<method::RecordEnvironment>(),
+        request::<method::TaskContext>(),
+        notification::<method::DidChangeTabs>(),
+        notification::<method::DidChangeVisibleEditors>(),
+        notification::<method::DidChangeTerminals>(),
+        notification::<method::DidFocus>(),
+        notification::<method::DidChangeContext>(),
+        notification::<method::DidChangeAccessRules>(),
+    ]
+}
+
+fn transcripts() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/transcripts")
+}
+
+fn read(path: &Path) -> Value {
+    let text = fs::read_to_string(path)
+        .unwrap_or_else(|error| panic!("{}: {error}. Every method has a sample.", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn sample(wire: &Wire) -> Value {
+    let (_, short) = wire.name.split_once('/').unwrap();
+    read(&transcripts().join(format!("samples/{short}.json")))
+}
+
+/// The messages of a sample, each with the reader of its type.
+fn messages(wire: &Wire) -> Vec<(String, Value, RoundTrip)> {
+    let sample = sample(wire);
+    let mut keys = vec!["params"];
+    let mut messages = vec![(
+        format!("{} params", wire.name),
+        sample["params"].clone(),
+        wire.params,
+    )];
+    if let Some(result) = wire.result {
+        keys.push("result");
+        messages.push((
+            format!("{} result", wire.name),
+            sample["result"].clone(),
+            result,
+        ));
+    }
+    let found: Vec<&str> = sample
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(found, keys, "sample of {}", wire.name);
+    messages
+}
+
+#[test]
+fn the_list_is_complete() {
+    let listed: Vec<(&str, bool)> = wires()
+        .iter()
+        .map(|w| (w.name, w.result.is_some()))
+        .collect();
+    let table: Vec<(&str, bool)> = METHODS
+        .iter()
+        .map(|method| (method.name, method.direction == Direction::Request))
+        .collect();
+    assert_eq!(listed, table);
+}
+
+#[test]
+fn method_names_are_ours_and_unique() {
+    let mut seen = BTreeSet::new();
+    for method in METHODS {
+        assert!(seen.insert(method.name), "{} is there twice", method.name);
+        // Nothing under our prefix can clash with LSP. `textDocument/didFocus`
+        // is not in LSP 3.17; other servers and clients know it by this name.
+        let short = method
+            .name
+            .strip_prefix("sightline/")
+            .or((method.name == "textDocument/didFocus").then_some("didFocus"))
+            .unwrap_or_else(|| panic!("{} is not under `sightline/`", method.name));
+        assert!(
+            short.starts_with(|first: char| first.is_ascii_lowercase())
+                && short.chars().all(|c| c.is_ascii_alphanumeric()),
+            "{} is not a verbNoun",
+            method.name
+        );
+    }
+}
+
+#[test]
+fn samples_read_and_write_the_same() {
+    for wire in wires() {
+        for (name, message, round_trip) in messages(&wire) {
+            let again = round_trip(&message).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(again, message, "{name}");
+        }
+    }
+    let settings = read(&transcripts().join("settings.json"));
+    assert_eq!(round_trip::<Settings>(&settings).unwrap(), settings);
+}
+
+#[test]
+fn samples_use_every_field() {
+    let mut used = BTreeSet::new();
+    for wire in wires() {
+        for (_, message, _) in messages(&wire) {
+            keys(&message, &mut used);
+        }
+    }
+    keys(&read(&transcripts().join("settings.json")), &mut used);
+    for name in ["protocol", "settings"] {
+        let text = emit::schema(name).unwrap().unwrap();
+        let schema: Value = serde_json::from_str(&text).unwrap();
+        for (name, definition) in schema["definitions"].as_object().unwrap() {
+            for field in definition["properties"].as_object().into_iter().flatten() {
+                let field = field.0;
+                assert!(used.contains(field), "no sample has `{name}.{field}`");
+            }
+        }
+    }
+}
+
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                found.insert(key.clone());
+                keys(value, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+        _ => {}
+    }
+}
+
+/// An absent field stays absent: whatever may be missing from a message is not
+/// written as null.
+#[test]
+fn nothing_is_ever_null() {
+    let mut optional = 0;
+    for wire in wires() {
+        for (name, message, round_trip) in messages(&wire) {
+            for smaller in without_each_field(&message) {
+                let Ok(again) = round_trip(&smaller) else {
+                    continue;
+                };
+                optional += 1;
+                assert!(!has_null(&again), "{name}: {smaller} became {again}");
+            }
+        }
+    }
+    assert!(optional > 0, "no sample has an optional field");
+}
+
+/// The value again and again, each time without one field somewhere in it.
+fn without_each_field(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Object(map) => {
+            let mut all = Vec::new();
+            for (key, inner) in map {
+                let mut without = map.clone();
+                without.remove(key);
+                all.push(Value::Object(without));
+                for smaller in without_each_field(inner) {
+                    let mut changed = map.clone();
+                    changed.insert(key.clone(), smaller);
+                    all.push(Value::Object(changed));
+                }
+            }
+            all
+        }
+        Value::Array(items) => {
+            let mut all = Vec::new();
+            for (index, inner) in items.iter().enumerate() {
+                for smaller in without_each_field(inner) {
+                    let mut changed = items.clone();
+                    changed[index] = smaller;
+                    all.push(Value::Array(changed));
+                }
+            }
+            all
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.values().any(has_null),
+        Value::Array(items) => items.iter().any(has_null),
+        _ => false,
+    }
+}

@@ -1,0 +1,89 @@
+// The schemas are valid draft 7 without anything a strict validator does not
+// know, take what clients really send, and refuse what they must not send.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import test from "node:test";
+
+import { Ajv } from "ajv";
+
+const repository = join(import.meta.dirname, "../..");
+const readJson = (path) => JSON.parse(readFileSync(join(repository, path), "utf8"));
+
+const ajv = new Ajv({ strict: true, allErrors: true });
+ajv.addSchema(readJson("schemas/protocol.schema.json"), "protocol.schema.json");
+ajv.addSchema(readJson("schemas/settings.schema.json"), "settings.schema.json");
+const methods = readJson("schemas/methods.json");
+
+function assertValid(schema, value) {
+  assert.ok(ajv.validate(schema, value), `${JSON.stringify(schema)}: ${ajv.errorsText()}`);
+}
+
+function assertInvalid(schema, value) {
+  assert.ok(!ajv.validate(schema, value), `${JSON.stringify(schema)} accepts ${JSON.stringify(value)}`);
+}
+
+/** Schema and value of every message in the samples. */
+function* messages() {
+  for (const row of methods) {
+    const sample = readJson(`tests/transcripts/samples/${row.method.split("/")[1]}.json`);
+    yield { schema: row.params, message: sample.params };
+    if (row.result) {
+      yield { schema: row.result, message: sample.result };
+    }
+  }
+}
+
+test("the samples are valid", () => {
+  for (const { schema, message } of messages()) {
+    assertValid(schema, message);
+  }
+});
+
+test("a field is never null", () => {
+  for (const { schema, message } of messages()) {
+    for (const field of Object.keys(message)) {
+      assertInvalid(schema, { ...message, [field]: null });
+    }
+  }
+});
+
+test("required fields are required, the others are not", () => {
+  for (const { schema, message } of messages()) {
+    const { required = [], properties } = ajv.getSchema(schema.$ref).schema;
+    for (const field of Object.keys(properties)) {
+      const { [field]: _, ...without } = message;
+      (required.includes(field) ? assertInvalid : assertValid)(schema, without);
+    }
+  }
+});
+
+test("methods ignore fields they do not know", () => {
+  for (const { schema, message } of messages()) {
+    assertValid(schema, { ...message, addedLater: 1 });
+  }
+});
+
+test("errors are described", () => {
+  const schema = { $ref: "protocol.schema.json#/definitions/ErrorData" };
+  const rule = { source: ".clineignore", line: 3, pattern: "*.pem" };
+  assertValid(schema, { kind: "accessDenied", path: "key.pem", rule });
+  assertInvalid(schema, { kind: "forbidden" });
+});
+
+test("settings: what can be set is accepted, anything else is not", () => {
+  const schema = { $ref: "settings.schema.json" };
+  assertValid(schema, readJson("tests/transcripts/settings.json"));
+  assertValid(schema, {});
+  for (const wrong of [
+    { notification: true },
+    { notifications: "yes" },
+    { environment: { ignoredFiles: "show" } },
+    { environment: { sections: { tabs: {} } } },
+    { environment: { sections: { files: { maxTokens: -1 } } } },
+    { checkpoints: { exclude: "node_modules" } },
+  ]) {
+    assertInvalid(schema, wrong);
+  }
+});

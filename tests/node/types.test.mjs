@@ -1,0 +1,16 @@
+// clients/types/protocol.ts compiles under the strictest rules, and catches
+// what a client can get wrong.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import test from "node:test";
+
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+
+test("a client compiles against the types", () => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "--project", import.meta.dirname], {
+    encoding: "utf8",
+  });
+  assert.equal(status, 0, stdout + stderr);
+});
