@@ -16,7 +16,9 @@ use ropey::Rope;
 use sha2::{Digest, Sha256};
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 
-use crate::{access::AccessView, cancel::Cancel, error::Error, limits, path::Location};
+use crate::{
+    access::AccessView, cancel::Cancel, error::Error, limits, path::Location, tracker::ContentHash,
+};
 
 /// Bytes read at a time.
 const PIECE: usize = 64 * 1024;
@@ -37,7 +39,7 @@ pub struct ReadOptions {
 }
 
 /// What was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The lines asked for, with their endings.
     pub text: String,
@@ -49,9 +51,8 @@ pub struct Content {
     pub truncated: bool,
     /// What the bytes were decoded as, when it is not UTF-8.
     pub encoding: Option<&'static str>,
-    /// SHA-256 of the whole, in hexadecimal: of the raw bytes on disk, or of
-    /// the editor's text in UTF-8.
-    pub content_hash: String,
+    /// Of the whole: of the raw bytes on disk, or of the editor's text in UTF-8.
+    pub content_hash: ContentHash,
 }
 
 /// Reads `location`. `buffer` is the editor's text where that counts instead of
@@ -338,11 +339,7 @@ impl Window {
             total_lines: self.line - u64::from(!self.is_open),
             truncated: self.truncated,
             encoding: (encoding != UTF_8).then(|| encoding.name()),
-            content_hash: hash
-                .finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            content_hash: ContentHash::from(<[u8; 32]>::from(hash.finalize())),
         }
     }
 }

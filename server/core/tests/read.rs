@@ -13,6 +13,7 @@ use sightline_core::{
     limits,
     path::{AbsPath, Location, Root, Roots},
     read::{Content, ReadOptions, read_file},
+    tracker::ContentHash,
 };
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 use tempfile::TempDir;
@@ -273,6 +274,7 @@ fn the_editors_text_wins() {
 fn the_hash_is_of_everything_as_stored() {
     // SHA-256 of "abc", from its specification.
     let of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    let of_abc = ContentHash::parse(of_abc).unwrap();
     assert_eq!(read("abc", at_most(1)).content_hash, of_abc);
     let workspace = Workspace::new();
     let found = workspace.read("f", Some(&Rope::from_str("abc")), lines(9, 9));

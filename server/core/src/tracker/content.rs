@@ -74,6 +74,13 @@ impl fmt::Display for ContentHash {
     }
 }
 
+impl From<[u8; 32]> for ContentHash {
+    /// The hash of a content that was read piece by piece.
+    fn from(digest: [u8; 32]) -> Self {
+        Self(digest)
+    }
+}
+
 impl From<ContentHash> for String {
     fn from(hash: ContentHash) -> Self {
         hash.to_string()
