@@ -186,6 +186,7 @@
 ---@field limit? integer Stop after this many entries. Default: `200`.
 ---@field path? string The directory to list: a `file:` URI, absolute, or relative to a workspace root. The first workspace root when absent.
 ---@field recursive? boolean Also list what is below its directories. Default: `true`.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
 
 --- Result of `sightline/listFiles`.
 ---@class sightline.ListFilesResult
@@ -256,6 +257,9 @@
 ---@class sightline.Position
 ---@field character integer Offset in the line, from 0, in the negotiated position encoding.
 ---@field line integer Line, from 0.
+
+--- The token of `$/progress`: a string or a whole number.
+---@alias sightline.ProgressToken string|integer
 
 --- A range of text, as in LSP.
 ---@class sightline.Range

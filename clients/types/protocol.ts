@@ -413,6 +413,8 @@ export interface ListFilesParams {
    * Default: `true`.
    */
   recursive?: boolean;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/listFiles`. */
@@ -528,6 +530,9 @@ export interface Position {
   /** Line, from 0. */
   line: number;
 }
+
+/** The token of `$/progress`: a string or a whole number. */
+export type ProgressToken = string | number;
 
 /** A range of text, as in LSP. */
 export interface Range {

@@ -1,1 +1,16 @@
-fn main() {}
+//! End-to-end tests: the real server through its real transport.
+//!
+//! [`harness`] starts it in this process or as the built program; every wait has
+//! a deadline. One module per subject.
+
+mod access;
+mod cli;
+mod editors;
+mod environment;
+mod files;
+mod harness;
+mod lifecycle;
+mod neovim;
+mod settings;
+mod tracking;
+mod transport;

@@ -85,6 +85,9 @@ pub struct EditorState {
     tabs: Option<Vec<Tab>>,
     visible: Option<Vec<VisibleEditor>>,
     terminals: Vec<TerminalState>,
+    /// Bytes of output ever received; where a new terminal begins to count, so
+    /// that an id used again is never taken for the terminal before it.
+    output_received: u64,
     documents: BTreeMap<String, OpenDocument>,
     /// The focused document: `Some(None)` when the client says there is none.
     focus: Option<Option<String>>,
@@ -116,7 +119,11 @@ impl EditorState {
             .collect();
         for mut terminal in terminals {
             let output = terminal.new_output.take().unwrap_or_default();
-            let mut state = old.remove(&terminal.id).unwrap_or_default();
+            let mut state = old.remove(&terminal.id).unwrap_or_else(|| TerminalState {
+                received: self.output_received,
+                ..TerminalState::default()
+            });
+            self.output_received += output.len() as u64;
             let before = std::mem::replace(&mut state.terminal, terminal);
             if !output.is_empty() {
                 state.receive(&output, before.command.filter(|_| before.is_busy));

@@ -23,6 +23,7 @@ pub mod environment;
 pub mod error;
 pub mod git;
 pub mod limits;
+pub mod line;
 pub mod listing;
 pub mod model;
 pub mod path;

@@ -17,7 +17,12 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 
 use crate::{
-    access::AccessView, cancel::Cancel, error::Error, limits, path::Location, tracker::ContentHash,
+    access::{AccessView, OpenedFile},
+    cancel::Cancel,
+    error::Error,
+    limits,
+    path::Location,
+    tracker::ContentHash,
 };
 
 /// Bytes read at a time.
@@ -73,17 +78,9 @@ pub fn read_file(
     if let Some(buffer) = buffer {
         return read_buffer(buffer, window, cancel);
     }
-    let (file, metadata, _) = view.open_for_read(location, options.allow_outside)?;
+    let OpenedFile { file, metadata, .. } = view.open_for_read(location, options.allow_outside)?;
     let name = view.roots().result_path(location).0;
     let source = Source { file, name, cancel };
-    if !metadata.is_file() {
-        let what = if metadata.is_dir() {
-            "a directory; list it instead"
-        } else {
-            "not a regular file"
-        };
-        return Err(source.refuse(ErrorKind::Unsupported, &format!("is {what}")));
-    }
     if metadata.len() > limits::MAX_READ_FILE_BYTES {
         return Err(source.too_large());
     }

@@ -17,6 +17,19 @@ pub struct ListFilesParams {
     pub recursive: bool,
     /// Stop after this many entries.
     pub limit: u32,
+    /// Report `$/progress` under this token, as in LSP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub work_done_token: Option<ProgressToken>,
+}
+
+/// The token of `$/progress`: a string or a whole number.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ProgressToken {
+    /// A string.
+    Text(String),
+    /// A number.
+    Number(i64),
 }
 
 impl Default for ListFilesParams {
@@ -25,6 +38,7 @@ impl Default for ListFilesParams {
             path: None,
             recursive: true,
             limit: 200,
+            work_done_token: None,
         }
     }
 }

@@ -2,25 +2,44 @@
 //!
 //! [`Access`] holds the compiled rules of every root and looks, each time it is
 //! asked for an [`AccessView`], whether a rule file changed. A view is
-//! immutable: one request works with one view.
+//! immutable: one request works with one view, and several threads may share it.
+//!
+//! A path is denied by the name it is written with, or by any name it has on the
+//! way when links are followed, in any root that contains it; and it is denied
+//! when that cannot be found out. Only `.clineignore` and what it includes deny.
+//! Hard links and bind mounts inside a root have names of their own and are not
+//! seen through.
+//!
+//! Read next: [`rules`] (one root's files), [`pattern`] and [`glob`] (their
+//! syntax), [`links`] (what a path leads to), [`open`] (reading without a gap),
+//! [`command`] (shell commands, advice only).
+
+mod command;
+mod fold;
+mod glob;
+mod links;
+mod open;
+pub(crate) mod pattern;
+mod rules;
+
+#[cfg(test)]
+mod git_parity;
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
-    io,
-    path::PathBuf,
-    sync::Arc,
+    fs,
+    path::{Component, Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use sightline_protocol::{
-    access::{AccessRule, CommandAccess, DeniedOperand},
-    error::ErrorKind,
-};
+use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
-use crate::{
-    error::Error,
-    path::{AbsPath, Location, RelPath, Roots},
+pub use self::open::OpenedFile;
+use self::{
+    links::{Kind, Links},
+    pattern::bytes_of,
+    rules::{RuleFiles, Rules},
 };
+use crate::path::{AbsPath, Location, RelPath, Roots};
 
 /// Why something is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,42 +62,207 @@ pub enum Verdict {
 }
 
 /// The rules of all roots, kept current.
+#[derive(Debug)]
 pub struct Access {
     roots: Arc<Roots>,
+    loose: Arc<[AbsPath]>,
+    /// One for each root, in their order; then one for each folder of a loose file.
+    files: Mutex<Vec<(AbsPath, RuleFiles)>>,
 }
 
 impl Access {
     /// Rules for `roots`. `loose` are files opened without any root: allowed
     /// unless a `.clineignore` beside them denies them.
     pub fn new(roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
-        let _ = loose;
-        Self { roots }
+        let mut files: Vec<(AbsPath, RuleFiles)> = roots
+            .as_slice()
+            .iter()
+            .map(|root| (root.path.clone(), RuleFiles::read(root.path.clone())))
+            .collect();
+        let loose = if roots.is_empty() {
+            with_real_paths(loose)
+        } else {
+            Vec::new()
+        };
+        for file in &loose {
+            let Some(folder) = file.as_path().parent().and_then(AbsPath::new) else {
+                continue;
+            };
+            if files.iter().all(|(other, _)| *other != folder) {
+                files.push((folder.clone(), RuleFiles::read(folder)));
+            }
+        }
+        Self {
+            roots,
+            loose: loose.into(),
+            files: Mutex::new(files),
+        }
     }
 
     /// The rules as they stand on disk at this moment, and the roots whose
     /// rules changed since the last call.
     pub fn view(&self) -> (AccessView, Vec<usize>) {
-        let rules = self.roots.as_slice().iter().map(|root| {
-            let mut builder = GitignoreBuilder::new(root.path.as_path());
-            let _ = builder.case_insensitive(true);
-            let _ = builder.add(root.path.as_path().join(".clineignore"));
-            builder.build().unwrap_or_else(|_| Gitignore::empty())
-        });
-        (
-            AccessView {
-                rules: Arc::new(rules.collect()),
-                roots: self.roots.clone(),
-            },
-            Vec::new(),
-        )
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = Vec::new();
+        let mut areas: Vec<Area> = Vec::with_capacity(files.len());
+        for (index, (path, files)) in files.iter_mut().enumerate() {
+            if files.refresh() && index < self.roots.as_slice().len() {
+                changed.push(index);
+            }
+            areas.push(Area::new(
+                path,
+                self.roots.get(index),
+                files.rules().clone(),
+            ));
+        }
+        for index in 0..areas.len() {
+            areas[index].overlaps = areas
+                .iter()
+                .enumerate()
+                .any(|(other, area)| other != index && areas[index].touches(area));
+        }
+        let view = AccessView {
+            roots: self.roots.clone(),
+            loose: self.loose.clone(),
+            areas: areas.into(),
+            links: Arc::new(Links::default()),
+        };
+        (view, changed)
+    }
+
+    /// The files whose change changes the rules; some may not exist yet.
+    pub fn watched_files(&self) -> Vec<PathBuf> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files
+            .iter()
+            .flat_map(|(_, files)| files.watched())
+            .map(Path::to_path_buf)
+            .collect()
     }
 }
 
-/// The rules of one moment.
-#[derive(Clone)]
+/// Loose files under the path they were opened with and the one they lead to.
+fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
+    let mut all: Vec<AbsPath> = Vec::new();
+    for file in loose {
+        let real = fs::canonicalize(file.as_path())
+            .ok()
+            .and_then(|real| AbsPath::new(&real));
+        for path in std::iter::once(file).chain(real) {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+    }
+    all
+}
+
+/// A folder with rules of its own: a root, or the folder of a loose file.
+#[derive(Debug)]
+struct Area {
+    /// The paths it is known by, without repeats; the written one first, the
+    /// one without links last.
+    paths: Vec<AbsPath>,
+    /// What tells the folder from others however its path is spelled.
+    identity: Option<(u64, u64)>,
+    is_root: bool,
+    /// Does another area lie in it, or it in another?
+    overlaps: bool,
+    rules: Arc<Rules>,
+}
+
+impl Area {
+    fn new(path: &AbsPath, root: Option<&crate::path::Root>, rules: Arc<Rules>) -> Self {
+        let real = fs::canonicalize(path.as_path())
+            .ok()
+            .and_then(|real| AbsPath::new(&real));
+        let mut paths = vec![path.clone()];
+        for other in root
+            .map(|root| root.canonical.clone())
+            .into_iter()
+            .chain(real)
+        {
+            // What is known last must stand last.
+            paths.retain(|known| *known != other || *known == *path);
+            if !paths.contains(&other) {
+                paths.push(other);
+            }
+        }
+        Self {
+            identity: links::identity(path.as_path()),
+            is_root: root.is_some(),
+            overlaps: false,
+            paths,
+            rules,
+        }
+    }
+
+    fn path(&self) -> &AbsPath {
+        &self.paths[0]
+    }
+
+    fn real(&self) -> &AbsPath {
+        self.paths.last().unwrap_or(&self.paths[0])
+    }
+
+    fn relative(&self, path: &AbsPath) -> Option<RelPath> {
+        self.paths.iter().find_map(|base| path.relative_to(base))
+    }
+
+    fn touches(&self, other: &Area) -> bool {
+        self.paths.iter().any(|path| other.relative(path).is_some())
+            || other.paths.iter().any(|path| self.relative(path).is_some())
+    }
+
+    /// The denial of `rel` by this area's rules. `is_dir` is asked only when the
+    /// answer depends on it.
+    fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
+        let patterns = match &*self.rules {
+            Rules::None => return None,
+            Rules::Broken(why) => {
+                return Some(Denial {
+                    reason: why.clone(),
+                    rule: None,
+                });
+            }
+            Rules::Patterns(patterns) => patterns,
+        };
+        let path = bytes_of(rel.as_path());
+        let as_file = patterns.ignoring(&path, false);
+        let rule = if patterns.asks_for_kind() {
+            let as_dir = patterns.ignoring(&path, true);
+            if as_file.is_some() == as_dir.is_some() || !is_dir() {
+                as_file
+            } else {
+                as_dir
+            }
+        } else {
+            as_file
+        }?;
+        Some(Denial {
+            reason: if rule.line == 0 {
+                "rule files are hidden".to_owned()
+            } else {
+                format!("{} line {} denies it", rule.source, rule.line)
+            },
+            rule: Some(AccessRule {
+                source: rule.source.to_string(),
+                line: rule.line,
+                pattern: rule.pattern.clone(),
+            }),
+        })
+    }
+}
+
+/// The rules of one moment. What links lead to is remembered for as long as the
+/// view lives, so a view is for one request.
+#[derive(Clone, Debug)]
 pub struct AccessView {
     roots: Arc<Roots>,
-    rules: Arc<Vec<Gitignore>>,
+    loose: Arc<[AbsPath]>,
+    /// The roots in their order, then the folders of loose files.
+    areas: Arc<[Area]>,
+    links: Arc<Links>,
 }
 
 impl AccessView {
@@ -89,128 +273,193 @@ impl AccessView {
 
     /// Judges a place: its written path, and what it resolves to.
     pub fn check(&self, location: &Location) -> Verdict {
-        let real = self.roots.absolute(location);
-        let real = std::fs::canonicalize(real.as_path())
-            .ok()
-            .and_then(|path| AbsPath::new(&path))
-            .map(|path| self.roots.place(path));
-        let mut verdict = Verdict::Outside;
-        for location in [Some(location), real.as_ref()].into_iter().flatten() {
-            verdict = match location {
-                Location::Outside(_) => Verdict::Outside,
-                Location::Inside { root, rel } => match self.lexical(*root, rel) {
-                    Some(denial) => return Verdict::Denied(denial),
-                    None => Verdict::Allowed,
-                },
-            };
-        }
-        verdict
-    }
-
-    fn lexical(&self, root: usize, rel: &RelPath) -> Option<Denial> {
-        let mut at = Some(rel.clone());
-        while let Some(rel) = at.filter(|rel| !rel.is_root()) {
-            let is_dir = self.roots.get(root)?.path.join(&rel).as_path().is_dir();
-            let denial = self.check_entry(root, &rel, is_dir);
-            if denial.is_some() {
-                return denial;
-            }
-            at = rel.parent();
-        }
-        None
-    }
-
-    /// [`Self::check`] as a condition; `allow_outside` also lets through what
-    /// is below no root.
-    ///
-    /// # Errors
-    /// `accessDenied`, with the rule when one decided.
-    pub fn require(&self, location: &Location, allow_outside: bool) -> Result<(), Error> {
-        let path = self.roots.result_path(location).0;
-        match self.check(location) {
-            Verdict::Allowed => Ok(()),
-            Verdict::Outside if allow_outside => Ok(()),
-            Verdict::Outside => Err(Error::new(
-                ErrorKind::AccessDenied,
-                format!("{path} is outside the workspace folders"),
-            )
-            .with_path(path)),
-            Verdict::Denied(denial) => Err(Error::new(
-                ErrorKind::AccessDenied,
-                format!("{path} may not be seen: {}", denial.reason),
-            )
-            .with_path(path)
-            .with_rule(denial.rule)),
-        }
-    }
-
-    /// Opens what may be seen, without waiting for a writer of a named pipe.
-    ///
-    /// # Errors
-    /// `accessDenied` as [`Self::require`]; `notFound`; `unsupported` when the
-    /// system refuses.
-    pub fn open_for_read(
-        &self,
-        location: &Location,
-        allow_outside: bool,
-    ) -> Result<(File, Metadata, PathBuf), Error> {
-        self.require(location, allow_outside)?;
-        let name = self.roots.result_path(location).0;
-        let refuse = |error: io::Error| {
-            let kind = match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
-                _ => ErrorKind::Unsupported,
-            };
-            Error::new(kind, format!("{name} cannot be opened: {error}")).with_path(name.clone())
-        };
-        let path = self.roots.absolute(location);
-        let real = std::fs::canonicalize(path.as_path()).map_err(refuse)?;
-        let mut options = OpenOptions::new();
-        options.read(true);
-        #[cfg(unix)]
+        if let Location::Inside { root, rel } = location
+            && let Some(area) = self.areas.get(*root)
+            && !area.overlaps
         {
-            use std::os::unix::fs::OpenOptionsExt;
-            options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+            let path = area.path().join(rel);
+            if let Some(denial) = area.denial(rel, || path.as_path().is_dir()) {
+                return Verdict::Denied(denial);
+            }
+            return self.check_links(&path, true);
         }
-        let file = options.open(&real).map_err(refuse)?;
-        let metadata = file.metadata().map_err(refuse)?;
-        Ok((file, metadata, real))
+        self.check_absolute(&self.roots.absolute(location))
+    }
+
+    /// Understands and judges a path as a client wrote it. A path that makes no
+    /// sense is denied, with the reason.
+    pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
+        let answer = |access, denial: Option<Denial>| {
+            let (reason, rule) = match denial {
+                Some(Denial {
+                    rule: Some(rule), ..
+                }) => (None, Some(rule)),
+                Some(Denial { reason, rule: None }) => (Some(reason), None),
+                None => (None, None),
+            };
+            PathAccess {
+                path: written.to_owned(),
+                access,
+                rule,
+                reason,
+            }
+        };
+        let location = match self.roots.locate(written) {
+            Ok(location) => location,
+            Err(error) => {
+                let denial = Denial {
+                    reason: error.message,
+                    rule: None,
+                };
+                return (None, answer(AccessKind::Denied, Some(denial)));
+            }
+        };
+        let access = match self.check(&location) {
+            Verdict::Allowed => answer(AccessKind::Allowed, None),
+            Verdict::Outside => answer(AccessKind::Outside, None),
+            Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
+        };
+        (Some(location), access)
     }
 
     /// Judges an entry met while walking below `root`, by name only: the caller
     /// knows what kind it is and came there without following a link.
     pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
-        let matched = self.rules.get(root)?.matched(rel.as_path(), is_dir);
-        let glob = matched.inner().filter(|_| matched.is_ignore())?;
-        Some(Denial {
-            reason: "denied".to_owned(),
-            rule: Some(AccessRule {
-                source: ".clineignore".to_owned(),
-                line: 0,
-                pattern: glob.original().to_owned(),
-            }),
-        })
+        let Some(area) = self.areas.get(root) else {
+            return Some(Denial {
+                reason: format!("there is no workspace folder number {root}"),
+                rule: None,
+            });
+        };
+        if !area.overlaps {
+            return area.denial(rel, || is_dir);
+        }
+        self.denial_of(&area.path().join(rel), || is_dir)
     }
 
-    /// Judges a shell command.
-    pub fn check_command(&self, command: &str) -> CommandAccess {
-        let mut answer = CommandAccess {
-            allowed: true,
-            denied: Vec::new(),
+    /// Judges an absolute path by all rules and all it leads to.
+    fn check_absolute(&self, path: &AbsPath) -> Verdict {
+        if let Some(denial) = self.denial_of(path, || path.as_path().is_dir()) {
+            return Verdict::Denied(denial);
+        }
+        self.check_links(path, self.is_inside(path))
+    }
+
+    /// The second half of a check: what the path leads to, and its other
+    /// readings. `inside` is what the written path says.
+    fn check_links(&self, path: &AbsPath, inside: bool) -> Verdict {
+        if let Some(other) = other_reading(path)
+            && let Some(denial) = self.denial_of(&other, || other.as_path().is_dir())
+        {
+            return Verdict::Denied(denial);
+        }
+        let followed = match self.follow(path) {
+            Ok(followed) => followed,
+            Err(denial) => return Verdict::Denied(denial),
         };
-        for word in command.split([' ', '\n', '\t', '\'', '"']) {
-            let Some(rel) = RelPath::new(std::path::Path::new(word)) else {
+        if !followed.linked {
+            return self.placed(path, inside);
+        }
+        let Some(real) = AbsPath::new(&followed.real) else {
+            return Verdict::Outside;
+        };
+        let is_dir = followed.kind == Kind::Folder;
+        if let Some(denial) = self.denial_of(&real, || is_dir) {
+            return Verdict::Denied(through_link(denial));
+        }
+        if self.loose.contains(path) {
+            return Verdict::Allowed;
+        }
+        self.placed(&real, self.is_inside(&real))
+    }
+
+    /// Judges the path, free of links, of a file that is open.
+    fn check_real(&self, real: &Path) -> Verdict {
+        let Some(path) = AbsPath::new(real) else {
+            return Verdict::Outside;
+        };
+        if let Some(denial) = self.denial_of(&path, || false) {
+            return Verdict::Denied(through_link(denial));
+        }
+        self.placed(&path, self.is_inside(&path))
+    }
+
+    /// The verdict on a path that nothing denies by name. A path outside may
+    /// still be another spelling of one inside: upper and lower case on some
+    /// file systems, a second mount.
+    fn placed(&self, path: &AbsPath, inside: bool) -> Verdict {
+        if inside || self.loose.contains(path) {
+            return Verdict::Allowed;
+        }
+        let Some(path) = self.other_spelling(path) else {
+            return Verdict::Outside;
+        };
+        match self.denial_of(&path, || path.as_path().is_dir()) {
+            Some(denial) => Verdict::Denied(denial),
+            None if self.is_inside(&path) => Verdict::Allowed,
+            None => Verdict::Outside,
+        }
+    }
+
+    fn other_spelling(&self, path: &AbsPath) -> Option<AbsPath> {
+        for ancestor in path.as_path().ancestors() {
+            let identity = links::identity(ancestor);
+            if identity.is_none() {
+                continue;
+            }
+            let Some(area) = self.areas.iter().find(|area| area.identity == identity) else {
                 continue;
             };
-            if let Some(denial) = self.lexical(0, &rel) {
-                answer.allowed = false;
-                answer.denied.push(DeniedOperand {
-                    path: word.to_owned(),
-                    reason: denial.reason,
-                    rule: denial.rule,
-                });
-            }
+            let rest = path.as_path().strip_prefix(ancestor).ok()?;
+            return Some(area.real().join(&RelPath::new(rest)?));
         }
-        answer
+        None
     }
+
+    fn is_inside(&self, path: &AbsPath) -> bool {
+        self.areas
+            .iter()
+            .any(|area| area.is_root && area.relative(path).is_some())
+    }
+
+    /// What any rules say about a path, by name only.
+    fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
+        self.areas
+            .iter()
+            .find_map(|area| area.denial(&area.relative(path)?, &is_dir))
+    }
+}
+
+/// Says so when it is not the written name that is denied, without telling the
+/// name that is.
+fn through_link(denial: Denial) -> Denial {
+    Denial {
+        reason: format!("it leads to a path that is denied: {}", denial.reason),
+        ..denial
+    }
+}
+
+/// How else a path could be read. Backslashes separate for Windows, for its
+/// tools elsewhere, and for agents that write paths the same way everywhere.
+/// Windows itself also drops dots and spaces at the end of a name and takes
+/// what follows a colon as a stream of the file.
+fn other_reading(path: &AbsPath) -> Option<AbsPath> {
+    let text = path.as_path().to_str()?;
+    if !cfg!(windows) {
+        return text
+            .contains('\\')
+            .then(|| AbsPath::new(Path::new(&text.replace('\\', "/"))))?;
+    }
+    let mut plain = PathBuf::new();
+    for part in path.as_path().components() {
+        match part {
+            Component::Normal(name) => {
+                let name = name.to_str()?.split(':').next()?;
+                plain.push(name.trim_end_matches(['.', ' ']));
+            }
+            start => plain.push(start),
+        }
+    }
+    let plain = AbsPath::new(&plain)?;
+    (plain != *path).then_some(plain)
 }

@@ -37,7 +37,7 @@ pub use open_files::Modified;
 pub use revision::Revisions;
 pub use settings::{BlockSettings, SectionRule};
 
-use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Error};
+use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Error, line};
 use render::{Delivered, Drawn};
 use revision::Print;
 
@@ -143,7 +143,7 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::ContextWindow => "Context Window Usage".to_owned(),
         SectionId::Mode => "Current Mode".to_owned(),
     };
-    text::without_tags(&text::one_line(&heading)).into_owned()
+    text::without_tags(&line::one_line(&heading)).into_owned()
 }
 
 fn draw(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {

@@ -7,12 +7,12 @@ use sightline_protocol::settings::OutsideFiles;
 use super::{
     Inputs,
     render::{Delivered, Delivery, Drawn},
-    text,
 };
 use crate::{
     access::Verdict,
     cancel::Cancel,
     error::Error,
+    line,
     path::{Location, Roots},
 };
 
@@ -153,5 +153,5 @@ fn may_show(inputs: &Inputs<'_>, location: &Location) -> bool {
 }
 
 fn line_for(roots: &Roots, location: &Location) -> String {
-    text::one_line(&roots.block_path(location).0).into_owned()
+    line::one_line(&roots.block_path(location).0).into_owned()
 }

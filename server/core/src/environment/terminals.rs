@@ -10,9 +10,8 @@ use super::{
     Inputs,
     names::Names,
     render::{Delivered, Delivery, Drawn},
-    text,
 };
-use crate::{cancel::Cancel, editor::TerminalState, error::Error};
+use crate::{cancel::Cancel, editor::TerminalState, error::Error, line};
 
 /// More lines than this are shortened to their beginning and end.
 const MOST_LINES: usize = 500;
@@ -83,7 +82,7 @@ fn judged<'a>(
     let mut allowed =
         |command: &str| inputs.access.check_command(command).allowed && !names.in_line(command);
     if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
-        let label = cut_line(&text::one_line(&label));
+        let label = cut_line(&line::one_line(&label));
         return Some((label, names));
     }
     // An idle one without output would not have been shown anyway.

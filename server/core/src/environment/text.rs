@@ -1,28 +1,9 @@
-//! Strings from outside, made harmless: one line stays one line, and no string
-//! can open or close the block.
+//! Strings from outside, made harmless: none can open or close the block.
 
 use std::borrow::Cow;
 
 /// The name of the block's tag.
 pub(super) const TAG: &str = "environment_details";
-
-/// `text` with line breaks and other control characters written out (`\n`,
-/// `\u{1b}`), so that it stays on its line.
-pub(super) fn one_line(text: &str) -> Cow<'_, str> {
-    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(breaks) {
-        return Cow::Borrowed(text);
-    }
-    let mut line = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if breaks(c) {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    Cow::Owned(line)
-}
 
 /// `text` with the `<` of everything that reads as the block's tag, opening or
 /// closing, in any case and spacing, written `&lt;`.
@@ -52,13 +33,6 @@ pub(super) fn without_tags(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_stays_a_line() {
-        assert_eq!(one_line("a b é"), "a b é");
-        assert_eq!(one_line("a\nb\r\t\u{1b}[0m"), r"a\nb\r\t\u{1b}[0m");
-        assert_eq!(one_line("a\u{2028}b\u{85}"), r"a\u{2028}b\u{85}");
-    }
 
     #[test]
     fn tags_lose_their_bracket_and_nothing_else_does() {

@@ -3,11 +3,12 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::to_string_pretty;
 
-use super::{git_facts, render::Drawn, text};
+use super::{git_facts, render::Drawn};
 use crate::{
     cancel::Cancel,
     error::Error,
     git::Vcs,
+    line,
     path::{Root, Roots},
 };
 
@@ -22,12 +23,12 @@ pub(super) fn roots(roots: &Roots) -> Drawn {
         .map(|root| {
             let vcs = Vcs::of(root.path.as_path()).name();
             let line = format!("- {}: {} ({vcs})", root.name, root.path.display());
-            text::one_line(&line).into_owned()
+            line::one_line(&line).into_owned()
         })
         .collect();
     lines.push(String::new());
     let primary = format!("Primary workspace: {}", primary.name);
-    lines.push(text::one_line(&primary).into_owned());
+    lines.push(line::one_line(&primary).into_owned());
     Drawn {
         lines,
         ..Drawn::default()

@@ -19,12 +19,10 @@ use std::{
     sync::Arc,
 };
 
-use ignore::{
-    Match,
-    gitignore::{Gitignore, GitignoreBuilder},
+use crate::{
+    access::pattern::{Case, PatternSet, bytes_of},
+    limits,
 };
-
-use crate::limits;
 
 const FILE_NAME: &str = ".gitignore";
 
@@ -44,7 +42,7 @@ pub(super) struct Rules(Option<Arc<Layer>>);
 struct Layer {
     /// The directory the patterns are relative to.
     base: PathBuf,
-    patterns: Patterns,
+    patterns: PatternSet,
     above: Rules,
 }
 
@@ -118,7 +116,7 @@ impl Rules {
 
 /// The layers that judge one directory, the deepest first, each with the
 /// directory's path below the layer's base.
-pub(super) struct Scope<'a>(Vec<(PathBuf, &'a Patterns)>);
+pub(super) struct Scope<'a>(Vec<(PathBuf, &'a PatternSet)>);
 
 impl Scope<'_> {
     /// Is the entry `name` of this directory ignored?
@@ -135,31 +133,18 @@ impl Scope<'_> {
     }
 }
 
-/// The patterns of one file.
-type Patterns = Gitignore;
-
 /// Compiles a rule file; `None` when it holds no pattern.
-fn compile(text: &[u8]) -> Option<Patterns> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
-    let mut builder = GitignoreBuilder::new("");
-    for line in text.split(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // A line that is not UTF-8 or does not compile is no rule.
-        if let Ok(line) = std::str::from_utf8(line) {
-            let _ = builder.add_line(None, line);
-        }
-    }
-    builder.build().ok().filter(|patterns| !patterns.is_empty())
+fn compile(text: &[u8]) -> Option<PatternSet> {
+    let mut patterns = PatternSet::new(Case::Sensitive);
+    patterns.add_text(FILE_NAME, text);
+    (!patterns.is_empty()).then_some(patterns)
 }
 
 /// What the patterns say about a path below their base: ignored, expressly not
 /// ignored, or nothing.
-fn decide(patterns: &Patterns, path: &Path, is_dir: bool) -> Option<bool> {
-    match patterns.matched(path, is_dir) {
-        Match::Ignore(_) => Some(true),
-        Match::Whitelist(_) => Some(false),
-        Match::None => None,
-    }
+fn decide(patterns: &PatternSet, path: &Path, is_dir: bool) -> Option<bool> {
+    let rule = patterns.last_match(&bytes_of(path), is_dir)?;
+    Some(!rule.negated)
 }
 
 /// The git directory that holds `info/exclude` of the repository whose work

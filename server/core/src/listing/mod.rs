@@ -101,6 +101,22 @@ pub fn list(
     options: &ListOptions,
     cancel: &Cancel,
 ) -> Result<Listing, Error> {
+    list_with(view, root, dir, options, cancel, &mut |_| {})
+}
+
+/// As [`list`]; `progress` hears of the number of entries found, after each
+/// directory.
+///
+/// # Errors
+/// As [`list`].
+pub fn list_with(
+    view: &AccessView,
+    root: usize,
+    dir: &RelPath,
+    options: &ListOptions,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Listing, Error> {
     let target = Target::new(view, root, dir)?;
     let mut walk = Walk {
         view,
@@ -131,6 +147,7 @@ pub fn list(
             Err(_) => {}
         }
         is_top = false;
+        progress(walk.found.entries.len());
         next = walk.queue.pop_front();
         if next.is_some() {
             walk.check_time()?;

@@ -21,7 +21,7 @@ use icu_collator::{
 use sightline_protocol::files::FileKind;
 
 use super::{Entry, Listing};
-use crate::path::RelPath;
+use crate::{line::one_line, path::RelPath};
 
 /// What an empty list prints.
 pub const NOTHING_FOUND: &str = "No files found.";
@@ -67,13 +67,14 @@ pub fn format(listing: &Listing, base: &RelPath) -> String {
 }
 
 fn entry_text(entry: &Entry, base: &RelPath) -> String {
-    let mut text = if base.is_root() {
+    let path = if base.is_root() {
         entry.rel.to_wire().0
     } else {
         let below = entry.rel.as_path().strip_prefix(base.as_path()).ok();
         let below = below.and_then(RelPath::new);
         below.as_ref().unwrap_or(&entry.rel).to_wire().0
     };
+    let mut text = one_line(&path).into_owned();
     if entry.kind == FileKind::Directory {
         text.push('/');
     }

@@ -38,6 +38,7 @@ const VERSION: u32 = 1;
 const VERSION_FILE: &str = "version";
 const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
+const RESULTS: &str = "results";
 const LOCK_FILE: &str = ".lock";
 /// How long one holder of a lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
@@ -124,6 +125,18 @@ impl Storage {
         }
     }
 
+    /// The directory of documents shown to people, created where needed.
+    ///
+    /// # Errors
+    /// Kind `storage` when it can't be made.
+    pub fn results(&self) -> Result<PathBuf, Error> {
+        self.create()?;
+        let results = self.dir.join(RESULTS);
+        make_dir(&results)?;
+        tighten(&results, 0o700)?;
+        Ok(results)
+    }
+
     /// Is the version file there? An error when its version is not ours.
     fn check_version(&self) -> Result<bool, Error> {
         let path = self.dir.join(VERSION_FILE);
@@ -156,7 +169,7 @@ impl Storage {
                     .collect::<io::Result<Vec<_>>>()
             })
             .map_err(|error| failed("list", &self.dir, &error))?;
-        let known = [VERSION_FILE, TASKS, PROJECTS];
+        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS];
         if names
             .iter()
             .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))

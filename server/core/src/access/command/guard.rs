@@ -1,0 +1,144 @@
+//! Is it safe to give a command to the grammar?
+//!
+//! The grammar crate is a backtracking parser: some unfinished constructs take
+//! time exponential in their number, every nested one takes stack, and very
+//! long numbers make it panic. What is counted here is counted without regard
+//! to quotes, so that nothing can hide; ordinary commands stay far below.
+
+/// Constructs that may nest, and the stack that parsing and walking one level
+/// takes (at most 30 KiB were measured, in a debug build).
+const MAX_OPENERS: usize = 2_000;
+const STACK_PER_OPENER: usize = 64 * 1024;
+const STACK: usize = 4 * 1024 * 1024;
+/// Of each construct the parser tries in two ways at every level.
+const MAX_AMBIGUOUS: usize = 8;
+/// Digits of a number the parser is sure to take.
+const MAX_DIGITS: usize = 9;
+
+/// The stack in bytes that parsing `text` needs at most; `None` when it should
+/// not be parsed at all.
+pub(super) fn stack_for(text: &str) -> Option<usize> {
+    // Lines that are continued are one line to the parser.
+    let text = text.replace("\\\n", "");
+    let bytes = text.as_bytes();
+    let mut openers = 0;
+    let mut double_parens = 0;
+    let mut parens = 0;
+    let mut dollars = 0;
+    let mut quotes = 0;
+    let mut brackets = 0;
+    let mut subscripts = 0;
+    let mut cases = 0;
+    let mut digits = 0;
+    let mut last_solid = b' ';
+    for (at, &byte) in bytes.iter().enumerate() {
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        if digits > MAX_DIGITS && is_number_place(bytes, at) {
+            return None;
+        }
+        match byte {
+            b'(' => {
+                openers += 1;
+                parens += 1;
+                double_parens += usize::from(last_solid == b'(' && !is_arithmetic(bytes, at));
+            }
+            b'{' | b'!' | b'&' | b'|' => openers += 1,
+            b'$' | b'`' => dollars += 1,
+            b'"' | b'\'' => quotes += 1,
+            b'[' => {
+                openers += 1;
+                brackets += 1;
+                subscripts += usize::from(starts_a_word(bytes, at));
+            }
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            last_solid = byte;
+        }
+    }
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        match word {
+            "case" => {
+                cases += 1;
+                openers += 1;
+            }
+            "if" | "elif" | "while" | "until" | "for" | "do" | "then" | "else" | "function"
+            | "coproc" => openers += 1,
+            _ => {}
+        }
+    }
+    let regex = text.contains("=~");
+    let hostile = openers > MAX_OPENERS
+        || (double_parens > 0 && parens > MAX_AMBIGUOUS)
+        || cases > MAX_AMBIGUOUS
+        || (regex && parens > MAX_AMBIGUOUS)
+        || (subscripts > 0
+            && (brackets > MAX_AMBIGUOUS || dollars + quotes + parens > 2 * MAX_AMBIGUOUS));
+    (!hostile).then_some(STACK + openers * STACK_PER_OPENER)
+}
+
+/// Is the `(` at `at` the second of `$((`, which the tokenizer takes as one?
+fn is_arithmetic(bytes: &[u8], at: usize) -> bool {
+    at >= 2 && bytes[at - 1] == b'(' && bytes[at - 2] == b'$' && (at < 3 || bytes[at - 3] != b'\\')
+}
+
+/// Does the `[` at `at` follow a name that starts a word?
+fn starts_a_word(bytes: &[u8], at: usize) -> bool {
+    let name = bytes[..at]
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+        .count();
+    let before = bytes[..at - name].last();
+    name > 0 && before.is_none_or(|byte| b" \t\n;|&()<>".contains(byte))
+}
+
+/// Can a number that ends at `at` be one the parser converts: behind a tilde, in
+/// a brace range, before a redirection?
+fn is_number_place(bytes: &[u8], at: usize) -> bool {
+    let start = bytes[..=at]
+        .iter()
+        .rposition(|byte| !byte.is_ascii_digit())
+        .map_or(0, |at| at + 1);
+    let end = bytes[at..]
+        .iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .map_or(bytes.len(), |run| at + run);
+    let before = start.checked_sub(1).map(|at| bytes[at]);
+    let after = bytes.get(end);
+    matches!(before, Some(b'~' | b'+' | b'-' | b'.' | b'{'))
+        || matches!(after, Some(b'<' | b'>' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stack_for;
+
+    #[test]
+    fn ordinary_commands_pass() {
+        for text in [
+            "for f in *.rs; do wc -l \"$f\"; done | sort -n",
+            "echo $((1 + 2)) $((3 * (4 + 5)))",
+            "find . -name '*.[ch]' -exec grep -n 'x[0-9]' {} +",
+            "case $x in a) echo b;; *) echo c;; esac",
+        ] {
+            assert!(stack_for(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_the_parser_cannot_take_does_not() {
+        for text in [
+            "(".repeat(40),
+            "( ".repeat(5_000),
+            "case x in a) ".repeat(20),
+            format!("[[ a =~ {}", "( ".repeat(40)),
+            format!("a[{}]=b", "\"x$(".repeat(30)),
+            "cat ~99999999999999999999999".to_owned(),
+            "cat 99999999999999999999999<a".to_owned(),
+            "ca\\\nse x in a) ".repeat(20),
+        ] {
+            assert!(stack_for(&text).is_none(), "{text}");
+        }
+    }
+}

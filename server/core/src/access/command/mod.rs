@@ -1,0 +1,284 @@
+//! What would this shell command read, and may it?
+//!
+//! Advice, not a sandbox: the command is understood as a POSIX shell would
+//! understand it, and whatever names a denied file is reported. What a program
+//! does by itself (a recursive search, a script, an encoded string) cannot be
+//! known here.
+//!
+//! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
+//! the parsed command, [`word`] takes words apart, [`program`] knows what some
+//! programs do with theirs, [`wildcard`] finds what a pattern matches. This
+//! module holds what they share: the questions asked of the rules, and the list
+//! of what was denied.
+
+mod guard;
+mod program;
+mod shell;
+mod wildcard;
+mod word;
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use sightline_protocol::access::{CommandAccess, DeniedOperand};
+
+use self::{shell::Scope, word::Field};
+use super::{AccessView, Denial, Verdict, through_link};
+use crate::{limits, path::AbsPath};
+
+/// Paths judged for one command; more than any honest one names.
+const MAX_JUDGED: usize = 20_000;
+/// Scripts within a command: substitutions, `sh -c`, `eval`.
+const MAX_SCRIPTS: usize = 200;
+/// Of these, within each other.
+const MAX_DEPTH: usize = 8;
+/// Time spent on one command; honest ones take milliseconds.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+impl AccessView {
+    /// Judges a command line for a POSIX shell, with the readers of PowerShell
+    /// known as well. The answer is advice: a command that is allowed may still
+    /// read denied files, for instance by searching a folder.
+    pub fn check_command(&self, text: &str) -> CommandAccess {
+        let mut audit = Audit::new(self);
+        if text.len() > limits::MAX_COMMAND_BYTES {
+            audit.refuse(
+                "",
+                format!(
+                    "the command has {} bytes, which is over the limit of {}; run it from a script, or in parts",
+                    text.len(),
+                    limits::MAX_COMMAND_BYTES
+                ),
+            );
+        } else {
+            audit.run(text);
+        }
+        CommandAccess {
+            allowed: audit.denied.is_empty(),
+            denied: audit.denied,
+        }
+    }
+}
+
+/// A piece of shell still to be judged.
+struct Script {
+    text: String,
+    scope: Scope,
+    depth: usize,
+}
+
+/// The judging of one command.
+struct Audit<'a> {
+    view: &'a AccessView,
+    home: Option<PathBuf>,
+    denied: Vec<DeniedOperand>,
+    known: HashMap<PathBuf, Option<Denial>>,
+    scripts: VecDeque<Script>,
+    seen_scripts: HashSet<(String, Vec<PathBuf>)>,
+    depth: usize,
+    /// Folder entries that patterns may still look at.
+    entries_left: usize,
+    started: Instant,
+    exhausted: bool,
+}
+
+impl<'a> Audit<'a> {
+    fn new(view: &'a AccessView) -> Self {
+        Self {
+            view,
+            home: std::env::home_dir(),
+            denied: Vec::new(),
+            known: HashMap::new(),
+            scripts: VecDeque::new(),
+            seen_scripts: HashSet::new(),
+            depth: 0,
+            entries_left: wildcard::MAX_ENTRIES,
+            started: Instant::now(),
+            exhausted: false,
+        }
+    }
+
+    /// The folders a command may be run in: any root, for nobody says which.
+    fn start(&self) -> Scope {
+        Scope::new(
+            self.view
+                .areas
+                .iter()
+                .map(|area| area.path().as_path().to_path_buf())
+                .collect(),
+        )
+    }
+
+    fn run(&mut self, text: &str) {
+        self.script(text, &self.start());
+        while let Some(script) = self.scripts.pop_front() {
+            if self.exhausted {
+                return;
+            }
+            self.depth = script.depth;
+            self.parse(&script.text, script.scope);
+        }
+    }
+
+    /// Notes a script that runs as part of the command.
+    fn script(&mut self, text: &str, scope: &Scope) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let new = self
+            .seen_scripts
+            .insert((text.to_owned(), scope.dirs.clone()));
+        if !new {
+            return;
+        }
+        if self.depth >= MAX_DEPTH || self.seen_scripts.len() > MAX_SCRIPTS {
+            self.read_as_words(text, scope, "it is nested too deeply");
+            return;
+        }
+        self.scripts.push_back(Script {
+            text: text.to_owned(),
+            scope: scope.clone(),
+            depth: self.depth + 1,
+        });
+    }
+
+    /// Parses and walks a script on a thread of its own: the parser needs stack
+    /// by the depth of its input, and panics on some.
+    fn parse(&mut self, text: &str, scope: Scope) {
+        let outcome = match guard::stack_for(text) {
+            None => Err("it is nested too deeply"),
+            Some(stack) => thread::scope(|threads| {
+                thread::Builder::new()
+                    .name("command".to_owned())
+                    .stack_size(stack)
+                    .spawn_scoped(threads, || {
+                        let mut scope = scope.clone();
+                        match shell::parse(text) {
+                            Ok(program) => {
+                                self.program(&program, &mut scope);
+                                Ok(())
+                            }
+                            Err(why) => Err(why),
+                        }
+                    })
+                    .map_err(|_| "there is no thread to parse it on")?
+                    .join()
+                    .unwrap_or(Err("the parser gave up"))
+            }),
+        };
+        if let Err(why) = outcome {
+            self.read_as_words(text, &scope, why);
+        }
+    }
+
+    /// The way out when a command is not understood: everything in it that could
+    /// be a path is judged.
+    fn read_as_words(&mut self, text: &str, scope: &Scope, why: &str) {
+        let how = format!("the command names it (every word was judged, because {why})");
+        for word in word::rough(text) {
+            self.judge_field(&Field::unquoted(&word), &scope.dirs, &how);
+        }
+    }
+
+    /// Judges everything a word could name.
+    fn judge_field(&mut self, field: &Field, dirs: &[PathBuf], how: &str) {
+        if field.has_pattern() {
+            self.judge_matches(field, dirs, how);
+        }
+        for piece in field.pieces() {
+            self.judge_path(&piece, dirs, how);
+        }
+    }
+
+    /// Judges one path as written, seen from each folder the command may be in.
+    fn judge_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
+        if written.is_empty() || written.len() > limits::MAX_PATH_BYTES || written.contains('\0') {
+            return;
+        }
+        let path = Path::new(written);
+        let places: Vec<PathBuf> = if path.is_absolute() {
+            vec![path.to_path_buf()]
+        } else {
+            dirs.iter().map(|dir| dir.join(path)).collect()
+        };
+        for place in places {
+            if let Some(denial) = self.denial(&place) {
+                self.deny(written, how, denial);
+                return;
+            }
+        }
+    }
+
+    /// Why a path is denied, if it is. Only rules deny here, not the outside.
+    fn denial(&mut self, path: &Path) -> Option<Denial> {
+        if let Some(known) = self.known.get(path) {
+            return known.clone();
+        }
+        if self.exhausted {
+            return None;
+        }
+        if self.known.len() >= MAX_JUDGED || self.is_out_of_time() {
+            self.exhausted = true;
+            self.refuse(
+                "",
+                "the command names more than can be judged in time; run it in parts".to_owned(),
+            );
+            return None;
+        }
+        let denial = self.denial_of(path);
+        self.known.insert(path.to_path_buf(), denial.clone());
+        denial
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.started.elapsed() > MAX_TIME
+    }
+
+    fn denial_of(&self, path: &Path) -> Option<Denial> {
+        let folded = AbsPath::new(path)?;
+        if let Verdict::Denied(denial) = self.view.check_absolute(&folded) {
+            return Some(denial);
+        }
+        // Behind a link, `..` is not where the text says.
+        let climbs = path
+            .components()
+            .any(|part| part == std::path::Component::ParentDir);
+        if !climbs {
+            return None;
+        }
+        match self.view.follow_physically(path) {
+            Err(denial) => Some(denial),
+            Ok(followed) => match self.view.check_absolute(&AbsPath::new(&followed.real)?) {
+                Verdict::Denied(denial) => Some(through_link(denial)),
+                _ => None,
+            },
+        }
+    }
+
+    fn deny(&mut self, path: &str, how: &str, denial: Denial) {
+        let entry = DeniedOperand {
+            path: path.to_owned(),
+            reason: format!("{how}; {}", denial.reason),
+            rule: denial.rule,
+        };
+        let known = self
+            .denied
+            .iter()
+            .any(|other| other.path == entry.path && other.rule == entry.rule);
+        if !known {
+            self.denied.push(entry);
+        }
+    }
+
+    fn refuse(&mut self, path: &str, reason: String) {
+        self.denied.push(DeniedOperand {
+            path: path.to_owned(),
+            reason,
+            rule: None,
+        });
+    }
+}

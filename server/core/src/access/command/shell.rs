@@ -1,0 +1,432 @@
+//! Walks a parsed shell command and judges every word, redirection and
+//! substitution on the way, keeping track of folders and variables.
+//!
+//! Where a condition decides, both ways are taken: variables keep every value
+//! they had, and a folder that cannot be entered leaves the old one possible.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+use brush_parser::{
+    ParserOptions,
+    ast::{
+        AndOr, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem,
+        CompoundCommand, CompoundList, ExtendedTestExpr, IoFileRedirectKind, IoFileRedirectTarget,
+        IoHereDocument, IoRedirect, Pipeline, Program, RedirectList, SimpleCommand,
+        SubshellCommand, UnexpandedArithmeticExpr,
+    },
+};
+
+use super::{
+    Audit,
+    program::Invocation,
+    word::{self, Field},
+};
+use crate::path::AbsPath;
+
+/// Values kept for one variable.
+const MAX_VALUES: usize = 32;
+/// Folders a command can be in.
+const MAX_DIRS: usize = 32;
+
+/// What a command runs in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// The folders it may run in.
+    pub(super) dirs: Vec<PathBuf>,
+    first_dirs: Vec<PathBuf>,
+    variables: HashMap<String, Vec<String>>,
+    /// What stands ready on its input, when that is known.
+    pub(super) stdin: Option<String>,
+    /// What `echo` printed so far.
+    pub(super) printed: String,
+    /// Is what it prints used as more than text?
+    pub(super) output_used: bool,
+}
+
+impl Scope {
+    pub(super) fn new(dirs: Vec<PathBuf>) -> Self {
+        Self {
+            first_dirs: dirs.clone(),
+            dirs,
+            ..Self::default()
+        }
+    }
+
+    /// The values a variable may have.
+    pub(super) fn values(&self, name: &str) -> Option<&[String]> {
+        self.variables.get(name).map(Vec::as_slice)
+    }
+
+    /// Adds values a variable may have from now on.
+    pub(super) fn assign(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
+        let known = self.variables.entry(name.to_owned()).or_default();
+        for value in values {
+            if !known.contains(&value) {
+                known.insert(0, value);
+            }
+        }
+        known.truncate(MAX_VALUES);
+    }
+
+    /// Goes to a folder, named as `cd` would take it; `None` when it is unknown.
+    pub(super) fn enter(&mut self, folder: Option<&str>) {
+        let Some(folder) = folder else {
+            let first = self.first_dirs.clone();
+            self.add_dirs(first);
+            return;
+        };
+        let mut entered = Vec::new();
+        let mut left = Vec::new();
+        for dir in &self.dirs {
+            let Some(target) = AbsPath::new(&dir.join(folder)) else {
+                continue;
+            };
+            if !target.as_path().is_dir() {
+                left.push(dir.clone());
+            }
+            entered.push(target.as_path().to_path_buf());
+        }
+        self.dirs.clear();
+        self.add_dirs(entered);
+        self.add_dirs(left);
+    }
+
+    fn add_dirs(&mut self, dirs: Vec<PathBuf>) {
+        for dir in dirs {
+            if self.dirs.len() < MAX_DIRS && !self.dirs.contains(&dir) {
+                self.dirs.push(dir);
+            }
+        }
+    }
+}
+
+/// Parses a script.
+pub(super) fn parse(text: &str) -> Result<Program, &'static str> {
+    let options = ParserOptions::default();
+    let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options())
+        .map_err(|_| "it could not be read as shell text")?;
+    brush_parser::parse_tokens(&tokens, &options).map_err(|_| "it could not be parsed")
+}
+
+impl Audit<'_> {
+    pub(super) fn program(&mut self, program: &Program, scope: &mut Scope) {
+        for list in &program.complete_commands {
+            self.list(list, scope);
+        }
+    }
+
+    fn list(&mut self, list: &CompoundList, scope: &mut Scope) {
+        for item in &list.0 {
+            self.pipeline(&item.0.first, scope);
+            for next in &item.0.additional {
+                let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
+                self.pipeline(pipeline, scope);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, scope: &mut Scope) {
+        if let [command] = pipeline.seq.as_slice() {
+            self.command(command, scope);
+            return;
+        }
+        // Each stage is a shell of its own, fed by the one before. Stages that
+        // are not understood are taken to pass on what they got.
+        let mut passed = scope.stdin.clone();
+        for (index, command) in pipeline.seq.iter().enumerate() {
+            let mut stage = scope.clone();
+            stage.stdin = passed.clone();
+            stage.printed.clear();
+            self.command(command, &mut stage);
+            if index + 1 == pipeline.seq.len() {
+                scope.printed.push_str(&stage.printed);
+            } else if !stage.printed.is_empty() {
+                passed = Some(stage.printed);
+            }
+        }
+    }
+
+    fn command(&mut self, command: &Command, scope: &mut Scope) {
+        if self.exhausted {
+            return;
+        }
+        match command {
+            Command::Simple(simple) => self.simple(simple, scope),
+            Command::Compound(compound, redirects) => {
+                self.with_redirects(redirects.as_ref(), scope, |audit, scope| {
+                    audit.compound(compound, scope);
+                });
+            }
+            Command::Function(function) => {
+                let body = &function.body;
+                self.with_redirects(body.1.as_ref(), scope, |audit, scope| {
+                    audit.compound(&body.0, scope);
+                });
+            }
+            Command::ExtendedTest(test, redirects) => {
+                self.with_redirects(redirects.as_ref(), scope, |audit, scope| {
+                    audit.test(&test.expr, scope);
+                });
+            }
+        }
+    }
+
+    /// Judges the redirections of a compound command and runs it with the input
+    /// they give it.
+    fn with_redirects(
+        &mut self,
+        redirects: Option<&RedirectList>,
+        scope: &mut Scope,
+        run: impl FnOnce(&mut Self, &mut Scope),
+    ) {
+        let outer = scope.stdin.clone();
+        for redirect in redirects.iter().flat_map(|list| &list.0) {
+            self.redirect(redirect, scope);
+        }
+        run(self, scope);
+        scope.stdin = outer;
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand, scope: &mut Scope) {
+        match compound {
+            CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr, scope),
+            CompoundCommand::ArithmeticForClause(command) => {
+                for expression in [&command.initializer, &command.condition, &command.updater] {
+                    if let Some(expression) = expression {
+                        self.arithmetic(expression, scope);
+                    }
+                }
+                self.list(&command.body.list, scope);
+            }
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, scope),
+            CompoundCommand::Subshell(subshell) => self.subshell(subshell, scope),
+            CompoundCommand::ForClause(command) => {
+                for word in command.values.iter().flatten() {
+                    let fields = self.expand(&word.value, scope);
+                    for field in &fields {
+                        self.judge_field(field, &scope.dirs, "a loop would be handed this path");
+                    }
+                    scope.assign(&command.variable_name, fields.iter().map(Field::text));
+                }
+                self.list(&command.body.list, scope);
+            }
+            CompoundCommand::CaseClause(command) => {
+                self.expand(&command.value.value, scope);
+                for case in &command.cases {
+                    for pattern in &case.patterns {
+                        self.expand(&pattern.value, scope);
+                    }
+                    if let Some(list) = &case.cmd {
+                        self.list(list, scope);
+                    }
+                }
+            }
+            CompoundCommand::IfClause(command) => {
+                self.list(&command.condition, scope);
+                self.list(&command.then, scope);
+                for clause in command.elses.iter().flatten() {
+                    if let Some(condition) = &clause.condition {
+                        self.list(condition, scope);
+                    }
+                    self.list(&clause.body, scope);
+                }
+            }
+            CompoundCommand::WhileClause(command) | CompoundCommand::UntilClause(command) => {
+                self.list(&command.0, scope);
+                self.list(&command.1.list, scope);
+            }
+            CompoundCommand::Coprocess(command) => {
+                self.command(&command.body, &mut scope.clone());
+            }
+        }
+    }
+
+    fn subshell(&mut self, subshell: &SubshellCommand, scope: &mut Scope) {
+        let mut inner = scope.clone();
+        self.list(&subshell.list, &mut inner);
+        scope.printed = inner.printed;
+    }
+
+    /// What a process substitution prints is read as a file.
+    fn process_substitution(&mut self, subshell: &SubshellCommand, scope: &Scope) {
+        let mut inner = scope.clone();
+        inner.output_used = true;
+        self.list(&subshell.list, &mut inner);
+    }
+
+    /// An expression reads no files, but commands may be substituted in it.
+    fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, scope: &Scope) {
+        self.combine(&word::parts_of_document(&expression.value), scope);
+    }
+
+    fn test(&mut self, test: &ExtendedTestExpr, scope: &Scope) {
+        let how = "a test would look at this path";
+        match test {
+            ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
+                self.test(left, scope);
+                self.test(right, scope);
+            }
+            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
+                self.test(inner, scope);
+            }
+            ExtendedTestExpr::UnaryTest(_, word) => self.judge_word(&word.value, scope, how),
+            ExtendedTestExpr::BinaryTest(_, left, right) => {
+                self.judge_word(&left.value, scope, how);
+                self.judge_word(&right.value, scope, how);
+            }
+        }
+    }
+
+    /// Judges a word as a path.
+    fn judge_word(&mut self, raw: &str, scope: &Scope, how: &str) {
+        for field in self.expand(raw, scope) {
+            self.judge_field(&field, &scope.dirs, how);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &IoRedirect, scope: &mut Scope) {
+        match redirect {
+            IoRedirect::File(_, kind, target) => match target {
+                IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
+                    let how = match kind {
+                        IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
+                            "a redirection would read it"
+                        }
+                        IoFileRedirectKind::ReadAndWrite => "a redirection would open it",
+                        _ => "a redirection would write it",
+                    };
+                    self.judge_word(&word.value, scope, how);
+                }
+                IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+                    self.process_substitution(subshell, scope);
+                }
+                IoFileRedirectTarget::Fd(_) => {}
+            },
+            IoRedirect::OutputAndError(word, _) => {
+                self.judge_word(&word.value, scope, "a redirection would write it");
+            }
+            IoRedirect::HereString(_, word) => {
+                let texts: Vec<String> = self
+                    .expand(&word.value, scope)
+                    .iter()
+                    .map(Field::text)
+                    .collect();
+                scope.stdin = Some(texts.join("\n"));
+            }
+            IoRedirect::HereDocument(_, document) => {
+                scope.stdin = Some(self.here_document(document, scope));
+            }
+        }
+    }
+
+    fn here_document(&mut self, document: &IoHereDocument, scope: &Scope) -> String {
+        let body = &document.doc.value;
+        if !document.requires_expansion {
+            return body.clone();
+        }
+        self.combine(&word::parts_of_document(body), scope)
+            .first()
+            .map_or_else(String::new, Field::text)
+    }
+
+    fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
+        let outer = scope.stdin.clone();
+        let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
+        let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
+        let mut words = Vec::new();
+        let runs = command.word_or_name.is_some();
+        for item in prefix {
+            match item {
+                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
+                    let values = self.assign(assignment, scope);
+                    // The environment of a program can name files to it.
+                    for field in values.iter().filter(|_| runs) {
+                        self.judge_field(field, &scope.dirs, "the command would be handed it");
+                    }
+                }
+                item => self.item(item, scope, &mut words),
+            }
+        }
+        if let Some(name) = &command.word_or_name {
+            words.push(self.expand(&name.value, scope));
+        }
+        for item in suffix {
+            self.item(item, scope, &mut words);
+        }
+        self.invoke(&Invocation::new(words), scope);
+        scope.stdin = outer;
+    }
+
+    fn item(
+        &mut self,
+        item: &CommandPrefixOrSuffixItem,
+        scope: &mut Scope,
+        words: &mut Vec<Vec<Field>>,
+    ) {
+        match item {
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, scope),
+            CommandPrefixOrSuffixItem::Word(word) => words.push(self.expand(&word.value, scope)),
+            CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                self.assign(assignment, scope);
+                words.push(self.expand(&word.value, scope));
+            }
+            CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
+                self.process_substitution(subshell, scope);
+            }
+        }
+    }
+
+    fn assign(&mut self, assignment: &Assignment, scope: &mut Scope) -> Vec<Field> {
+        let name = match &assignment.name {
+            AssignmentName::VariableName(name) => name,
+            AssignmentName::ArrayElementName(name, index) => {
+                self.combine(&word::parts_of_document(index), scope);
+                name
+            }
+        };
+        let words: Vec<&str> = match &assignment.value {
+            AssignmentValue::Scalar(word) => vec![&word.value],
+            AssignmentValue::Array(elements) => elements
+                .iter()
+                .map(|(_, word)| word.value.as_str())
+                .collect(),
+        };
+        let mut fields = Vec::new();
+        for word in words {
+            fields.extend(self.expand(word, scope));
+        }
+        let mut values: Vec<String> = fields.iter().map(Field::text).collect();
+        if assignment.append {
+            let before = scope.values(name).unwrap_or_default().to_vec();
+            let appended: Vec<String> = before
+                .iter()
+                .flat_map(|before| values.iter().map(move |value| format!("{before}{value}")))
+                .collect();
+            values.extend(appended);
+        }
+        scope.assign(name, values);
+        fields
+    }
+
+    /// `cd`, `pushd` and the like.
+    pub(super) fn change_folder(&self, invocation: &Invocation, scope: &mut Scope) {
+        let operand = invocation
+            .operands()
+            .find(|field| !field.text().starts_with('-') || field.text() == "-");
+        if matches!(invocation.program(0).as_str(), "popd" | "pop-location") {
+            scope.enter(None);
+            return;
+        }
+        match operand.map(Field::known) {
+            None => {
+                let home = self.home.as_deref().and_then(Path::to_str);
+                scope.enter(home);
+            }
+            Some(Some(folder)) if folder != "-" => scope.enter(Some(&folder)),
+            Some(_) => scope.enter(None),
+        }
+    }
+}

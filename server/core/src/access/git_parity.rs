@@ -1,0 +1,243 @@
+//! The answers of [`super::pattern`] against those of the real `git
+//! check-ignore`, on generated rule files. Not the answer alone: the deciding
+//! line and its pattern must be the same.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::{glob::Case, pattern::PatternSet};
+
+const RULE_FILES: usize = 400;
+const PATHS: usize = 64;
+
+/// Numbers that look random and are the same on every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 11).unwrap() % sides
+    }
+
+    fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.roll(choices.len())]
+    }
+}
+
+const NAMES: &[&str] = &[
+    "a", "b", "ab", "abc", "B", "x.js", "x.ts", ".env", "日本", "naïve", "a b", "src", "{a}",
+    "a,b", "[", "a]", "b1", "b-", "!a", "#a", "a*", "-", "^",
+];
+
+/// Pieces patterns are put together from. No capital letters: with
+/// `core.ignorecase` git's own folding stops at brackets and at ASCII.
+const PIECES: &[&str] = &[
+    "a",
+    "b",
+    "ab",
+    "abc",
+    "x.js",
+    ".env",
+    "日本",
+    "naïve",
+    "a b",
+    "src",
+    "{a}",
+    "{a,b}",
+    "a,b",
+    "*",
+    "*",
+    "?",
+    "**",
+    "**",
+    "/",
+    "/",
+    "/",
+    "[ab]",
+    "[!a]",
+    "[^b]",
+    "[a-c]",
+    "[]a]",
+    "[]-]",
+    "[a",
+    "[",
+    "]",
+    "[[:alpha:]]",
+    "[[:digit:]-]",
+    "[![:space:]]",
+    "[[:punct:]]",
+    "[[:what:]]",
+    "[[:alpha:]",
+    "[a\\]b]",
+    "[\\a-c]",
+    "[c-a]",
+    "[日]",
+    "\\",
+    "\\*",
+    "\\a",
+    "\\/",
+    "\\[",
+    "\\ ",
+    " ",
+    "-",
+    "!",
+    "#",
+    ".",
+    "1",
+    "{",
+    "}",
+    "***",
+    "\t",
+];
+
+const ENDS: &[&str] = &[
+    "\n", "\n", "\n", "\r\n", "/\n", "  \n", "/**\n", "\\\n", "\t\n",
+];
+
+fn rule_file(dice: &mut Dice) -> Vec<u8> {
+    let mut text = Vec::new();
+    if dice.roll(8) == 0 {
+        text.extend_from_slice(b"\xef\xbb\xbf");
+    }
+    for _ in 0..=dice.roll(12) {
+        match dice.roll(16) {
+            0 => text.extend_from_slice(b"!"),
+            1 => text.extend_from_slice(b"/"),
+            2 => text.extend_from_slice(b"!/"),
+            3 => text.extend_from_slice(b"**/"),
+            4 => text.extend_from_slice(b"#"),
+            _ => {}
+        }
+        for _ in 0..=dice.roll(4) {
+            text.extend_from_slice(dice.pick(PIECES).as_bytes());
+        }
+        text.extend_from_slice(dice.pick(ENDS).as_bytes());
+    }
+    if dice.roll(4) == 0 {
+        text.pop();
+    }
+    text
+}
+
+fn paths(dice: &mut Dice, folders: &[String]) -> Vec<String> {
+    (0..PATHS)
+        .map(|_| {
+            if dice.roll(4) == 0 {
+                return dice.pick(folders).clone();
+            }
+            let depth = 1 + dice.roll(4);
+            let parts: Vec<&str> = (0..depth).map(|_| *dice.pick(NAMES)).collect();
+            parts.join("/")
+        })
+        .collect()
+}
+
+fn git(folder: &Path, ignore_case: bool) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
+        .arg("-c")
+        .arg(format!("core.ignorecase={ignore_case}"))
+        .args(["-c", "core.excludesFile="]);
+    command
+}
+
+/// What git says of each path: line and pattern of the deciding rule.
+fn ask_git(folder: &Path, ignore_case: bool, paths: &[String]) -> Vec<Option<(u32, String)>> {
+    let mut child = git(folder, ignore_case)
+        .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for path in paths {
+        write!(input, "{path}\0").unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let fields: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
+    let answers: Vec<_> = fields
+        .chunks(4)
+        .map(|fields| {
+            let line = fields[1].parse().ok()?;
+            Some((line, fields[2].to_owned()))
+        })
+        .collect();
+    assert_eq!(answers.len(), paths.len(), "git answered: {text:?}");
+    answers
+}
+
+fn compare(seed: u64, case: Case) {
+    if Command::new("git").arg("--version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "git is needed");
+        eprintln!("skipped: git is not installed");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let ignore_case = case == Case::Folded;
+    assert!(
+        git(folder, ignore_case)
+            .args(["init", "-q"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut dice = Dice(seed);
+    let mut folders = Vec::new();
+    for _ in 0..80 {
+        let depth = 1 + dice.roll(3);
+        let parts: Vec<&str> = (0..depth).map(|_| *dice.pick(NAMES)).collect();
+        let path = parts.join("/");
+        fs::create_dir_all(folder.join(&path)).unwrap();
+        folders.push(path);
+    }
+    let mut decided = 0;
+    for _ in 0..RULE_FILES {
+        let text = rule_file(&mut dice);
+        fs::write(folder.join(".gitignore"), &text).unwrap();
+        let paths = paths(&mut dice, &folders);
+        let mut set = PatternSet::new(case);
+        set.add_text(".gitignore", &text);
+        let expected = ask_git(folder, ignore_case, &paths);
+        for (path, expected) in paths.iter().zip(expected) {
+            let is_dir = folder.join(path).is_dir();
+            let ours = set
+                .deciding(path.as_bytes(), is_dir)
+                .map(|rule| (rule.line, rule.pattern.clone()));
+            decided += usize::from(ours.is_some());
+            assert_eq!(
+                ours,
+                expected,
+                "{path:?} (folder: {is_dir}) under {:?}",
+                String::from_utf8_lossy(&text)
+            );
+        }
+    }
+    // Rules that never match would prove nothing.
+    assert!(decided > RULE_FILES * PATHS / 8, "only {decided} decided");
+}
+
+#[test]
+fn the_deciding_rule_is_gits() {
+    compare(0x5eed, Case::Sensitive);
+}
+
+#[test]
+fn the_deciding_rule_is_gits_when_case_is_ignored() {
+    compare(0xca5e, Case::Folded);
+}

@@ -1,0 +1,89 @@
+//! `sightline/readFile`.
+
+use std::{path::Path, time::SystemTime};
+
+use sightline_core::{
+    editor::OpenDocument,
+    error::Error,
+    path::{AbsPath, uri_to_path},
+    read::{self, ReadOptions},
+    tokens,
+    tracker::FileEvent,
+};
+use sightline_protocol::{
+    files::{ReadFileParams, ReadFileResult},
+    tracker::FileOperation,
+};
+
+use super::{Context, tracking};
+use crate::session::Snapshot;
+
+/// Reads a file, and records that for a task.
+pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = match &params.task_id {
+        Some(task) => Some(context.server.tracker(snapshot, task)?),
+        None => None,
+    };
+    let view = context.view();
+    let location = view.roots().locate(&params.path)?;
+    let abs = view.roots().absolute(&location);
+    let open = open_document(snapshot, &abs);
+    let is_dirty = open.is_some_and(|open| open.document.is_dirty());
+    // An open document that has no file yet is all there is of it.
+    let from_editor = open.filter(|_| is_dirty || !exists(abs.as_path()));
+    let options = ReadOptions {
+        start_line: params.start_line,
+        end_line: params.end_line,
+        max_bytes: params.max_bytes,
+        allow_outside: tracking::outside_allowed(snapshot),
+    };
+    let buffer = from_editor.map(|open| open.document.text());
+    let content = read::read_file(&view, &location, buffer, &options, &context.cancel)?;
+    if let Some(tracker) = tracker {
+        let (path, _) = view.roots().result_path(&location);
+        let event = FileEvent {
+            path: &path,
+            abs: &abs,
+            operation: FileOperation::ReadTool,
+            content_hash: None,
+            content: Some(content.content_hash),
+            now: tracking::now(),
+            received: SystemTime::now(),
+        };
+        tracker.track(&event, &context.cancel)?;
+        context.server.watch().track(abs.as_path());
+    }
+    Ok(ReadFileResult {
+        tokens: tokens::estimate(&content.text),
+        text: content.text,
+        source: content.source,
+        is_dirty,
+        total_lines: content.total_lines,
+        truncated: content.truncated,
+        encoding: content.encoding.map(str::to_owned),
+    })
+}
+
+/// The open document of a file: by its path, or by what both resolve to.
+pub(super) fn open_document<'a>(snapshot: &'a Snapshot, abs: &AbsPath) -> Option<&'a OpenDocument> {
+    if let Some(open) = snapshot.editor.document(&abs.to_uri()) {
+        return Some(open);
+    }
+    let real = std::fs::canonicalize(abs.as_path()).ok()?;
+    let documents = snapshot.editor.documents().into_iter();
+    documents
+        .filter(|(_, open)| open.document.is_dirty())
+        .find(|(uri, _)| resolves_to(uri, &real))
+        .map(|(_, open)| open)
+}
+
+fn resolves_to(uri: &str, real: &Path) -> bool {
+    let path = uri_to_path(uri).ok().flatten();
+    path.and_then(|path| std::fs::canonicalize(path.as_path()).ok())
+        .is_some_and(|path| path == real)
+}
+
+fn exists(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}

@@ -1,0 +1,171 @@
+//! `sightline/trackFile`, `recordModel`, `recordEnvironment`, `taskContext`: what
+//! a task has seen, and what changed since.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sightline_core::{
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, uri_to_path},
+    tracker::{ContentHash, FileEvent, FileRef, environment_entry},
+};
+use sightline_protocol::{
+    settings::OutsideWorkspace,
+    tracker::{
+        RecordEnvironmentParams, RecordModelParams, RecordedResult, TaskContextParams,
+        TaskContextResult, TrackFileParams, TrackFileResult,
+    },
+};
+
+use super::{Context, read_file::open_document};
+use crate::{server::Server, session::Snapshot};
+
+/// `sightline/trackFile`.
+pub fn track_file(
+    context: &Context<'_>,
+    params: TrackFileParams,
+) -> Result<TrackFileResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    let content_hash = match &params.content_hash {
+        Some(hash) => Some(ContentHash::parse(hash)?),
+        None => None,
+    };
+    let view = context.view();
+    let location = view.roots().locate(&params.path)?;
+    // What may not be seen is not recorded either: its name would come back.
+    view.require(&location, outside_allowed(snapshot))?;
+    let abs = view.roots().absolute(&location);
+    let (path, _) = view.roots().result_path(&location);
+    let open = open_document(snapshot, &abs);
+    let unsaved = open.filter(|open| open.document.is_dirty());
+    let event = FileEvent {
+        path: &path,
+        abs: &abs,
+        operation: params.operation,
+        content_hash,
+        content: unsaved.map(|open| ContentHash::of_chunks(open.document.text().chunks())),
+        now: params.now.unwrap_or_else(now),
+        received: SystemTime::now(),
+    };
+    let entry = tracker.track(&event, &context.cancel)?;
+    context.server.watch().track(abs.as_path());
+    Ok(TrackFileResult { entry })
+}
+
+/// `sightline/recordModel`.
+pub fn record_model(
+    context: &Context<'_>,
+    params: RecordModelParams,
+) -> Result<RecordedResult, Error> {
+    let tracker = context.server.tracker(&context.snapshot, &params.task_id)?;
+    let now = params.now.unwrap_or_else(now);
+    let recorded = tracker.record_model(&params.model_id, &params.provider_id, params.mode, now)?;
+    Ok(RecordedResult { recorded })
+}
+
+/// `sightline/recordEnvironment`.
+pub fn record_environment(
+    context: &Context<'_>,
+    params: RecordEnvironmentParams,
+) -> Result<RecordedResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    // An editor that gave no name is recorded as unknown, not as a guess.
+    let host = if snapshot.client.name.is_empty() {
+        ""
+    } else {
+        snapshot.client.host.as_str()
+    };
+    let now = params.now.unwrap_or_else(now);
+    let entry = environment_entry(host, &snapshot.client.version, now);
+    let recorded = tracker.record_environment(entry)?;
+    Ok(RecordedResult { recorded })
+}
+
+/// `sightline/taskContext`.
+pub fn task_context(
+    context: &Context<'_>,
+    params: TaskContextParams,
+) -> Result<TaskContextResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    let unsaved = unsaved(snapshot);
+    let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
+    // The rules may have changed since a file was tracked.
+    let view = context.view();
+    let allowed = |abs: &AbsPath| {
+        let location = view.roots().place(abs.clone());
+        view.require(&location, outside_allowed(snapshot)).is_ok()
+    };
+    let names = |files: Vec<FileRef>| -> Vec<String> {
+        let shown = files.into_iter().filter(|file| allowed(&file.abs));
+        shown.map(|file| file.path).collect()
+    };
+    let mut records = tracker.records()?;
+    records.files.retain(|entry| {
+        let located = view.roots().locate(&entry.path);
+        located.is_ok_and(|location| allowed(&view.roots().absolute(&location)))
+    });
+    records.changed = names(scan.changed);
+    records.deleted = names(scan.deleted);
+    Ok(records)
+}
+
+/// A document was saved: for tasks that saw its text, what is on disk now is
+/// the same thing, whatever saving did to line endings.
+pub fn saved(server: &Arc<Server>, uri: &str) {
+    let snapshot = server.snapshot();
+    let Some(open) = snapshot.editor.document(uri) else {
+        return;
+    };
+    let Some(path) = uri_to_path(uri).ok().flatten() else {
+        return;
+    };
+    let text = open.document.text().clone();
+    let worker = server.clone();
+    server.jobs().run_silent("textDocument/didSave", move || {
+        // Asked for here: reads that came before the save have run by now.
+        let tasks = worker.tasks();
+        if tasks.is_empty() {
+            return;
+        }
+        let hash = ContentHash::of_chunks(text.chunks());
+        for task in tasks {
+            let tracker = worker.tracker(&snapshot, &task);
+            let noted = tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
+            if let Err(error) = noted {
+                tracing::warn!(%error, "a saved file could not be noted");
+            }
+        }
+    });
+}
+
+/// May what is outside every root be read and recorded?
+pub(super) fn outside_allowed(snapshot: &Snapshot) -> bool {
+    snapshot.settings.outside_workspace == OutsideWorkspace::Allow
+}
+
+/// Hashes of the texts the editor has not saved, by file.
+pub(super) fn unsaved(snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
+    let documents = snapshot.editor.documents().into_iter();
+    documents
+        .filter(|(_, open)| open.document.is_dirty())
+        .filter_map(|(uri, open)| {
+            let path = uri_to_path(uri).ok().flatten()?;
+            Some((path, ContentHash::of_chunks(open.document.text().chunks())))
+        })
+        .collect()
+}
+
+/// Milliseconds since the Unix epoch.
+pub(super) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}

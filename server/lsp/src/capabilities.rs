@@ -1,0 +1,167 @@
+//! What the client can do, read forgivingly, and what this server announces.
+//!
+//! `initialize` is read by hand from JSON: a capability this server does not
+//! use may have any shape, and none may keep the server from starting.
+
+use serde_json::{Value, json};
+use sightline_core::{
+    document::PositionEncoding,
+    environment,
+    path::{Root, Roots, uri_to_path},
+};
+use sightline_protocol::{
+    PROTOCOL_VERSION,
+    method::{Direction, METHODS},
+};
+
+/// The client of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    /// `clientInfo.name`.
+    pub name: String,
+    /// `clientInfo.version`.
+    pub version: String,
+    /// The editor's name as people know it.
+    pub host: String,
+    /// The position encoding agreed on.
+    pub encoding: PositionEncoding,
+    /// Answers `workspace/configuration`.
+    pub configuration: bool,
+    /// Takes registrations for `workspace/didChangeWatchedFiles`.
+    pub watches_files: bool,
+}
+
+impl Client {
+    /// Reads the params of `initialize`.
+    pub fn new(initialize: &Value) -> Self {
+        let text = |pointer: &str| {
+            let found = initialize.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default().to_owned()
+        };
+        let flag =
+            |pointer: &str| initialize.pointer(pointer).and_then(Value::as_bool) == Some(true);
+        let name = text("/clientInfo/name");
+        Self {
+            host: environment::display_name(&name),
+            version: text("/clientInfo/version"),
+            encoding: encoding(initialize),
+            configuration: flag("/capabilities/workspace/configuration"),
+            watches_files: flag(
+                "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration",
+            ),
+            name,
+        }
+    }
+
+    /// Does the client throw command results away? (Helix does.)
+    pub fn drops_results(&self) -> bool {
+        self.name.eq_ignore_ascii_case("helix")
+    }
+}
+
+/// UTF-8 when offered, else UTF-16, which every client must know.
+fn encoding(initialize: &Value) -> PositionEncoding {
+    let offered = initialize
+        .pointer("/capabilities/general/positionEncodings")
+        .and_then(Value::as_array);
+    let offers = |name: &str| offered.is_some_and(|all| all.iter().any(|one| one == name));
+    if offers("utf-8") {
+        PositionEncoding::Utf8
+    } else if offers("utf-32") && !offers("utf-16") {
+        PositionEncoding::Utf32
+    } else {
+        PositionEncoding::Utf16
+    }
+}
+
+/// The workspace folders of `initialize`: `workspaceFolders`, else `rootUri`,
+/// else `rootPath`. Folders that are no files of this machine are left out.
+pub fn initial_roots(initialize: &Value) -> Roots {
+    if let Some(folders) = initialize.get("workspaceFolders").and_then(Value::as_array) {
+        let roots: Vec<Root> = folders.iter().filter_map(folder).collect();
+        if !roots.is_empty() {
+            return Roots::new(roots);
+        }
+    }
+    let uri = initialize.get("rootUri").and_then(Value::as_str);
+    let path = initialize.get("rootPath").and_then(Value::as_str);
+    let root = uri
+        .and_then(|uri| uri_to_path(uri).ok().flatten())
+        .or_else(|| sightline_core::path::AbsPath::new(path?.as_ref()));
+    Roots::new(root.map(|path| Root::new(path, None)).into_iter().collect())
+}
+
+/// A `WorkspaceFolder`. Its name is the client's, unless that is a path.
+pub fn folder(folder: &Value) -> Option<Root> {
+    let path = uri_to_path(folder.get("uri")?.as_str()?).ok().flatten()?;
+    let name = folder.get("name").and_then(Value::as_str);
+    let name = name.filter(|name| !name.contains(['/', '\\']));
+    Some(Root::new(path, name.map(str::to_owned)))
+}
+
+/// Names of the commands for `workspace/executeCommand`.
+pub fn commands() -> Vec<String> {
+    METHODS
+        .iter()
+        .filter_map(|method| method.command())
+        .collect()
+}
+
+/// The result of `initialize`, as JSON.
+pub fn initialize_result(encoding: PositionEncoding) -> Value {
+    let encoding = match encoding {
+        PositionEncoding::Utf8 => "utf-8",
+        PositionEncoding::Utf16 => "utf-16",
+        PositionEncoding::Utf32 => "utf-32",
+    };
+    let methods: Vec<&str> = METHODS
+        .iter()
+        .filter(|method| method.direction != Direction::ServerNotification)
+        .map(|method| method.name)
+        .collect();
+    json!({
+        "capabilities": {
+            "positionEncoding": encoding,
+            "textDocumentSync": {
+                "openClose": true,
+                "change": 2,
+                "save": { "includeText": false },
+            },
+            "workspace": {
+                "workspaceFolders": { "supported": true, "changeNotifications": true },
+            },
+            "executeCommandProvider": { "commands": commands() },
+            "experimental": {
+                "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },
+            },
+        },
+        "serverInfo": { "name": "sightline", "version": env!("CARGO_PKG_VERSION") },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_initialize_params_are_read_as_far_as_they_go() {
+        for odd in [
+            json!(null),
+            json!([]),
+            json!({ "capabilities": 5, "clientInfo": "x", "workspaceFolders": [null, 3] }),
+            json!({ "rootUri": null, "rootPath": "relative" }),
+        ] {
+            let client = Client::new(&odd);
+            assert_eq!(client.encoding, PositionEncoding::Utf16);
+            assert!(initial_roots(&odd).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_folder_named_by_its_path_is_named_by_its_last_part() {
+        let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "/nowhere/ws" })).unwrap();
+        assert_eq!(root.name, "ws");
+        let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "Shop" })).unwrap();
+        assert_eq!(root.name, "Shop");
+    }
+}

@@ -1,0 +1,283 @@
+//! `sightline demo`: a whole editor session against the real server.
+//!
+//! The server runs as a child process and is talked to over stdio, as an editor
+//! would. Without a folder the session plays in a scratch copy of a sample; a
+//! given folder is only read.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use sightline_core::{
+    error::Error,
+    path::{AbsPath, RelPath},
+};
+
+use super::{DONE, FAILURE, print};
+use crate::client::Client;
+
+/// The sample, as it stands in `tests/fixtures/sample`.
+const SAMPLE: &[(&str, &str)] = &[
+    (
+        "README.md",
+        include_str!("../../../../tests/fixtures/sample/README.md"),
+    ),
+    (
+        "src/cart.py",
+        include_str!("../../../../tests/fixtures/sample/src/cart.py"),
+    ),
+    (
+        "src/prices.py",
+        include_str!("../../../../tests/fixtures/sample/src/prices.py"),
+    ),
+    (
+        "docs/ideas.md",
+        include_str!("../../../../tests/fixtures/sample/docs/ideas.md"),
+    ),
+    (
+        ".env",
+        include_str!("../../../../tests/fixtures/sample/.env"),
+    ),
+    (
+        "secrets/suppliers.csv",
+        include_str!("../../../../tests/fixtures/sample/secrets/suppliers.csv"),
+    ),
+    (
+        ".clineignore",
+        include_str!("../../../../tests/fixtures/sample/.clineignore"),
+    ),
+];
+
+/// Plays the session.
+pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
+    let failed = |error: io::Error| Error::storage(format!("the demo: {error}"));
+    let scratch = tempfile::tempdir().map_err(failed)?;
+    let data = scratch.path().join("data");
+    let workspace = match folder {
+        Some(folder) => {
+            let folder = fs::canonicalize(folder)
+                .map_err(|error| Error::invalid(format!("folder {}: {error}", folder.display())))?;
+            if !folder.is_dir() {
+                let message = format!("{} is no folder", folder.display());
+                return Err(Error::invalid(message));
+            }
+            folder
+        }
+        None => sample(&scratch.path().join("corner-shop")).map_err(failed)?,
+    };
+    let writable = folder.is_none();
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut server = Command::new(program)
+        .arg("--stdio")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let (Some(input), Some(output)) = (server.stdout.take(), server.stdin.take()) else {
+        return Err(Error::storage("the demo: the server has no pipes"));
+    };
+    let mut session = Session {
+        client: Client::new(input, output),
+        workspace,
+    };
+    let played = session.play(&data, writable);
+    session.client.close();
+    let status = server.wait().map_err(failed)?;
+    played.map_err(failed)?;
+    print(&format!(
+        "\nThe server ended with exit code {}.\n",
+        status.code().unwrap_or(FAILURE)
+    ))?;
+    Ok(if status.success() { DONE } else { FAILURE })
+}
+
+fn sample(folder: &Path) -> io::Result<PathBuf> {
+    for (name, text) in SAMPLE {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, text)?;
+    }
+    fs::canonicalize(folder)
+}
+
+struct Session {
+    client: Client,
+    workspace: PathBuf,
+}
+
+impl Session {
+    fn play(&mut self, data: &Path, writable: bool) -> io::Result<()> {
+        heading(&format!(
+            "An editor opens {} and starts the server",
+            self.workspace.display()
+        ))?;
+        let started = self.ask(
+            "initialize",
+            json!({
+                "processId": std::process::id(),
+                "clientInfo": { "name": "demo editor" },
+                "workspaceFolders": [{ "uri": uri(&self.workspace), "name": "" }],
+                "initializationOptions": { "storage": { "path": data } },
+                "capabilities": { "general": { "positionEncodings": ["utf-8"] } },
+            }),
+        )?;
+        self.client.notify("initialized", json!({}))?;
+        say(&format!(
+            "{} {}, protocol {}, positions in {}",
+            text(&started["serverInfo"]["name"]),
+            text(&started["serverInfo"]["version"]),
+            started["capabilities"]["experimental"]["sightline"]["protocolVersion"],
+            text(&started["capabilities"]["positionEncoding"]),
+        ))?;
+
+        let (open, denied) = self.look_around()?;
+        for file in &open {
+            let text = fs::read_to_string(self.workspace.join(file)).unwrap_or_default();
+            self.client.notify(
+                "textDocument/didOpen",
+                json!({ "textDocument": {
+                    "uri": uri(&self.workspace.join(file)),
+                    "languageId": "text", "version": 1, "text": text,
+                } }),
+            )?;
+        }
+        let tabs: Vec<Value> = open
+            .iter()
+            .chain(denied.first())
+            .map(|file| json!({ "uri": uri(&self.workspace.join(file)) }))
+            .collect();
+        self.client
+            .notify("sightline/didChangeTabs", json!({ "tabs": tabs }))?;
+        if let Some(visible) = open.first() {
+            let visible = uri(&self.workspace.join(visible));
+            self.client.notify(
+                "sightline/didChangeVisibleEditors",
+                json!({ "editors": [{ "uri": visible, "isActive": true }] }),
+            )?;
+        }
+        heading("An agent asks what the editor shows")?;
+        if let Some(hidden) = denied.first() {
+            say(&format!(
+                "({hidden} is open in a tab too; it does not appear)"
+            ))?;
+        }
+        self.block(true)?;
+
+        heading("It asks for a file it may not see")?;
+        match denied.first() {
+            Some(file) => {
+                self.refusal(file)?;
+            }
+            None => say("nothing here is denied: there is no .clineignore, or it matches nothing")?,
+        }
+
+        heading("It reads a file; then somebody else changes that file on disk")?;
+        match open
+            .iter()
+            .find(|file| writable && file.ends_with("prices.py"))
+        {
+            Some(file) => {
+                let read = self.ask(
+                    "sightline/readFile",
+                    json!({ "path": file, "taskId": "demo" }),
+                )?;
+                say(&format!(
+                    "read {file}: {} lines from the {}",
+                    read["totalLines"],
+                    text(&read["source"])
+                ))?;
+                let changed = text(&read["text"]).replace("250", "270");
+                fs::write(self.workspace.join(file), changed)?;
+                say(&format!("{file}: bread now costs 270\n"))?;
+                self.block(false)?;
+            }
+            None => say("(skipped: this folder is only looked at)")?,
+        }
+        self.ask("shutdown", Value::Null)?;
+        self.client.notify("exit", Value::Null)
+    }
+
+    /// Some files to open, and what is denied, as the server itself lists them.
+    fn look_around(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
+        let listed = self.ask("sightline/listFiles", json!({ "limit": 100 }))?;
+        let paths = listed["entries"].as_array().into_iter().flatten();
+        let mut open: Vec<String> = paths
+            .filter(|entry| entry["kind"] == "file")
+            .map(|entry| text(&entry["path"]).to_owned())
+            .collect();
+        open.sort_by_key(|path| !path.starts_with("src/"));
+        open.truncate(3);
+        // A list never names what is denied, so candidates come from the disk.
+        let on_disk: Vec<String> = fs::read_dir(&self.workspace)?
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        let verdicts = self.ask("sightline/checkAccess", json!({ "paths": on_disk }))?;
+        let verdicts = verdicts["paths"].as_array().into_iter().flatten();
+        let denied = verdicts
+            .filter(|verdict| verdict["access"] == "denied" && verdict["path"] != ".clineignore")
+            .map(|verdict| text(&verdict["path"]).to_owned())
+            .filter(|name| self.workspace.join(name).is_file());
+        let mut denied: Vec<String> = denied.collect();
+        denied.sort();
+        Ok((open, denied))
+    }
+
+    fn block(&mut self, files: bool) -> io::Result<()> {
+        let params = json!({ "taskId": "demo", "includeFiles": files });
+        let details = self.ask("sightline/environmentDetails", params)?;
+        say(text(&details["text"]))?;
+        say(&format!(
+            "(revision {}, about {} tokens)",
+            details["revision"], details["tokens"]
+        ))
+    }
+
+    fn refusal(&mut self, file: &str) -> io::Result<()> {
+        let refused = self
+            .client
+            .request("sightline/readFile", json!({ "path": file }))?;
+        match refused {
+            Err(error) => say(&format!("refused: {}", text(&error["message"])))?,
+            Ok(_) => say("was answered, which must not happen")?,
+        }
+        let command = format!("sudo cat \"{file}\" | head -1");
+        let verdict = self.ask("sightline/checkAccess", json!({ "command": command }))?;
+        say(&format!("and to run `{command}`:"))?;
+        for denied in verdict["command"]["denied"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            say(&format!("refused: {}", text(&denied["reason"])))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> io::Result<Value> {
+        self.client
+            .request(method, params)?
+            .map_err(|error| io::Error::other(format!("{method}: {error}")))
+    }
+}
+
+fn heading(text: &str) -> io::Result<()> {
+    say(&format!("\n=== {text}\n"))
+}
+
+fn say(text: &str) -> io::Result<()> {
+    print(&format!("{text}\n")).map_err(io::Error::other)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn uri(path: &Path) -> String {
+    AbsPath::new(path)
+        .map(|path| path.join(&RelPath::default()).to_uri())
+        .unwrap_or_default()
+}

@@ -1,0 +1,215 @@
+//! `sightline doctor`: what the server needs here, and what to do about the rest.
+
+use std::{ffi::OsStr, fs, path::Path, process::Command};
+
+use serde_json::{Value, json};
+use sightline_core::{access::Access, error::Error, path::Roots, storage::Storage};
+
+use super::{DONE, NEGATIVE, Workspace, offline, print};
+use crate::server::default_storage;
+
+/// Directories of a large project; each one watched costs one of the system's watches.
+const ENOUGH_WATCHES: u64 = 65_536;
+
+/// Editors that can start this server, by the name of their program.
+const EDITORS: [(&str, &str); 6] = [
+    ("nvim", "Neovim"),
+    ("hx", "Helix"),
+    ("helix", "Helix"),
+    ("code", "VS Code"),
+    ("zed", "Zed"),
+    ("emacs", "Emacs"),
+];
+
+struct Finding {
+    what: &'static str,
+    ok: bool,
+    found: String,
+    /// What to do, when it is not well.
+    remedy: String,
+}
+
+/// Looks and prints; 1 when something needs doing.
+pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
+    let root = offline::root(workspace)?;
+    let findings = [
+        storage(workspace.storage.as_deref()),
+        rules(&root),
+        git(),
+        ownership(root.path.as_path()),
+        watches(),
+        editors(),
+    ];
+    let well = findings.iter().all(|finding| finding.ok);
+    if workspace.json {
+        let all: Vec<Value> = findings
+            .iter()
+            .map(|f| json!({ "what": f.what, "ok": f.ok, "found": f.found, "remedy": f.remedy }))
+            .collect();
+        print(&format!("{}\n", json!({ "ok": well, "findings": all })))?;
+    } else {
+        for finding in &findings {
+            let mark = if finding.ok { "ok  " } else { "FIX " };
+            print(&format!("{mark}{}: {}\n", finding.what, finding.found))?;
+            if !finding.ok {
+                print(&format!("    -> {}\n", finding.remedy))?;
+            }
+        }
+    }
+    Ok(if well { DONE } else { NEGATIVE })
+}
+
+fn storage(named: Option<&Path>) -> Finding {
+    let what = "data directory";
+    let path = match named.map_or_else(default_storage, |path| Ok(path.to_path_buf())) {
+        Ok(path) => path,
+        Err(error) => return Finding::bad(what, error.message, "set HOME"),
+    };
+    let probe = Storage::open(&path).and_then(|storage| storage.results());
+    match probe {
+        Ok(_) => Finding::good(what, path.display().to_string()),
+        Err(error) => Finding::bad(
+            what,
+            error.message,
+            "make it yours (chown, chmod 700), or set `storage.path` to another directory",
+        ),
+    }
+}
+
+fn rules(root: &sightline_core::path::Root) -> Finding {
+    let what = "access rules";
+    let file = root.path.as_path().join(".clineignore");
+    if fs::symlink_metadata(&file).is_err() {
+        let found = format!(
+            "no .clineignore in {}: nothing is denied",
+            root.path.display()
+        );
+        return Finding::good(what, found);
+    }
+    let (view, _) = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new()).view();
+    // A name no rule is likely to have: denied only when everything is.
+    match view.check_written("sightline-doctor-probe").1.reason {
+        Some(reason) => Finding::bad(what, reason, "make .clineignore a readable text file"),
+        None => Finding::good(what, file.display().to_string()),
+    }
+}
+
+fn git() -> Finding {
+    let what = "git";
+    let version = command("git", &["--version"]);
+    let Some(version) = version else {
+        return Finding::good(what, "no git program (none is needed)".to_owned());
+    };
+    let who = |key| command("git", &["config", "--get", key]).unwrap_or_default();
+    let (name, email) = (who("user.name"), who("user.email"));
+    if name.is_empty() || email.is_empty() {
+        let found =
+            format!("{version}; no user.name or user.email (only your own commits need them)");
+        return Finding::good(what, found);
+    }
+    Finding::good(what, format!("{version}; commits as {name} <{email}>"))
+}
+
+#[cfg(unix)]
+fn ownership(root: &Path) -> Finding {
+    use std::os::unix::fs::MetadataExt;
+    let what = "workspace owner";
+    let us = fs::metadata("/proc/self").or_else(|_| fs::metadata(std::env::temp_dir()));
+    let ids = fs::metadata(root).map(|metadata| (metadata.uid(), metadata.gid()));
+    match (ids, us) {
+        (Ok((uid, gid)), Ok(us)) if uid == us.uid() || us.uid() == 0 => {
+            Finding::good(what, format!("user {uid}, group {gid}"))
+        }
+        (Ok((uid, gid)), Ok(us)) => Finding::bad(
+            what,
+            format!(
+                "user {uid}, group {gid}, while this program runs as user {}",
+                us.uid()
+            ),
+            "reading works; git itself may ask for `git config --global --add safe.directory`",
+        ),
+        _ => Finding::bad(
+            what,
+            format!("{} cannot be read", root.display()),
+            "check its path",
+        ),
+    }
+}
+
+#[cfg(not(unix))]
+fn ownership(root: &Path) -> Finding {
+    Finding::good("workspace owner", root.display().to_string())
+}
+
+fn watches() -> Finding {
+    let what = "file watches";
+    let read = |name: &str| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?;
+        text.trim().parse().ok()
+    };
+    match (read("max_user_watches"), read("max_user_instances")) {
+        (Some(watches), Some(instances)) if watches < ENOUGH_WATCHES || instances < 128 => {
+            Finding::bad(
+                what,
+                format!("{watches} watches, {instances} instances for each user"),
+                "raise fs.inotify.max_user_watches to 524288 and fs.inotify.max_user_instances \
+                 to 512 (sysctl); until then changes are noticed by looking every two seconds",
+            )
+        }
+        (Some(watches), Some(instances)) => Finding::good(
+            what,
+            format!("{watches} watches, {instances} instances for each user"),
+        ),
+        _ => Finding::good(what, "this system sets no limit to check".to_owned()),
+    }
+}
+
+fn editors() -> Finding {
+    let what = "editors";
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found: Vec<&str> = EDITORS
+        .iter()
+        .filter(|(program, _)| on_path(&path, program))
+        .map(|(_, name)| *name)
+        .collect();
+    found.dedup();
+    if found.is_empty() {
+        return Finding::bad(
+            what,
+            "none of Neovim, Helix, VS Code, Zed, Emacs is on the search path".to_owned(),
+            "install one, or start `sightline --stdio` from any LSP client",
+        );
+    }
+    Finding::good(what, found.join(", "))
+}
+
+fn on_path(path: &OsStr, program: &str) -> bool {
+    let suffix = std::env::consts::EXE_SUFFIX;
+    std::env::split_paths(path).any(|folder| folder.join(format!("{program}{suffix}")).is_file())
+}
+
+fn command(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+impl Finding {
+    fn good(what: &'static str, found: String) -> Self {
+        Self {
+            what,
+            ok: true,
+            found,
+            remedy: String::new(),
+        }
+    }
+
+    fn bad(what: &'static str, found: String, remedy: &str) -> Self {
+        Self {
+            what,
+            ok: false,
+            found,
+            remedy: remedy.to_owned(),
+        }
+    }
+}

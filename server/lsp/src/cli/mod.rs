@@ -1,0 +1,336 @@
+//! The command line: the server, and its features without an editor.
+//!
+//! Each feature builds the params of its request and calls the same handler the
+//! wire does. Exit code: 0 done, 1 a negative answer, 2 bad use, 3 failure.
+
+mod demo;
+mod doctor;
+mod offline;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::PathBuf,
+};
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use serde_json::json;
+use sightline_core::error::Error;
+use sightline_protocol::{emit, error::ErrorKind};
+
+use crate::{logging, transport};
+
+/// Done.
+pub const DONE: i32 = 0;
+/// A negative answer: denied, nothing to show.
+pub const NEGATIVE: i32 = 1;
+/// Bad use.
+pub const BAD_USE: i32 = 2;
+/// Failure.
+pub const FAILURE: i32 = 3;
+
+/// Gives any AI agent the editor's line of sight, and nothing it must not see.
+///
+/// Started by an editor (plainly, or with --stdio) this is a language server.
+/// The commands below are the same features without an editor, for hooks,
+/// scripts and editors that can only run programs; they answer from the disk.
+#[derive(Parser)]
+#[command(name = "sightline", version, after_help = AFTER_HELP)]
+struct Arguments {
+    /// Serve LSP on standard input and output, whatever else is said (the
+    /// default when input is no terminal).
+    #[arg(long)]
+    #[allow(dead_code, reason = "looked for before the arguments are parsed")]
+    stdio: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Exit code: 0 done, 1 a negative answer (denied, nothing to show), 2 bad use, 3 failure.
+The workspace is the nearest folder upwards with a .clineignore or a .git, else the
+current one; --root names another.
+
+Examples:
+  sightline environment --files         the block an agent would get, from the disk
+  sightline access .env src/main.rs     may an agent see these?
+  sightline access --command 'cat .env' may it run this?
+  sightline demo                        a session with the real server, to look at";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print the <environment_details> block.
+    Environment {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Add the file list, the workspace configuration and the tools found.
+        #[arg(long)]
+        files: bool,
+        /// The agent's mode.
+        #[arg(long, value_enum, default_value_t = ModeArgument::Act)]
+        mode: ModeArgument,
+        /// Entries of the file list at most.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        max_files: u32,
+        /// A task, for its recently modified files (which stay undelivered).
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+    },
+    /// Tell whether an agent may see paths, or run a command. Advice for
+    /// commands, a boundary for paths.
+    #[command(arg_required_else_help = true)]
+    Access {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Paths to judge.
+        #[arg(value_name = "PATH", required_unless_present = "command")]
+        paths: Vec<String>,
+        /// A shell command line to judge.
+        #[arg(long, value_name = "CMD")]
+        command: Option<String>,
+    },
+    /// List files as an agent may see them.
+    List {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The folder to list.
+        #[arg(value_name = "DIR", default_value = ".")]
+        directory: String,
+        /// Only the folder itself.
+        #[arg(long)]
+        flat: bool,
+        /// Stop after this many entries.
+        #[arg(long, value_name = "N", default_value_t = 200)]
+        limit: u32,
+    },
+    /// Print a file, if an agent may see it.
+    Read {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: String,
+        /// First line, from 1.
+        #[arg(long, value_name = "LINE")]
+        start: Option<u64>,
+        /// Last line, inclusive.
+        #[arg(long, value_name = "LINE")]
+        end: Option<u64>,
+        /// Cut after this many bytes.
+        #[arg(long, value_name = "N")]
+        max_bytes: Option<u64>,
+    },
+    /// Print a JSON schema: protocol, settings, methods, a type or a method.
+    Schema {
+        /// What to print; without it, the names there are.
+        #[arg(value_name = "NAME")]
+        name: Option<String>,
+    },
+    /// Check what the server needs on this machine, and say what to do.
+    Doctor {
+        #[command(flatten)]
+        workspace: Workspace,
+    },
+    /// Play an editor session against the real server and show what it answers.
+    Demo {
+        /// A folder to play in, read-only; a scratch copy of a small sample when absent.
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where to look, and how to print.
+#[derive(clap::Args)]
+struct Workspace {
+    /// The workspace folder.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// The data directory.
+    #[arg(long, value_name = "DIR")]
+    storage: Option<PathBuf>,
+    /// Print the result object of the protocol.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeArgument {
+    Act,
+    Plan,
+}
+
+/// Runs the program; its exit code.
+pub fn main() -> i32 {
+    // Editors append this to whatever else they were told to pass.
+    if std::env::args_os()
+        .skip(1)
+        .any(|argument| argument == "--stdio")
+    {
+        return serve();
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no mistakes.
+            let _ = error.print();
+            return if error.use_stderr() { BAD_USE } else { DONE };
+        }
+    };
+    logging::start();
+    let Some(command) = arguments.command else {
+        if io::stdin().is_terminal() {
+            let _ = Arguments::command().print_help();
+            return DONE;
+        }
+        return serve();
+    };
+    run(command).unwrap_or_else(|error| {
+        complain(&error.message);
+        match error.kind {
+            ErrorKind::AccessDenied => NEGATIVE,
+            ErrorKind::InvalidParams => BAD_USE,
+            _ => FAILURE,
+        }
+    })
+}
+
+fn serve() -> i32 {
+    logging::start();
+    let options = transport::Options {
+        watch_parent: true,
+        ..transport::Options::default()
+    };
+    transport::serve(io::stdin(), io::stdout(), options)
+}
+
+fn run(command: Command) -> Result<i32, Error> {
+    match command {
+        Command::Environment {
+            workspace,
+            files,
+            mode,
+            max_files,
+            task,
+        } => {
+            let params = json!({
+                "includeFiles": files,
+                "maxFiles": max_files,
+                "mode": match mode { ModeArgument::Act => "act", ModeArgument::Plan => "plan" },
+                "taskId": task,
+                "consume": false,
+            });
+            let result = offline::call(&workspace, "sightline/environmentDetails", params)?;
+            print_result(&workspace, &result, |result| {
+                format!("{}\n", text_of(result))
+            })?;
+            Ok(DONE)
+        }
+        Command::Access {
+            workspace,
+            paths,
+            command,
+        } => offline::access(&workspace, &paths, command),
+        Command::List {
+            workspace,
+            directory,
+            flat,
+            limit,
+        } => {
+            let params = json!({
+                "path": offline::absolute(&directory)?,
+                "recursive": !flat,
+                "limit": limit,
+            });
+            let result = offline::call(&workspace, "sightline/listFiles", params)?;
+            print_result(&workspace, &result, |result| {
+                format!("{}\n", text_of(result))
+            })?;
+            Ok(DONE)
+        }
+        Command::Read {
+            workspace,
+            file,
+            start,
+            end,
+            max_bytes,
+        } => {
+            let params = json!({
+                "path": offline::absolute(&file)?,
+                "startLine": start,
+                "endLine": end,
+                "maxBytes": max_bytes,
+            });
+            let result = offline::call(&workspace, "sightline/readFile", params)?;
+            print_result(&workspace, &result, |result| text_of(result).to_owned())?;
+            Ok(DONE)
+        }
+        Command::Schema { name } => schema(name.as_deref()),
+        Command::Doctor { workspace } => doctor::run(&workspace),
+        Command::Demo { folder } => demo::run(folder.as_deref()),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "sightline", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+            Ok(DONE)
+        }
+    }
+}
+
+fn schema(name: Option<&str>) -> Result<i32, Error> {
+    let Some(name) = name else {
+        print(&format!(
+            "{}\n",
+            emit::schema_names().map_err(internal)?.join("\n")
+        ))?;
+        return Ok(DONE);
+    };
+    let Some(schema) = emit::schema(name).map_err(internal)? else {
+        return Err(Error::invalid(format!(
+            "there is no schema {name:?}; `sightline schema` lists the names"
+        )));
+    };
+    print(&schema)?;
+    Ok(DONE)
+}
+
+fn text_of(result: &serde_json::Value) -> &str {
+    result["text"].as_str().unwrap_or_default()
+}
+
+fn print_result(
+    workspace: &Workspace,
+    result: &serde_json::Value,
+    text: impl Fn(&serde_json::Value) -> String,
+) -> Result<(), Error> {
+    if workspace.json {
+        return print(&format!("{result}\n"));
+    }
+    print(&text(result))
+}
+
+/// Writes to standard output. A reader that has had enough is no failure.
+fn print(text: &str) -> Result<(), Error> {
+    let mut output = io::stdout().lock();
+    let written = output
+        .write_all(text.as_bytes())
+        .and_then(|()| output.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::storage(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn complain(message: &str) {
+    let _ = writeln!(io::stderr(), "sightline: {message}");
+}
+
+fn internal(error: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, error.to_string())
+}

@@ -1,0 +1,138 @@
+//! Requests answered without an editor.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sightline_core::{
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, Root},
+};
+use sightline_protocol::error::ErrorKind;
+
+use super::{DONE, NEGATIVE, Workspace, print, print_result};
+use crate::{api, server::Server, session::Session, settings::Source};
+
+/// The result of a request on the workspace, answered from the disk.
+///
+/// # Errors
+/// As the request.
+pub(super) fn call(workspace: &Workspace, method: &str, params: Value) -> Result<Value, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .map_err(|error| Error::storage(format!("no threads to work with: {error}")))?;
+    let server = Server::offline(root(workspace)?, runtime.handle().clone());
+    if let Some(storage) = &workspace.storage {
+        let storage = absolute_path(storage)?;
+        let settings = json!({ "storage": { "path": storage.as_path() } });
+        server.session(|session: &mut Session| {
+            session.configure(Source::InitializationOptions, &settings)
+        });
+    }
+    let handler = api::method(method)
+        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
+    let context = api::Context::new(&server, server.snapshot(), Cancel::default());
+    let mut params = params;
+    if let Value::Object(fields) = &mut params {
+        fields.retain(|_, value| !value.is_null());
+    }
+    let result = (handler.run)(&context, params)?;
+    serde_json::from_str(result.get()).map_err(|error| Error::storage(error.to_string()))
+}
+
+/// `sightline access`.
+pub(super) fn access(
+    workspace: &Workspace,
+    paths: &[String],
+    command: Option<String>,
+) -> Result<i32, Error> {
+    let mut absolute_paths = Vec::new();
+    for path in paths {
+        absolute_paths.push(absolute(path)?);
+    }
+    let params = json!({ "paths": absolute_paths, "command": command });
+    let mut result = call(workspace, "sightline/checkAccess", params)?;
+    // Answered by what was asked: the same words, in the same order.
+    let mut refused = false;
+    let mut lines = String::new();
+    for (asked, verdict) in paths
+        .iter()
+        .zip(result["paths"].as_array_mut().into_iter().flatten())
+    {
+        verdict["path"] = Value::from(asked.as_str());
+        refused |= verdict["access"] != "allowed";
+        let access = verdict["access"].as_str().unwrap_or_default();
+        lines.push_str(&format!("{access}\t{asked}{}\n", why(verdict)));
+    }
+    if let Some(verdict) = result.get("command") {
+        refused |= verdict["allowed"] != true;
+        if verdict["allowed"] == true {
+            lines.push_str("allowed\n");
+        }
+        for denied in verdict["denied"].as_array().into_iter().flatten() {
+            let path = denied["path"].as_str().unwrap_or_default();
+            lines.push_str(&format!("denied\t{path}{}\n", why(denied)));
+        }
+    }
+    if workspace.json {
+        print_result(workspace, &result, |_| String::new())?;
+    } else {
+        print(&lines)?;
+    }
+    Ok(if refused { NEGATIVE } else { DONE })
+}
+
+fn why(verdict: &Value) -> String {
+    let mut why = String::new();
+    if let Some(reason) = verdict["reason"].as_str() {
+        why.push_str(&format!("\t{reason}"));
+    }
+    if let Some(rule) = verdict.get("rule") {
+        let source = rule["source"].as_str().unwrap_or_default();
+        let pattern = rule["pattern"].as_str().unwrap_or_default();
+        why.push_str(&format!("\t{source}:{}: {pattern}", rule["line"]));
+    }
+    why
+}
+
+/// The workspace: the folder named, else the nearest one upwards that has rules
+/// or a repository, else the current one.
+pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
+    if let Some(named) = &workspace.root {
+        let path = absolute_path(named)?;
+        if !path.as_path().is_dir() {
+            let message = format!("--root {}: is no folder", named.display());
+            return Err(Error::invalid(message));
+        }
+        return Ok(Root::new(path, None));
+    }
+    let here = current()?;
+    let start = here.as_path();
+    let found = start
+        .ancestors()
+        .find(|folder| folder.join(".clineignore").exists() || folder.join(".git").exists());
+    let path = found.and_then(AbsPath::new).unwrap_or(here);
+    Ok(Root::new(path, None))
+}
+
+/// A path of the command line as the handlers want it. URIs stay.
+pub(super) fn absolute(path: &str) -> Result<String, Error> {
+    if path.to_ascii_lowercase().starts_with("file:") {
+        return Ok(path.to_owned());
+    }
+    let full = absolute_path(Path::new(path))?;
+    Ok(full.as_path().to_string_lossy().into_owned())
+}
+
+fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
+    let full: PathBuf = current()?.as_path().join(path);
+    AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("{} is no path", path.display())))
+}
+
+fn current() -> Result<AbsPath, Error> {
+    let current = std::env::current_dir()
+        .map_err(|error| Error::storage(format!("the current folder: {error}")))?;
+    AbsPath::new(&current).ok_or_else(|| Error::storage("the current folder is not absolute"))
+}

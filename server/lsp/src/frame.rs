@@ -1,0 +1,263 @@
+//! `Content-Length` framing: bytes on a stream become message bodies and back.
+//!
+//! A peer's mistake in a header costs that message, never the connection: the
+//! reader reports a [`BadFrame`] once and goes on at the next header it finds.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// Longest header line kept in memory, in bytes. LSP headers are under 100.
+const MAX_HEADER_LINE: usize = 8 * 1024;
+
+/// Largest body taken, in bytes. Conversations of tens of megabytes are real.
+pub const MAX_BODY: usize = 512 * 1024 * 1024;
+
+/// Why a frame was dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadFrame {
+    /// No `Content-Length`, or one that is no number.
+    Header(String),
+    /// The body is over [`MAX_BODY`]; it was skipped.
+    TooLarge(u64),
+}
+
+/// One message body, or why there is none.
+pub type Frame = Result<Vec<u8>, BadFrame>;
+
+/// Reads frames from a stream.
+pub struct FrameReader<R> {
+    input: BufReader<R>,
+    /// Bytes of what looked like a header were skipped and already reported.
+    lost: bool,
+    /// Bytes of an oversized body still to be skipped.
+    skip: u64,
+}
+
+impl<R: Read> FrameReader<R> {
+    /// Frames of `input`.
+    pub fn new(input: R) -> Self {
+        Self {
+            input: BufReader::with_capacity(64 * 1024, input),
+            lost: false,
+            skip: 0,
+        }
+    }
+
+    /// The next frame; `None` at the end of the stream, also in mid-frame.
+    ///
+    /// # Errors
+    /// What the stream itself reports.
+    pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
+        let skip = std::mem::take(&mut self.skip);
+        io::copy(&mut self.input.by_ref().take(skip), &mut io::sink())?;
+        let length = loop {
+            match self.header()? {
+                None => return Ok(None),
+                Some(Ok(length)) => break length,
+                Some(Err(_)) if self.lost => {}
+                Some(Err(why)) => {
+                    self.lost = true;
+                    return Ok(Some(Err(BadFrame::Header(why))));
+                }
+            }
+        };
+        self.lost = false;
+        if length > MAX_BODY as u64 {
+            // Told at once; skipped before the next frame.
+            self.skip = length;
+            return Ok(Some(Err(BadFrame::TooLarge(length))));
+        }
+        let mut body = Vec::new();
+        let read = self.input.by_ref().take(length).read_to_end(&mut body)?;
+        if (read as u64) < length {
+            return Ok(None);
+        }
+        Ok(Some(Ok(body)))
+    }
+
+    /// One block of header lines, up to a blank one: the length of the body, or
+    /// what is wrong. A `Content-Length` after rubbish counts.
+    fn header(&mut self) -> io::Result<Option<Result<u64, String>>> {
+        let mut outcome = Err("no Content-Length".to_owned());
+        let mut seen = false;
+        loop {
+            let Some(line) = self.header_line()? else {
+                return Ok(None);
+            };
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                if seen {
+                    return Ok(Some(outcome));
+                }
+                continue;
+            }
+            seen = true;
+            match content_length(line) {
+                ContentLength::Absent => {}
+                ContentLength::Is(bytes) => outcome = Ok(bytes),
+                ContentLength::Bad(text) => {
+                    outcome = Err(format!("Content-Length {text:?} is no number of bytes"));
+                }
+            }
+        }
+    }
+
+    /// One line of a header without its end; the tail of an overlong one.
+    fn header_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        loop {
+            let available = self.input.fill_buf()?;
+            if available.is_empty() {
+                return Ok(None);
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |end| end + 1);
+            line.extend_from_slice(&available[..taken]);
+            self.input.consume(taken);
+            if line.len() > MAX_HEADER_LINE {
+                line.drain(..line.len() - MAX_HEADER_LINE);
+            }
+            if end.is_some() {
+                return Ok(Some(line));
+            }
+        }
+    }
+}
+
+enum ContentLength {
+    Absent,
+    Bad(String),
+    Is(u64),
+}
+
+/// The value of the last `Content-Length` in a line: a body that was not
+/// framed runs into the header after it on one line.
+fn content_length(line: &[u8]) -> ContentLength {
+    const NAME: &[u8] = b"content-length";
+    let mut rest = line;
+    let mut found = None;
+    while let Some(at) = find_ignore_case(rest, NAME) {
+        rest = &rest[at + NAME.len()..];
+        if let Some(value) = rest.trim_ascii_start().strip_prefix(b":") {
+            found = Some(value.trim_ascii());
+        }
+    }
+    let Some(value) = found else {
+        return ContentLength::Absent;
+    };
+    let text = String::from_utf8_lossy(value);
+    text.parse().map_or_else(
+        |_| ContentLength::Bad(text.chars().take(40).collect()),
+        ContentLength::Is,
+    )
+}
+
+fn find_ignore_case(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window.eq_ignore_ascii_case(needle))
+}
+
+/// Writes one frame; the caller flushes.
+///
+/// # Errors
+/// What the stream reports.
+pub fn write_frame(output: &mut impl Write, body: &[u8]) -> io::Result<()> {
+    write!(output, "Content-Length: {}\r\n\r\n", body.len())?;
+    output.write_all(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(bytes: &[u8]) -> Vec<Frame> {
+        let mut reader = FrameReader::new(bytes);
+        let mut frames = Vec::new();
+        while let Some(frame) = reader.next_frame().unwrap() {
+            frames.push(frame);
+        }
+        frames
+    }
+
+    fn good(frames: &[Frame]) -> Vec<&str> {
+        frames
+            .iter()
+            .filter_map(|frame| frame.as_ref().ok())
+            .map(|body| std::str::from_utf8(body).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn headers_in_any_case_and_with_company() {
+        let bytes = b"content-length: 2\r\nContent-Type: whatever\r\nX-More: 1\r\n\r\n{}\
+            Content-Length:3\n\nabc";
+        assert_eq!(frames(bytes), [Ok(b"{}".to_vec()), Ok(b"abc".to_vec())]);
+    }
+
+    #[test]
+    fn a_bad_header_costs_one_message() {
+        for bad in [
+            "Content-Length: x\r\n\r\n{\"a\":1}",
+            "Content-Length: -5\r\n\r\n{}",
+            "Content-Length: 99999999999999999999999\r\n\r\n",
+            "Nonsense\r\n\r\n",
+            "{\"jsonrpc\":\"2.0\"}\r\n\r\n{\"x\":1}\n\nmore rubbish\n\n",
+        ] {
+            let bytes = format!("{bad}Content-Length: 2\r\n\r\n[]");
+            let frames = frames(bytes.as_bytes());
+            assert_eq!(good(&frames), ["[]"], "{bad:?}");
+            assert_eq!(frames.len(), 2, "{bad:?}: {frames:?}");
+        }
+    }
+
+    #[test]
+    fn a_huge_header_is_not_kept() {
+        let mut bytes = vec![b'a'; 3 * 1024 * 1024];
+        bytes.extend_from_slice(b"\r\n\r\nContent-Length: 2\r\n\r\n[]");
+        assert_eq!(good(&frames(&bytes)), ["[]"]);
+    }
+
+    #[test]
+    fn an_oversized_body_is_told_before_it_is_skipped() {
+        let mut reader = FrameReader::new(&b"Content-Length: 99999999999\r\n\r\nxx"[..]);
+        let first = reader.next_frame().unwrap();
+        assert_eq!(first, Some(Err(BadFrame::TooLarge(99_999_999_999))));
+        assert_eq!(reader.next_frame().unwrap(), None);
+    }
+
+    #[test]
+    fn a_header_in_small_pieces_after_rubbish_is_found() {
+        struct Slowly<'a>(&'a [u8]);
+        impl Read for Slowly<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                let Some((first, rest)) = self.0.split_first() else {
+                    return Ok(0);
+                };
+                buffer[0] = *first;
+                self.0 = rest;
+                Ok(1)
+            }
+        }
+        let bytes = b"rubbish\r\n\r\nmore {}Content-Length: 2\r\n\r\n[]";
+        let mut reader = FrameReader::new(Slowly(bytes));
+        assert!(matches!(
+            reader.next_frame().unwrap(),
+            Some(Err(BadFrame::Header(_)))
+        ));
+        assert_eq!(reader.next_frame().unwrap(), Some(Ok(b"[]".to_vec())));
+    }
+
+    #[test]
+    fn an_end_in_mid_frame_is_the_end() {
+        assert!(frames(b"Content-Length: 10\r\n\r\n{}").is_empty());
+        assert!(frames(b"Content-Le").is_empty());
+    }
+
+    #[test]
+    fn zero_length_is_an_empty_body() {
+        assert_eq!(
+            frames(b"Content-Length: 0\r\n\r\nContent-Length: 1\r\n\r\n1"),
+            [Ok(Vec::new()), Ok(b"1".to_vec())]
+        );
+    }
+}

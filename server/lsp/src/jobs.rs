@@ -1,0 +1,267 @@
+//! Work for one request: off the reading thread, cancellable, panic-proof, and
+//! answered exactly once.
+//!
+//! A request is *in flight* from [`Jobs::begin`] until somebody claims it to
+//! answer it: the job when it ends, or `$/cancelRequest`. Whoever claims it
+//! answers; the other one finds nothing and stays silent. What an answer is to
+//! change (output marked as read) is a [`Commit`], made only by a job that has
+//! claimed its request: a cancelled request changes nothing.
+
+use std::{
+    any::Any,
+    collections::{HashMap, hash_map::Entry},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Condvar, Mutex,
+        mpsc::{self, Sender},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, value::RawValue};
+use sightline_core::{cancel::Cancel, error::Error};
+use sightline_protocol::error::{ErrorData, ErrorKind};
+
+use crate::outbound::{Outbound, lock};
+
+/// Where a job runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// In the pool, beside others: it only reads.
+    Pool,
+    /// One after the other, in the order of arrival: it touches a task's records.
+    Tasks,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// What is done once it is certain that the client gets the answer.
+pub type Commit = Box<dyn FnOnce() + Send>;
+
+/// Requests in flight at most; more are `busy`.
+const MAX_IN_FLIGHT: usize = 10_000;
+
+/// The requests in flight and the threads that work on them.
+pub struct Jobs {
+    outbound: Arc<Outbound>,
+    pool: tokio::runtime::Handle,
+    tasks: Mutex<Option<Sender<Work>>>,
+    in_flight: Mutex<HashMap<String, Cancel>>,
+    /// Jobs that wait or run, also of requests that were cancelled.
+    active: Mutex<usize>,
+    idle: Condvar,
+}
+
+impl Jobs {
+    /// Jobs whose answers go to `outbound` and whose pool is the blocking
+    /// threads of `pool`.
+    pub fn new(outbound: Arc<Outbound>, pool: tokio::runtime::Handle) -> Self {
+        Self {
+            outbound,
+            pool,
+            tasks: Mutex::default(),
+            in_flight: Mutex::default(),
+            active: Mutex::new(0),
+            idle: Condvar::new(),
+        }
+    }
+
+    /// Takes a request in. `None`, and it is answered, when its id is in
+    /// flight already or too many are.
+    pub fn begin(&self, id: &Value) -> Option<Cancel> {
+        let refused = {
+            let mut in_flight = lock(&self.in_flight);
+            let count = in_flight.len();
+            match in_flight.entry(id.to_string()) {
+                Entry::Occupied(_) => {
+                    let why = format!("a request with id {id} is already being worked on");
+                    protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &why)
+                }
+                Entry::Vacant(_) if count >= MAX_IN_FLIGHT => {
+                    let why = format!("{count} requests wait already; send this one again later");
+                    error_body(id, &Error::new(ErrorKind::Busy, why))
+                }
+                Entry::Vacant(free) => return Some(free.insert(Cancel::default()).clone()),
+            }
+        };
+        self.outbound.send(refused);
+        None
+    }
+
+    /// Runs `work` and answers request `id` with what it returns.
+    pub fn run(
+        self: &Arc<Self>,
+        id: Value,
+        lane: Lane,
+        method: &'static str,
+        work: impl FnOnce() -> Result<(Box<RawValue>, Vec<Commit>), Error> + Send + 'static,
+    ) {
+        let jobs = self.clone();
+        self.start(lane, move || {
+            let started = Instant::now();
+            let outcome = guarded(method, work);
+            tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
+            jobs.answer(method, &id, outcome);
+        });
+    }
+
+    /// Runs `work` on the task lane; nobody is answered.
+    pub fn run_silent(self: &Arc<Self>, name: &'static str, work: impl FnOnce() + Send + 'static) {
+        self.start(Lane::Tasks, move || {
+            let _ = guarded(name, || {
+                work();
+                Ok(())
+            });
+        });
+    }
+
+    /// `$/cancelRequest`: answers at once, and tells the work to stop. False
+    /// when no such request is in flight here.
+    pub fn cancel(&self, id: &Value) -> bool {
+        let Some(cancel) = self.claim(id) else {
+            return false;
+        };
+        cancel.cancel();
+        self.outbound.send(error_body(id, &Error::cancelled()));
+        true
+    }
+
+    /// Waits until every job has ended, `grace` at most; then tells what is
+    /// left to stop.
+    pub fn finish(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        let mut active = lock(&self.active);
+        while *active > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            active = self
+                .idle
+                .wait_timeout(active, left)
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .0;
+        }
+        drop(active);
+        lock(&self.in_flight).values().for_each(Cancel::cancel);
+    }
+
+    /// Answers a request that nobody has claimed.
+    fn answer(
+        &self,
+        method: &str,
+        id: &Value,
+        outcome: Result<(Box<RawValue>, Vec<Commit>), Error>,
+    ) {
+        if self.claim(id).is_none() {
+            return;
+        }
+        self.outbound.send(match outcome {
+            Ok((result, commits)) => {
+                for commit in commits {
+                    let _ = guarded(method, || {
+                        commit();
+                        Ok(())
+                    });
+                }
+                result_body(id, &result)
+            }
+            Err(error) => error_body(id, &error),
+        });
+    }
+
+    fn claim(&self, id: &Value) -> Option<Cancel> {
+        lock(&self.in_flight).remove(&id.to_string())
+    }
+
+    /// Counts a job from now until it has ended.
+    fn start(self: &Arc<Self>, lane: Lane, job: impl FnOnce() + Send + 'static) {
+        *lock(&self.active) += 1;
+        let jobs = self.clone();
+        let job: Work = Box::new(move || {
+            job();
+            *lock(&jobs.active) -= 1;
+            jobs.idle.notify_all();
+        });
+        match lane {
+            Lane::Pool => drop(self.pool.spawn_blocking(job)),
+            Lane::Tasks => self.enqueue(job),
+        }
+    }
+
+    fn enqueue(&self, job: Work) {
+        let mut tasks = lock(&self.tasks);
+        let sender = tasks.get_or_insert_with(|| {
+            let (sender, jobs) = mpsc::channel::<Work>();
+            std::thread::spawn(move || jobs.into_iter().for_each(|job| job()));
+            sender
+        });
+        if sender.send(job).is_err() {
+            tracing::error!("the task lane has ended");
+        }
+    }
+}
+
+/// Runs `work`; a panic becomes an `internal` error that names what panicked.
+pub(crate) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let why = panic_text(&*panic);
+        tracing::error!(name, why, "a handler panicked");
+        Err(Error::new(
+            ErrorKind::Internal,
+            format!("{name}: a defect of the server ({why}); the server goes on"),
+        ))
+    })
+}
+
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}
+
+/// The body of a successful answer; the result is passed through as it is.
+pub(crate) fn result_body(id: &Value, result: &RawValue) -> Vec<u8> {
+    let id = id.to_string();
+    let mut body = Vec::with_capacity(result.get().len() + id.len() + 40);
+    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    body.extend_from_slice(id.as_bytes());
+    body.extend_from_slice(br#","result":"#);
+    body.extend_from_slice(result.get().as_bytes());
+    body.push(b'}');
+    body
+}
+
+/// JSON-RPC's code for a message that is no request at this point.
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+
+/// The body of an error answer.
+pub(crate) fn error_body(id: &Value, error: &Error) -> Vec<u8> {
+    let data = ErrorData {
+        kind: error.kind,
+        path: error.path.clone(),
+        rule: error.rule.clone(),
+    };
+    body_of_error(id, error.kind.code(), &error.message, &data)
+}
+
+/// The body of an error answer whose code is JSON-RPC's, not the kind's.
+pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &str) -> Vec<u8> {
+    let data = ErrorData {
+        kind,
+        path: None,
+        rule: None,
+    };
+    body_of_error(id, code, message, &data)
+}
+
+fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
+    let body = serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": id,
+        "error": { "code": code, "message": message, "data": data },
+    });
+    body.to_string().into_bytes()
+}

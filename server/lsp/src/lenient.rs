@@ -1,0 +1,185 @@
+//! Lenient in: what clients send that is not quite what LSP says.
+//!
+//! Strings cut in the middle of a surrogate pair, `null` for what is absent,
+//! `[]` for `{}`, versions and names left out. Mended here, so that an edit is
+//! never dropped for it; what makes no sense after that is an error.
+
+use serde_json::{Map, Value, json};
+use sightline_core::{error::Error, path::uri_to_path};
+
+/// Params as a value; absent ones are `null`.
+///
+/// # Errors
+/// `invalidParams` for what is no JSON even with surrogates mended. The
+/// message says where, not what: it may be logged.
+pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
+    let text = text.unwrap_or("null");
+    let parsed = serde_json::from_str(text).or_else(|first| match with_surrogates_mended(text) {
+        Some(mended) => serde_json::from_str(&mended),
+        None => Err(first),
+    });
+    parsed.map_err(|error| {
+        Error::invalid(format!(
+            "{method}: params cannot be read, line {} column {} ({:?})",
+            error.line(),
+            error.column(),
+            error.classify()
+        ))
+    })
+}
+
+/// Params of our own methods, as an object: absent, `null` and `[]` are the
+/// empty one, and a field that is `null` is absent.
+///
+/// # Errors
+/// `invalidParams` for anything else.
+pub fn object(method: &str, text: Option<&str>) -> Result<Value, Error> {
+    match value(method, text)? {
+        Value::Null => Ok(json!({})),
+        Value::Array(items) if items.is_empty() => Ok(json!({})),
+        Value::Object(mut fields) => {
+            fields.retain(|_, value| !value.is_null());
+            Ok(Value::Object(fields))
+        }
+        other => Err(Error::invalid(format!(
+            "{method}: params must be an object, not {}",
+            kind_of(&other)
+        ))),
+    }
+}
+
+/// Mends the params of a standard notification, so that its types fit.
+pub fn mend(method: &str, params: &mut Value) {
+    match method {
+        "textDocument/didOpen" | "textDocument/didChange" => {
+            if let Some(document) = params
+                .get_mut("textDocument")
+                .and_then(Value::as_object_mut)
+            {
+                default(document, "version", json!(0));
+                default(document, "languageId", json!(""));
+            }
+        }
+        "workspace/didChangeWorkspaceFolders" => {
+            let event = params.get_mut("event").and_then(Value::as_object_mut);
+            if let Some(event) = event {
+                for list in ["added", "removed"] {
+                    default(event, list, json!([]));
+                    if let Some(folders) = event.get_mut(list).and_then(Value::as_array_mut) {
+                        folders.retain(|folder| {
+                            let uri = folder.get("uri").and_then(Value::as_str);
+                            uri.is_some_and(|uri| matches!(uri_to_path(uri), Ok(Some(_))))
+                        });
+                        for folder in folders.iter_mut().filter_map(Value::as_object_mut) {
+                            default(folder, "name", json!(""));
+                        }
+                    }
+                }
+            }
+        }
+        "workspace/didChangeConfiguration" => {
+            if !params.is_object() {
+                *params = json!({});
+            }
+            if let Some(params) = params.as_object_mut() {
+                default(params, "settings", Value::Null);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn default(object: &mut Map<String, Value>, key: &str, value: Value) {
+    if object.get(key).is_none_or(Value::is_null) {
+        object.insert(key.to_owned(), value);
+    }
+}
+
+/// Fields that are `null` are absent, at any depth. Not for what carries JSON of
+/// others.
+pub fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// JSON text in which each escaped half of a surrogate pair that stands alone
+/// is U+FFFD; `None` when there is none. JavaScript writes such halves.
+fn with_surrogates_mended(text: &str) -> Option<String> {
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut changed = false;
+    while let Some(at) = rest.find('\\') {
+        mended.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let taken = match (unit(rest), rest.get(6..).and_then(unit)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => {
+                mended.push_str("\\ufffd");
+                rest = &rest[6..];
+                changed = true;
+                continue;
+            }
+            // An escape: the backslash and the character after it.
+            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        mended.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    mended.push_str(rest);
+    changed.then_some(mended)
+}
+
+/// The UTF-16 unit of a `\uXXXX` at the beginning of `text`.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_surrogate_pairs_become_the_replacement_character() {
+        for (text, expected) in [
+            (r#""a\ud83d""#, "a\u{fffd}"),
+            (r#""\ude00b""#, "\u{fffd}b"),
+            (r#""\ud83d\ude00\ud83d""#, "😀\u{fffd}"),
+            (r#""\\ud83d\ud83d""#, "\\ud83d\u{fffd}"),
+        ] {
+            assert_eq!(value("x", Some(text)).unwrap(), json!(expected), "{text}");
+        }
+        assert!(value("x", Some(r#""\ud83"#)).is_err());
+        assert!(value("x", Some(r#"{"a": secret}"#)).is_err_and(|e| !e.message.contains("secret")));
+    }
+
+    #[test]
+    fn fields_that_are_null_are_absent() {
+        let text = r#"{"a": null, "b": [{"c": null, "d": 1}]}"#;
+        let mut params = object("x", Some(text)).unwrap();
+        assert_eq!(params, json!({ "b": [{ "c": null, "d": 1 }] }));
+        drop_nulls(&mut params);
+        assert_eq!(params, json!({ "b": [{ "d": 1 }] }));
+        for nothing in [None, Some("null"), Some("[]"), Some("{}")] {
+            assert_eq!(object("x", nothing).unwrap(), json!({}));
+        }
+        assert!(object("x", Some("5")).is_err());
+    }
+}

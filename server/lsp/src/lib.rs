@@ -1,0 +1,26 @@
+//! The server around [`sightline_core`]: transport, session, handlers, command line.
+//!
+//! Reading order: [`transport`] (how messages come in, and the three threads),
+//! [`session`] (what is known), [`commands`] and [`api`] (how requests are
+//! answered), [`lsp`] (the standard methods), [`settings`] and [`capabilities`]
+//! (what the client wants and can), [`watch`], [`lifetime`] and [`logging`].
+//! [`cli`] is the third door to the same handlers.
+
+pub mod api;
+pub mod capabilities;
+pub mod cli;
+pub mod client;
+pub mod commands;
+pub mod frame;
+pub mod jobs;
+pub mod lenient;
+pub mod lifetime;
+pub mod logging;
+pub mod lsp;
+pub mod outbound;
+pub mod progress;
+pub mod server;
+pub mod session;
+pub mod settings;
+pub mod transport;
+pub mod watch;

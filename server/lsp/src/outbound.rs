@@ -1,0 +1,143 @@
+//! Everything the server sends of its own accord: notifications and requests.
+//!
+//! Requests are never awaited inside a handler: [`Outbound::request`] gives the
+//! answer to a callback, on whatever thread it arrives, or nothing after the
+//! timeout. A late or unasked-for answer is dropped.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc::Sender,
+    },
+    time::{Duration, Instant},
+};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// How long an answer of the client is waited for. Helix gives up after 20 s.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What a client answered: a result or its error object.
+pub type Answer = Result<Value, Value>;
+
+type OnAnswer = Box<dyn FnOnce(Answer) + Send>;
+
+struct Waiting {
+    since: Instant,
+    on_answer: OnAnswer,
+}
+
+/// The way out, shared by all threads.
+pub struct Outbound {
+    frames: Mutex<Option<Sender<Vec<u8>>>>,
+    next_id: AtomicU64,
+    waiting: Mutex<HashMap<u64, Waiting>>,
+}
+
+impl Outbound {
+    /// Sends frames to `frames`, whose receiver owns the stream.
+    pub fn new(frames: Sender<Vec<u8>>) -> Self {
+        Self {
+            frames: Mutex::new(Some(frames)),
+            next_id: AtomicU64::new(0),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// An outbound that goes nowhere, for work without an editor.
+    pub fn closed() -> Self {
+        Self {
+            frames: Mutex::new(None),
+            next_id: AtomicU64::new(0),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Sends a message body as it is.
+    pub fn send(&self, body: Vec<u8>) {
+        if let Some(frames) = &*lock(&self.frames) {
+            // The receiver is gone only when the process is ending.
+            let _ = frames.send(body);
+        }
+    }
+
+    /// No more is sent; the writer ends once it has written what it holds.
+    pub fn close(&self) {
+        lock(&self.frames).take();
+    }
+
+    /// Sends a notification.
+    pub fn notify(&self, method: &str, params: &impl Serialize) {
+        self.send_json(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// Sends a request; `on_answer` is called with the answer, if one comes in time.
+    pub fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        on_answer: impl FnOnce(Answer) + Send + 'static,
+    ) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let waiting = Waiting {
+            since: Instant::now(),
+            on_answer: Box::new(on_answer),
+        };
+        {
+            let mut all = lock(&self.waiting);
+            all.retain(|_, waiting| waiting.since.elapsed() < ANSWER_TIMEOUT);
+            all.insert(id, waiting);
+        }
+        self.send_json(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    }
+
+    /// Delivers an answer of the client. False when nobody waits for it.
+    pub fn answered(&self, id: &Value, answer: Answer) -> bool {
+        let Some(id) = id.as_u64() else {
+            return false;
+        };
+        let Some(waiting) = lock(&self.waiting).remove(&id) else {
+            return false;
+        };
+        (waiting.on_answer)(answer);
+        true
+    }
+
+    fn send_json(&self, message: &Value) {
+        match serde_json::to_vec(message) {
+            Ok(body) => self.send(body),
+            Err(error) => tracing::error!(%error, "a message could not be written as JSON"),
+        }
+    }
+}
+
+/// Locks a mutex; a panic elsewhere while holding it does not spread.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_delivered_once_and_strays_are_dropped() {
+        let (sender, frames) = mpsc::channel();
+        let outbound = Outbound::new(sender);
+        let got = Arc::new(Mutex::new(Vec::new()));
+        let sink = got.clone();
+        outbound.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
+        let sent: Value = serde_json::from_slice(&frames.recv().unwrap()).unwrap();
+        assert!(outbound.answered(&sent["id"], Ok(json!(1))));
+        assert!(!outbound.answered(&sent["id"], Ok(json!(2))));
+        assert!(!outbound.answered(&json!("no"), Ok(json!(3))));
+        assert_eq!(*lock(&got), [Ok(json!(1))]);
+    }
+}

@@ -1,0 +1,253 @@
+//! The state all threads share, and the few things done with it everywhere.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+use sightline_core::{
+    access::AccessView,
+    error::Error,
+    path::Root,
+    storage::{Storage, TaskId},
+    tracker::Tracker,
+};
+use sightline_protocol::{
+    editor::{DidChangeAccessRulesParams, DidChangeContextParams},
+    method::{DidChangeAccessRules, DidChangeContext, Notification},
+};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{
+    jobs::Jobs,
+    logging,
+    outbound::{Outbound, lock},
+    session::{Session, Snapshot},
+    settings::Problem,
+    watch::Watch,
+};
+
+/// Called with a method's name before its handler runs; tests let it panic.
+pub type Fault = fn(&str);
+
+/// Changes are told to the client at most this often.
+const NOTIFY_AFTER: Duration = Duration::from_millis(50);
+
+/// What all threads share.
+pub struct Server {
+    session: Mutex<Session>,
+    outbound: Arc<Outbound>,
+    jobs: Arc<Jobs>,
+    runtime: tokio::runtime::Handle,
+    initialize: Mutex<Value>,
+    storage: Mutex<Option<Storage>>,
+    /// Tasks that tracked a file in this session.
+    tasks: Mutex<BTreeSet<String>>,
+    watch: Watch,
+    telling: AtomicBool,
+    fault: Option<Fault>,
+}
+
+impl Server {
+    /// A server that has not been initialized.
+    pub fn new(
+        outbound: Arc<Outbound>,
+        runtime: tokio::runtime::Handle,
+        fault: Option<Fault>,
+    ) -> Arc<Self> {
+        Self::with_session(Session::default(), outbound, runtime, fault)
+    }
+
+    /// A server without an editor, on one root; for the command line.
+    pub fn offline(root: Root, runtime: tokio::runtime::Handle) -> Arc<Self> {
+        let outbound = Arc::new(Outbound::closed());
+        Self::with_session(Session::offline(root), outbound, runtime, None)
+    }
+
+    fn with_session(
+        session: Session,
+        outbound: Arc<Outbound>,
+        runtime: tokio::runtime::Handle,
+        fault: Option<Fault>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            session: Mutex::new(session),
+            jobs: Arc::new(Jobs::new(outbound.clone(), runtime.clone())),
+            outbound,
+            runtime,
+            initialize: Mutex::default(),
+            storage: Mutex::default(),
+            tasks: Mutex::default(),
+            watch: Watch::default(),
+            telling: AtomicBool::new(false),
+            fault,
+        })
+    }
+
+    /// Works on the session, under its lock: memory work only.
+    pub fn session<T>(&self, work: impl FnOnce(&mut Session) -> T) -> T {
+        work(&mut lock(&self.session))
+    }
+
+    /// The session as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.session(Session::snapshot)
+    }
+
+    /// The way out.
+    pub fn outbound(&self) -> &Outbound {
+        &self.outbound
+    }
+
+    /// The requests in flight.
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.jobs
+    }
+
+    /// What is watched on disk.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Keeps the params of `initialize` for the handler, which gets none.
+    pub fn stash_initialize(&self, params: Value) {
+        *lock(&self.initialize) = params;
+    }
+
+    /// The params of `initialize`.
+    pub fn take_initialize(&self) -> Value {
+        lock(&self.initialize).take()
+    }
+
+    /// Where a test lets a handler panic.
+    pub fn fault(&self, method: &str) {
+        if let Some(fault) = self.fault {
+            fault(method);
+        }
+    }
+
+    /// The rules as they stand on disk; tells the client when they changed.
+    pub fn view(&self, snapshot: &Snapshot) -> AccessView {
+        let (view, changed) = snapshot.access.get().view();
+        if !changed.is_empty() && snapshot.settings.notifications {
+            for root in changed.iter().filter_map(|index| view.roots().get(*index)) {
+                let params = DidChangeAccessRulesParams {
+                    root: root.path.to_uri(),
+                };
+                self.outbound.notify(DidChangeAccessRules::NAME, &params);
+            }
+        }
+        if !changed.is_empty() {
+            self.session(Session::touch);
+        }
+        view
+    }
+
+    /// The data directory of a snapshot's settings.
+    ///
+    /// # Errors
+    /// Kind `storage` when it cannot be used.
+    pub fn storage(&self, snapshot: &Snapshot) -> Result<Storage, Error> {
+        let path = match &snapshot.settings.storage_path {
+            Some(path) => path.clone(),
+            None => default_storage()?,
+        };
+        let mut kept = lock(&self.storage);
+        if let Some(storage) = kept.as_ref().filter(|storage| storage.dir() == path) {
+            return Ok(storage.clone());
+        }
+        let storage = Storage::open(&path)?;
+        *kept = Some(storage.clone());
+        Ok(storage)
+    }
+
+    /// The tracker of a task.
+    ///
+    /// # Errors
+    /// `invalidParams` for an impossible id, `storage` when it cannot be read.
+    pub fn tracker(&self, snapshot: &Snapshot, task_id: &str) -> Result<Tracker, Error> {
+        let task = TaskId::new(task_id)?;
+        let tracker = Tracker::open(&self.storage(snapshot)?, &task);
+        lock(&self.tasks).insert(task_id.to_owned());
+        Ok(tracker)
+    }
+
+    /// The tasks of this session.
+    pub fn tasks(&self) -> BTreeSet<String> {
+        lock(&self.tasks).clone()
+    }
+
+    /// Tells the client, soon and once, that what it can see has changed.
+    pub fn context_changed(self: &Arc<Self>) {
+        let wanted = self.session(|session| session.settings().notifications);
+        if !wanted || self.telling.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let server = self.clone();
+        self.runtime.spawn(async move {
+            tokio::time::sleep(NOTIFY_AFTER).await;
+            server.telling.store(false, Ordering::Release);
+            let revision = server.session(|session| session.revision());
+            let params = DidChangeContextParams { revision };
+            server.outbound.notify(DidChangeContext::NAME, &params);
+        });
+    }
+
+    /// Tells the user, on one line, what could not be used of the settings, and
+    /// lets those take effect that are not looked up at every use.
+    pub fn settings_changed(self: &Arc<Self>, problems: &[Problem]) {
+        let settings = self.session(|session| session.settings().clone());
+        logging::set_level(settings.log_level);
+        if let Some(file) = &settings.log_file
+            && let Err(error) = logging::set_file(file)
+        {
+            self.show(
+                MessageType::WARNING,
+                &format!(
+                    "sightline: the log file {} cannot be opened: {error}",
+                    file.display()
+                ),
+            );
+        }
+        if !problems.is_empty() {
+            let listed: Vec<String> = problems
+                .iter()
+                .map(|problem| format!("`{}` {}", problem.path, problem.message))
+                .collect();
+            let message = format!(
+                "sightline: wrong settings, using defaults: {}",
+                listed.join("; ")
+            );
+            self.show(MessageType::WARNING, &message);
+        }
+        if settings.notifications {
+            self.watch.start(self);
+        }
+    }
+
+    /// `window/showMessage`, on one line.
+    pub fn show(&self, kind: MessageType, message: &str) {
+        let message = message.replace(['\n', '\r'], " ");
+        let params = serde_json::json!({ "type": kind, "message": message });
+        self.outbound.notify("window/showMessage", &params);
+    }
+}
+
+/// The platform's place for an application's data.
+///
+/// # Errors
+/// Kind `storage` when the user has no home.
+pub fn default_storage() -> Result<PathBuf, Error> {
+    directories::ProjectDirs::from("", "", "sightline")
+        .map(|places| places.data_dir().to_path_buf())
+        .filter(|path: &PathBuf| Path::is_absolute(path))
+        .ok_or_else(|| {
+            Error::storage("no home directory to keep data in; set `storage.path` to a directory")
+        })
+}

@@ -1,0 +1,216 @@
+//! What a session knows: client, settings, roots, rules, editor state.
+//!
+//! [`Session`] is changed by notifications only, on the reading thread and
+//! behind one lock that is held for memory work alone. A request takes a
+//! [`Snapshot`] on that thread, so it sees exactly what was sent before it, and
+//! works with it elsewhere.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde_json::Value;
+use sightline_core::{
+    access::Access,
+    editor::EditorState,
+    environment::{CliTools, Revisions},
+    path::{AbsPath, Root, Roots, uri_to_path},
+};
+
+use crate::{
+    capabilities::{self, Client},
+    outbound::lock,
+    settings::{Problem, Settings, SettingsSources, Source},
+};
+
+/// Where a session stands in LSP's life cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// `initialize` has not been answered.
+    #[default]
+    Starting,
+    /// At work.
+    Running,
+    /// `shutdown` was answered.
+    ShutDown,
+}
+
+/// What a session knows.
+#[derive(Default)]
+pub struct Session {
+    /// Where it stands.
+    pub phase: Phase,
+    client: Arc<Client>,
+    sources: SettingsSources,
+    settings: Arc<Settings>,
+    roots: Arc<Roots>,
+    access: Option<Arc<LazyAccess>>,
+    editor: Arc<EditorState>,
+    revision: u64,
+    revisions: Arc<Mutex<Revisions>>,
+    tools: Arc<OnceLock<CliTools>>,
+}
+
+/// What a request may see: the session at the moment it arrived.
+#[derive(Clone)]
+pub struct Snapshot {
+    /// The client.
+    pub client: Arc<Client>,
+    /// The settings.
+    pub settings: Arc<Settings>,
+    /// The rules, with their roots.
+    pub access: Arc<LazyAccess>,
+    /// What the editor shows.
+    pub editor: Arc<EditorState>,
+    /// What was rendered lately; shared, for `sinceRevision`.
+    pub revisions: Arc<Mutex<Revisions>>,
+    /// Command line tools, looked for once.
+    pub tools: Arc<OnceLock<CliTools>>,
+}
+
+/// Rules that are read when they are first asked for, which is never under the
+/// session's lock: a disk may be slow.
+pub struct LazyAccess {
+    roots: Arc<Roots>,
+    loose: Vec<AbsPath>,
+    access: OnceLock<Access>,
+}
+
+impl LazyAccess {
+    /// The rules.
+    pub fn get(&self) -> &Access {
+        self.access
+            .get_or_init(|| Access::new(self.roots.clone(), self.loose.clone()))
+    }
+}
+
+impl Session {
+    /// A session without an editor, on one root.
+    pub fn offline(root: Root) -> Self {
+        let mut session = Self {
+            phase: Phase::Running,
+            client: Arc::new(Client::new(&Value::Null)),
+            ..Self::default()
+        };
+        session.set_roots(Roots::new(vec![root]));
+        session
+    }
+
+    /// `initialize`: client, roots and first settings.
+    pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
+        self.client = Arc::new(Client::new(params));
+        self.set_roots(capabilities::initial_roots(params));
+        let options = params.get("initializationOptions").unwrap_or(&Value::Null);
+        self.configure(Source::InitializationOptions, options)
+    }
+
+    /// New settings from one of their sources; gives what could not be used.
+    pub fn configure(&mut self, source: Source, value: &Value) -> Vec<Problem> {
+        let (settings, problems) = self.sources.update(source, value);
+        self.settings = Arc::new(settings);
+        self.touch();
+        problems
+    }
+
+    /// The client.
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.settings
+    }
+
+    /// `workspace/didChangeWorkspaceFolders`.
+    pub fn change_roots(&mut self, removed: &[Root], added: Vec<Root>) {
+        let kept = self.roots.as_slice().iter();
+        let kept = kept.filter(|root| removed.iter().all(|gone| gone.path != root.path));
+        let roots = kept.cloned().chain(added).collect();
+        self.set_roots(Roots::new(roots));
+    }
+
+    /// Changes what the editor shows. Snapshots taken before keep what they have.
+    pub fn edit<T>(&mut self, change: impl FnOnce(&mut EditorState) -> T) -> T {
+        let outcome = change(Arc::make_mut(&mut self.editor));
+        self.touch();
+        outcome
+    }
+
+    /// Terminal output was shown, up to these byte counts.
+    pub fn consume_terminals(&mut self, delivered: &[(String, u64)]) {
+        if delivered.is_empty() {
+            return;
+        }
+        let editor = Arc::make_mut(&mut self.editor);
+        for (id, received) in delivered {
+            editor.consume_terminal(id, *received);
+        }
+    }
+
+    /// The set of open documents changed: without any root it decides what may
+    /// be seen.
+    pub fn documents_changed(&mut self) {
+        if self.roots.is_empty() {
+            self.access = None;
+        }
+    }
+
+    /// Something a client can see has changed; the new revision.
+    pub fn touch(&mut self) -> u64 {
+        self.revision = lock(&self.revisions).context_changed();
+        self.revision
+    }
+
+    /// Revision of what the editor shows.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// The session as it is now.
+    pub fn snapshot(&mut self) -> Snapshot {
+        Snapshot {
+            client: self.client.clone(),
+            settings: self.settings.clone(),
+            access: self.access(),
+            editor: self.editor.clone(),
+            revisions: self.revisions.clone(),
+            tools: self.tools.clone(),
+        }
+    }
+
+    fn access(&mut self) -> Arc<LazyAccess> {
+        let (roots, editor) = (&self.roots, &self.editor);
+        let fresh = || LazyAccess {
+            roots: roots.clone(),
+            loose: match roots.is_empty() {
+                true => loose_files(editor),
+                false => Vec::new(),
+            },
+            access: OnceLock::new(),
+        };
+        self.access.get_or_insert_with(|| Arc::new(fresh())).clone()
+    }
+
+    fn set_roots(&mut self, roots: Roots) {
+        self.roots = Arc::new(roots);
+        self.access = None;
+        self.touch();
+    }
+}
+
+/// The open files, for a session without any root.
+fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
+    let open = editor.documents().into_iter();
+    open.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten())
+        .collect()
+}
+
+/// URIs that mean the same file are spelt the same: a `file:` URI is decoded
+/// and encoded again. Others stay as they are. Neovim's `file://`, a buffer
+/// without a name, which some parsers turn into the root folder, names no file.
+pub fn normal_uri(uri: &str) -> String {
+    match uri_to_path(uri) {
+        Ok(Some(path)) if path.as_path().parent().is_none() => "file://".to_owned(),
+        Ok(Some(path)) => path.to_uri(),
+        _ => uri.to_owned(),
+    }
+}

@@ -1,0 +1,466 @@
+//! Settings: what the client wrote becomes total values, in one place.
+//!
+//! Three sources carry the same object, later ones win: `initializationOptions`,
+//! the answer to `workspace/configuration`, `workspace/didChangeConfiguration`.
+//! A value that cannot be used is reported and its default stands; the server
+//! always starts.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use sightline_core::environment::BlockSettings;
+use sightline_protocol::{
+    environment::SectionId,
+    settings::{self as wire, LogLevel, OutsideWorkspace},
+};
+
+/// Resolved settings.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The data directory, when the client named one.
+    pub storage_path: Option<PathBuf>,
+    /// Show command results by message and document; `None`: by client.
+    pub show_results: Option<bool>,
+    /// The environment block.
+    pub block: BlockSettings,
+    /// Reading outside every root.
+    pub outside_workspace: OutsideWorkspace,
+    /// How much is logged.
+    pub log_level: LogLevel,
+    /// Where the log goes instead of standard error.
+    pub log_file: Option<PathBuf>,
+    /// Send notifications of our own.
+    pub notifications: bool,
+}
+
+/// A setting that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Its path, as `environment.ignoredFiles`.
+    pub path: String,
+    /// What is wrong, with the value.
+    pub message: String,
+}
+
+/// The three sources, and what was reported already.
+#[derive(Clone, Debug, Default)]
+pub struct SettingsSources {
+    initialization_options: Value,
+    configuration: Value,
+    did_change: Value,
+    reported: BTreeSet<Problem>,
+}
+
+/// Which of the sources a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `initialize`.
+    InitializationOptions,
+    /// The answer to `workspace/configuration`.
+    Configuration,
+    /// `workspace/didChangeConfiguration`.
+    DidChange,
+}
+
+impl SettingsSources {
+    /// Takes a new value of one source and resolves all of them. Problems are
+    /// given once in a server's life. `null` says nothing and changes nothing.
+    pub fn update(&mut self, source: Source, value: &Value) -> (Settings, Vec<Problem>) {
+        // Some clients nest the object under the section's name.
+        let value = value.get("sightline").unwrap_or(value);
+        let layer = nested(value, 0);
+        let mut problems = Vec::new();
+        match (source, layer) {
+            (_, Value::Null) => {}
+            (Source::InitializationOptions, layer @ Value::Object(_)) => {
+                self.initialization_options = layer;
+            }
+            (Source::Configuration, layer @ Value::Object(_)) => {
+                self.configuration = layer;
+                // It was asked for after the last change, so it is newer.
+                self.did_change = Value::Null;
+            }
+            (Source::DidChange, layer @ Value::Object(_)) => self.did_change = layer,
+            (_, other) => problems.push(Problem {
+                path: "sightline".to_owned(),
+                message: format!("must be an object (is {})", shown(&other)),
+            }),
+        }
+        let mut merged = Value::Object(Map::new());
+        for layer in [
+            &self.initialization_options,
+            &self.configuration,
+            &self.did_change,
+        ] {
+            merge(&mut merged, layer.clone());
+        }
+        let (settings, more) = resolve(&merged);
+        problems.extend(more);
+        let fresh = problems
+            .into_iter()
+            .filter(|problem| self.reported.insert(problem.clone()))
+            .collect();
+        (settings, fresh)
+    }
+}
+
+/// Deepest setting: `environment.sections.openTabs.maxTokens`.
+const DEPTH: usize = 4;
+
+/// `{"a.b": 1}` means `{"a": {"b": 1}}`: editors show settings by dotted names.
+/// And `[]` means `{}`: so Lua writes an empty table.
+fn nested(value: &Value, depth: usize) -> Value {
+    match value {
+        Value::Object(fields) if depth < DEPTH => {
+            let mut result = Value::Object(Map::new());
+            for (key, value) in fields {
+                let is_list = key.rsplit('.').next() == Some("exclude");
+                let mut value = if is_list {
+                    value.clone()
+                } else {
+                    nested(value, depth + 1)
+                };
+                let mut parts: Vec<&str> = key.splitn(DEPTH, '.').collect();
+                while let Some(part) = parts.pop() {
+                    value = Value::Object(Map::from_iter([(part.to_owned(), value)]));
+                }
+                merge(&mut result, value);
+            }
+            result
+        }
+        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
+        other => other.clone(),
+    }
+}
+
+fn merge(base: &mut Value, layer: Value) {
+    match (base, layer) {
+        (Value::Object(base), Value::Object(layer)) => {
+            for (key, value) in layer {
+                merge(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (_, Value::Null) => {}
+        (base, layer) => *base = layer,
+    }
+}
+
+/// Turns a merged object into settings; what cannot be used is listed.
+pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
+    let mut reader = Reader {
+        root: merged,
+        problems: Vec::new(),
+    };
+    reader.known_keys("", &TOP);
+    for (section, keys) in SECTIONS {
+        reader.known_keys(section, keys);
+    }
+    let environment = wire::EnvironmentSettings {
+        ignored_files: reader.read("environment.ignoredFiles"),
+        outside_files: reader.read("environment.outsideFiles"),
+        sections: Some(reader.sections()),
+    };
+    // Read by what they belong to; checked here so that a mistake is told early.
+    let _ = reader.read::<wire::ConversationProfile>("conversation.profile");
+    for notice in ["duplicateFileRead", "truncation", "missingToolResult"] {
+        let _ = reader.read::<String>(&format!("conversation.notices.{notice}"));
+    }
+    for number in ["maxFileSize", "maxFiles", "maxTotalSize"] {
+        let _ = reader.read::<u64>(&format!("checkpoints.{number}"));
+    }
+    let _ = reader.read::<Vec<String>>("checkpoints.exclude");
+
+    let settings = Settings {
+        storage_path: reader.absolute("storage.path"),
+        show_results: reader.read("commands.showResults"),
+        block: BlockSettings::resolve(Some(&environment)),
+        outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
+        log_level: reader.read("log.level").unwrap_or_default(),
+        log_file: reader.absolute("log.file"),
+        notifications: reader.read("notifications").unwrap_or(false),
+    };
+    (settings, reader.problems)
+}
+
+const TOP: [&str; 8] = [
+    "storage",
+    "commands",
+    "environment",
+    "access",
+    "conversation",
+    "checkpoints",
+    "log",
+    "notifications",
+];
+
+const SECTIONS: [(&str, &[&str]); 8] = [
+    ("storage", &["path"]),
+    ("commands", &["showResults"]),
+    ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
+    ("access", &["outsideWorkspace"]),
+    ("conversation", &["profile", "notices"]),
+    (
+        "conversation.notices",
+        &["duplicateFileRead", "truncation", "missingToolResult"],
+    ),
+    (
+        "checkpoints",
+        &["maxFileSize", "exclude", "maxFiles", "maxTotalSize"],
+    ),
+    ("log", &["level", "file"]),
+];
+
+fn section_name(id: SectionId) -> String {
+    match serde_json::to_value(id) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+struct Reader<'a> {
+    root: &'a Value,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn at(&self, path: &str) -> Option<&Value> {
+        path.split('.')
+            .filter(|part| !part.is_empty())
+            .try_fold(self.root, |value, part| value.get(part))
+            .filter(|value| !value.is_null())
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, path: &str) -> Option<T> {
+        let value = self.at(path)?;
+        match T::deserialize(value) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let message = format!("{error} (is {})", shown(value));
+                self.problem(path, message);
+                None
+            }
+        }
+    }
+
+    fn sections(&mut self) -> BTreeMap<SectionId, wire::SectionSettings> {
+        let names: Vec<String> = SectionId::ALL.into_iter().map(section_name).collect();
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.known_keys("environment.sections", &known);
+        let mut sections = BTreeMap::new();
+        for (id, name) in SectionId::ALL.into_iter().zip(&names) {
+            let path = format!("environment.sections.{name}");
+            self.known_keys(&path, &["enabled", "maxTokens"]);
+            let section = wire::SectionSettings {
+                enabled: self.read(&format!("{path}.enabled")),
+                max_tokens: self.read(&format!("{path}.maxTokens")),
+            };
+            sections.insert(id, section);
+        }
+        sections
+    }
+
+    fn absolute(&mut self, path: &str) -> Option<PathBuf> {
+        let text: String = self.read(path)?;
+        let value = PathBuf::from(&text);
+        if !value.is_absolute() {
+            self.problem(path, format!("must be an absolute path (is {text:?})"));
+            return None;
+        }
+        Some(value)
+    }
+
+    /// Reports unknown keys of an object, with the known one they resemble.
+    fn known_keys(&mut self, path: &str, known: &[&str]) {
+        let Some(Value::Object(fields)) = self.at(path) else {
+            if let Some(value) = self.at(path).filter(|value| !value.is_object()) {
+                let message = format!("must be an object (is {})", shown(value));
+                self.problem(path, message);
+            }
+            return;
+        };
+        let unknown: Vec<String> = fields
+            .keys()
+            .filter(|key| !known.contains(&key.as_str()))
+            .cloned()
+            .collect();
+        for key in unknown {
+            // Foreign keys at the top are none of our business unless they
+            // look like ours misspelt.
+            let near = known.iter().find(|name| resembles(name, &key));
+            let full = if path.is_empty() {
+                key
+            } else {
+                format!("{path}.{key}")
+            };
+            match near {
+                Some(near) => self.problem(&full, format!("is unknown; did you mean `{near}`?")),
+                None if path.is_empty() => {
+                    tracing::info!(setting = full, "unknown setting, left alone");
+                }
+                None => self.problem(&full, "is unknown".to_owned()),
+            }
+        }
+    }
+
+    fn problem(&mut self, path: &str, message: String) {
+        self.problems.push(Problem {
+            path: path.to_owned(),
+            message,
+        });
+    }
+}
+
+/// A value for a message: short, on one line.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text,
+    }
+}
+
+/// Same letters but for case, or for one that is missing, added or changed.
+fn resembles(known: &str, key: &str) -> bool {
+    let (a, b) = (known.to_lowercase(), key.to_lowercase());
+    if a == b {
+        return true;
+    }
+    let prefix = a.chars().zip(b.chars()).take_while(|(x, y)| x == y).count();
+    let suffix = a
+        .chars()
+        .rev()
+        .zip(b.chars().rev())
+        .take_while(|(x, y)| x == y)
+        .count();
+    let longest = a.chars().count().max(b.chars().count());
+    a.chars().count().abs_diff(b.chars().count()) <= 1 && prefix + suffix + 1 >= longest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use sightline_protocol::settings::IgnoredFiles;
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_value_is_told_once_and_defaults() {
+        let mut sources = SettingsSources::default();
+        let wrong = json!({ "environment": { "ignoredFiles": "lok" }, "notifications": true });
+        let (settings, problems) = sources.update(Source::InitializationOptions, &wrong);
+        assert_eq!(settings.block.ignored_files, IgnoredFiles::Hide);
+        assert!(settings.notifications);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].path, "environment.ignoredFiles");
+        assert!(problems[0].message.contains("lok"));
+        let (_, again) = sources.update(Source::Configuration, &json!({ "log": {} }));
+        assert!(again.is_empty());
+    }
+
+    #[test]
+    fn later_sources_win_and_null_says_nothing() {
+        let mut sources = SettingsSources::default();
+        sources.update(
+            Source::InitializationOptions,
+            &json!({ "access": { "outsideWorkspace": "allow" }, "notifications": true }),
+        );
+        let (settings, _) = sources.update(
+            Source::DidChange,
+            &json!({ "sightline": { "notifications": false } }),
+        );
+        assert!(!settings.notifications);
+        assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+        let (settings, _) = sources.update(Source::DidChange, &Value::Null);
+        assert!(!settings.notifications);
+    }
+
+    #[test]
+    fn dotted_names_are_understood() {
+        let (settings, problems) = SettingsSources::default().update(
+            Source::Configuration,
+            &json!({ "commands.showResults": true, "environment.sections.openTabs.maxTokens": 7 }),
+        );
+        assert_eq!(settings.show_results, Some(true));
+        assert_eq!(settings.block.rule(SectionId::OpenTabs).max_tokens, Some(7));
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+
+    #[test]
+    fn an_empty_lua_table_is_an_empty_object() {
+        let mut sources = SettingsSources::default();
+        let allow = json!({ "access": { "outsideWorkspace": "allow" } });
+        sources.update(Source::InitializationOptions, &allow);
+        for empty in [
+            json!([]),
+            json!({ "environment": [], "checkpoints": { "exclude": [] } }),
+        ] {
+            let (settings, problems) = sources.update(Source::DidChange, &empty);
+            assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+            assert_eq!(problems, []);
+        }
+        for wrong in [json!({ "sightline": "loud" }), json!(["x"]), json!(7)] {
+            let (settings, problems) = sources.update(Source::DidChange, &wrong);
+            assert_eq!(settings.outside_workspace, OutsideWorkspace::Allow);
+            assert_eq!(problems.len(), 1, "{wrong}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn a_newer_answer_beats_an_older_change() {
+        let mut sources = SettingsSources::default();
+        let notify = |on: bool| json!({ "notifications": on });
+        sources.update(Source::DidChange, &notify(false));
+        assert!(
+            sources
+                .update(Source::Configuration, &notify(true))
+                .0
+                .notifications
+        );
+        assert!(
+            !sources
+                .update(Source::DidChange, &notify(false))
+                .0
+                .notifications
+        );
+    }
+
+    #[test]
+    fn a_name_of_many_parts_is_harmless() {
+        let name = vec!["a"; 100_000].join(".");
+        let (_, problems) =
+            SettingsSources::default().update(Source::Configuration, &json!({ name: 1 }));
+        assert_eq!(problems, []);
+    }
+
+    #[test]
+    fn misspelt_keys_are_told_and_foreign_ones_left_alone() {
+        let (_, problems) = resolve(&json!({
+            "hello": 1, "environmnt": {}, "access": { "zzz": 1 }, "log": 5
+        }));
+        let paths: Vec<&str> = problems.iter().map(|p| p.path.as_str()).collect();
+        assert_eq!(paths, ["environmnt", "access.zzz", "log"]);
+        assert!(problems[0].message.contains("environment"));
+    }
+
+    #[test]
+    fn every_wire_setting_is_known_here() {
+        let schema = serde_json::to_value(wire::Settings::default()).unwrap();
+        assert_eq!(schema, json!({}));
+        let full = json!({
+            "storage": { "path": "/x" }, "commands": { "showResults": true },
+            "environment": { "ignoredFiles": "lock", "outsideFiles": "show",
+                "sections": { "files": { "enabled": false, "maxTokens": 1 } } },
+            "access": { "outsideWorkspace": "allow" },
+            "conversation": { "profile": "cline", "notices": {
+                "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" } },
+            "checkpoints": { "maxFileSize": 1, "exclude": ["x"], "maxFiles": 1, "maxTotalSize": 1 },
+            "log": { "level": "debug", "file": "/y" }, "notifications": true
+        });
+        serde_json::from_value::<wire::Settings>(full.clone()).unwrap();
+        assert_eq!(resolve(&full).1, []);
+    }
+}

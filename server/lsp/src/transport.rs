@@ -1,0 +1,479 @@
+//! The way in: frames become calls, in the order they arrive.
+//!
+//! Three threads: the *reader* (this module's [`Pump`]) takes frames, changes
+//! the session and hands out work; the *writer* owns the output; the caller of
+//! [`serve`] waits for the end. tower-lsp routes the standard LSP methods; its
+//! futures are polled here once, so what a handler does before its first
+//! `await` happens in order of arrival, and the rest, if any, is spawned.
+//! Requests of our own protocol go to [`crate::api`] without its detour.
+//!
+//! Nothing a peer sends ends the server but `exit` and the end of input.
+
+use std::{
+    borrow::Cow,
+    future::Future,
+    io::{BufWriter, Read, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+    task::{Context, Poll, Waker},
+    thread,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+use sightline_core::error::Error;
+use sightline_protocol::error::ErrorKind;
+use tower_lsp::{LspService, jsonrpc};
+use tower_service::Service;
+
+use crate::{
+    api, commands,
+    frame::{BadFrame, FrameReader, write_frame},
+    jobs::{INVALID_REQUEST, error_body, panic_text, protocol_error, result_body},
+    lenient, lifetime,
+    lsp::Standard,
+    outbound::Outbound,
+    server::{Fault, Server},
+    session::Phase,
+};
+
+/// How long running work may go on after `exit` or the end of input.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `exit`.
+    Exit,
+    /// The client closed its end.
+    EndOfInput,
+    /// Nobody reads what we write.
+    OutputClosed,
+    /// The process that started us is gone.
+    ParentGone,
+}
+
+/// What a caller of [`serve`] may choose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Called before each handler, in tests of what a panic does.
+    pub fault: Option<Fault>,
+    /// End when the parent process does.
+    pub watch_parent: bool,
+}
+
+/// Serves one client until it says `exit` or goes away; the exit code: 0 when
+/// `shutdown` was seen, else 1.
+pub fn serve(
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    options: Options,
+) -> i32 {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_time()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "no threads to work with");
+            return 1;
+        }
+    };
+    let (ends, end) = mpsc::channel();
+    let (frames, to_write) = mpsc::channel();
+    let outbound = Arc::new(Outbound::new(frames));
+    let server = Server::new(outbound.clone(), runtime.handle().clone(), options.fault);
+
+    let writer = start_writer(output, to_write, ends.clone());
+    if options.watch_parent {
+        lifetime::watch_parent(ends.clone());
+    }
+    let (service, _socket) = {
+        let server = server.clone();
+        LspService::new(move |_| Standard::new(server))
+    };
+    let pump = Pump {
+        server: server.clone(),
+        service,
+        runtime: runtime.handle().clone(),
+    };
+    thread::spawn(move || {
+        // Without this thread there is no session: its end is the end.
+        let end = catch_unwind(AssertUnwindSafe(|| pump.run(input)));
+        let _ = ends.send(end.unwrap_or(End::EndOfInput));
+    });
+
+    let reason = end.recv().unwrap_or(End::EndOfInput);
+    tracing::info!(?reason, "the session ends");
+    server.jobs().finish(GRACE);
+    let orderly = server.session(|session| session.phase) == Phase::ShutDown;
+    outbound.close();
+    if reason != End::OutputClosed {
+        let _ = writer.recv_timeout(GRACE);
+    }
+    runtime.shutdown_background();
+    i32::from(!orderly)
+}
+
+/// The only owner of the output. The receiver it gives hears of its end.
+fn start_writer(
+    output: impl Write + Send + 'static,
+    frames: Receiver<Vec<u8>>,
+    ends: Sender<End>,
+) -> Receiver<()> {
+    let (done, finished) = mpsc::channel();
+    thread::spawn(move || {
+        let mut output = BufWriter::new(output);
+        while let Ok(frame) = frames.recv() {
+            let mut written = write_frame(&mut output, &frame);
+            // What else is waiting goes out in the same write.
+            while let (Ok(()), Ok(frame)) = (&written, frames.try_recv()) {
+                written = write_frame(&mut output, &frame);
+            }
+            if written.and_then(|()| output.flush()).is_err() {
+                let _ = ends.send(End::OutputClosed);
+                return;
+            }
+        }
+        let _ = done.send(());
+    });
+    finished
+}
+
+/// The fields of a message, its values still as text.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(default, borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Value>,
+    #[serde(default, borrow)]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells `"id": null` from no id.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+struct Pump {
+    server: Arc<Server>,
+    service: LspService<Standard>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Pump {
+    fn run(mut self, input: impl Read) -> End {
+        let mut frames = FrameReader::new(input);
+        loop {
+            match frames.next_frame() {
+                Ok(Some(Ok(body))) => {
+                    if self.message(&body) {
+                        return End::Exit;
+                    }
+                }
+                Ok(Some(Err(bad))) => self.refuse_frame(&bad),
+                Ok(None) => return End::EndOfInput,
+                Err(error) => {
+                    tracing::info!(%error, "the input failed");
+                    return End::EndOfInput;
+                }
+            }
+        }
+    }
+
+    /// Handles one message; true when it was `exit`.
+    fn message(&mut self, body: &[u8]) -> bool {
+        // An array would be read as the fields of a message, in order.
+        let is_object = body.trim_ascii_start().first() == Some(&b'{');
+        let parsed = serde_json::from_slice::<Envelope<'_>>(body);
+        let envelope = match parsed {
+            Ok(envelope) if is_object => envelope,
+            parsed => {
+                let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+                let (code, what) = match is_json {
+                    true => (INVALID_REQUEST, "is no JSON-RPC message"),
+                    false => (PARSE_ERROR, "is no JSON"),
+                };
+                let at = parsed.err().map_or_else(String::new, |error| {
+                    format!(", line {} column {}", error.line(), error.column())
+                });
+                let message = format!("a message of {} bytes {what}{at}", body.len());
+                self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
+                return false;
+            }
+        };
+        match (&envelope.method, &envelope.id) {
+            (Some(method), id) => {
+                let method = method.clone();
+                tracing::trace!(%method, bytes = body.len(), "received");
+                match id {
+                    Some(id) => self.request(&method, id.clone(), envelope.params),
+                    None => return self.notification(&method, envelope.params),
+                }
+            }
+            (None, Some(id)) => self.answer(id, &envelope),
+            (None, None) => {
+                let message = "a message without method and id";
+                self.refuse(
+                    &Value::Null,
+                    INVALID_REQUEST,
+                    ErrorKind::InvalidParams,
+                    message,
+                );
+            }
+        }
+        false
+    }
+
+    fn request(&mut self, method: &str, id: Value, params: Option<&RawValue>) {
+        if !(id.is_string() || id.is_i64()) {
+            let message = format!("{method}: the id {id} is neither a whole number nor a string");
+            let kind = ErrorKind::InvalidParams;
+            return self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
+        }
+        if method == "exit" {
+            let message = "exit is a notification; send it without an id";
+            return self.refuse(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
+        }
+        if method.starts_with("$/") {
+            let message = format!("{method} is no request of this server");
+            return self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+        }
+        if method == "experimental/runnables" {
+            // Zed asks every server of a Rust file; `null` would be shown as an error.
+            let none = RawValue::from_string("[]".to_owned());
+            return none.map_or((), |none| {
+                self.server.outbound().send(result_body(&id, &none))
+            });
+        }
+        let call = if method == "workspace/executeCommand" {
+            match commands::Call::new(params) {
+                Ok(call) => Some(call),
+                Err(error) => return self.server.outbound().send(error_body(&id, &error)),
+            }
+        } else {
+            api::method(method).map(|method| commands::Call::request(method, params))
+        };
+        let Some(call) = call else {
+            return self.standard(method, Some(id), params);
+        };
+        match self.server.session(|session| session.phase) {
+            Phase::Running => {}
+            Phase::Starting => {
+                let why = format!("{method}: send `initialize` first");
+                let error = Error::new(ErrorKind::NotInitialized, why);
+                return self.server.outbound().send(error_body(&id, &error));
+            }
+            Phase::ShutDown => {
+                let message = format!("{method}: the server was told to shut down");
+                let kind = ErrorKind::InvalidParams;
+                return self.refuse(&id, INVALID_REQUEST, kind, &message);
+            }
+        }
+        let Some(cancel) = self.server.jobs().begin(&id) else {
+            return;
+        };
+        commands::start(&self.server, id, cancel, call);
+    }
+
+    /// Handles a notification; true when it was `exit`.
+    fn notification(&mut self, method: &str, params: Option<&RawValue>) -> bool {
+        match method {
+            "exit" => return true,
+            "$/cancelRequest" => {
+                let id = params
+                    .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
+                    .and_then(|params| params.get("id").cloned());
+                if let Some(id) = id {
+                    self.server.jobs().cancel(&id);
+                }
+            }
+            _ if method.starts_with("$/") => {}
+            _ if api::notifications::handles(method) => {
+                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                    api::notifications::handle(&self.server, method, params)
+                }));
+                match outcome {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => tracing::warn!(method, "dropped: its params cannot be read"),
+                    Err(panic) => {
+                        tracing::error!(method, why = panic_text(&*panic), "a handler panicked");
+                    }
+                }
+            }
+            _ => self.standard(method, None, params),
+        }
+        false
+    }
+
+    /// A method of LSP itself, through tower-lsp.
+    fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&RawValue>) {
+        let mut params = match lenient::value(method, params.map(RawValue::get)) {
+            Ok(params) => params,
+            Err(error) => {
+                tracing::warn!(method, "dropped: its params cannot be read");
+                return id.map_or((), |id| {
+                    self.server.outbound().send(error_body(&id, &error));
+                });
+            }
+        };
+        lenient::mend(method, &mut params);
+        let params = match method {
+            // tower-lsp refuses any params here, `null` too.
+            "shutdown" => None,
+            "initialized" => Some(json!({})),
+            // Read by hand, forgivingly; see `capabilities`.
+            "initialize" => {
+                self.server.stash_initialize(params);
+                Some(json!({ "capabilities": {} }))
+            }
+            _ if params.is_null() => None,
+            _ => Some(params),
+        };
+        let mut request = jsonrpc::Request::build(method.to_owned());
+        if let Some(params) = params {
+            request = request.params(params);
+        }
+        if let Some(id) = id.as_ref().and_then(to_id) {
+            request = request.id(id);
+        }
+        let called = catch_unwind(AssertUnwindSafe(|| self.service.call(request.finish())));
+        let server = self.server.clone();
+        let method = method.to_owned();
+        let respond = move |outcome: Outcome| respond(&server, &method, id.as_ref(), outcome);
+        let mut future = match called {
+            Ok(future) => Box::pin(CatchPanic(future)),
+            Err(panic) => return respond(Err(panic_text(&*panic).to_owned())),
+        };
+        let entered = self.runtime.enter();
+        let polled = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        drop(entered);
+        match polled {
+            Poll::Ready(outcome) => respond(outcome),
+            Poll::Pending => {
+                self.runtime.spawn(async move { respond(future.await) });
+            }
+        }
+    }
+
+    /// An answer of the client to a request of ours.
+    fn answer(&self, id: &Value, envelope: &Envelope<'_>) {
+        let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+        let answer = match (envelope.result, envelope.error) {
+            (_, Some(error)) => Err(value(error)),
+            (result, None) => Ok(result.map(value).unwrap_or_default()),
+        };
+        if !self.server.outbound().answered(id, answer) {
+            tracing::debug!(%id, "an answer nobody waits for");
+        }
+    }
+
+    fn refuse_frame(&self, bad: &BadFrame) {
+        match bad {
+            BadFrame::Header(why) => {
+                let message = format!("a message header: {why}");
+                self.refuse(
+                    &Value::Null,
+                    PARSE_ERROR,
+                    ErrorKind::InvalidParams,
+                    &message,
+                );
+            }
+            BadFrame::TooLarge(bytes) => {
+                let limit = crate::frame::MAX_BODY;
+                let why = format!("a message of {bytes} bytes is over the limit of {limit}");
+                let error = Error::new(ErrorKind::TooLarge, why);
+                self.server
+                    .outbound()
+                    .send(error_body(&Value::Null, &error));
+            }
+        }
+    }
+
+    /// Answers with an error of the protocol. Its message may hold what the
+    /// client sent, so it is not logged.
+    fn refuse(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
+        tracing::warn!(code, "answered with a protocol error");
+        self.server
+            .outbound()
+            .send(protocol_error(id, code, kind, message));
+    }
+}
+
+/// JSON-RPC: the message is no JSON.
+const PARSE_ERROR: i64 = -32700;
+/// JSON-RPC: there is no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+type Outcome = Result<Result<Option<jsonrpc::Response>, tower_lsp::ExitedError>, String>;
+
+fn respond(server: &Server, method: &str, id: Option<&Value>, outcome: Outcome) {
+    let body = match (outcome, id) {
+        (Ok(Ok(Some(response))), id) => match response.error() {
+            // Its errors name neither the method nor a kind.
+            Some(error) => {
+                let code = error.code.code();
+                let kind = match code {
+                    METHOD_NOT_FOUND => ErrorKind::Unsupported,
+                    -32002 => ErrorKind::NotInitialized,
+                    -32800 => ErrorKind::Cancelled,
+                    INVALID_REQUEST | -32602 => ErrorKind::InvalidParams,
+                    _ => ErrorKind::Internal,
+                };
+                let message = format!("{method}: {}", error.message);
+                protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
+            }
+            None => serde_json::to_vec(&response).unwrap_or_default(),
+        },
+        (Ok(Ok(None)), _) | (Ok(Err(_)), None) => return,
+        (Ok(Err(_exited)), Some(id)) => {
+            let message = format!("{method}: the server was told to exit");
+            protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &message)
+        }
+        (Err(why), id) => {
+            tracing::error!(method, why, "a handler panicked");
+            let Some(id) = id else { return };
+            let message = format!("{method}: a defect of the server ({why}); the server goes on");
+            error_body(id, &Error::new(ErrorKind::Internal, message))
+        }
+    };
+    server.outbound().send(body);
+}
+
+fn to_id(id: &Value) -> Option<jsonrpc::Id> {
+    match id {
+        Value::String(text) => Some(jsonrpc::Id::String(text.clone())),
+        Value::Number(number) => number.as_i64().map(jsonrpc::Id::Number),
+        _ => None,
+    }
+}
+
+/// A future whose panic is its result.
+struct CatchPanic<F>(F);
+
+impl<F: Future + Unpin> Future for CatchPanic<F> {
+    type Output = Result<F::Output, String>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = Pin::new(&mut self.0);
+        match catch_unwind(AssertUnwindSafe(|| inner.poll(context))) {
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Err(panic_text(&*panic).to_owned())),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Notices changes on disk early: rule files, and files that tasks track.
+//!
+//! An accelerator, never the truth: every request looks at the disk itself.
+//! This thread only lets the client be told soon. It watches directories, so
+//! that a file replaced by rename is seen; and it looks every [`INTERVAL`]
+//! anyway, which covers network file systems, a full event queue and directories
+//! over the system's limit.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak, mpsc},
+    time::{Duration, SystemTime},
+};
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
+
+use crate::{outbound::lock, server::Server, session::Session};
+
+/// How often the disk is looked at without any event.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Events that come this close together are looked at together.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Directories watched at most; what is beyond is looked at every [`INTERVAL`].
+const MAX_DIRECTORIES: usize = 4096;
+
+/// What is watched.
+#[derive(Default)]
+pub struct Watch {
+    tracked: Mutex<BTreeSet<PathBuf>>,
+    wake: Mutex<Option<mpsc::Sender<()>>>,
+}
+
+impl Watch {
+    /// Starts watching; once is enough.
+    pub fn start(&self, server: &Arc<Server>) {
+        let mut wake = lock(&self.wake);
+        if wake.is_some() {
+            return;
+        }
+        let (sender, events) = mpsc::channel();
+        *wake = Some(sender.clone());
+        let server = Arc::downgrade(server);
+        std::thread::spawn(move || run(&server, &sender, &events));
+    }
+
+    /// Also watch this file, which a task tracks.
+    pub fn track(&self, path: &Path) {
+        if lock(&self.tracked).insert(path.to_path_buf()) {
+            self.hint();
+        }
+    }
+
+    /// Something may have changed: look soon. (The client says so, or the set
+    /// of watched files has grown.)
+    pub fn hint(&self) {
+        if let Some(wake) = &*lock(&self.wake) {
+            let _ = wake.send(());
+        }
+    }
+}
+
+fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<()>) {
+    let mut directories = Directories::new(wake.clone());
+    let mut stamps = BTreeMap::new();
+    let mut first = true;
+    loop {
+        let Some(server) = server.upgrade() else {
+            return;
+        };
+        look(&server, &mut directories, &mut stamps, first);
+        first = false;
+        drop(server);
+        match events.recv_timeout(INTERVAL) {
+            Ok(()) => {
+                std::thread::sleep(SETTLE);
+                events.try_iter().for_each(drop);
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Compares the disk with what it was and tells the client of differences.
+fn look(
+    server: &Arc<Server>,
+    directories: &mut Directories,
+    stamps: &mut BTreeMap<PathBuf, Stamp>,
+    first: bool,
+) {
+    let snapshot = server.snapshot();
+    // Watch before looking: a change in between is then seen twice, not never.
+    let rules = snapshot.access.get().watched_files();
+    let tracked: Vec<PathBuf> = lock(&server.watch().tracked).iter().cloned().collect();
+    directories.watch(rules.iter().chain(&tracked));
+
+    let revision = server.session(|session| session.revision());
+    server.view(&snapshot);
+    let mut changed = server.session(|session| session.revision()) != revision;
+    for path in tracked {
+        let stamp = std::fs::symlink_metadata(&path)
+            .ok()
+            .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+        let before = stamps.insert(path, stamp);
+        if before.is_some_and(|before| before != stamp) && !first {
+            server.session(Session::touch);
+            changed = true;
+        }
+    }
+    if changed {
+        server.context_changed();
+    }
+}
+
+/// The directories the system watches for us.
+struct Directories {
+    watcher: Option<RecommendedWatcher>,
+    /// With what tells a directory from another one of the same name.
+    watched: BTreeMap<PathBuf, Option<u64>>,
+}
+
+impl Directories {
+    fn new(wake: mpsc::Sender<()>) -> Self {
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let on_event = move |event: notify::Result<notify::Event>| {
+            // Reading is no change; anything unclear is worth a look.
+            let reading = matches!(
+                &event,
+                Ok(event) if matches!(event.kind, EventKind::Access(kind)
+                    if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
+            );
+            if !reading {
+                let _ = wake.send(());
+            }
+        };
+        let watcher = RecommendedWatcher::new(on_event, config)
+            .inspect_err(|error| tracing::warn!(%error, "no watching; looking every two seconds"))
+            .ok();
+        Self {
+            watcher,
+            watched: BTreeMap::new(),
+        }
+    }
+
+    /// Watches the directories of `files`, and no others.
+    fn watch<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf>) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        let wanted: BTreeSet<&Path> = files.filter_map(|file| file.parent()).collect();
+        let wanted: BTreeMap<PathBuf, Option<u64>> = wanted
+            .into_iter()
+            .take(MAX_DIRECTORIES)
+            .map(|directory| (directory.to_path_buf(), identity(directory)))
+            .collect();
+        self.watched.retain(|directory, known| {
+            let stays = wanted.get(directory) == Some(known);
+            if !stays {
+                // Deleted and made again, it must be watched again.
+                let _ = watcher.unwatch(directory);
+            }
+            stays
+        });
+        for (directory, identity) in wanted {
+            if identity.is_none() || self.watched.contains_key(&directory) {
+                continue;
+            }
+            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => drop(self.watched.insert(directory, identity)),
+                Err(error) => {
+                    let kind = format!("{:?}", error.kind);
+                    tracing::info!(kind, "a directory is looked at instead of watched");
+                }
+            }
+        }
+    }
+}
+
+/// What tells a directory from another one of the same name; `None` when there
+/// is none.
+fn identity(directory: &Path) -> Option<u64> {
+    let metadata = std::fs::metadata(directory).ok()?;
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(&metadata));
+    #[cfg(not(unix))]
+    return metadata.is_dir().then_some(0);
+}

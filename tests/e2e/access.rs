@@ -1,0 +1,229 @@
+//! Access, as a client sees it: verdicts, refusals, rules that change, roots
+//! that come and go.
+
+use serde_json::{Value, json};
+use sightline_core::path::AbsPath;
+
+use crate::harness::{Server, Workspace, uri};
+
+fn verdicts(server: &mut Server, paths: Value) -> Vec<String> {
+    let result = server.ask("sightline/checkAccess", json!({ "paths": paths }));
+    let verdicts = result["paths"].as_array().unwrap().iter();
+    verdicts
+        .map(|verdict| verdict["access"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn verdicts_name_the_rule_and_keep_the_order() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "# secrets\n.env*\n!include more.rules\n"),
+        ("more.rules", "\n/private/\n"),
+        ("private/x", "x"),
+    ]);
+    let mut server = Server::start(&workspace);
+    let asked = json!([
+        "src/a",
+        ".env.local",
+        "private/x",
+        "../other",
+        "untitled:Untitled-1",
+        "a\u{0}b",
+        ".clineignore"
+    ]);
+    let result = server.ask("sightline/checkAccess", json!({ "paths": asked }));
+    let got = result["paths"].as_array().unwrap();
+    assert_eq!(got.len(), 7);
+    for (verdict, path) in got.iter().zip(asked.as_array().unwrap()) {
+        assert_eq!(&verdict["path"], path);
+    }
+    assert_eq!(got[0]["access"], "allowed");
+    let rule = json!({ "source": ".clineignore", "line": 2, "pattern": ".env*" });
+    assert_eq!(got[1]["rule"], rule);
+    let rule = json!({ "source": "more.rules", "line": 2, "pattern": "/private/" });
+    assert_eq!(got[2]["rule"], rule);
+    assert_eq!(got[3]["access"], "outside");
+    for senseless in &got[4..6] {
+        assert_eq!(senseless["access"], "denied");
+        assert!(senseless["reason"].is_string(), "{senseless}");
+    }
+    assert_eq!(got[6]["access"], "denied");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn commands_are_judged_by_what_they_read() {
+    let workspace = Workspace::new(&[(".clineignore", "secret.txt\n"), ("secret.txt", "x")]);
+    let mut server = Server::start(&workspace);
+    for (command, allowed) in [
+        ("cat README.md", true),
+        ("cat secret.txt", false),
+        ("sudo /bin/cat 'secret.txt' | head", false),
+        ("true && (cd . ; tac < secret.txt)", false),
+        ("echo $(cat sec*.txt)", false),
+        ("Get-Content -Path secret.txt", false),
+        ("echo secret.txt", true),
+    ] {
+        let result = server.ask("sightline/checkAccess", json!({ "command": command }));
+        assert_eq!(result["command"]["allowed"], allowed, "{command}: {result}");
+        let denied = result["command"]["denied"].as_array().unwrap();
+        assert_eq!(denied.is_empty(), allowed, "{command}: {result}");
+        for operand in denied {
+            assert!(
+                operand["reason"]
+                    .as_str()
+                    .is_some_and(|reason| !reason.is_empty())
+            );
+        }
+    }
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn new_rules_hold_for_the_very_next_request() {
+    let workspace = Workspace::new(&[(".clineignore", "aaa\n"), ("aaa", "1"), ("bbb", "2")]);
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["notifications"] = json!(true);
+    let mut server = Server::initialized(params);
+    for round in 0..20 {
+        // The same length each time, often within one tick of the clock.
+        let (denied, allowed) = if round % 2 == 0 {
+            ("aaa", "bbb")
+        } else {
+            ("bbb", "aaa")
+        };
+        workspace.write(".clineignore", &format!("{denied}\n"));
+        let error = server.refused("sightline/readFile", json!({ "path": denied }));
+        assert_eq!(error["data"]["kind"], "accessDenied", "round {round}");
+        assert_eq!(error["data"]["rule"]["pattern"], denied);
+        server.ask("sightline/readFile", json!({ "path": allowed }));
+    }
+    let changed = server.notified("sightline/didChangeAccessRules").unwrap();
+    assert_eq!(changed["root"], uri(&workspace.root()));
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_change_of_rules_is_told_without_any_request() {
+    let workspace = Workspace::new(&[(".clineignore", "a\n")]);
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["notifications"] = json!(true);
+    let mut server = Server::initialized(params);
+    server.ask("sightline/checkAccess", json!({}));
+    // Saved as editors do it: a new file, renamed over the old one.
+    workspace.write("rules.tmp", "b\n");
+    std::fs::rename(workspace.path("rules.tmp"), workspace.path(".clineignore")).unwrap();
+    server.notified("sightline/didChangeAccessRules").unwrap();
+    server.notified("sightline/didChangeContext").unwrap();
+    assert_eq!(server.end(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_judged_by_where_they_lead() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secrets/\n"),
+        ("secrets/key", "k"),
+        ("a", "1"),
+    ]);
+    let outside = workspace.root().with_file_name("outside");
+    std::fs::write(&outside, "o").unwrap();
+    let link = |from: &str, to: &std::path::Path| {
+        std::os::unix::fs::symlink(to, workspace.path(from)).unwrap();
+    };
+    link("innocent", &workspace.path("secrets"));
+    link("out", &outside);
+    link("loop", &workspace.path("loop"));
+    let mut server = Server::start(&workspace);
+    let asked = json!(["innocent/key", "out", "a", "secrets/../a", "innocent/new"]);
+    let expected = ["denied", "outside", "allowed", "allowed", "denied"];
+    assert_eq!(verdicts(&mut server, asked), expected);
+    for path in ["innocent/key", "out", "loop"] {
+        server.refused("sightline/readFile", json!({ "path": path }));
+    }
+    let listed = server.ask("sightline/listFiles", json!({}));
+    assert!(!listed.to_string().contains("secrets"), "{listed}");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn each_root_has_its_own_rules_and_roots_come_and_go() {
+    let workspace = Workspace::new(&[(".clineignore", "one\n"), ("one", "1"), ("two", "2")]);
+    let other = workspace.root().with_file_name("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join(".clineignore"), "two\n").unwrap();
+    std::fs::write(other.join("one"), "3").unwrap();
+    std::fs::write(other.join("two"), "4").unwrap();
+    let paths = json!([
+        workspace.path("one"),
+        workspace.path("two"),
+        other.join("one"),
+        other.join("two")
+    ]);
+    let mut server = Server::start(&workspace);
+    let alone = ["denied", "allowed", "outside", "outside"];
+    assert_eq!(verdicts(&mut server, paths.clone()), alone);
+
+    let folder = json!({ "uri": uri(&other), "name": "other" });
+    let change =
+        |added: Value, removed: Value| json!({ "event": { "added": added, "removed": removed } });
+    server.tell(
+        "workspace/didChangeWorkspaceFolders",
+        change(json!([folder]), json!([])),
+    );
+    let both = ["denied", "allowed", "allowed", "denied"];
+    assert_eq!(verdicts(&mut server, paths.clone()), both);
+    server.open(&uri(&other.join("one")), "3");
+    let text = server.block(json!({}));
+    assert!(text.contains("# Workspace Roots\n- shop: "), "{text}");
+    assert!(text.contains("Primary workspace: shop"), "{text}");
+    assert!(text.contains("\n../other/one\n"), "{text}");
+
+    server.tell(
+        "workspace/didChangeWorkspaceFolders",
+        change(json!([]), json!([folder])),
+    );
+    assert_eq!(verdicts(&mut server, paths), alone);
+    let text = server.block(json!({}));
+    assert!(!text.contains("other"), "{text}");
+    assert_eq!(server.end(), 0);
+}
+
+/// A single file, no folder: the file is seen, its neighbours are not.
+#[test]
+fn without_a_folder_only_what_is_open_is_seen() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "key\n"),
+        ("a.txt", "a"),
+        ("b.txt", "b"),
+        ("key", "k"),
+    ]);
+    let mut params = workspace.initialize();
+    params["rootUri"] = Value::Null;
+    params["workspaceFolders"] = Value::Null;
+    let mut server = Server::initialized(params);
+    server.open("untitled:Untitled-1", "new");
+    server.open("file://", "no name");
+    assert!(
+        server
+            .block(json!({ "includeFiles": true }))
+            .contains("(No open tabs)")
+    );
+    server.open(&workspace.uri("a.txt"), "a");
+    server.open(&workspace.uri("key"), "k");
+    let a = AbsPath::new(&workspace.path("a.txt")).unwrap().display();
+    let text = server.block(json!({ "includeFiles": true }));
+    assert!(text.contains(&a) && !text.contains("/key"), "{text}");
+    assert_eq!(
+        server.ask("sightline/readFile", json!({ "path": a }))["text"],
+        "a"
+    );
+    for path in [workspace.path("b.txt"), workspace.path("key")] {
+        let error = server.refused("sightline/readFile", json!({ "path": path }));
+        assert_eq!(error["data"]["kind"], "accessDenied");
+    }
+    let error = server.refused("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_eq!(error["data"]["kind"], "invalidParams");
+    server.refused("sightline/listFiles", json!({}));
+    assert_eq!(server.end(), 0);
+}

@@ -1,0 +1,177 @@
+//! The command line: the same answers without an editor, and its exit codes.
+
+use std::process::{Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Workspace, program},
+    neovim::sample,
+};
+
+fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
+    let output: Output = program()
+        .args(arguments)
+        .current_dir(workspace.root())
+        .env("XDG_DATA_HOME", workspace.data())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn the_block_from_the_disk() {
+    let workspace = sample();
+    let (code, text, _) = run(&workspace, &["environment", "--files"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.starts_with("<environment_details>\n# Editor Visible Files\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("src/cart.py") && !text.contains(".env"),
+        "{text}"
+    );
+    let (code, json, _) = run(&workspace, &["environment", "--json"]);
+    assert_eq!(code, 0);
+    let result: Value = serde_json::from_str(&json).unwrap();
+    assert!(result["revision"].is_u64() && result["sections"].is_array());
+}
+
+#[test]
+fn access_answers_by_exit_code() {
+    let workspace = sample();
+    for (arguments, code) in [
+        (vec!["access", "src/cart.py"], 0),
+        (vec!["access", "src/cart.py", ".env"], 1),
+        (vec!["access", "../elsewhere"], 1),
+        (vec!["access", "--command", "cat README.md"], 0),
+        (vec!["access", "--command", "sudo cat '.env'"], 1),
+        (vec!["access"], 2),
+        (vec!["access", "--no-such-flag"], 2),
+        (vec!["read", ".env"], 1),
+        (vec!["read", "README.md"], 0),
+        (vec!["read", "nowhere"], 3),
+        (vec!["list"], 0),
+        (vec!["list", "--root", "nowhere"], 2),
+        (vec!["schema", "no-such-name"], 2),
+        (vec!["schema"], 0),
+        (vec!["--version"], 0),
+        (vec!["--help"], 0),
+        (vec!["no-such-command"], 2),
+    ] {
+        let (got, output, complaint) = run(&workspace, &arguments);
+        assert_eq!(got, code, "{arguments:?}: {output}{complaint}");
+    }
+    let (_, json, _) = run(&workspace, &["access", "--json", ".env"]);
+    let result: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        result["paths"][0]["rule"],
+        json!({ "source": ".clineignore", "line": 2, "pattern": ".env*" })
+    );
+}
+
+#[test]
+fn paths_are_taken_from_where_one_stands() {
+    let workspace = sample();
+    let read = program()
+        .args(["read", "prices.py"])
+        .current_dir(workspace.path("src"))
+        .output()
+        .unwrap();
+    assert!(
+        String::from_utf8(read.stdout)
+            .unwrap()
+            .starts_with("PRICES")
+    );
+    let denied = program()
+        .args(["access", "../secrets/suppliers.csv"])
+        .current_dir(workspace.path("src"))
+        .output()
+        .unwrap();
+    assert_eq!(
+        denied.status.code(),
+        Some(1),
+        "the rules of the folder above hold"
+    );
+}
+
+#[test]
+fn schemas_are_the_committed_ones() {
+    let workspace = sample();
+    let (_, printed, _) = run(&workspace, &["schema", "settings"]);
+    let committed = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../schemas/settings.schema.json"
+    );
+    assert_eq!(printed, std::fs::read_to_string(committed).unwrap());
+}
+
+#[test]
+fn doctor_says_what_it_found() {
+    let workspace = sample();
+    let (_, json, complaint) = run(&workspace, &["doctor", "--json"]);
+    let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}{complaint}"));
+    for finding in result["findings"].as_array().unwrap() {
+        assert!(!finding["found"].as_str().unwrap().is_empty(), "{finding}");
+        let remedy = finding["remedy"].as_str().unwrap();
+        assert_eq!(
+            finding["ok"].as_bool().unwrap(),
+            remedy.is_empty(),
+            "{finding}"
+        );
+    }
+    std::fs::remove_file(workspace.path(".clineignore")).unwrap();
+    std::os::unix::fs::symlink("nowhere", workspace.path(".clineignore")).unwrap();
+    let (code, text, _) = run(&workspace, &["doctor"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("FIX access rules"), "{text}");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let workspace = sample();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (code, script, _) = run(&workspace, &["completions", shell]);
+        assert_eq!(code, 0);
+        assert!(script.contains("environment"), "{shell}");
+    }
+}
+
+#[test]
+fn the_demo_shows_all_it_promises() {
+    let workspace = sample();
+    let (code, text, complaint) = run(&workspace, &["demo"]);
+    assert_eq!(code, 0, "{text}{complaint}");
+    for part in [
+        "<environment_details>",
+        "# demo editor Open Tabs",
+        "refused: ",
+        "# Recently Modified Files",
+        "src/prices.py",
+        "ended with exit code 0",
+    ] {
+        assert!(
+            text.to_lowercase().contains(&part.to_lowercase()),
+            "{part} is missing in\n{text}"
+        );
+    }
+    let before = std::fs::read_to_string(workspace.path("src/prices.py")).unwrap();
+    let folder = workspace.root().display().to_string();
+    let (code, text, complaint) = run(&workspace, &["demo", &folder]);
+    assert_eq!(code, 0, "{text}{complaint}");
+    let after = std::fs::read_to_string(workspace.path("src/prices.py")).unwrap();
+    assert_eq!(before, after, "a given folder is only read");
+    let (code, _, complaint) = run(&workspace, &["demo", "nowhere"]);
+    assert_eq!(
+        (code, complaint.contains("nowhere")),
+        (2, true),
+        "{complaint}"
+    );
+}

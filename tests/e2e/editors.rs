@@ -1,0 +1,225 @@
+//! T10: what real editors sent, replayed message by message.
+//!
+//! The recordings are of another server; its own methods must be refused
+//! politely, everything standard must be taken.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Value, json};
+use sightline::transport::Options;
+
+use crate::harness::{Server, Workspace};
+
+fn recordings() -> Option<PathBuf> {
+    let base = std::env::var_os("SIGHTLINE_FIXTURES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/fixtures"),
+        PathBuf::from,
+    );
+    let editors = base.join("editors");
+    if editors.is_dir() {
+        return Some(editors);
+    }
+    let why = format!(
+        "no recordings in {}; set SIGHTLINE_FIXTURES",
+        editors.display()
+    );
+    assert!(std::env::var_os("CI").is_none(), "{why}");
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// Moves a recorded message into the test's workspace.
+fn moved(text: &str, workspace: &Workspace) -> Value {
+    let root = workspace.root().display().to_string();
+    serde_json::from_str(&text.replace("/workspace", &root)).unwrap()
+}
+
+fn initialize_for(session: &str, folder: &Path) -> PathBuf {
+    // `helix-25.07.1-commands` was recorded with `helix-25.07.1`'s capabilities.
+    let mut name = session.to_owned();
+    loop {
+        let file = folder.join(format!("{name}.initialize.json"));
+        if file.exists() {
+            return file;
+        }
+        let cut = name
+            .rfind('-')
+            .unwrap_or_else(|| panic!("no initialize for {session}"));
+        name.truncate(cut);
+    }
+}
+
+/// A text after one element of `contentChanges`.
+fn changed(text: &str, change: &Value, encoding: &str) -> String {
+    let new = change["text"].as_str().unwrap();
+    let Some(range) = change.get("range") else {
+        return new.to_owned();
+    };
+    let offset = |position: &Value| {
+        let line = position["line"].as_u64().unwrap() as usize;
+        let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+        let mut units = 0;
+        for (at, c) in text[start..].char_indices() {
+            if c == '\n' || units >= position["character"].as_u64().unwrap() as usize {
+                return start + at;
+            }
+            units += match encoding {
+                "utf-8" => c.len_utf8(),
+                _ => c.len_utf16(),
+            };
+        }
+        text.len()
+    };
+    let (start, end) = (offset(&range["start"]), offset(&range["end"]));
+    format!("{}{new}{}", &text[..start], &text[end..])
+}
+
+fn replay(session: &Path, initialize: &Path) {
+    let name = session.file_name().unwrap().to_string_lossy();
+    let name = name.trim_end_matches(".session.jsonl").to_owned();
+    let workspace = Workspace::new(&[
+        ("a.txt", "hello world\nsecond line\nthird line\n"),
+        ("b.txt", "b\n"),
+    ]);
+    let mut params = moved(&fs::read_to_string(initialize).unwrap(), &workspace);
+    params["initializationOptions"] = json!({ "storage": { "path": workspace.data() } });
+    // The positions are those of the encoding agreed on when this was recorded.
+    let recorded = if name.ends_with("-utf8") {
+        "utf-8"
+    } else {
+        "utf-16"
+    };
+    params["capabilities"]["general"]["positionEncodings"] = json!([recorded]);
+    let mut server = Server::bare(Options::default());
+    server.answer_with(|method, _| match method {
+        "workspace/configuration" => Some(json!([null])),
+        _ => Some(Value::Null),
+    });
+    let result = server.ask("initialize", params);
+    let encoding = result["capabilities"]["positionEncoding"].as_str().unwrap();
+    let mut open = std::collections::BTreeSet::new();
+    // What the texts must be, by the slow and obvious way.
+    let mut texts = std::collections::BTreeMap::new();
+    for line in fs::read_to_string(session).unwrap().lines() {
+        let entry = moved(line, &workspace);
+        let message = &entry["msg"];
+        if entry["dir"] != "c2s" || message["method"] == "initialize" {
+            continue;
+        }
+        let uri = message["params"]["textDocument"]["uri"]
+            .as_str()
+            .unwrap_or_default();
+        match message["method"].as_str() {
+            // Its answer is checked below, once everything was sent.
+            Some("shutdown" | "exit") | None => continue,
+            Some("textDocument/didOpen") => {
+                open.insert(uri.to_owned());
+                let text = message["params"]["textDocument"]["text"].as_str().unwrap();
+                texts.insert(uri.to_owned(), text.to_owned());
+            }
+            Some("textDocument/didClose") => drop(open.remove(uri)),
+            Some("textDocument/didChange") => {
+                let text = texts.get_mut(uri).unwrap();
+                for change in message["params"]["contentChanges"].as_array().unwrap() {
+                    *text = changed(text, change, encoding);
+                }
+            }
+            _ => {}
+        }
+        let mut message = message.clone();
+        if let Some(id) = message.get("id").cloned() {
+            let own = format!("recorded-{id}");
+            message["id"] = json!(own);
+            server.send(&message).unwrap();
+            let answer = server
+                .wait_for(|answer| answer["id"] == json!(own))
+                .unwrap();
+            let known = [-32601, -32602, -32800];
+            let code = answer["error"]["code"].as_i64();
+            assert!(
+                code.is_none_or(|code| known.contains(&code)),
+                "{name}: {message} {answer}"
+            );
+        } else {
+            server.send(&message).unwrap();
+        }
+    }
+    for (uri, expected) in &texts {
+        let inside = uri.starts_with(&workspace.uri(""));
+        if !inside || !open.contains(uri) {
+            continue;
+        }
+        // One more edit, at the end and never saved: the answer is then the
+        // editor's text, and what stands before shows what arrived.
+        let end = json!({ "line": 99_999, "character": 0 });
+        let change = json!({ "range": { "start": end, "end": end }, "text": "<END>" });
+        let document = json!({ "uri": uri, "version": 9_999 });
+        let params = json!({ "textDocument": document, "contentChanges": [change] });
+        server.tell("textDocument/didChange", params);
+        let read = server.ask("sightline/readFile", json!({ "path": uri }));
+        assert_eq!(
+            read["text"],
+            json!(format!("{expected}<END>")),
+            "{name}: {uri}"
+        );
+    }
+    let details = server.ask("sightline/environmentDetails", json!({}));
+    let text = details["text"].as_str().unwrap();
+    for uri in &open {
+        let Some(file) = uri
+            .rsplit('/')
+            .next()
+            .filter(|file| workspace.path(file).exists())
+        else {
+            continue;
+        };
+        assert!(
+            text.contains(file),
+            "{name}: {file} is open and missing from\n{text}"
+        );
+    }
+    assert_eq!(server.end(), 0, "{name}");
+}
+
+#[test]
+fn t10_recorded_sessions_replay_clean() {
+    let Some(folder) = recordings() else { return };
+    let mut sessions: Vec<PathBuf> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().ends_with(".session.jsonl"))
+        .collect();
+    sessions.sort();
+    assert!(sessions.len() >= 10, "only {} recordings", sessions.len());
+    for session in sessions {
+        let name = session.file_name().unwrap().to_string_lossy().into_owned();
+        let initialize = initialize_for(name.trim_end_matches(".session.jsonl"), &folder);
+        replay(&session, &initialize);
+    }
+}
+
+/// What each editor is called in the block.
+#[test]
+fn editors_are_called_by_their_names() {
+    for (client, host) in [
+        ("Neovim", "Neovim"),
+        ("nvim", "Neovim"),
+        ("helix", "Helix"),
+        ("Visual Studio Code", "Visual Studio Code"),
+        ("Zed", "Zed"),
+    ] {
+        let workspace = Workspace::new(&[]);
+        let mut params = workspace.initialize();
+        params["clientInfo"]["name"] = json!(client);
+        let mut server = Server::initialized(params);
+        let text = server.block(json!({}));
+        assert!(
+            text.contains(&format!("# {host} Open Tabs\n")),
+            "{client}: {text}"
+        );
+        assert_eq!(server.end(), 0);
+    }
+}

@@ -1,0 +1,149 @@
+//! Listing and reading over the wire.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Workspace};
+
+fn paths(listed: &Value) -> Vec<&str> {
+    let entries = listed["entries"].as_array().unwrap().iter();
+    entries
+        .map(|entry| entry["path"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn lists_leave_out_what_is_denied_and_say_so() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret*\n"),
+        (".gitignore", "*.log\n!keep.log\n"),
+        ("secret.txt", ""),
+        ("src/secret/x", ""),
+        ("src/a10.rs", ""),
+        ("src/a2.rs", ""),
+        ("x.log", ""),
+        ("keep.log", ""),
+        ("node_modules/m/i.js", ""),
+    ]);
+    let mut server = Server::start(&workspace);
+    let listed = server.ask("sightline/listFiles", json!({}));
+    assert_eq!(
+        paths(&listed),
+        [".gitignore", "keep.log", "src", "src/a10.rs", "src/a2.rs"]
+    );
+    assert_eq!(listed["truncated"], false);
+    let text = listed["text"].as_str().unwrap();
+    let head = ".gitignore\nkeep.log\nsrc/\nsrc/a2.rs\nsrc/a10.rs\n\n(";
+    assert!(text.starts_with(head), "{text}");
+    assert!(!listed.to_string().contains("secret"), "{listed}");
+
+    let listed = server.ask("sightline/listFiles", json!({ "path": "src", "limit": 1 }));
+    assert_eq!(paths(&listed), ["src/a10.rs"]);
+    assert_eq!(listed["truncated"], true);
+    for (path, kind) in [
+        ("nowhere", "notFound"),
+        ("keep.log", "invalidParams"),
+        ("src/secret", "accessDenied"),
+        ("..", "accessDenied"),
+    ] {
+        let error = server.refused("sightline/listFiles", json!({ "path": path }));
+        assert_eq!(error["data"]["kind"], kind, "{path}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(path), "{error}");
+    }
+    let lock = json!({ "settings": { "environment": { "ignoredFiles": "lock" } } });
+    server.tell("workspace/didChangeConfiguration", lock);
+    let listed = server.ask("sightline/listFiles", json!({ "path": "src" }));
+    assert!(
+        listed["text"]
+            .as_str()
+            .unwrap()
+            .contains("\u{1f512} secret/"),
+        "{listed}"
+    );
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn unsaved_text_wins_over_the_disk() {
+    let workspace = Workspace::new(&[("a.txt", "one\ntwo\nthree\n")]);
+    let mut server = Server::start(&workspace);
+    server.open(&workspace.uri("a.txt"), "one\ntwo\nthree\n");
+    let read = server.ask(
+        "sightline/readFile",
+        json!({ "path": "a.txt", "startLine": 2, "endLine": 2 }),
+    );
+    assert_eq!(read["text"], "two\n");
+    assert_eq!(
+        (&read["source"], &read["totalLines"]),
+        (&json!("disk"), &json!(3))
+    );
+    server.tell(
+        "textDocument/didChange",
+        json!({
+            "textDocument": { "uri": workspace.uri("a.txt"), "version": 2 },
+            "contentChanges": [{ "text": "changed" }],
+        }),
+    );
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_eq!(read["text"], "changed");
+    assert_eq!(
+        (&read["source"], &read["isDirty"]),
+        (&json!("buffer"), &json!(true))
+    );
+    let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
+    assert!(unsaved.contains("\na.txt\n"), "{unsaved}");
+
+    let saved = json!({ "textDocument": { "uri": workspace.uri("a.txt") } });
+    workspace.write("a.txt", "changed");
+    server.tell("textDocument/didSave", saved);
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_eq!(
+        (&read["source"], &read["isDirty"]),
+        (&json!("disk"), &json!(false))
+    );
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn what_cannot_be_read_is_told_apart() {
+    let workspace = Workspace::new(&[("a.txt", "abc"), ("dir/x", "")]);
+    std::fs::write(workspace.path("binary"), b"\0\x01\x02").unwrap();
+    std::fs::write(workspace.path("utf16"), b"\xff\xfeh\0i\0").unwrap();
+    let mut server = Server::start(&workspace);
+    for (params, kind) in [
+        (json!({ "path": "binary" }), "unsupported"),
+        (json!({ "path": "dir" }), "unsupported"),
+        (json!({ "path": "nowhere" }), "notFound"),
+        (json!({ "path": "a.txt", "startLine": 0 }), "invalidParams"),
+        (
+            json!({ "path": "a.txt", "startLine": 3, "endLine": 2 }),
+            "invalidParams",
+        ),
+        (
+            json!({ "path": "a.txt", "startLine": "x" }),
+            "invalidParams",
+        ),
+        (json!({ "path": 5 }), "invalidParams"),
+        (
+            json!({ "path": "a.txt", "taskId": "../x" }),
+            "invalidParams",
+        ),
+        (json!({}), "invalidParams"),
+    ] {
+        let error = server.refused("sightline/readFile", params.clone());
+        assert_eq!(error["data"]["kind"], kind, "{params}: {error}");
+    }
+    let cut = server.ask(
+        "sightline/readFile",
+        json!({ "path": "a.txt", "maxBytes": 2 }),
+    );
+    assert_eq!(
+        (&cut["text"], &cut["truncated"]),
+        (&json!("ab"), &json!(true))
+    );
+    let read = server.ask("sightline/readFile", json!({ "path": "utf16" }));
+    assert_eq!(
+        (&read["text"], &read["encoding"]),
+        (&json!("hi"), &json!("UTF-16LE"))
+    );
+    assert_eq!(server.end(), 0);
+}

@@ -1,0 +1,222 @@
+//! A server under test and a client that talks to it.
+
+use std::{
+    fs,
+    ops::{Deref, DerefMut},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread::JoinHandle,
+};
+
+use serde_json::{Value, json};
+use sightline::{
+    client::Client,
+    transport::{self, Options},
+};
+use sightline_core::path::AbsPath;
+use tempfile::TempDir;
+
+/// A folder with files, removed at the end; also the data directory's place.
+pub(crate) struct Workspace {
+    folder: TempDir,
+}
+
+impl Workspace {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Self { folder };
+        fs::create_dir(workspace.root()).unwrap();
+        for (name, text) in files {
+            workspace.write(name, text);
+        }
+        workspace
+    }
+
+    /// The workspace folder; its name is `shop`.
+    pub(crate) fn root(&self) -> PathBuf {
+        fs::canonicalize(self.folder.path()).unwrap().join("shop")
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn uri(&self, name: &str) -> String {
+        uri(&self.path(name))
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The params of `initialize` of a plain client on this workspace.
+    pub(crate) fn initialize(&self) -> Value {
+        json!({
+            "processId": null,
+            "clientInfo": { "name": "test" },
+            "rootUri": uri(&self.root()),
+            "workspaceFolders": [{ "uri": uri(&self.root()), "name": "shop" }],
+            "initializationOptions": { "storage": { "path": self.data() } },
+            "capabilities": {},
+        })
+    }
+}
+
+pub(crate) fn uri(path: &Path) -> String {
+    AbsPath::new(path).unwrap().to_uri()
+}
+
+/// A server in this process, through the real transport.
+pub(crate) struct Server {
+    client: Client,
+    thread: Option<JoinHandle<i32>>,
+}
+
+impl Server {
+    /// A server that was sent nothing yet.
+    pub(crate) fn bare(options: Options) -> Self {
+        let (server_input, client_output) = std::io::pipe().unwrap();
+        let (client_input, server_output) = std::io::pipe().unwrap();
+        let thread =
+            std::thread::spawn(move || transport::serve(server_input, server_output, options));
+        Self {
+            client: Client::new(client_input, client_output),
+            thread: Some(thread),
+        }
+    }
+
+    /// An initialized server on a workspace.
+    pub(crate) fn start(workspace: &Workspace) -> Self {
+        Self::initialized(workspace.initialize())
+    }
+
+    /// A server initialized with these params.
+    pub(crate) fn initialized(params: Value) -> Self {
+        let mut server = Self::bare(Options::default());
+        server.initialize(params);
+        server
+    }
+
+    pub(crate) fn initialize(&mut self, params: Value) -> Value {
+        let result = self.ask("initialize", params);
+        self.client.notify("initialized", json!({})).unwrap();
+        result
+    }
+
+    /// The result of a request that must succeed.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        match self.client.request(method, params).unwrap() {
+            Ok(result) => result,
+            Err(error) => panic!("{method}: {error}"),
+        }
+    }
+
+    /// The error of a request that must fail.
+    pub(crate) fn refused(&mut self, method: &str, params: Value) -> Value {
+        match self.client.request(method, params).unwrap() {
+            Ok(result) => panic!("{method} was answered: {result}"),
+            Err(error) => error,
+        }
+    }
+
+    pub(crate) fn tell(&mut self, method: &str, params: Value) {
+        self.client.notify(method, params).unwrap();
+    }
+
+    pub(crate) fn open(&mut self, uri: &str, text: &str) {
+        let document = json!({ "uri": uri, "languageId": "text", "version": 1, "text": text });
+        self.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    }
+
+    /// The environment block at a fixed time.
+    pub(crate) fn block(&mut self, mut params: Value) -> String {
+        params["now"] = json!(1_749_308_645_000_i64);
+        params["timeZone"] = json!("UTC");
+        let result = self.ask("sightline/environmentDetails", params);
+        result["text"].as_str().unwrap().to_owned()
+    }
+
+    /// `shutdown`, `exit`; the exit code.
+    pub(crate) fn end(mut self) -> i32 {
+        self.ask("shutdown", Value::Null);
+        self.tell("exit", Value::Null);
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    /// The exit code of a server that ends by itself.
+    pub(crate) fn join(mut self) -> i32 {
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Deref for Server {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Client {
+        &mut self.client
+    }
+}
+
+impl Drop for Server {
+    /// A server that is dropped must end when its input does.
+    fn drop(&mut self) {
+        self.client.close();
+        if let Some(thread) = self.thread.take()
+            && !std::thread::panicking()
+        {
+            thread.join().unwrap();
+        }
+    }
+}
+
+/// The built program.
+pub(crate) fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_sightline"))
+}
+
+/// The built program as a server; `Client` talks to it.
+pub(crate) fn spawn() -> (Child, Client) {
+    let mut child = program()
+        .arg("--stdio")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let client = Client::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    (child, client)
+}
+
+/// Waits for a process to end; its exit code.
+pub(crate) fn wait(child: &mut Child, what: &str) -> i32 {
+    for _ in 0..500 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code().unwrap_or(-1);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    panic!("{what}: the server still runs after 5 seconds");
+}
+
+/// Does a value hold `null` anywhere?
+pub(crate) fn holds_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(holds_null),
+        Value::Object(fields) => fields.values().any(holds_null),
+        _ => false,
+    }
+}
