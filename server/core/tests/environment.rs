@@ -271,7 +271,7 @@ fn one_root_with_everything() {
     let block = world.build();
     assert_eq!(
         block.delivered_terminals,
-        [("1".to_owned(), 21), ("3".to_owned(), 15)]
+        [("1".to_owned(), 21), ("3".to_owned(), 21 + 15)]
     );
     assert_eq!(block.delivered_files, ["app/README.md", "app/old.rs"]);
     assert_eq!(world.section(SectionId::OpenTabs).unwrap().omitted, 3);
