@@ -69,15 +69,15 @@
 
 --- Params of `sightline/didChangeTabs`.
 ---@class sightline.DidChangeTabsParams
----@field tabs? sightline.Tab[] All tabs, in editor order. Default: `[]`.
+---@field tabs sightline.Tab[] All tabs, in editor order.
 
 --- Params of `sightline/didChangeTerminals`.
 ---@class sightline.DidChangeTerminalsParams
----@field terminals? sightline.Terminal[] All terminals. Default: `[]`.
+---@field terminals sightline.Terminal[] All terminals.
 
 --- Params of `sightline/didChangeVisibleEditors`.
 ---@class sightline.DidChangeVisibleEditorsParams
----@field editors? sightline.VisibleEditor[] All editors on the screen. Default: `[]`.
+---@field editors sightline.VisibleEditor[] All editors on the screen.
 
 --- Params of `textDocument/didFocus`: the active editor.
 ---@class sightline.DidFocusParams
@@ -334,7 +334,7 @@
 --- One section of the block.
 ---@class sightline.SectionSettings
 ---@field enabled? boolean False leaves the section out.
----@field maxTokens? integer Cut the section at about this many tokens, at whole lines.
+---@field maxTokens? integer Cut the body of the section at this many estimated tokens, at whole lines. The heading, and a line that counts what was cut, come on top.
 
 --- Settings of Sightline, as found in `initializationOptions`, in section
 --- `sightline` of the editor's configuration and in `didChangeConfiguration`.

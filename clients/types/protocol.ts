@@ -174,29 +174,20 @@ export interface DidChangeContextParams {
 
 /** Params of `sightline/didChangeTabs`. */
 export interface DidChangeTabsParams {
-  /**
-   * All tabs, in editor order.
-   * Default: `[]`.
-   */
-  tabs?: Tab[];
+  /** All tabs, in editor order. */
+  tabs: Tab[];
 }
 
 /** Params of `sightline/didChangeTerminals`. */
 export interface DidChangeTerminalsParams {
-  /**
-   * All terminals.
-   * Default: `[]`.
-   */
-  terminals?: Terminal[];
+  /** All terminals. */
+  terminals: Terminal[];
 }
 
 /** Params of `sightline/didChangeVisibleEditors`. */
 export interface DidChangeVisibleEditorsParams {
-  /**
-   * All editors on the screen.
-   * Default: `[]`.
-   */
-  editors?: VisibleEditor[];
+  /** All editors on the screen. */
+  editors: VisibleEditor[];
 }
 
 /** Params of `textDocument/didFocus`: the active editor. */
@@ -658,7 +649,10 @@ export type SectionId =
 export interface SectionSettings {
   /** False leaves the section out. */
   enabled?: boolean;
-  /** Cut the section at about this many tokens, at whole lines. */
+  /**
+   * Cut the body of the section at this many estimated tokens, at whole lines.
+   * The heading, and a line that counts what was cut, come on top.
+   */
   maxTokens?: number;
 }
 

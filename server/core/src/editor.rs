@@ -5,13 +5,19 @@
 //! What a client does not send is derived from its open documents, and the
 //! answer says so ([`Derived`]).
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+    time::SystemTime,
+};
 
 use sightline_protocol::editor::{Tab, Terminal, VisibleEditor};
 
 use crate::{
     document::{Change, Document, PositionEncoding},
     limits,
+    path::{AbsPath, uri_to_path},
+    read,
 };
 
 /// A value, and whether it was derived instead of sent by the client.
@@ -77,6 +83,25 @@ pub struct OpenDocument {
     pub language_id: String,
     /// Position in the order of opening.
     opened: u64,
+    opened_at: Option<SystemTime>,
+    /// Did the editor bring text that was not on the disk? Found out when first
+    /// asked.
+    unsaved_when_opened: Arc<OnceLock<bool>>,
+}
+
+impl OpenDocument {
+    /// Does the editor hold text that is not on the disk? Compares with the
+    /// file `path` once, unless the document was changed: an editor may open a
+    /// document with changes it has kept. Not for the reading thread.
+    pub fn is_unsaved(&self, path: Option<&AbsPath>) -> bool {
+        self.document.is_dirty()
+            || *self.unsaved_when_opened.get_or_init(|| {
+                let opened = self.opened_at.zip(path);
+                opened.is_some_and(|(at, path)| {
+                    read::differs_from_disk(self.document.text(), path.as_path(), at)
+                })
+            })
+    }
 }
 
 /// What the editor shows.
@@ -158,6 +183,8 @@ impl EditorState {
             document: Document::new(text, version),
             language_id,
             opened,
+            opened_at: Some(SystemTime::now()),
+            unsaved_when_opened: Arc::default(),
         };
         self.documents.insert(uri, document);
     }
@@ -184,6 +211,7 @@ impl EditorState {
             return false;
         };
         open.document.save();
+        open.unsaved_when_opened = Arc::new(OnceLock::from(false));
         true
     }
 
@@ -265,13 +293,19 @@ impl EditorState {
         self.visible.as_deref().unwrap_or_default()
     }
 
+    /// Does the client call the tab of this document dirty?
+    pub fn has_dirty_tab(&self, uri: &str) -> bool {
+        let mut tabs = self.tabs.iter().flatten();
+        tabs.any(|tab| tab.uri == uri && tab.is_dirty == Some(true))
+    }
+
     /// URIs with unsaved changes: open documents that differ from what was
-    /// saved, then tabs the client calls dirty.
+    /// saved, then tabs the client calls dirty. May read files.
     pub fn unsaved(&self) -> Vec<&str> {
         let mut unsaved: Vec<&str> = self
             .documents()
             .into_iter()
-            .filter(|(_, open)| open.document.is_dirty())
+            .filter(|(uri, open)| open.is_unsaved(uri_to_path(uri).ok().flatten().as_ref()))
             .map(|(uri, _)| uri)
             .collect();
         for tab in self.tabs.iter().flatten() {

@@ -8,6 +8,8 @@
 use std::{
     fs::File,
     io::{self, Read, Seek},
+    path::Path,
+    time::SystemTime,
 };
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -17,7 +19,7 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 
 use crate::{
-    access::{AccessView, OpenedFile},
+    access::{self, AccessView, OpenedFile},
     cancel::Cancel,
     error::Error,
     limits,
@@ -58,6 +60,37 @@ pub struct Content {
     pub encoding: Option<&'static str>,
     /// Of the whole: of the raw bytes on disk, or of the editor's text in UTF-8.
     pub content_hash: ContentHash,
+}
+
+/// Does the text an editor opened `path` with at `opened` differ from the file?
+/// Byte order mark, line endings and the last one do not count: editors keep
+/// those apart. False when the file was changed after that, is no text in
+/// UTF-8 or is too large to tell.
+pub fn differs_from_disk(text: &Rope, path: &Path, opened: SystemTime) -> bool {
+    let (file, metadata) = match access::open_without_waiting(path) {
+        Ok(opened) => opened,
+        Err(error) => return error.kind() == io::ErrorKind::NotFound && text.len_bytes() > 1,
+    };
+    let changed_since = metadata.modified().is_ok_and(|modified| modified > opened);
+    if !metadata.is_file() || changed_since || metadata.len() > limits::MAX_READ_BYTES {
+        return false;
+    }
+    let mut bytes = Vec::new();
+    if file
+        .take(limits::MAX_READ_BYTES)
+        .read_to_end(&mut bytes)
+        .is_err()
+    {
+        return false;
+    }
+    let Ok(disk) = std::str::from_utf8(&bytes) else {
+        return false;
+    };
+    let plain = |text: &str| {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        text.replace("\r\n", "\n").trim_end_matches('\n').to_owned()
+    };
+    plain(disk) != plain(&text.to_string())
 }
 
 /// Reads `location`. `buffer` is the editor's text where that counts instead of

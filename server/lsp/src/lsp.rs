@@ -112,7 +112,7 @@ impl LanguageServer for Standard {
             session.edit(|editor| {
                 editor.open(uri, document.language_id, document.version, &document.text);
             });
-            session.documents_changed();
+            session.open_files_changed();
         });
         self.0.context_changed();
     }
@@ -141,7 +141,7 @@ impl LanguageServer for Standard {
         let uri = normal_uri(params.text_document.uri.as_str());
         let known = self.0.session(|session| {
             let known = session.edit(|editor| editor.close(&uri));
-            session.documents_changed();
+            session.open_files_changed();
             known
         });
         self.edited(known);

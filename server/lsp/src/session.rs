@@ -146,9 +146,9 @@ impl Session {
         }
     }
 
-    /// The set of open documents changed: without any root it decides what may
-    /// be seen.
-    pub fn documents_changed(&mut self) {
+    /// The set of open files changed: without any root it decides what may be
+    /// seen.
+    pub fn open_files_changed(&mut self) {
         if self.roots.is_empty() {
             self.access = None;
         }
@@ -199,8 +199,12 @@ impl Session {
 
 /// The open files, for a session without any root.
 fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
-    let open = editor.documents().into_iter();
-    open.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten())
+    let documents = editor.documents().into_iter().map(|(uri, _)| uri);
+    let shown = editor.tabs().value.into_iter();
+    documents
+        .chain(shown)
+        .chain(editor.visible().value)
+        .filter_map(|uri| uri_to_path(uri).ok().flatten())
         .collect()
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Params of `sightline/didChangeTabs`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct DidChangeTabsParams {
     /// All tabs, in editor order.
     pub tabs: Vec<Tab>,
@@ -39,7 +39,7 @@ pub struct Tab {
 
 /// Params of `sightline/didChangeVisibleEditors`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct DidChangeVisibleEditorsParams {
     /// All editors on the screen.
     pub editors: Vec<VisibleEditor>,
@@ -84,7 +84,7 @@ pub struct Position {
 
 /// Params of `sightline/didChangeTerminals`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
 pub struct DidChangeTerminalsParams {
     /// All terminals.
     pub terminals: Vec<Terminal>,
@@ -122,7 +122,7 @@ where
     D: serde::Deserializer<'de>,
 {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(untagged, expecting = "expected a string or a whole number")]
     enum Id {
         Text(String),
         Number(serde_json::Number),

@@ -70,7 +70,10 @@ pub enum Mode {
 
 /// A model: its id, or the id with what is known about it.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a model's id, or an object with its `id` (a string)"
+)]
 pub enum ModelRef {
     /// Just the id.
     Id(String),

@@ -24,7 +24,7 @@ pub struct ListFilesParams {
 
 /// The token of `$/progress`: a string or a whole number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a string or a whole number")]
 pub enum ProgressToken {
     /// A string.
     Text(String),

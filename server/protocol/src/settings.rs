@@ -116,7 +116,8 @@ pub struct SectionSettings {
     /// False leaves the section out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Cut the section at about this many tokens, at whole lines.
+    /// Cut the body of the section at this many estimated tokens, at whole lines.
+    /// The heading, and a line that counts what was cut, come on top.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }

@@ -100,16 +100,21 @@ impl AccessView {
                 }
             }
         };
-        for below in todo.into_iter().rev() {
-            known = match known {
-                Ok(above) => {
-                    let name = below.file_name().unwrap_or_default().to_os_string();
-                    self.walk(&above, VecDeque::from([name]))
-                        .map(Arc::new)
-                        .map_err(Arc::new)
-                }
-                denied => denied,
-            };
+        while let (Some(below), Ok(above)) = (todo.pop(), &known) {
+            if above.kind == Kind::Missing {
+                // So is everything below, which is not worth remembering.
+                let rest = path.strip_prefix(below).unwrap_or(Path::new(""));
+                let name = below.file_name().unwrap_or_default();
+                let mut missing = above.as_ref().clone();
+                missing.real.push(name);
+                missing.real.extend(rest);
+                return Ok(Arc::new(missing));
+            }
+            let name = below.file_name().unwrap_or_default().to_os_string();
+            known = self
+                .walk(above, VecDeque::from([name]))
+                .map(Arc::new)
+                .map_err(Arc::new);
             let mut memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
             if memo.len() >= MEMO_FOLDERS {
                 memo.clear();

@@ -34,6 +34,7 @@ use std::{
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 pub use self::open::OpenedFile;
+pub(crate) use self::open::open_without_waiting;
 use self::{
     links::{Kind, Links},
     pattern::bytes_of,

@@ -133,7 +133,7 @@ fn cannot_open(path: &str, error: &io::Error) -> Error {
 
 /// Opens for reading without ever waiting for a writer (a pipe) or becoming the
 /// owner of a terminal.
-pub(super) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> {
+pub(crate) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

@@ -21,6 +21,8 @@ use super::{
 /// Folders whose verdict is remembered per set of rules, and the longest path remembered.
 const MEMO_FOLDERS: usize = 16 * 1024;
 const MEMO_PATH_BYTES: usize = 1024;
+/// Globs remembered for all folders together.
+const MEMO_GLOBS: usize = 1024 * 1024;
 
 /// A relative path as rules see it: bytes, with `/`.
 pub(crate) fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
@@ -61,7 +63,13 @@ pub(crate) struct PatternSet {
     /// The rest, in order.
     name_globs: Vec<(u32, Glob)>,
     path_globs: Vec<PathGlob>,
-    memo: RwLock<HashMap<Box<[u8]>, Arc<Folder>>>,
+    memo: RwLock<Memo>,
+}
+
+#[derive(Debug, Default)]
+struct Memo {
+    folders: HashMap<Box<[u8]>, Arc<Folder>>,
+    globs: usize,
 }
 
 /// A glob for whole paths.
@@ -130,10 +138,7 @@ impl PatternSet {
             line,
             ..rule
         });
-        self.memo
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        *self.memo.get_mut().unwrap_or_else(PoisonError::into_inner) = Memo::default();
     }
 
     /// Is there no rule?
@@ -224,7 +229,7 @@ impl PatternSet {
 
     fn remembered(&self, folder: &[u8]) -> Option<Arc<Folder>> {
         let memo = self.memo.read().unwrap_or_else(PoisonError::into_inner);
-        memo.get(folder).cloned()
+        memo.folders.get(folder).cloned()
     }
 
     fn remember(&self, path: &[u8], folder: &Arc<Folder>) {
@@ -232,10 +237,11 @@ impl PatternSet {
             return;
         }
         let mut memo = self.memo.write().unwrap_or_else(PoisonError::into_inner);
-        if memo.len() >= MEMO_FOLDERS {
-            memo.clear();
+        if memo.folders.len() >= MEMO_FOLDERS || memo.globs >= MEMO_GLOBS {
+            *memo = Memo::default();
         }
-        memo.insert(path.into(), folder.clone());
+        memo.globs += folder.globs.len();
+        memo.folders.insert(path.into(), folder.clone());
     }
 
     /// The last rule that matches `path`, an entry of `folder`.

@@ -26,7 +26,7 @@ use sightline_protocol::{
 };
 
 use crate::{
-    access::AccessView,
+    access::{AccessView, Verdict},
     cancel::Cancel,
     error::Error,
     limits,
@@ -327,7 +327,7 @@ impl Walk<'_> {
             }
             let rel = directory.rel.child(&name);
             let alias = directory.alias.as_ref().map(|alias| alias.child(&name));
-            let denied = self.is_denied(&rel, alias.as_ref(), is_dir);
+            let denied = self.is_denied(&rel, alias.as_ref(), kind);
             if denied && self.options.ignored == IgnoredFiles::Hide {
                 self.found.omitted = self.found.omitted.saturating_add(1);
                 continue;
@@ -349,7 +349,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn is_denied(&self, rel: &RelPath, alias: Option<&RelPath>, is_dir: bool) -> bool {
+    /// Denied by its name or, for a link, by where it leads.
+    fn is_denied(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> bool {
+        let is_dir = kind == FileKind::Directory;
+        if kind == FileKind::Symlink {
+            let location = Location::Inside {
+                root: self.root,
+                rel: rel.clone(),
+            };
+            if self.view.check(&location) != Verdict::Allowed {
+                return true;
+            }
+        }
         let judged_by = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
         judged_by(self.root, rel)
             || self

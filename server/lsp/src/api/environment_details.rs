@@ -10,7 +10,9 @@ use sightline_core::{
     path::RelPath,
     tracker,
 };
-use sightline_protocol::environment::{EnvironmentDetailsParams, EnvironmentDetailsResult};
+use sightline_protocol::environment::{
+    EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
+};
 
 use super::{Context, tracking};
 use crate::outbound::lock;
@@ -20,6 +22,7 @@ pub fn run(
     context: &Context<'_>,
     params: EnvironmentDetailsParams,
 ) -> Result<EnvironmentDetailsResult, Error> {
+    check_numbers(&params)?;
     let snapshot = &context.snapshot;
     let view = context.view();
     let tracker = match &params.task_id {
@@ -88,4 +91,25 @@ pub fn run(
     }
     let answer = lock(&snapshot.revisions).answer(block, params.since_revision, params.consume);
     Ok(answer)
+}
+
+/// Tokens are counted from zero up.
+fn check_numbers(params: &EnvironmentDetailsParams) -> Result<(), Error> {
+    let usage = params.usage.unwrap_or_default();
+    let window = params.model.as_ref().and_then(ModelRef::context_window);
+    for (name, value, least) in [
+        ("usage.tokensIn", usage.tokens_in, 0.0),
+        ("usage.tokensOut", usage.tokens_out, 0.0),
+        ("usage.cacheWrites", usage.cache_writes, 0.0),
+        ("usage.cacheReads", usage.cache_reads, 0.0),
+        ("model.contextWindow", window, 1.0),
+    ] {
+        if let Some(value) = value
+            && (!value.is_finite() || value < least)
+        {
+            let message = format!("{name} is {value}; it must be {least} or more");
+            return Err(Error::invalid(message));
+        }
+    }
+    Ok(())
 }

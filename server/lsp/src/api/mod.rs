@@ -152,8 +152,14 @@ fn typed<M: Request>(
     params: Value,
     run: fn(&Context<'_>, M::Params) -> Result<M::Result, Error>,
 ) -> Result<Box<RawValue>, Error> {
-    let params = serde_json::from_value(params)
-        .map_err(|error| Error::invalid(format!("{}: {error}", M::NAME)))?;
+    let params = serde_path_to_error::deserialize(params).map_err(|error| {
+        let field = error.path().to_string();
+        let why = error.into_inner();
+        match field.as_str() {
+            "." => Error::invalid(format!("{}: {why}", M::NAME)),
+            field => Error::invalid(format!("{}: `{field}`: {why}", M::NAME)),
+        }
+    })?;
     let result = run(context, params)?;
     serde_json::value::to_raw_value(&result)
         .map_err(|error| Error::storage(format!("{}: the result: {error}", M::NAME)))

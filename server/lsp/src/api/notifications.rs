@@ -57,7 +57,10 @@ pub fn handle(server: &Arc<Server>, method: &str, params: Option<&RawValue>) -> 
 }
 
 fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
-    server.session(|session| session.edit(change));
+    server.session(|session| {
+        session.edit(change);
+        session.open_files_changed();
+    });
     server.context_changed();
 }
 

@@ -29,7 +29,8 @@ pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResu
     let location = view.roots().locate(&params.path)?;
     let abs = view.roots().absolute(&location);
     let open = open_document(snapshot, &abs);
-    let is_dirty = open.is_some_and(|open| open.document.is_dirty());
+    let is_dirty = open.is_some_and(|open| open.is_unsaved(Some(&abs)))
+        || open.is_some() && snapshot.editor.has_dirty_tab(&abs.to_uri());
     // An open document that has no file yet is all there is of it.
     let from_editor = open.filter(|_| is_dirty || !exists(abs.as_path()));
     let options = ReadOptions {

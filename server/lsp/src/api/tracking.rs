@@ -14,6 +14,7 @@ use sightline_core::{
     tracker::{ContentHash, FileEvent, FileRef, environment_entry},
 };
 use sightline_protocol::{
+    error::ErrorKind,
     settings::OutsideWorkspace,
     tracker::{
         RecordEnvironmentParams, RecordModelParams, RecordedResult, TaskContextParams,
@@ -40,9 +41,13 @@ pub fn track_file(
     // What may not be seen is not recorded either: its name would come back.
     view.require(&location, outside_allowed(snapshot))?;
     let abs = view.roots().absolute(&location);
+    if abs.as_path().is_dir() {
+        let message = format!("{:?} is a folder; only files are tracked", params.path);
+        return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
+    }
     let (path, _) = view.roots().result_path(&location);
     let open = open_document(snapshot, &abs);
-    let unsaved = open.filter(|open| open.document.is_dirty());
+    let unsaved = open.filter(|open| open.is_unsaved(Some(&abs)));
     let event = FileEvent {
         path: &path,
         abs: &abs,
@@ -154,9 +159,11 @@ pub(super) fn outside_allowed(snapshot: &Snapshot) -> bool {
 pub(super) fn unsaved(snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
     let documents = snapshot.editor.documents().into_iter();
     documents
-        .filter(|(_, open)| open.document.is_dirty())
         .filter_map(|(uri, open)| {
             let path = uri_to_path(uri).ok().flatten()?;
+            if !open.is_unsaved(Some(&path)) {
+                return None;
+            }
             Some((path, ContentHash::of_chunks(open.document.text().chunks())))
         })
         .collect()

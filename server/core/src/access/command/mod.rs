@@ -36,6 +36,10 @@ const MAX_JUDGED: usize = 20_000;
 const MAX_SCRIPTS: usize = 200;
 /// Of these, within each other.
 const MAX_DEPTH: usize = 8;
+/// Characters of a file name; every file system takes as many or fewer.
+const MAX_NAME: usize = 255;
+/// Denied operands told of.
+const MAX_DENIED: usize = 200;
 /// Time spent on one command; honest ones take milliseconds.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
@@ -116,7 +120,7 @@ impl<'a> Audit<'a> {
     fn run(&mut self, text: &str) {
         self.script(text, &self.start());
         while let Some(script) = self.scripts.pop_front() {
-            if self.exhausted {
+            if self.is_exhausted() {
                 return;
             }
             self.depth = script.depth;
@@ -126,7 +130,7 @@ impl<'a> Audit<'a> {
 
     /// Notes a script that runs as part of the command.
     fn script(&mut self, text: &str, scope: &Scope) {
-        if text.trim().is_empty() {
+        if text.trim().is_empty() || self.is_exhausted() {
             return;
         }
         let new = self
@@ -135,7 +139,7 @@ impl<'a> Audit<'a> {
         if !new {
             return;
         }
-        if self.depth >= MAX_DEPTH || self.seen_scripts.len() > MAX_SCRIPTS {
+        if self.depth >= MAX_DEPTH {
             self.read_as_words(text, scope, "it is nested too deeply");
             return;
         }
@@ -180,6 +184,9 @@ impl<'a> Audit<'a> {
     fn read_as_words(&mut self, text: &str, scope: &Scope, why: &str) {
         let how = format!("the command names it (every word was judged, because {why})");
         for word in word::rough(text) {
+            if self.is_exhausted() {
+                return;
+            }
             self.judge_field(&Field::unquoted(&word), &scope.dirs, &how);
         }
     }
@@ -196,7 +203,8 @@ impl<'a> Audit<'a> {
 
     /// Judges one path as written, seen from each folder the command may be in.
     fn judge_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
-        if written.is_empty() || written.len() > limits::MAX_PATH_BYTES || written.contains('\0') {
+        let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
+        if written.is_empty() || written.contains('\0') || written.split('/').any(impossible) {
             return;
         }
         let path = Path::new(written);
@@ -218,15 +226,7 @@ impl<'a> Audit<'a> {
         if let Some(known) = self.known.get(path) {
             return known.clone();
         }
-        if self.exhausted {
-            return None;
-        }
-        if self.known.len() >= MAX_JUDGED || self.is_out_of_time() {
-            self.exhausted = true;
-            self.refuse(
-                "",
-                "the command names more than can be judged in time; run it in parts".to_owned(),
-            );
+        if self.is_exhausted() {
             return None;
         }
         let denial = self.denial_of(path);
@@ -234,8 +234,21 @@ impl<'a> Audit<'a> {
         denial
     }
 
-    fn is_out_of_time(&self) -> bool {
-        self.started.elapsed() > MAX_TIME
+    /// Is all spent that one command is worth? Then it is refused, once.
+    fn is_exhausted(&mut self) -> bool {
+        if self.exhausted {
+            return true;
+        }
+        self.exhausted = self.known.len() >= MAX_JUDGED
+            || self.seen_scripts.len() >= MAX_SCRIPTS
+            || self.started.elapsed() > MAX_TIME;
+        if self.exhausted {
+            self.refuse(
+                "",
+                "the command holds more than can be judged; run it in parts".to_owned(),
+            );
+        }
+        self.exhausted
     }
 
     fn denial_of(&self, path: &Path) -> Option<Denial> {
@@ -269,7 +282,7 @@ impl<'a> Audit<'a> {
             .denied
             .iter()
             .any(|other| other.path == entry.path && other.rule == entry.rule);
-        if !known {
+        if !known && self.denied.len() < MAX_DENIED {
             self.denied.push(entry);
         }
     }

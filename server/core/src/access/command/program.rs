@@ -194,6 +194,9 @@ impl Audit<'_> {
             }
         }
         for at in 0..invocation.words.len() {
+            if self.is_exhausted() {
+                return;
+            }
             self.judge_code(invocation, at, &dirs, scope);
         }
         if let Some(text) = scope.stdin.clone()
@@ -280,6 +283,13 @@ impl Audit<'_> {
     fn judge_code(&mut self, invocation: &Invocation, at: usize, dirs: &[PathBuf], scope: &Scope) {
         let name = invocation.program(at);
         let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let runs_code = [SHELLS, FOREIGN_SHELLS, SCRIPT_TAKERS]
+            .iter()
+            .any(|list| list.contains(&name.as_str()))
+            || INTERPRETERS.contains(&versionless);
+        if !runs_code {
+            return;
+        }
         let rest = invocation.texts(at + 1);
         let mut inner = scope.clone();
         inner.dirs = dirs.to_vec();

@@ -150,7 +150,7 @@ impl Audit<'_> {
     }
 
     fn command(&mut self, command: &Command, scope: &mut Scope) {
-        if self.exhausted {
+        if self.is_exhausted() {
             return;
         }
         match command {

@@ -103,7 +103,7 @@ impl Audit<'_> {
             return true;
         };
         for entry in entries.flatten() {
-            if self.entries_left == 0 || self.is_out_of_time() {
+            if self.entries_left == 0 || self.is_exhausted() {
                 return false;
             }
             self.entries_left -= 1;

@@ -7,12 +7,11 @@
 use std::collections::HashSet;
 
 use super::{Audit, shell::Scope};
-use crate::limits;
 
 /// Alternatives kept for one word.
 const MAX_FIELDS: usize = 64;
-/// Characters a word can grow to; beyond, nothing is known of it.
-const MAX_UNITS: usize = limits::MAX_COMMAND_BYTES;
+/// Characters a word can grow to by its variables; beyond, they are unknown.
+const MAX_GROWN: usize = 4096;
 /// Longest piece of a word that is taken for a path, in bytes: what Linux takes.
 const MAX_PIECE: usize = 4096;
 /// Words one brace expansion may make.
@@ -469,13 +468,15 @@ impl Audit<'_> {
         let mut fields = vec![Field::default()];
         for part in parts {
             let options = self.options(part, scope);
+            // Variables made of variables could grow without end.
+            let grows = !matches!(part, Part::Text(..));
             let mut longer = Vec::new();
             for field in &fields {
                 for option in &options {
                     if longer.len() < MAX_FIELDS {
                         let mut field: Field = field.clone();
-                        if field.units.len() + option.len() > MAX_UNITS {
-                            field.units = vec![Unit::Unknown];
+                        if grows && field.units.len() + option.len() > MAX_GROWN {
+                            field.units.push(Unit::Unknown);
                         } else {
                             field.units.extend(option);
                         }
