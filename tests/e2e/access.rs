@@ -227,3 +227,71 @@ fn without_a_folder_only_what_is_open_is_seen() {
     server.refused("sightline/listFiles", json!({}));
     assert_eq!(server.end(), 0);
 }
+
+/// Without a folder, what a client shows in tabs is judged as what it opened.
+#[test]
+fn without_a_folder_tabs_are_judged_by_the_rules_beside_them() {
+    let workspace = Workspace::new(&[(".clineignore", "key\n"), ("a.txt", "a"), ("key", "k")]);
+    let mut params = workspace.initialize();
+    params["rootUri"] = Value::Null;
+    params["workspaceFolders"] = Value::Null;
+    let mut server = Server::initialized(params);
+    let tab = |name: &str| json!({ "uri": workspace.uri(name) });
+    let tabs = json!({ "tabs": [tab("key"), tab("a.txt"), tab(".clineignore")] });
+    server.tell("sightline/didChangeTabs", tabs);
+    let text = server.block(json!({}));
+    assert!(text.contains("/a.txt"), "{text}");
+    assert!(
+        !text.contains("/key") && !text.contains(".clineignore"),
+        "{text}"
+    );
+    assert_eq!(server.end(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn lists_judge_links_by_where_they_lead() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "secrets/\n"),
+        ("secrets/key", "k"),
+        ("a", "1"),
+    ]);
+    let link = |to: &str, from: &str| {
+        std::os::unix::fs::symlink(to, workspace.path(from)).unwrap();
+    };
+    link("secrets", "inner");
+    link("secrets/key", "file");
+    link("/etc", "out");
+    link("a", "fine");
+    let mut server = Server::start(&workspace);
+    let listed = server.ask("sightline/listFiles", json!({}));
+    let entries = listed["entries"].as_array().unwrap().iter();
+    let paths: Vec<&str> = entries
+        .map(|entry| entry["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(paths, ["a", "fine"]);
+    assert_eq!(server.end(), 0);
+}
+
+/// A root inside another one, given through a link: the outer rules hold in lists.
+#[cfg(unix)]
+#[test]
+fn a_root_behind_a_link_keeps_the_rules_around_it() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "*.env\n"),
+        ("pub/k.env", "k"),
+        ("pub/a", "1"),
+    ]);
+    let link = workspace.root().with_file_name("link");
+    std::os::unix::fs::symlink(workspace.path("pub"), &link).unwrap();
+    let mut params = workspace.initialize();
+    params["workspaceFolders"] = json!([
+        { "uri": uri(&link), "name": "link" },
+        { "uri": uri(&workspace.root()), "name": "shop" },
+    ]);
+    let mut server = Server::initialized(params);
+    let listed = server.ask("sightline/listFiles", json!({ "path": link }));
+    assert!(!listed.to_string().contains("k.env"), "{listed}");
+    assert!(listed.to_string().contains("\"a\""), "{listed}");
+    assert_eq!(server.end(), 0);
+}

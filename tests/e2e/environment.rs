@@ -165,3 +165,44 @@ fn bad_values_are_named() {
     }
     assert_eq!(server.end(), 0);
 }
+
+/// Terminals print what is in files; that of a denied one stays hidden.
+#[test]
+fn printed_contents_of_denied_files_are_left_out() {
+    let workspace = workspace();
+    let mut server = Server::start(&workspace);
+    let output = "diff --git a/.env b/.env\n+++ b/.env\n+PAYMENT_KEY=2\n\
+        diff --git a/README.md b/README.md\n+++ b/README.md\n+welcome\n\
+        ==> secrets/suppliers.csv <==\nMill,confidential\n\ndone\n";
+    let terminal = json!({ "id": "1", "command": "make", "isBusy": true, "newOutput": output });
+    server.tell(
+        "sightline/didChangeTerminals",
+        json!({ "terminals": [terminal] }),
+    );
+    let text = server.block(json!({}));
+    assert!(text.contains("+welcome") && text.contains("done"), "{text}");
+    for secret in [".env", "PAYMENT", "suppliers", "confidential"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
+    assert_eq!(server.end(), 0);
+}
+
+/// A file of the repository that never answers costs its facts, not the block.
+#[cfg(unix)]
+#[test]
+fn a_repository_that_does_not_answer_holds_nothing_up() {
+    let workspace = workspace();
+    std::fs::create_dir_all(workspace.path(".git/objects")).unwrap();
+    std::fs::create_dir_all(workspace.path(".git/refs")).unwrap();
+    workspace.write(".git/HEAD", "ref: refs/heads/main\n");
+    let made = std::process::Command::new("mkfifo")
+        .arg(workspace.path(".git/config"))
+        .status();
+    assert!(made.unwrap().success());
+    let mut server = Server::start(&workspace);
+    for _ in 0..2 {
+        let text = server.block(json!({ "includeFiles": true, "taskId": "t" }));
+        assert!(text.contains("\"hint\": \"shop\""), "{text}");
+    }
+    assert_eq!(server.end(), 0);
+}

@@ -147,3 +147,32 @@ fn what_cannot_be_read_is_told_apart() {
     );
     assert_eq!(server.end(), 0);
 }
+
+/// An editor may open a document with changes it has kept from before.
+#[test]
+fn text_that_was_unsaved_when_opened_wins_too() {
+    let workspace = Workspace::new(&[("a.txt", "disk\n"), ("crlf.txt", "\u{feff}same\r\n")]);
+    let mut server = Server::start(&workspace);
+    server.open(&workspace.uri("a.txt"), "kept\n");
+    server.open(&workspace.uri("crlf.txt"), "same");
+    server.open(&workspace.uri("new.txt"), "not on the disk");
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_eq!(read["text"], "kept\n");
+    assert_eq!(
+        (&read["source"], &read["isDirty"]),
+        (&json!("buffer"), &json!(true))
+    );
+    let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
+    assert!(unsaved.contains("\na.txt\nnew.txt\n"), "{unsaved}");
+    let read = server.ask("sightline/readFile", json!({ "path": "crlf.txt" }));
+    assert_eq!(read["source"], "disk");
+    let saved = json!({ "textDocument": { "uri": workspace.uri("a.txt") } });
+    workspace.write("a.txt", "kept\n");
+    server.tell("textDocument/didSave", saved);
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_eq!(
+        (&read["source"], &read["isDirty"]),
+        (&json!("disk"), &json!(false))
+    );
+    assert_eq!(server.end(), 0);
+}

@@ -3,6 +3,13 @@
 //! [`harness`] starts it in this process or as the built program; every wait has
 //! a deadline. One module per subject.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails, and says why it is skipped"
+)]
+
 mod access;
 mod cli;
 mod editors;

@@ -3,6 +3,8 @@
 /// Longest path taken from a client, in bytes (Linux's PATH_MAX is 4,096;
 /// percent-encoding triples it).
 pub const MAX_PATH_BYTES: usize = 16 * 1024;
+/// Longest path of this machine, in bytes: Linux's PATH_MAX.
+pub const MAX_ABSOLUTE_PATH_BYTES: usize = 4096;
 /// Paths judged by one `checkAccess`.
 pub const MAX_CHECKED_PATHS: usize = 1_000_000;
 /// Longest command line parsed, in bytes.

@@ -278,6 +278,18 @@ impl Roots {
     /// remote host, bad percent-encoding, a NUL byte, a relative path without
     /// any root.
     pub fn locate(&self, written: &str) -> Result<Location, Error> {
+        let location = self.understand(written)?;
+        let bytes = self.absolute(&location).as_path().as_os_str().len();
+        if bytes > limits::MAX_ABSOLUTE_PATH_BYTES {
+            return Err(Error::invalid(format!(
+                "a path of {bytes} bytes is over the limit of {}",
+                limits::MAX_ABSOLUTE_PATH_BYTES
+            )));
+        }
+        Ok(location)
+    }
+
+    fn understand(&self, written: &str) -> Result<Location, Error> {
         let refuse = |why: &str| {
             Error::invalid(format!("path {written:?}: {why}")).with_path(written.to_owned())
         };

@@ -1,5 +1,7 @@
 //! The boundary: what is denied, under every spelling, at every moment.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 use std::{
     fs,
     io::Read,
@@ -792,8 +794,16 @@ fn swapping_a_file_for_a_link_gains_nothing() {
         ("public/f", "public"),
     ]);
     let access = access(&[&root]);
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
+        // Also when an assertion fails.
+        let _done = Done(&done);
         threads.spawn(|| {
             let mut turn = 0_u32;
             while !done.load(Ordering::Relaxed) {
@@ -822,7 +832,6 @@ fn swapping_a_file_for_a_link_gains_nothing() {
             assert_eq!(text, "public");
             read += 1;
         }
-        done.store(true, Ordering::Relaxed);
         assert!(read > 0, "nothing was ever read");
     });
 }
@@ -922,12 +931,12 @@ proptest! {
                     prop_assert_ne!(answer.access, AccessKind::Allowed, "{:?} is {:?}", &written, &real);
                 }
             }
-            if let Some(location) = location {
-                if let Ok(mut opened) = view.open_for_read(&location, true) {
-                    let mut text = String::new();
-                    opened.file.read_to_string(&mut text).unwrap();
-                    prop_assert_ne!(text, "denied", "{:?}", &written);
-                }
+            if let Some(location) = location
+                && let Ok(mut opened) = view.open_for_read(&location, true)
+            {
+                let mut text = String::new();
+                opened.file.read_to_string(&mut text).unwrap();
+                prop_assert_ne!(text, "denied", "{:?}", &written);
             }
             // A shell may take the same words further than they can be folded.
             let command = format!("cat '{written}'");

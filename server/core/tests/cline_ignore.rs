@@ -1,5 +1,12 @@
 //! Access rules against the recorded behaviour of Cline's `.clineignore`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "a test that cannot go on fails"
+)]
+
 mod fixtures;
 
 use std::{

@@ -17,6 +17,8 @@ use crate::path::AbsPath;
 
 /// Links followed for one path; Linux stops there too.
 const MAX_LINKS: usize = 40;
+/// Names gone through for one path, those of links included.
+const MAX_STEPS: usize = 8 * 1024;
 /// Folders remembered by one view.
 const MEMO_FOLDERS: usize = 16 * 1024;
 
@@ -36,6 +38,8 @@ pub(super) struct Followed {
     pub(super) kind: Kind,
     /// Was a link followed on the way?
     pub(super) linked: bool,
+    /// How many were.
+    links: usize,
 }
 
 /// Folders a view has resolved, by their absolute path.
@@ -56,6 +60,7 @@ impl AccessView {
                 real: path.to_path_buf(),
                 kind: Kind::Folder,
                 linked: false,
+                links: 0,
             });
         };
         if let Some(known) = self.known(path) {
@@ -74,6 +79,7 @@ impl AccessView {
             real: path.ancestors().last().unwrap_or(path).to_path_buf(),
             kind: Kind::Folder,
             linked: true,
+            links: 0,
         };
         self.walk(&start, steps(path).collect())
     }
@@ -96,6 +102,7 @@ impl AccessView {
                         real: at.to_path_buf(),
                         kind: Kind::Folder,
                         linked: false,
+                        links: 0,
                     }));
                 }
             }
@@ -133,6 +140,7 @@ impl AccessView {
                 real: area.real().as_path().to_path_buf(),
                 kind: Kind::Folder,
                 linked: area.path() != area.real(),
+                links: 0,
             })));
         }
         let memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,8 +149,12 @@ impl AccessView {
 
     fn walk(&self, from: &Followed, mut ahead: VecDeque<OsString>) -> Result<Followed, Denial> {
         let mut at = from.clone();
-        let mut links = 0;
+        let mut steps_left = MAX_STEPS;
         while let Some(name) = ahead.pop_front() {
+            if steps_left == 0 {
+                return Err(cannot_follow("it takes too many steps"));
+            }
+            steps_left -= 1;
             if name == ".." {
                 at.real.pop();
                 at.kind = Kind::Folder;
@@ -171,8 +183,8 @@ impl AccessView {
                 };
                 continue;
             }
-            links += 1;
-            if links > MAX_LINKS {
+            at.links += 1;
+            if at.links > MAX_LINKS {
                 return Err(cannot_follow("too many links"));
             }
             at.linked = true;

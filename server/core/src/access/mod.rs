@@ -335,7 +335,9 @@ impl AccessView {
         if !area.overlaps {
             return area.denial(rel, || is_dir);
         }
-        self.denial_of(&area.path().join(rel), || is_dir)
+        // Another root may lie around it by its written or by its real path.
+        let denial = self.denial_of(&area.path().join(rel), || is_dir);
+        denial.or_else(|| self.denial_of(&area.real().join(rel), || is_dir))
     }
 
     /// Judges an absolute path by all rules and all it leads to.

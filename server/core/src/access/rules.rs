@@ -36,7 +36,7 @@ pub(super) enum Rules {
     /// There is no rule file, or an empty one: nothing is denied.
     None,
     /// Patterns.
-    Patterns(PatternSet),
+    Patterns(Box<PatternSet>),
     /// Everything is denied, because of this.
     Broken(String),
 }
@@ -317,7 +317,8 @@ fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
         _ => return Ok(text),
     };
     let (decoded, _, bad) = encoding.decode(&text);
-    if bad {
+    // UTF-32 looks like UTF-16 full of NULs.
+    if bad || decoded.contains('\0') {
         return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
     }
     Ok(decoded.into_owned().into_bytes())
@@ -370,5 +371,5 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
         }
     }
     patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
-    Rules::Patterns(patterns)
+    Rules::Patterns(Box::new(patterns))
 }

@@ -3,7 +3,13 @@
 //! What cannot be read is left out. A remote's URL may hold a password or a
 //! token; what could be one never gets past [`without_credentials`].
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError, mpsc},
+    time::Duration,
+};
 
 use crate::git;
 
@@ -24,13 +30,36 @@ pub(super) struct Remote {
     pub(super) url: String,
 }
 
-/// The facts; none outside a repository.
+/// Time the files of a repository may take to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Folders whose repository did not answer; they are not asked again.
+static STUCK: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The facts; none outside a repository. A file in it that never answers (a
+/// named pipe, a dead mount) costs its facts, not the block.
 pub(super) fn read(dir: &Path) -> GitFacts {
+    let stuck = || STUCK.lock().unwrap_or_else(PoisonError::into_inner);
+    if stuck().contains(dir) {
+        return GitFacts::default();
+    }
+    let (sender, facts) = mpsc::channel();
+    let asked = dir.to_path_buf();
+    std::thread::spawn(move || sender.send(read_now(&asked)));
+    facts.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        stuck().insert(dir.to_path_buf());
+        GitFacts::default()
+    })
+}
+
+fn read_now(dir: &Path) -> GitFacts {
     let Some(repository) = git::discover(dir) else {
         return GitFacts::default();
     };
     let mut remotes = Vec::new();
-    if let Ok(names) = repository.remotes() {
+    if !includes_files(repository.path())
+        && let Ok(names) = repository.remotes()
+    {
         for name in names.iter_bytes() {
             let Ok(name) = str::from_utf8(name) else {
                 continue;
@@ -52,6 +81,16 @@ pub(super) fn read(dir: &Path) -> GitFacts {
         remotes,
         head: head.map(|id| id.to_string()),
     }
+}
+
+/// Does the repository's configuration take in other files? They may be files
+/// no one may see, so nothing of it is told then.
+fn includes_files(git: &Path) -> bool {
+    let config = std::fs::read(git.join("config")).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
+    config
+        .lines()
+        .any(|line| line.trim_start().starts_with("[include"))
 }
 
 /// `url` without user, password, query and fragment. A local path stays as it

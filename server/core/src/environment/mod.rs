@@ -159,9 +159,7 @@ fn draw(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Er
             inputs.params.time_zone.as_deref(),
         )?),
         SectionId::Files => files::draw(inputs, cancel)?,
-        SectionId::WorkspaceConfiguration => {
-            workspace::configuration(inputs.access.roots(), cancel)?
-        }
+        SectionId::WorkspaceConfiguration => workspace::configuration(inputs.access, cancel)?,
         SectionId::CliTools => inputs.cli_tools.draw(),
         SectionId::UnsavedFiles => open_files::unsaved(inputs, cancel)?,
         SectionId::ContextWindow => usage::draw(inputs.params),

@@ -37,6 +37,19 @@ pub(super) struct Names<'a> {
     known: HashMap<String, bool>,
 }
 
+/// The name in `name-12-text`, as searches print lines of context.
+fn before_line_number(word: &str) -> Option<&str> {
+    let mut parts = word.match_indices('-').map(|(at, _)| at).peekable();
+    while let Some(at) = parts.next() {
+        let next = *parts.peek()?;
+        let number = word.get(at + 1..next)?;
+        if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+            return word.get(..at);
+        }
+    }
+    None
+}
+
 /// What the rules say about a word.
 enum Judgement {
     Clean,
@@ -85,6 +98,7 @@ impl<'a> Names<'a> {
         }
         line.split_whitespace().any(|word| {
             self.is_denied_marked(word)
+                || before_line_number(word).is_some_and(|name| self.is_denied_marked(name))
                 || (word.contains(SEPARATORS)
                     && word
                         .split(SEPARATORS)

@@ -107,10 +107,13 @@ fn label(terminal: &Terminal) -> String {
 }
 
 /// Unread output made presentable.
+#[derive(Default)]
 struct Output {
     lines: Vec<String>,
-    /// Lines that name denied files.
+    /// Lines left out for what they name or follow.
     denied: u32,
+    /// The content of a denied file is being printed.
+    hidden: Option<Heading>,
 }
 
 fn output(
@@ -136,15 +139,17 @@ fn output(
     }
     let (head, tail) = shorten(&lines);
     let skipped = lines.len() - head.len() - tail.len();
-    let mut shown = Output {
-        lines: Vec::new(),
-        denied: 0,
-    };
+    let mut shown = Output::default();
     for line in head {
         cancel.check()?;
         shown.add(line, names);
     }
     if skipped > 0 {
+        // What is not shown may still say whose content follows.
+        for line in &lines[head.len()..head.len() + skipped] {
+            cancel.check()?;
+            shown.follow(line, names);
+        }
         shown
             .lines
             .push(format!("[... {skipped} lines not shown ...]"));
@@ -158,11 +163,47 @@ fn output(
 
 impl Output {
     fn add(&mut self, line: &str, names: &mut Names<'_>) {
-        if names.in_line(line) {
+        if self.follow(line, names) {
             self.denied = self.denied.saturating_add(1);
         } else {
             self.lines.push(cut_line(line));
         }
+    }
+
+    /// Must this line be left out: for what it names, or as content of a file
+    /// that a heading before it named?
+    fn follow(&mut self, line: &str, names: &mut Names<'_>) -> bool {
+        let denied = names.in_line(line);
+        let heading = Heading::of(line);
+        self.hidden = match (heading, self.hidden) {
+            (Some(heading), _) if denied => Some(heading),
+            (Some(Heading::Diff), Some(Heading::Diff)) => None,
+            (_, Some(Heading::Block)) if line.trim().is_empty() || line.starts_with("==> ") => None,
+            (_, hidden) => hidden,
+        };
+        denied || self.hidden.is_some()
+    }
+}
+
+/// A line after which the content of the file it names is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heading {
+    /// Of a diff: up to the next one.
+    Diff,
+    /// As `head` and searches print it: up to an empty line.
+    Block,
+}
+
+impl Heading {
+    fn of(line: &str) -> Option<Self> {
+        if ["diff ", "+++ ", "--- "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+        {
+            return Some(Self::Diff);
+        }
+        let alone = !line.is_empty() && !line.contains(char::is_whitespace);
+        (alone || line.starts_with("==> ")).then_some(Self::Block)
     }
 }
 
@@ -176,7 +217,7 @@ fn add_output(drawn: &mut Drawn, state: &TerminalState, output: Output) {
     if output.denied > 0 {
         let lines = if output.denied == 1 { "line" } else { "lines" };
         drawn.lines.push(format!(
-            "({} {lines} left out: naming files the access rules hide)",
+            "({} {lines} left out: of files the access rules hide)",
             output.denied
         ));
         drawn.omitted = drawn.omitted.saturating_add(output.denied);

@@ -3,13 +3,17 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::to_string_pretty;
 
-use super::{git_facts, render::Drawn};
+use super::{
+    git_facts::{self, GitFacts},
+    render::Drawn,
+};
 use crate::{
+    access::{AccessView, Verdict},
     cancel::Cancel,
     error::Error,
     git::Vcs,
     line,
-    path::{Root, Roots},
+    path::{AbsPath, Root, Roots},
 };
 
 /// The roots, when there are several.
@@ -46,14 +50,15 @@ pub(super) fn files_heading(roots: &Roots) -> String {
 }
 
 /// Each root with its remotes and commit, as JSON.
-pub(super) fn configuration(roots: &Roots, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Drawn, Error> {
+    let roots = access.roots();
     if roots.is_empty() {
         return Ok(Drawn::default());
     }
     let mut workspaces = Vec::new();
     for root in roots.as_slice() {
         cancel.check()?;
-        workspaces.push((root.path.display(), workspace(root)));
+        workspaces.push((root.path.display(), workspace(root, access)));
     }
     let json = to_string_pretty(&Configuration {
         workspaces: InOrder(workspaces),
@@ -62,8 +67,17 @@ pub(super) fn configuration(roots: &Roots, cancel: &Cancel) -> Result<Drawn, Err
     Ok(Drawn::text(&json.unwrap_or_default()))
 }
 
-fn workspace(root: &Root) -> Workspace {
-    let facts = git_facts::read(root.path.as_path());
+fn workspace(root: &Root, access: &AccessView) -> Workspace {
+    let git = root.path.as_path().join(".git");
+    let denied = AbsPath::new(&git).is_some_and(|git| {
+        let place = access.roots().place(git);
+        matches!(access.check(&place), Verdict::Denied(_))
+    });
+    let facts = if denied {
+        GitFacts::default()
+    } else {
+        git_facts::read(root.path.as_path())
+    };
     let remotes = facts.remotes.into_iter();
     Workspace {
         hint: root.name.clone(),
@@ -106,7 +120,10 @@ impl Serialize for InOrder {
 mod tests {
     use std::path::Path;
 
+    use std::sync::Arc;
+
     use super::*;
+    use crate::access::Access;
     use crate::path::AbsPath;
 
     fn root(path: &Path, name: &str) -> Root {
@@ -137,7 +154,8 @@ mod tests {
                  Primary workspace: last\\nfirst"
             )
         );
-        let json = configuration(&both, &Cancel::default()).unwrap().lines;
+        let (view, _) = Access::new(Arc::new(both), Vec::new()).view();
+        let json = configuration(&view, &Cancel::default()).unwrap().lines;
         let keys: Vec<_> = json.iter().filter(|line| line.ends_with("\": {")).collect();
         assert!(
             keys[1].contains("/z\"") && keys[2].contains("/a\""),

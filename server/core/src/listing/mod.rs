@@ -292,6 +292,11 @@ impl Walk<'_> {
                 kind,
             });
         }
+        // It may have been replaced by a link meanwhile; then these are the names
+        // of another directory.
+        if fs::canonicalize(directory)? != directory {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok((names, complete))
     }

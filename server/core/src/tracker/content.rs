@@ -6,7 +6,7 @@
 
 use std::{
     fmt,
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     io::{ErrorKind as Io, Read},
     path::Path,
 };
@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{cancel::Cancel, error::Error, limits};
+use crate::{access::open_without_waiting, cancel::Cancel, error::Error, limits};
 
 /// How much older than the hashing a change must be for its time to prove that
 /// there was none since, in nanoseconds: file systems count in up to 2 s.
@@ -246,9 +246,13 @@ fn stamp_of(path: &Path) -> Result<Option<Stamp>, ()> {
 
 /// `None` when the file can't be read.
 fn hash_file(path: &Path, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
-    let Ok(file) = File::open(path) else {
+    // What was a file may be a named pipe by now, which must not be waited for.
+    let Ok((file, metadata)) = open_without_waiting(path) else {
         return Ok(None);
     };
+    if !metadata.is_file() {
+        return Ok(None);
+    }
     // A file that grows meanwhile is not followed.
     let mut file = file.take(limits::MAX_HASHED_FILE_BYTES + 1);
     let mut hasher = Sha256::new();
@@ -320,7 +324,7 @@ mod tests {
             assert_eq!((look.content, look.stamp), (Content::Absent, None));
             assert!(look.holds(&gone));
         }
-        let file = File::create(&path).unwrap();
+        let file = fs::File::create(&path).unwrap();
         assert!(look(&path, None, 0).unwrap().stamp.is_some());
         file.set_len(limits::MAX_HASHED_FILE_BYTES + 1).unwrap();
         let large = look(&path, None, 0).unwrap();

@@ -28,7 +28,17 @@ pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResu
     let view = context.view();
     let location = view.roots().locate(&params.path)?;
     let abs = view.roots().absolute(&location);
-    let open = open_document(snapshot, &abs);
+    let open = match open_document(snapshot, &abs) {
+        // A link may lead to the document by now: it is judged as what it is.
+        Some((uri, open)) => {
+            let document = uri_to_path(uri).ok().flatten();
+            let place = document.map(|path| view.roots().place(path));
+            let place = place.as_ref().unwrap_or(&location);
+            view.require(place, tracking::outside_allowed(snapshot))?;
+            Some(open)
+        }
+        None => None,
+    };
     let is_dirty = open.is_some_and(|open| open.is_unsaved(Some(&abs)))
         || open.is_some() && snapshot.editor.has_dirty_tab(&abs.to_uri());
     // An open document that has no file yet is all there is of it.
@@ -66,17 +76,22 @@ pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResu
     })
 }
 
-/// The open document of a file: by its path, or by what both resolve to.
-pub(super) fn open_document<'a>(snapshot: &'a Snapshot, abs: &AbsPath) -> Option<&'a OpenDocument> {
-    if let Some(open) = snapshot.editor.document(&abs.to_uri()) {
-        return Some(open);
+/// The open document of a file, with its URI: by its path, or by what both
+/// resolve to.
+pub(super) fn open_document<'a>(
+    snapshot: &'a Snapshot,
+    abs: &AbsPath,
+) -> Option<(&'a str, &'a OpenDocument)> {
+    let uri = abs.to_uri();
+    let documents = snapshot.editor.documents();
+    if let Some(found) = documents.iter().find(|(known, _)| **known == uri) {
+        return Some(*found);
     }
     let real = std::fs::canonicalize(abs.as_path()).ok()?;
-    let documents = snapshot.editor.documents().into_iter();
     documents
+        .into_iter()
         .filter(|(_, open)| open.document.is_dirty())
         .find(|(uri, _)| resolves_to(uri, &real))
-        .map(|(_, open)| open)
 }
 
 fn resolves_to(uri: &str, real: &Path) -> bool {

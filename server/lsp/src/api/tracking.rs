@@ -46,7 +46,7 @@ pub fn track_file(
         return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
     }
     let (path, _) = view.roots().result_path(&location);
-    let open = open_document(snapshot, &abs);
+    let open = open_document(snapshot, &abs).map(|(_, open)| open);
     let unsaved = open.filter(|open| open.is_unsaved(Some(&abs)));
     let event = FileEvent {
         path: &path,

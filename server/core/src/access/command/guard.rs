@@ -8,6 +8,8 @@
 /// Constructs that may nest, and the stack that parsing and walking one level
 /// takes (at most 30 KiB were measured, in a debug build).
 const MAX_OPENERS: usize = 2_000;
+/// Words of one script.
+const MAX_WORDS: usize = 4_000;
 const STACK_PER_OPENER: usize = 64 * 1024;
 const STACK: usize = 4 * 1024 * 1024;
 /// Of each construct the parser tries in two ways at every level.
@@ -18,6 +20,10 @@ const MAX_DIGITS: usize = 9;
 /// The stack in bytes that parsing `text` needs at most; `None` when it should
 /// not be parsed at all.
 pub(super) fn stack_for(text: &str) -> Option<usize> {
+    // The parser takes quadratic time for some runs of words.
+    if text.split_ascii_whitespace().nth(MAX_WORDS).is_some() {
+        return None;
+    }
     // Lines that are continued are one line to the parser.
     let text = text.replace("\\\n", "");
     let bytes = text.as_bytes();

@@ -59,7 +59,8 @@ impl AccessView {
                 ),
             );
         } else {
-            audit.run(text);
+            // Lines of a script that was written on Windows.
+            audit.run(&text.replace("\r\n", "\n").replace('\r', "\n"));
         }
         CommandAccess {
             allowed: audit.denied.is_empty(),

@@ -183,6 +183,9 @@ impl Audit<'_> {
         let how = format!("`{name}` would be given this path");
         let dirs = self.folders(invocation, scope);
         for (at, word) in invocation.words.iter().enumerate() {
+            if self.is_exhausted() {
+                return;
+            }
             for field in word {
                 // A name alone is looked for elsewhere.
                 if at > 0 || field.text().contains(['/', '\\']) {

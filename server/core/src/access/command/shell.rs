@@ -194,10 +194,9 @@ impl Audit<'_> {
         match compound {
             CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr, scope),
             CompoundCommand::ArithmeticForClause(command) => {
-                for expression in [&command.initializer, &command.condition, &command.updater] {
-                    if let Some(expression) = expression {
-                        self.arithmetic(expression, scope);
-                    }
+                let expressions = [&command.initializer, &command.condition, &command.updater];
+                for expression in expressions.into_iter().flatten() {
+                    self.arithmetic(expression, scope);
                 }
                 self.list(&command.body.list, scope);
             }

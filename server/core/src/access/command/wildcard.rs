@@ -41,7 +41,7 @@ impl Audit<'_> {
     pub(super) fn judge_matches(&mut self, field: &Field, dirs: &[PathBuf], how: &str) {
         let text = field.text();
         let how = format!("{how} (by the pattern `{text}`)");
-        let steps: Vec<Step> = field.names().iter().map(|name| step(name)).collect();
+        let steps: Vec<Step> = field.names().iter().map(step).collect();
         let top = Path::new(&text);
         let starts: Vec<PathBuf> = if top.is_absolute() {
             vec![top.ancestors().last().unwrap_or(top).to_path_buf()]
@@ -52,11 +52,11 @@ impl Audit<'_> {
             let mut todo = vec![(start.clone(), 0_usize)];
             while let Some((at, index)) = todo.pop() {
                 let Some(step) = steps.get(index) else {
-                    self.judge_match(&at, &start, &how);
+                    self.judge_match(&at, &start, &text, &how);
                     continue;
                 };
                 let Step::Name(name) = step else {
-                    if !self.look_into(&at, step, index, &mut todo, &start, &how) {
+                    if !self.look_into(&at, step, index, &mut todo, (&start, &text), &how) {
                         self.refuse(
                             &text,
                             "this pattern matches more files than can be checked; name them more closely"
@@ -82,7 +82,7 @@ impl Audit<'_> {
         step: &Step,
         index: usize,
         todo: &mut Vec<(PathBuf, usize)>,
-        start: &Path,
+        (start, pattern): (&Path, &str),
         how: &str,
     ) -> bool {
         let Some(place) = AbsPath::new(folder) else {
@@ -90,7 +90,7 @@ impl Audit<'_> {
         };
         match self.view.check_absolute(&place) {
             Verdict::Denied(_) => {
-                self.judge_match(folder, start, how);
+                self.judge_match(folder, start, pattern, how);
                 return true;
             }
             Verdict::Outside if !self.leads_to_a_root(&place) => return true,
@@ -123,10 +123,8 @@ impl Audit<'_> {
                         todo.push((entry.path(), index + 1));
                     }
                 }
-                Step::AnyDepth if !hidden => {
-                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                        todo.push((entry.path(), index));
-                    }
+                Step::AnyDepth if !hidden && entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
+                    todo.push((entry.path(), index));
                 }
                 _ => {}
             }
@@ -134,16 +132,27 @@ impl Audit<'_> {
         true
     }
 
-    fn judge_match(&mut self, path: &Path, start: &Path, how: &str) {
-        if let Some(denial) = self.denial(path) {
-            // Relative when the pattern is.
-            let shown = match start.parent() {
-                Some(_) => path.strip_prefix(start).unwrap_or(path),
-                None => path,
-            };
-            let shown = shown.to_string_lossy().into_owned();
-            self.deny(&shown, how, denial);
+    /// Judges a file that a pattern matches. The answer names the file only where
+    /// the rule does so itself, else the pattern: names are not to be found out
+    /// by asking for `*`.
+    fn judge_match(&mut self, path: &Path, start: &Path, pattern: &str, how: &str) {
+        let Some(denial) = self.denial(path) else {
+            return;
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let named = denial.rule.as_ref().is_some_and(|rule| {
+            rule.pattern.trim_end_matches('/').rsplit('/').next() == Some(&*name)
+        });
+        if !named {
+            return self.deny(pattern, how, denial);
         }
+        // Relative when the pattern is.
+        let shown = match start.parent() {
+            Some(_) => path.strip_prefix(start).unwrap_or(path),
+            None => path,
+        };
+        let shown = shown.to_string_lossy().into_owned();
+        self.deny(&shown, how, denial);
     }
 
     fn leads_to_a_root(&self, folder: &AbsPath) -> bool {

@@ -452,6 +452,9 @@ impl Audit<'_> {
     pub(super) fn expand(&mut self, raw: &str, scope: &Scope) -> Vec<Field> {
         let mut fields = Vec::new();
         for word in braces(raw) {
+            if self.is_exhausted() {
+                break;
+            }
             let slanted = word.contains('\\').then(|| word.replace(['"', '\''], ""));
             for mut field in self.combine(&parts(&word), scope) {
                 field.slanted.clone_from(&slanted);
@@ -467,6 +470,9 @@ impl Audit<'_> {
     pub(super) fn combine(&mut self, parts: &[Part], scope: &Scope) -> Vec<Field> {
         let mut fields = vec![Field::default()];
         for part in parts {
+            if self.is_exhausted() {
+                break;
+            }
             let options = self.options(part, scope);
             // Variables made of variables could grow without end.
             let grows = !matches!(part, Part::Text(..));
@@ -476,7 +482,9 @@ impl Audit<'_> {
                     if longer.len() < MAX_FIELDS {
                         let mut field: Field = field.clone();
                         if grows && field.units.len() + option.len() > MAX_GROWN {
-                            field.units.push(Unit::Unknown);
+                            if field.units.last() != Some(&Unit::Unknown) {
+                                field.units.push(Unit::Unknown);
+                            }
                         } else {
                             field.units.extend(option);
                         }
