@@ -5,7 +5,8 @@
 //!
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
-//! [`tracker`], [`editor`] and [`environment`]. [`git`] is the only door to
+//! [`tracker`], [`editor`] and [`environment`]. [`conversation`] needs none of
+//! them: it decides which messages are sent. [`git`] is the only door to
 //! libgit2, [`model`] what is known about models.
 //!
 //! Invariants:
@@ -17,6 +18,7 @@
 
 pub mod access;
 pub mod cancel;
+pub mod conversation;
 pub mod document;
 pub mod editor;
 pub mod environment;

@@ -13,6 +13,7 @@
 //! carry `null`.
 
 pub mod access;
+pub mod conversation;
 pub mod editor;
 pub mod emit;
 pub mod environment;

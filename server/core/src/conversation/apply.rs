@@ -1,0 +1,183 @@
+//! The messages as they are sent: the range left out, the edits made, calls
+//! and results paired. What is not changed stays byte for byte.
+
+use std::{collections::HashMap, ops::Range};
+
+use serde_json::value::RawValue;
+use sightline_protocol::settings::ConversationProfile as Profile;
+
+use crate::{cancel::Cancel, error::Error};
+
+use super::{
+    Edit, Notices, Sent,
+    history::ContextHistory,
+    message::{Content, Message},
+    pairing::{Part, paired, without_results},
+};
+
+/// The messages to send: the first two and those from `start` on.
+pub(super) fn apply(
+    messages: &[Message<'_>],
+    start: usize,
+    history: &ContextHistory,
+    profile: Profile,
+    notices: &Notices,
+    cancel: &Cancel,
+) -> Result<Vec<Sent>, Error> {
+    let mut previous: Option<&Message<'_>> = None;
+    let mut sent = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        if (2..start).contains(&index) {
+            continue;
+        }
+        cancel.check()?;
+        let mut parts = None;
+        if index == start && start > 2 {
+            parts = without_results(message);
+        }
+        if let Some(previous) = previous {
+            parts = paired(previous, message, parts);
+        }
+        // No provider takes a message without content.
+        if let Some(parts) = &mut parts
+            && parts.is_empty()
+            && profile == Profile::Default
+        {
+            parts.push(Part::Notice);
+        }
+        sent.push(send(index, message, history, parts.as_deref(), notices)?);
+        previous = Some(message);
+    }
+    Ok(sent)
+}
+
+fn send(
+    index: usize,
+    message: &Message<'_>,
+    history: &ContextHistory,
+    parts: Option<&[Part<'_>]>,
+    notices: &Notices,
+) -> Result<Sent, Error> {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut strings: HashMap<usize, (Range<usize>, String)> = HashMap::new();
+    let texts = history
+        .message(index)
+        .into_iter()
+        .flat_map(|edits| edits.texts());
+    for (place, text) in texts {
+        let block = message.blocks().get(place);
+        let Some(string) = block.and_then(|block| block.text.clone()) else {
+            continue;
+        };
+        edits.push(Edit {
+            block: place,
+            text: text.to_owned(),
+        });
+        strings.insert(place, (string, json_string(text)));
+    }
+    let text = match parts {
+        None if edits.is_empty() => return Ok(Sent::untouched(index)),
+        None => {
+            let whole = 0..message.text.len();
+            spliced(message, &whole, strings.into_values().collect())
+        }
+        Some(parts) => rebuilt(message, parts, &mut strings, notices),
+    };
+    Ok(Sent {
+        index,
+        edits,
+        repaired: parts.is_some(),
+        edited: Some(raw(text)?),
+    })
+}
+
+/// What stands at a place of a message, with other strings in some places of it.
+fn spliced(
+    message: &Message<'_>,
+    place: &Range<usize>,
+    mut strings: Vec<(Range<usize>, String)>,
+) -> String {
+    strings.sort_by_key(|(place, _)| place.start);
+    let mut text = String::with_capacity(place.len());
+    let mut copied = place.start;
+    for (string, new) in strings {
+        text.push_str(message.at(&(copied..string.start)));
+        text.push_str(&new);
+        copied = string.end;
+    }
+    text.push_str(message.at(&(copied..place.end)));
+    text
+}
+
+/// A message with a new list of blocks; everything around it stays.
+fn rebuilt(
+    message: &Message<'_>,
+    parts: &[Part<'_>],
+    strings: &mut HashMap<usize, (Range<usize>, String)>,
+    notices: &Notices,
+) -> String {
+    let blocks: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Block(place) => match message.blocks().get(*place) {
+                Some(block) => {
+                    let string = strings.remove(place);
+                    spliced(message, &block.place, string.into_iter().collect())
+                }
+                None => String::new(),
+            },
+            Part::Said => said(message),
+            Part::Missing(id) => format!(
+                r#"{{"type":"tool_result","tool_use_id":{},"content":{}}}"#,
+                json_string(id),
+                json_string(&notices.missing_tool_result)
+            ),
+            Part::Notice => text_block(&json_string(&notices.truncation)),
+        })
+        .collect();
+    let content = format!("[{}]", blocks.join(","));
+    let place = match &message.content {
+        Content::Nothing(None) => return with_content(message.text, &content),
+        Content::Nothing(Some(place)) | Content::Text(place) | Content::Other(place) => place,
+        Content::Blocks { place, .. } => place,
+    };
+    let whole = 0..message.text.len();
+    spliced(message, &whole, vec![(place.clone(), content)])
+}
+
+/// The block that says what the message said without blocks.
+fn said(message: &Message<'_>) -> String {
+    match &message.content {
+        Content::Text(place) => text_block(message.at(place)),
+        Content::Other(place) => message.at(place).to_owned(),
+        Content::Nothing(_) | Content::Blocks { .. } => String::new(),
+    }
+}
+
+fn text_block(string: &str) -> String {
+    format!(r#"{{"type":"text","text":{string}}}"#)
+}
+
+/// A message that had no content, with some.
+fn with_content(message: &str, content: &str) -> String {
+    let members = message.trim_end().strip_suffix('}').unwrap_or(message);
+    let comma = if members.trim_end().ends_with('{') {
+        ""
+    } else {
+        ","
+    };
+    format!(r#"{members}{comma}"content":{content}}}"#)
+}
+
+fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn raw(text: String) -> Result<Box<RawValue>, Error> {
+    RawValue::from_string(text).map_err(|error| {
+        Error::new(
+            sightline_protocol::error::ErrorKind::Internal,
+            format!("a message could not be put together again: {error}; please report this"),
+        )
+    })
+}

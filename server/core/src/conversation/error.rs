@@ -1,0 +1,471 @@
+//! What a provider's error means for the next request: is the conversation too
+//! long, may the same request be sent again?
+//!
+//! Providers say it in many ways, and clients wrap what they say. Status and
+//! message are taken from wherever they may stand; a refusal counts as too long
+//! only if its words are about length.
+
+use serde_json::Value;
+use sightline_protocol::conversation::ClassifyErrorResult;
+
+use super::wording::{
+    Phrase,
+    Word::{Any, Digits, Edge, Space},
+    contains,
+};
+
+const CONTEXT_LENGTH: Phrase = &[&[
+    Edge,
+    Any(&["context"]),
+    Space,
+    Any(&["length", "window"]),
+    Edge,
+]];
+const MAXIMUM_CONTEXT: Phrase = &[&[Edge, Any(&["maximum"]), Space, Any(&["context"]), Edge]];
+const TOKENS_EXCEED: Phrase = &[&[Edge, Any(&["tokens", "token"]), Space, Any(&["exceed"])]];
+const INPUT_TOKENS_EXCEED: Phrase = &[&[
+    Edge,
+    Any(&["input"]),
+    Space,
+    Any(&["tokens", "token"]),
+    Space,
+    Any(&["exceed"]),
+]];
+
+/// OpenRouter, and many that follow it.
+const OPENROUTER: &[Phrase] = &[
+    CONTEXT_LENGTH,
+    MAXIMUM_CONTEXT,
+    TOKENS_EXCEED,
+    INPUT_TOKENS_EXCEED,
+    &[&[
+        Edge,
+        Any(&["too"]),
+        Space,
+        Any(&["many"]),
+        Space,
+        Any(&["tokens", "token"]),
+        Edge,
+    ]],
+];
+
+/// Amazon Bedrock.
+const BEDROCK: &[Phrase] = &[
+    &[
+        &[Any(&["maximum tokens"])],
+        &[Any(&["exceeds"])],
+        &[Any(&["model limit"])],
+    ],
+    &[&[Any(&["input length and max_tokens exceed context limit"])]],
+    &[&[Any(&["context length"])], &[Any(&["exceeds"])]],
+    &[
+        &[Any(&["total number of tokens"])],
+        &[Any(&["exceeds"])],
+        &[Any(&["limit"])],
+    ],
+    &[
+        &[Any(&["requested"])],
+        &[Any(&["tokens"])],
+        &[Any(&["exceeds"])],
+        &[Any(&["limit"])],
+    ],
+    &[
+        &[Any(&["reduce"])],
+        &[Any(&["length"])],
+        &[Any(&["messages"])],
+        &[Any(&["completion"])],
+    ],
+    &[&[Any(&["input is too long"])]],
+];
+
+/// Vercel's gateway and the providers behind it.
+const VERCEL: &[Phrase] = &[
+    &[&[Any(&["input is too long"])]],
+    &[
+        &[Any(&["input token count exceeds"])],
+        &[Any(&["maximum"])],
+        &[Any(&["tokens allowed", "token allowed"])],
+    ],
+    &[&[Any(&["input exceeds"])], &[Any(&["context window"])]],
+    &[
+        &[Any(&["requested input length"])],
+        &[Any(&["exceeds"])],
+        &[Any(&["maximum input length"])],
+    ],
+    &[
+        &[Any(&["prompt is too long"])],
+        &[
+            Any(&["tokens", "token"]),
+            Space,
+            Any(&[">"]),
+            Space,
+            Digits,
+            Space,
+            Any(&["maximum"]),
+        ],
+    ],
+    &[
+        &[
+            Edge,
+            Any(&["context"]),
+            Space,
+            Any(&["length", "window"]),
+            Edge,
+        ],
+        &[Any(&["exceed"])],
+    ],
+    MAXIMUM_CONTEXT,
+    TOKENS_EXCEED,
+    INPUT_TOKENS_EXCEED,
+    &[&[
+        Any(&["too"]),
+        Space,
+        Any(&["many"]),
+        Space,
+        Any(&["tokens"]),
+    ]],
+];
+
+/// What Anthropic says when it is about length.
+const ANTHROPIC: &[Phrase] = &[
+    &[&[Any(&["prompt is too long"])]],
+    &[&[Any(&["input is too long"])]],
+    &[
+        &[Any(&["exceed"])],
+        &[Any(&["context limit", "context window", "context length"])],
+    ],
+    CONTEXT_LENGTH,
+    TOKENS_EXCEED,
+];
+
+/// What others say, with a status of 400.
+const OTHERS: &[Phrase] = &[
+    // Gemini.
+    &[
+        &[Any(&["input token count"])],
+        &[Any(&["exceeds the maximum number of tokens"])],
+    ],
+    // xAI.
+    &[
+        &[Any(&["maximum prompt length is"])],
+        &[Any(&["request contains"])],
+    ],
+    // llama.cpp.
+    &[&[Any(&["exceeds the available context size"])]],
+    // Z.ai.
+    &[&[Any(&["prompt exceeds max length"])]],
+];
+
+/// Statuses of what may go away by itself.
+const PASSING_STATUSES: [&str; 15] = [
+    "408", "409", "425", "429", "500", "502", "503", "504", "520", "521", "522", "523", "524",
+    "529", "530",
+];
+
+/// Names and codes of what may go away by itself, in lower case.
+const PASSING_NAMES: &[&str] = &[
+    "api_error",
+    "apiconnectionerror",
+    "apiconnectiontimeouterror",
+    "deadline_exceeded",
+    "eai_again",
+    "econnaborted",
+    "econnrefused",
+    "econnreset",
+    "epipe",
+    "etimedout",
+    "internalserverexception",
+    "modelnotreadyexception",
+    "modeltimeoutexception",
+    "overloaded_error",
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "resource_exhausted",
+    "server_error",
+    "serviceunavailableexception",
+    "throttlingexception",
+    "timeouterror",
+    "timeout_error",
+    "toomanyrequestsexception",
+    "unavailable",
+    "und_err_body_timeout",
+    "und_err_connect_timeout",
+    "und_err_headers_timeout",
+    "und_err_socket",
+];
+
+/// Codes of what stays until someone pays, whatever the status.
+const LASTING_NAMES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
+
+/// What an error means. `provider` is the id of the provider that sent it.
+pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
+    let context_window_exceeded = is_named(error, &["context_length_exceeded"])
+        || is_openai(provider, error)
+        || is_openrouter(error)
+        || is_anthropic(error)
+        || is_cerebras(error)
+        || is_bedrock(error)
+        || is_vercel(error)
+        || is_other(error);
+    let retryable =
+        !context_window_exceeded && !is_named(error, LASTING_NAMES) && is_passing(error);
+    ClassifyErrorResult {
+        context_window_exceeded,
+        retryable,
+    }
+}
+
+/// OpenAI's own errors name a status in place of a code when a proxy made them.
+fn is_openai(provider: Option<&str>, error: &Value) -> bool {
+    // The properties that only the errors of OpenAI's library have together.
+    let is_theirs = provider == Some("openai")
+        || ["requestID", "param", "type"]
+            .iter()
+            .all(|key| error.get(key).is_some());
+    let message = first_text(error, &["/message"]);
+    is_theirs
+        && is_400(error.get("code"))
+        && ["token", "context length"]
+            .iter()
+            .any(|words| message.contains(words))
+}
+
+fn is_openrouter(error: &Value) -> bool {
+    let message = first_text(error, &["/message", "/error/message"]);
+    let is_refused = match status_in(&message) {
+        Some(status) => status == "400",
+        None => is_400(own_status(error)),
+    };
+    is_refused && says_one_of(&message.to_ascii_lowercase(), OPENROUTER)
+}
+
+fn is_anthropic(error: &Value) -> bool {
+    let is_refused = ["/error/error/type", "/error/type", "/type"]
+        .iter()
+        .any(|path| error.pointer(path).and_then(Value::as_str) == Some("invalid_request_error"));
+    is_refused && texts(error).any(|message| says_one_of(&message.to_ascii_lowercase(), ANTHROPIC))
+}
+
+fn is_cerebras(error: &Value) -> bool {
+    let message = first_text(error, &["/message", "/error/message"]);
+    is_400(own_status(error))
+        && message.contains("Please reduce the length of the messages or completion")
+}
+
+fn is_bedrock(error: &Value) -> bool {
+    let name = first(error, &["/name", "/error/type", "/__type"]);
+    let code = first(
+        error,
+        &["/code", "/error/code", "/$metadata/httpStatusCode"],
+    );
+    let nested_code = first(error, &["/error/param/statusCode", "/details/code"]);
+    let is_refused = ["ValidationException", "AI_APICallError"]
+        .iter()
+        .any(|refusal| name.is_some_and(|name| name == refusal))
+        || is_400(code)
+        || is_400(nested_code)
+        || error
+            .get("code")
+            .is_some_and(|code| code == "stream_initialization_failed");
+    let nested = first(error, &["/error/param/message", "/error/param/error"]);
+    let mut message = first_text(error, &["/message", "/error/message"]);
+    if message.is_empty() {
+        message = nested.map(as_text).unwrap_or_default();
+    }
+    is_refused && says_one_of(&message.to_ascii_lowercase(), BEDROCK)
+}
+
+fn is_vercel(error: &Value) -> bool {
+    let status = first(
+        error,
+        &["/status", "/error/param/statusCode", "/statusCode"],
+    );
+    let embedded = error
+        .pointer("/error/value/error_message")
+        .and_then(Value::as_str);
+    let is_refused = is_400(status)
+        || embedded
+            .is_some_and(|text| text.contains(r#""code":400"#) || text.contains(r#""code": 400"#));
+    is_refused && texts(error).any(|message| says_one_of(&message.to_lowercase(), VERCEL))
+}
+
+fn is_other(error: &Value) -> bool {
+    texts(error).any(|message| {
+        let is_refused = status_in(&message).as_deref() == Some("400")
+            || is_400(own_status(error))
+            || is_400(first(
+                error,
+                &["/error/code", "/statusCode", "/error/param/statusCode"],
+            ));
+        is_refused && says_one_of(&message.to_ascii_lowercase(), OTHERS)
+    })
+}
+
+/// May it go away by itself?
+fn is_passing(error: &Value) -> bool {
+    let statuses = [
+        "/status",
+        "/statusCode",
+        "/code",
+        "/error/status",
+        "/error/code",
+        "/error/error/code",
+        "/response/status",
+        "/$metadata/httpStatusCode",
+        "/error/param/statusCode",
+    ];
+    let has_status = statuses
+        .iter()
+        .filter_map(|path| error.pointer(path))
+        .any(|status| {
+            PASSING_STATUSES
+                .iter()
+                .any(|passing| as_text(status) == *passing)
+        });
+    has_status
+        || is_named(error, PASSING_NAMES)
+        || texts(error).any(|message| {
+            let message_status = status_in(&message);
+            message_status.is_some_and(|status| PASSING_STATUSES.contains(&&*status))
+        })
+}
+
+/// Is its name, type or code one of these?
+fn is_named(error: &Value, names: &[&str]) -> bool {
+    let places = [
+        "/name",
+        "/type",
+        "/code",
+        "/__type",
+        "/status",
+        "/cause/code",
+        "/cause/name",
+        "/error/type",
+        "/error/code",
+        "/error/status",
+        "/error/error/type",
+        "/error/error/code",
+    ];
+    places
+        .iter()
+        .filter_map(|path| error.pointer(path)?.as_str())
+        .any(|name| names.contains(&&*name.to_ascii_lowercase()))
+}
+
+/// The status of an error that carries one itself.
+fn own_status(error: &Value) -> Option<&Value> {
+    first(
+        error,
+        &["/status", "/code", "/error/status", "/response/status"],
+    )
+}
+
+/// The status in a message that quotes another answer as JSON.
+fn status_in(message: &str) -> Option<String> {
+    let mut rest = message;
+    loop {
+        let next = ["\"code\":", "\"status\":"]
+            .iter()
+            .filter_map(|key| rest.find(key).map(|at| at + key.len()))
+            .min()?;
+        rest = rest.get(next..)?;
+        let status: String = rest
+            .trim_start()
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
+        if !status.is_empty() {
+            return Some(status);
+        }
+    }
+}
+
+/// Everything that may be its message.
+fn texts(error: &Value) -> impl Iterator<Item = String> {
+    [
+        "/message",
+        "/error/message",
+        "/error/param/message",
+        "/error/param/error",
+        "/error/error/message",
+        "/error/value/error_message",
+    ]
+    .into_iter()
+    .filter_map(|path| error.pointer(path).map(as_text))
+}
+
+/// The first of several places that has something.
+fn first<'a>(error: &'a Value, places: &[&str]) -> Option<&'a Value> {
+    places
+        .iter()
+        .filter_map(|place| error.pointer(place))
+        .find(|value| !value.is_null())
+}
+
+/// The first of several places that says something.
+fn first_text(error: &Value, places: &[&str]) -> String {
+    places
+        .iter()
+        .filter_map(|place| error.pointer(place))
+        .map(as_text)
+        .find(|text| !text.is_empty())
+        .unwrap_or_default()
+}
+
+fn is_400(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| as_text(value) == "400")
+}
+
+/// A value as JavaScript says it.
+fn as_text(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) => value.to_string(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) => float.to_string(),
+            None => number.to_string(),
+        },
+        Value::Array(items) => items.iter().map(as_text).collect::<Vec<_>>().join(","),
+        Value::Object(_) => "[object Object]".to_owned(),
+    }
+}
+
+fn says_one_of(message: &str, phrases: &[Phrase]) -> bool {
+    phrases.iter().any(|phrase| contains(message, phrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn retryable(error: Value) -> bool {
+        classify(None, &error).retryable
+    }
+
+    #[test]
+    fn what_passes_by_itself() {
+        for error in [
+            json!({"status": 429, "message": "slow down"}),
+            json!({"name": "ThrottlingException", "message": "Too many tokens, please wait"}),
+            json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}),
+            json!({"code": "ECONNRESET"}),
+            json!({"message": "fetch failed", "cause": {"code": "UND_ERR_SOCKET"}}),
+            json!({"message": "Mid-Stream Error: {\"code\": 502}"}),
+        ] {
+            assert!(retryable(error.clone()), "{error}");
+        }
+        for error in [
+            json!({"status": 401, "message": "bad key"}),
+            json!({"status": 429, "code": "insufficient_quota"}),
+            json!({"status": 400, "message": "context length exceeded"}),
+            json!({"status": 400, "message": "see \"code\": none"}),
+            json!(null),
+            json!("ECONNRESET"),
+        ] {
+            assert!(!retryable(error.clone()), "{error}");
+        }
+    }
+}

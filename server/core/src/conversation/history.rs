@@ -1,0 +1,316 @@
+//! The edits made to a conversation, in the form of Cline's
+//! `context_history.json`.
+//!
+//! ```text
+//! [[message, [kind, [[block, [[time, "text", [text], about], ...]], ...]]], ...]
+//! ```
+//!
+//! The newest update of a block is what is sent in its place; older ones are
+//! kept so that a rollback brings them back. `about` is `[]`, or for a text in
+//! which files are mentioned `[paths replaced so far, all paths in it]`. The
+//! order of the entries is that in which they were made.
+
+use std::collections::HashMap;
+
+use serde_json::{Number, Value, json};
+
+use crate::error::Error;
+
+/// What a message was when it was edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EditKind {
+    /// None of the following.
+    Unknown = 0,
+    /// The result of reading a file.
+    Read = 2,
+    /// The result of changing a file.
+    Change = 3,
+    /// A text in which files are mentioned.
+    Mention = 4,
+}
+
+/// The edits made to a conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContextHistory {
+    messages: Ordered<MessageEdits>,
+}
+
+/// The edits of one message.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MessageEdits {
+    kind: Value,
+    blocks: Ordered<Vec<Update>>,
+}
+
+/// One update of a block, as it was written: what we do not know of it stays.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Update(Vec<Value>);
+
+impl Update {
+    /// A new text; `about` says which mentioned files are replaced in it.
+    pub(super) fn text(
+        time: &Number,
+        text: String,
+        about: Option<(Vec<Value>, Vec<Value>)>,
+    ) -> Self {
+        let about = about.map_or_else(|| json!([]), |(done, all)| json!([done, all]));
+        Self(vec![json!(time), json!("text"), json!([text]), about])
+    }
+
+    /// The new text, if it is a text that changes.
+    pub(super) fn new_text(&self) -> Option<&str> {
+        match self.0.get(1)?.as_str()? {
+            "text" => self.0.get(2)?.get(0)?.as_str(),
+            _ => None,
+        }
+    }
+
+    /// The mentioned files replaced so far, and all that are mentioned.
+    pub(super) fn mentions(&self) -> Option<(&[Value], &[Value])> {
+        let about = self.0.get(3)?;
+        Some((about.get(0)?.as_array()?, about.get(1)?.as_array()?))
+    }
+
+    fn is_newer_than(&self, time: &Number) -> bool {
+        let made = self.0.first().and_then(Value::as_f64);
+        matches!((made, time.as_f64()), (Some(made), Some(time)) if made > time)
+    }
+}
+
+impl MessageEdits {
+    pub(super) fn is(&self, kind: EditKind) -> bool {
+        self.kind == kind as i32
+    }
+
+    /// The updates of the block edited first.
+    pub(super) fn first_block(&self) -> Option<&[Update]> {
+        self.blocks.entries.first().map(|(_, updates)| &**updates)
+    }
+
+    /// The updates of a block, oldest first.
+    pub(super) fn block(&self, block: usize) -> &[Update] {
+        self.blocks.get(block).map_or(&[], |updates| updates)
+    }
+
+    /// The edited blocks with their newest text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.blocks
+            .entries
+            .iter()
+            .filter_map(|(block, updates)| Some((*block, updates.last()?.new_text()?)))
+    }
+}
+
+impl ContextHistory {
+    /// Reads the serialized form.
+    ///
+    /// # Errors
+    /// `invalidParams` that names the entry which is no such thing.
+    pub fn from_value(value: Value) -> Result<Self, Error> {
+        let entries = list(value, "contextHistory")?;
+        let mut history = Self::default();
+        for (place, entry) in entries.into_iter().enumerate() {
+            let place = format!("contextHistory[{place}]");
+            let [message, edits] = pair(entry, &place)?;
+            let [kind, blocks] = pair(edits, &place)?;
+            let mut edits = MessageEdits {
+                kind,
+                blocks: Ordered::default(),
+            };
+            // Cline reads `null` as no blocks.
+            let blocks = match blocks {
+                Value::Null => Vec::new(),
+                blocks => list(blocks, &place)?,
+            };
+            for block in blocks {
+                let [block, updates] = pair(block, &place)?;
+                let updates = list(updates, &place)?
+                    .into_iter()
+                    .map(|update| list(update, &place).map(Update))
+                    .collect::<Result<_, _>>()?;
+                edits.blocks.set(index(&block, &place)?, updates);
+            }
+            history.messages.set(index(&message, &place)?, edits);
+        }
+        Ok(history)
+    }
+
+    /// The serialized form.
+    pub fn into_value(self) -> Value {
+        let update = |update: Update| Value::Array(update.0);
+        let block = |(block, updates): (usize, Vec<Update>)| {
+            json!([block, updates.into_iter().map(update).collect::<Value>()])
+        };
+        let message = |(message, edits): (usize, MessageEdits)| {
+            let blocks: Value = edits.blocks.entries.into_iter().map(block).collect();
+            json!([message, [edits.kind, blocks]])
+        };
+        self.messages.entries.into_iter().map(message).collect()
+    }
+
+    /// Drops the updates newer than `time`, from the newest backwards and only
+    /// up to the first that is not. Did any go?
+    pub fn rollback(&mut self, time: &Number) -> bool {
+        let mut changed = false;
+        self.messages.retain(|edits| {
+            edits.blocks.retain(|updates| {
+                let newer = updates.iter().rev();
+                let newer = newer
+                    .take_while(|update| update.is_newer_than(time))
+                    .count();
+                updates.truncate(updates.len() - newer);
+                changed |= newer > 0;
+                newer == 0 || !updates.is_empty()
+            });
+            let is_left = !edits.blocks.entries.is_empty();
+            changed |= !is_left;
+            is_left
+        });
+        changed
+    }
+
+    /// The edits of a message.
+    pub(super) fn message(&self, message: usize) -> Option<&MessageEdits> {
+        self.messages.get(message)
+    }
+
+    /// Adds an update. `kind` is that of the message's first one.
+    pub(super) fn add(&mut self, message: usize, kind: EditKind, block: usize, update: Update) {
+        let new = || MessageEdits {
+            kind: json!(kind as i32),
+            blocks: Ordered::default(),
+        };
+        let edits = self.messages.get_or_add(message, new);
+        edits.blocks.get_or_add(block, Vec::new).push(update);
+    }
+}
+
+/// A map that keeps the order in which its keys came.
+#[derive(Clone, Debug)]
+struct Ordered<T> {
+    entries: Vec<(usize, T)>,
+    places: HashMap<usize, usize>,
+}
+
+impl<T> Default for Ordered<T> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            places: HashMap::new(),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Ordered<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl<T> Ordered<T> {
+    fn get(&self, key: usize) -> Option<&T> {
+        let place = *self.places.get(&key)?;
+        self.entries.get(place).map(|(_, value)| value)
+    }
+
+    fn get_or_add(&mut self, key: usize, new: impl FnOnce() -> T) -> &mut T {
+        let place = *self.places.entry(key).or_insert_with(|| {
+            self.entries.push((key, new()));
+            self.entries.len() - 1
+        });
+        &mut self.entries[place].1
+    }
+
+    /// As JavaScript's maps: a key set again keeps its place.
+    fn set(&mut self, key: usize, value: T) {
+        match self.places.get(&key) {
+            Some(place) => self.entries[*place].1 = value,
+            None => {
+                self.places.insert(key, self.entries.len());
+                self.entries.push((key, value));
+            }
+        }
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+        self.entries.retain_mut(|(_, value)| keep(value));
+        let keys = self.entries.iter().enumerate();
+        self.places = keys.map(|(place, (key, _))| (*key, place)).collect();
+    }
+}
+
+fn list(value: Value, place: &str) -> Result<Vec<Value>, Error> {
+    match value {
+        Value::Array(list) => Ok(list),
+        other => Err(refused(place, "a list", &other)),
+    }
+}
+
+fn pair(value: Value, place: &str) -> Result<[Value; 2], Error> {
+    let mut parts = list(value, place)?.into_iter();
+    match (parts.next(), parts.next()) {
+        (Some(first), Some(second)) => Ok([first, second]),
+        _ => Err(Error::invalid(format!(
+            "{place}: expected a list of two; give back what an earlier result said"
+        ))),
+    }
+}
+
+fn index(value: &Value, place: &str) -> Result<usize, Error> {
+    let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
+    index.ok_or_else(|| refused(place, "an index", value))
+}
+
+fn refused(place: &str, expected: &str, found: &Value) -> Error {
+    let mut found = found.to_string();
+    if let Some((end, _)) = found.char_indices().nth(40) {
+        found.truncate(end);
+        found.push('…');
+    }
+    Error::invalid(format!(
+        "{place}: expected {expected}, found {found}; give back what an earlier result said"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<ContextHistory, Error> {
+        ContextHistory::from_value(serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn what_is_not_known_stays() {
+        let text =
+            r#"[[7,[9,[[3,[[1.5,"image",["x"],{"a":1},"more"],["?"]]],[0,[]]]]],[2,[null,[]]]]"#;
+        let history = read(text).unwrap();
+        assert_eq!(history.into_value().to_string(), text);
+    }
+
+    #[test]
+    fn a_key_twice_is_the_later_one_in_the_earlier_place() {
+        let history = read(r#"[[1,[0,[]]],[2,[0,[]]],[1,[4,[[0,[]],[1,[]],[0,[[1]]]]]]]"#).unwrap();
+        assert_eq!(
+            history.into_value().to_string(),
+            "[[1,[4,[[0,[[1]]],[1,[]]]]],[2,[0,[]]]]"
+        );
+    }
+
+    #[test]
+    fn malformed_is_named() {
+        for (text, named) in [
+            ("{}", "contextHistory: expected a list, found {}"),
+            ("[[1]]", "contextHistory[0]"),
+            (
+                "[[1,[0,[]]],[-1,[0,[]]]]",
+                "contextHistory[1]: expected an index, found -1",
+            ),
+            ("[[1,[0,[[0,5]]]]]", "expected a list, found 5"),
+            ("[[1,[0,[[0,[5]]]]]]", "expected a list, found 5"),
+        ] {
+            let message = read(text).unwrap_err().message;
+            assert!(message.contains(named), "{message}");
+        }
+    }
+}

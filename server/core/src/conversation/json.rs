@@ -1,0 +1,371 @@
+//! Walking over JSON that is known to be valid, without building anything.
+//!
+//! A conversation of 23 MB is looked at for every request, and a few names in
+//! it decide. So text is passed over once, strings by searching for their end,
+//! and what is not asked for is never decoded. Nesting costs no stack. On text
+//! that is not valid nothing panics and nothing loops; the answers mean nothing.
+
+use std::{borrow::Cow, ops::Range};
+
+use memchr::{memchr, memchr_iter, memmem};
+
+/// A place in a JSON text.
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The beginning of `text`.
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    /// Where it is; after [`Self::peek`], where the next value begins.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// The first byte of the value that comes next.
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Steps into the object or array that comes next, if `open` begins it.
+    pub(super) fn enter(&mut self, open: u8) -> bool {
+        let found = self.peek() == Some(open);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The key of the next member of the object stepped into, with its quotes;
+    /// its value comes next. `None` once the object is left.
+    pub(super) fn member(&mut self) -> Option<&'a str> {
+        if !self.item(b'}') {
+            return None;
+        }
+        if self.peek() != Some(b'"') {
+            self.at = self.text.len();
+            return None;
+        }
+        let key = self.value();
+        self.enter(b':');
+        self.text.get(key)
+    }
+
+    /// Is there another element in the array stepped into? (`close` is `]`.)
+    /// False once it is left.
+    pub(super) fn item(&mut self, close: u8) -> bool {
+        self.enter(b',');
+        match self.peek() {
+            None => false,
+            Some(byte) if byte == close => {
+                self.at += 1;
+                false
+            }
+            Some(_) => true,
+        }
+    }
+
+    /// Passes over the value that comes next; where it was.
+    pub(super) fn value(&mut self) -> Range<usize> {
+        let first = self.peek();
+        let start = self.at;
+        match first {
+            None => {}
+            Some(b'"') => self.string(),
+            Some(b'{' | b'[') => self.nested(),
+            Some(_) => {
+                let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+                let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || *byte <= b' ';
+                let length = rest.iter().position(end).unwrap_or(rest.len());
+                self.at += length.max(1);
+            }
+        }
+        start..self.at
+    }
+
+    /// Passes over an object or array.
+    fn nested(&mut self) {
+        let bytes = self.text.as_bytes();
+        let mut depth = 0_usize;
+        while let Some(byte) = bytes.get(self.at) {
+            match byte {
+                b'"' => {
+                    self.string();
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Passes over a string.
+    fn string(&mut self) {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        self.at = start;
+        while let Some(quote) = bytes.get(self.at..).and_then(|rest| memchr(b'"', rest)) {
+            let quote = self.at + quote;
+            // The stretch of backslashes before a quote is looked at once: the
+            // quote, escaped or not, ends it.
+            let before = bytes.get(self.at..quote).unwrap_or_default();
+            let slashes = before.iter().rev().take_while(|b| **b == b'\\').count();
+            self.at = quote + 1;
+            if slashes % 2 == 0 {
+                return;
+            }
+        }
+        self.at = self.text.len();
+    }
+}
+
+/// What is between the quotes of a JSON string.
+pub(super) fn inside(string: &str) -> &str {
+    let inner = string.strip_prefix('"').unwrap_or(string);
+    inner.strip_suffix('"').unwrap_or(inner)
+}
+
+/// Does the JSON string `string` say `text`?
+pub(super) fn says(string: &str, text: &str) -> bool {
+    let inner = inside(string);
+    inner == text || (inner.contains('\\') && Characters(inner).eq(text.chars()))
+}
+
+/// The text of a JSON string.
+pub(super) fn decode(string: &str) -> Cow<'_, str> {
+    let mut rest = inside(string);
+    let Some(mut slash) = memchr(b'\\', rest.as_bytes()) else {
+        return Cow::Borrowed(rest);
+    };
+    let mut text = String::with_capacity(rest.len());
+    loop {
+        let (plain, escape) = rest.split_at_checked(slash).unwrap_or((rest, ""));
+        text.push_str(plain);
+        let mut characters = Characters(escape);
+        text.extend(characters.next());
+        rest = characters.0;
+        match memchr(b'\\', rest.as_bytes()) {
+            Some(next) => slash = next,
+            None => break,
+        }
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+/// The characters of what is between the quotes of a JSON string.
+pub(super) struct Characters<'a>(pub(super) &'a str);
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let mut characters = self.0.chars();
+        let first = characters.next()?;
+        if first != '\\' {
+            self.0 = characters.as_str();
+            return Some(first);
+        }
+        let escaped = characters.next();
+        self.0 = characters.as_str();
+        Some(match escaped {
+            Some('n') => '\n',
+            Some('t') => '\t',
+            Some('r') => '\r',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('u') => self.unicode(),
+            Some(other) => other,
+            None => char::REPLACEMENT_CHARACTER,
+        })
+    }
+}
+
+impl Characters<'_> {
+    /// The character after `\u`. Half a surrogate pair is nothing Rust's
+    /// strings can hold and becomes U+FFFD.
+    fn unicode(&mut self) -> char {
+        let first = self.unit().unwrap_or(0xfffd);
+        let mut units = vec![first];
+        if (0xd800..0xdc00).contains(&first) && self.0.starts_with("\\u") {
+            let after = self.0;
+            self.0 = after.get(2..).unwrap_or_default();
+            match self.unit() {
+                Some(second) if (0xdc00..0xe000).contains(&second) => units.push(second),
+                _ => self.0 = after,
+            }
+        }
+        let decoded = char::decode_utf16(units).next();
+        decoded
+            .and_then(Result::ok)
+            .unwrap_or(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn unit(&mut self) -> Option<u16> {
+        let (digits, rest) = self.0.split_at_checked(4)?;
+        self.0 = rest;
+        u16::from_str_radix(digits, 16).ok()
+    }
+}
+
+/// Length of the text of a JSON string in UTF-16 units, without decoding it.
+pub(super) fn string_length(string: &str) -> usize {
+    let inner = inside(string);
+    let bytes = inner.as_bytes();
+    // An escape is one unit, but was counted with all it is written with. Most
+    // are a backslash and a letter, so that counting backslashes is enough.
+    let is_plain = memmem::find(bytes, br"\\").is_none() && memmem::find(bytes, br"\u").is_none();
+    let surplus = match is_plain {
+        true => count(bytes, |byte| u8::from(byte == b'\\')),
+        false => surplus(bytes),
+    };
+    text_length(inner).saturating_sub(surplus)
+}
+
+/// What escapes are written with beyond one unit each.
+fn surplus(bytes: &[u8]) -> usize {
+    let mut surplus = 0;
+    let mut after_escape = 0;
+    for slash in memchr_iter(b'\\', bytes) {
+        if slash < after_escape {
+            continue;
+        }
+        let digits = if bytes.get(slash + 1) == Some(&b'u') {
+            4
+        } else {
+            0
+        };
+        surplus += 1 + digits;
+        after_escape = slash + 2 + digits;
+    }
+    surplus
+}
+
+/// Length of a text in UTF-16 units: one for each character, two for those
+/// that take four bytes in UTF-8.
+pub(super) fn text_length(text: &str) -> usize {
+    count(text.as_bytes(), |byte| {
+        u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
+    })
+}
+
+/// The sum of `what`, at most 2, over all bytes.
+fn count(bytes: &[u8], what: impl Fn(u8) -> u8) -> usize {
+    // A byte holds the sum of a chunk, so that many are added at once.
+    let chunks = bytes.chunks(127);
+    let sums = chunks.map(|chunk| usize::from(chunk.iter().map(|byte| what(*byte)).sum::<u8>()));
+    sums.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(text: &str) -> Vec<(&str, &str)> {
+        let mut cursor = Cursor::new(text);
+        assert!(cursor.enter(b'{'));
+        let mut members = Vec::new();
+        while let Some(key) = cursor.member() {
+            members.push((key, &text[cursor.value()]));
+        }
+        members
+    }
+
+    #[test]
+    fn members_of_an_object() {
+        let text = r#" { "a" : [1, {"x": "]}"}] ,"b\"":"\\","c":-1.5e3, "d":true,"e":{}} "#;
+        assert_eq!(
+            members(text),
+            [
+                ("\"a\"", r#"[1, {"x": "]}"}]"#),
+                (r#""b\"""#, r#""\\""#),
+                ("\"c\"", "-1.5e3"),
+                ("\"d\"", "true"),
+                ("\"e\"", "{}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn decodes_as_serde_does() {
+        for text in [
+            "",
+            "plain",
+            "a\"b\\c\nd\te/f",
+            "漢字 🚀 é\u{0}\u{1f}",
+            "\\\\\\\"",
+        ] {
+            let string = serde_json::to_string(text).unwrap();
+            assert_eq!(decode(&string), text);
+            assert!(says(&string, text));
+            assert!(!says(&string, "other"));
+            assert_eq!(string_length(&string), text.encode_utf16().count());
+            assert_eq!(text_length(text), text.encode_utf16().count());
+        }
+        let escaped = r#""\u005b\u00e9\ud83d\ude80\/\b\f\r""#;
+        assert_eq!(decode(escaped), "[é🚀/\u{8}\u{c}\r");
+        assert_eq!(string_length(escaped), 8);
+    }
+
+    #[test]
+    fn half_a_pair_is_replaced() {
+        assert_eq!(decode(r#""a\ud83db""#), "a\u{fffd}b");
+        assert_eq!(decode(r#""\ud83d\u0041""#), "\u{fffd}A");
+        assert_eq!(decode(r#""\ude80\ud83d""#), "\u{fffd}\u{fffd}");
+        assert_eq!(string_length(r#""\ud83d\u0041""#), 2);
+    }
+
+    #[test]
+    fn invalid_text_ends() {
+        for text in [
+            "",
+            "{",
+            "{\"a",
+            "{\"a\"",
+            "{\"a\":",
+            "{a:1}",
+            "{]",
+            "[",
+            "{\"a\":\"\\",
+            "{,,}",
+            "\u{fffd}",
+        ] {
+            let mut cursor = Cursor::new(text);
+            cursor.enter(b'{');
+            for _ in 0..10 {
+                if cursor.member().is_none() {
+                    break;
+                }
+                cursor.value();
+            }
+            let mut cursor = Cursor::new(text);
+            cursor.enter(b'[');
+            for _ in 0..10 {
+                cursor.item(b']');
+                cursor.value();
+            }
+        }
+        assert_eq!(decode("\"\\"), "\u{fffd}");
+        assert_eq!(decode(r#""\u12"#), "\u{fffd}12");
+    }
+
+    #[test]
+    fn depth_costs_no_stack() {
+        let text = format!("{{\"a\":{}{}}}", "[".repeat(1 << 20), "]".repeat(1 << 20));
+        assert_eq!(members(&text).len(), 1);
+    }
+}

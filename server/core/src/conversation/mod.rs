@@ -1,0 +1,305 @@
+//! Deciding which messages of a conversation are sent.
+//!
+//! An agent asks before every request. While the model's window has room, the
+//! answer is its own conversation. When it is full, file reads that are out of
+//! date give way to a notice (`reads`); when that saves less than 30 % of the
+//! characters (`savings`), messages after the first two are left out
+//! (`range`). Both are masks, a [`DeletedRange`] and a [`ContextHistory`]
+//! (`history`), in Cline's own form: nothing is taken from the conversation,
+//! and what was decided can be taken back. `apply` makes the messages of it,
+//! with tool calls and results paired (`pairing`).
+//!
+//! Nothing is kept between calls. Messages are looked at in place (`json`,
+//! `message`) and never built: a message that is not changed goes out byte for
+//! byte, one that is changed differs in the changed places only.
+//!
+//! The profile `cline` decides as Cline 3.89 does; ours also knows several
+//! reads in one message, compares paths by what they mean, and leaves no
+//! message empty. What in Cline loses, doubles or misplaces text is in neither:
+//! a message that is one string keeps it, a range never ends before the empty
+//! one, an edit lands in the block it was made for, `$` in a path is a `$`, a
+//! second edit of a text leaves the record of the first alone, and the first
+//! message is never replaced.
+
+mod apply;
+mod error;
+mod history;
+mod json;
+mod message;
+mod pairing;
+mod range;
+mod reads;
+mod savings;
+mod tags;
+mod window;
+mod wire;
+mod wording;
+
+use std::collections::HashSet;
+
+use serde_json::{Number, value::RawValue};
+use sightline_protocol::{
+    conversation::{Decision, Keep},
+    settings::{ConversationProfile, NoticeSettings},
+};
+
+use crate::{cancel::Cancel, error::Error};
+
+pub use error::classify;
+pub use history::ContextHistory;
+pub use range::DeletedRange;
+pub use window::Window;
+
+use history::{EditKind, Update};
+use message::Message;
+
+/// The fraction of characters that must be saved for messages to stay.
+const ENOUGH_SAVED: f64 = 0.3;
+/// The message and the block that say that something is left out.
+const NOTICE_PLACE: (usize, usize) = (1, 0);
+
+/// The texts put in place of what is taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notices {
+    /// In place of a file read that is out of date.
+    pub duplicate_file_read: String,
+    /// In the first answer, once messages are left out.
+    pub truncation: String,
+    /// As the result of a tool call that has none.
+    pub missing_tool_result: String,
+}
+
+impl Default for Notices {
+    fn default() -> Self {
+        Self {
+            duplicate_file_read: "[An older copy of this file stood here. It was read again \
+                further down; only that newer copy counts.]"
+                .to_owned(),
+            truncation: "[A part of this conversation is left out here, so that the rest fits the \
+                model's context window. The first message, with the task, is whole; what follows \
+                are the newest messages.]"
+                .to_owned(),
+            missing_tool_result: "No result of this call was recorded.".to_owned(),
+        }
+    }
+}
+
+impl From<NoticeSettings> for Notices {
+    fn from(settings: NoticeSettings) -> Self {
+        let default = Self::default();
+        let or = |own: Option<String>, default| own.unwrap_or(default);
+        Self {
+            duplicate_file_read: or(settings.duplicate_file_read, default.duplicate_file_read),
+            truncation: or(settings.truncation, default.truncation),
+            missing_tool_result: or(settings.missing_tool_result, default.missing_tool_result),
+        }
+    }
+}
+
+/// What may be done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing new.
+    Apply,
+    /// What is needed.
+    Auto {
+        /// Tokens the last request used; `None` when there was none.
+        used: Option<f64>,
+        /// Tokens that are too many: [`Window::limit`].
+        limit: f64,
+    },
+    /// Replace duplicate file reads, needed or not.
+    Deduplicate,
+    /// Leave messages out, needed or not.
+    Truncate(Keep),
+}
+
+/// A conversation, what was decided about it, and what is asked.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// All messages.
+    pub messages: &'a [&'a RawValue],
+    /// The messages left out so far.
+    pub deleted_range: Option<DeletedRange>,
+    /// The edits made so far.
+    pub history: ContextHistory,
+    /// What may be done.
+    pub action: Action,
+    /// The time that edits made now carry: when the last request was sent.
+    pub time: &'a Number,
+    /// Whose decisions.
+    pub profile: ConversationProfile,
+    /// The texts put in place of what is taken out.
+    pub notices: &'a Notices,
+}
+
+/// What was decided.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The messages left out.
+    pub deleted_range: Option<DeletedRange>,
+    /// Was the range decided anew?
+    pub updated_deleted_range: bool,
+    /// The edits, old and new.
+    pub history: ContextHistory,
+    /// Are there new ones?
+    pub history_changed: bool,
+    /// What was done.
+    pub decision: Decision,
+    /// The fraction of characters saved by replacing duplicate file reads now.
+    pub characters_saved: f64,
+    /// After [`Action::Deduplicate`]: was too little saved?
+    pub need_to_truncate: Option<bool>,
+    /// The messages to send.
+    pub sent: Vec<Sent>,
+}
+
+/// A message to send.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Its index in the conversation.
+    pub index: usize,
+    /// The new texts in it.
+    pub edits: Vec<Edit>,
+    /// Are its blocks others than its own?
+    pub repaired: bool,
+    /// The message to send in its place; `None` when it goes out as it is.
+    pub edited: Option<Box<RawValue>>,
+}
+
+impl Sent {
+    fn untouched(index: usize) -> Self {
+        Self {
+            index,
+            edits: Vec::new(),
+            repaired: false,
+            edited: None,
+        }
+    }
+
+    /// The message to send.
+    pub fn message<'a>(&'a self, messages: &[&'a RawValue]) -> Option<&'a RawValue> {
+        match &self.edited {
+            Some(edited) => Some(edited),
+            None => messages.get(self.index).copied(),
+        }
+    }
+}
+
+/// The new text of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The index of the block in its message.
+    pub block: usize,
+    /// Its text; of a tool result, the text of its first block.
+    pub text: String,
+}
+
+/// Decides what is sent.
+///
+/// # Errors
+/// `invalidParams` when a message is no object, `cancelled`.
+pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
+    let mut messages = Vec::with_capacity(request.messages.len());
+    for (index, raw) in request.messages.iter().enumerate() {
+        cancel.check()?;
+        let message = Message::scan(raw.get());
+        messages.push(message.ok_or_else(|| {
+            Error::invalid(format!(
+                "messages[{index}] is not an object; a message has a role and content"
+            ))
+        })?);
+    }
+
+    let start = DeletedRange::start_of_rest(request.deleted_range);
+    let mut outcome = Outcome {
+        deleted_range: request.deleted_range,
+        updated_deleted_range: false,
+        history: std::mem::take(&mut request.history),
+        history_changed: false,
+        decision: Decision::Fits,
+        characters_saved: 0.0,
+        need_to_truncate: None,
+        sent: Vec::new(),
+    };
+    let keep = match request.action {
+        Action::Apply => None,
+        Action::Auto { used, limit } => match used.filter(|used| *used >= limit) {
+            None => None,
+            Some(used) => {
+                let enough = outcome.deduplicate(&messages, start, &request, cancel)?;
+                // Half may not be enough after a change to a smaller model.
+                let keep = if used / 2.0 > limit {
+                    Keep::Quarter
+                } else {
+                    Keep::Half
+                };
+                (!enough).then_some(keep)
+            }
+        },
+        Action::Deduplicate => {
+            let enough = outcome.deduplicate(&messages, start, &request, cancel)?;
+            outcome.need_to_truncate = Some(!enough);
+            None
+        }
+        Action::Truncate(keep) => Some(keep),
+    };
+    if let Some(keep) = keep {
+        let role = |index: usize| messages.get(index).map(|message| message.role);
+        let range = range::next_range(messages.len(), request.deleted_range, keep, role);
+        outcome.deleted_range = Some(range);
+        outcome.updated_deleted_range = true;
+        outcome.decision = Decision::Truncated;
+        outcome.add_notice(&request);
+    }
+    outcome.sent = apply::apply(
+        &messages,
+        DeletedRange::start_of_rest(outcome.deleted_range),
+        &outcome.history,
+        request.profile,
+        request.notices,
+        cancel,
+    )?;
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// Replaces duplicate file reads. Did that save enough?
+    fn deduplicate(
+        &mut self,
+        messages: &[Message<'_>],
+        start: usize,
+        request: &Request<'_>,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        let replaced: HashSet<(usize, usize)> = reads::replace_duplicates(
+            messages,
+            start,
+            &mut self.history,
+            request.time,
+            request.profile,
+            &request.notices.duplicate_file_read,
+            cancel,
+        )?;
+        if replaced.is_empty() {
+            return Ok(false);
+        }
+        self.history_changed = true;
+        self.decision = Decision::Deduplicated;
+        self.characters_saved =
+            savings::fraction(messages, start, &self.history, &replaced, cancel)?;
+        Ok(self.characters_saved >= ENOUGH_SAVED)
+    }
+
+    /// Says in the first answer that something is left out, once.
+    fn add_notice(&mut self, request: &Request<'_>) {
+        let (message, block) = NOTICE_PLACE;
+        if self.history.message(message).is_some() {
+            return;
+        }
+        let text = request.notices.truncation.clone();
+        let update = Update::text(request.time, text, None);
+        self.history.add(message, EditKind::Unknown, block, update);
+        self.history_changed = true;
+    }
+}

@@ -1,0 +1,106 @@
+//! Tool calls and their results: providers refuse a call without its result
+//! and a result without its call.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::message::{Block, Content, Kind, Message, Role};
+
+/// A part of the content a message is sent with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Part<'a> {
+    /// Its own block of this index.
+    Block(usize),
+    /// What it said in place of blocks.
+    Said,
+    /// The result of a call that has none.
+    Missing(Cow<'a, str>),
+    /// The notice that something is left out.
+    Notice,
+}
+
+/// The content without results whose calls are left out, for the first message
+/// behind the deleted range. `None` when it stays as it is.
+pub(super) fn without_results<'a>(message: &Message<'_>) -> Option<Vec<Part<'a>>> {
+    let is_result = |block: &Block| block.kind == Kind::ToolResult;
+    if message.role != Role::User || !message.blocks().iter().any(is_result) {
+        return None;
+    }
+    let blocks = message.blocks().iter().enumerate();
+    let kept = blocks.filter(|(_, block)| !is_result(block));
+    Some(kept.map(|(place, _)| Part::Block(place)).collect())
+}
+
+/// The content `next` must have behind `previous`: the results of its calls
+/// first and in order, then everything else. `parts` is the content it would
+/// have otherwise, `None` for its own; and so is the result.
+pub(super) fn paired<'a>(
+    previous: &Message<'a>,
+    next: &Message<'a>,
+    parts: Option<Vec<Part<'a>>>,
+) -> Option<Vec<Part<'a>>> {
+    let calls = calls(previous);
+    if calls.is_empty() || next.role != Role::User {
+        return parts;
+    }
+    let blocks = match &parts {
+        Some(parts) => parts.clone(),
+        None => own_parts(next),
+    };
+    let result_of = |part: &Part<'_>| match part {
+        Part::Block(place) => {
+            let block = next.blocks().get(*place)?;
+            (block.kind == Kind::ToolResult).then(|| next.id(block))?
+        }
+        _ => None,
+    };
+    let mut results = HashMap::new();
+    let mut others = Vec::new();
+    let mut in_order = 0;
+    for (place, part) in blocks.into_iter().enumerate() {
+        match result_of(&part) {
+            None => others.push(part),
+            Some(id) => {
+                in_order += usize::from(in_order == place && calls.get(place) == Some(&id));
+                results.insert(id, part);
+            }
+        }
+    }
+    // Each call has its result where it belongs, and there are no others.
+    if in_order == calls.len() && results.len() == calls.len() {
+        return parts;
+    }
+    let results = calls
+        .into_iter()
+        .map(|id| results.remove(&id).unwrap_or(Part::Missing(id)));
+    Some(results.chain(others).collect())
+}
+
+/// The ids of the tools a message calls, each once.
+fn calls<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
+    if message.role != Role::Assistant {
+        return Vec::new();
+    }
+    let mut ids = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for block in message.blocks() {
+        if block.kind != Kind::ToolUse {
+            continue;
+        }
+        if let Some(id) = message.id(block)
+            && seen.insert(id.clone())
+        {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+/// What a message says by itself.
+fn own_parts<'a>(message: &Message<'_>) -> Vec<Part<'a>> {
+    match &message.content {
+        Content::Blocks { blocks, .. } => (0..blocks.len()).map(Part::Block).collect(),
+        Content::Text(place) if place.len() > 2 => vec![Part::Said],
+        Content::Other(place) if message.at(place).starts_with('{') => vec![Part::Said],
+        Content::Nothing(_) | Content::Text(_) | Content::Other(_) => Vec::new(),
+    }
+}

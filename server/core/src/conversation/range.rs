@@ -1,0 +1,73 @@
+//! Which messages are left out: the next range.
+
+use sightline_protocol::conversation::Keep;
+
+use super::message::Role;
+
+/// The messages that are left out: first and last index, both included. The
+/// first two messages always stay; a range that ends before them is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeletedRange(pub [i64; 2]);
+
+impl DeletedRange {
+    /// Nothing is left out.
+    pub const EMPTY: Self = Self([2, 1]);
+
+    /// The first message behind it.
+    pub(super) fn start_of_rest(range: Option<Self>) -> usize {
+        let end = range.unwrap_or(Self::EMPTY).0[1].max(1);
+        usize::try_from(end).map_or(usize::MAX, |end| end.saturating_add(1))
+    }
+}
+
+/// The range after leaving out some more of `count` messages, the rest of
+/// which `keep` tells. Ranges are cumulative: the new one contains `current`.
+///
+/// Pairs are left out, so that where user and assistant took turns they still
+/// do: the last message left out is one of the assistant's.
+pub(super) fn next_range(
+    count: usize,
+    current: Option<DeletedRange>,
+    keep: Keep,
+    role: impl Fn(usize) -> Option<Role>,
+) -> DeletedRange {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    // As far as an index can reach, so that no sum overflows.
+    let reach = i64::from(u32::MAX);
+    let start = current.unwrap_or(DeletedRange::EMPTY).0[1].clamp(-reach, reach) + 1;
+    let rest = count - start;
+    let removed = match keep {
+        Keep::None => rest.max(0),
+        Keep::LastTwo => (rest - 2).max(0),
+        // Down to whole pairs, also below zero.
+        Keep::Half => rest.div_euclid(4) * 2,
+        Keep::Quarter => (rest * 3).div_euclid(8) * 2,
+    };
+    let mut end = start + removed - 1;
+    let last = usize::try_from(end).ok().and_then(role);
+    if last.is_some_and(|role| role != Role::Assistant) {
+        end -= 1;
+    }
+    DeletedRange([2, end.max(DeletedRange::EMPTY.0[1])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes() {
+        for end in [i64::MIN, -5, 0, 1, 7, i64::MAX] {
+            for keep in [Keep::None, Keep::LastTwo, Keep::Half, Keep::Quarter] {
+                for count in [0, 1, 2, 9] {
+                    let current = Some(DeletedRange([i64::MIN, end]));
+                    let DeletedRange([first, last]) =
+                        next_range(count, current, keep, |_| Some(Role::User));
+                    assert_eq!(first, 2);
+                    assert!(last >= 1);
+                }
+            }
+            assert!(DeletedRange::start_of_rest(Some(DeletedRange([2, end]))) >= 2);
+        }
+    }
+}

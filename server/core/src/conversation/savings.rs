@@ -1,0 +1,57 @@
+//! What replacing duplicate reads saved, as a fraction of the characters sent.
+//!
+//! Counted as Cline counts: in UTF-16 units, the texts of blocks and the data
+//! of images, not the arguments of tools and not messages that are one string.
+
+use std::collections::HashSet;
+
+use crate::{cancel::Cancel, error::Error};
+
+use super::{
+    history::{ContextHistory, Update},
+    json::{string_length, text_length},
+    message::Message,
+};
+
+/// The fraction saved by replacing the blocks `replaced`, among the first two
+/// messages and those from `start` on. Negative when it made them longer.
+pub(super) fn fraction(
+    messages: &[Message<'_>],
+    start: usize,
+    history: &ContextHistory,
+    replaced: &HashSet<(usize, usize)>,
+    cancel: &Cancel,
+) -> Result<f64, Error> {
+    let mut total = 0.0;
+    let mut saved = 0.0;
+    for (index, message) in messages.iter().enumerate() {
+        if (2..start).contains(&index) {
+            continue;
+        }
+        cancel.check()?;
+        let edits = history.message(index);
+        for (place, block) in message.blocks().iter().enumerate() {
+            let Some(string) = message.string(block) else {
+                if let Some(data) = &block.data {
+                    total += string_length(message.at(data)) as f64;
+                }
+                continue;
+            };
+            let updates = edits.map_or(&[][..], |edits| edits.block(place));
+            let mut newest = updates
+                .iter()
+                .rev()
+                .map(|update| Update::new_text(update).map(text_length));
+            let now = newest.next().flatten();
+            if !replaced.contains(&(index, place)) {
+                total += now.unwrap_or_else(|| string_length(string)) as f64;
+                continue;
+            }
+            let before = newest.next().flatten();
+            let before = before.unwrap_or_else(|| string_length(string)) as f64;
+            total += before;
+            saved += before - now.map_or(before, |now| now as f64);
+        }
+    }
+    Ok(if total == 0.0 { 0.0 } else { saved / total })
+}

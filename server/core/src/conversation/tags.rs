@@ -1,0 +1,178 @@
+//! How a text says that it holds a file: the header of a tool's result, the
+//! tags around a file's content.
+
+use std::ops::Range;
+
+use super::json::{Characters, inside};
+
+/// A tool whose result holds a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    /// The whole result is the file.
+    Read,
+    /// The file as it is after a change stands in the result.
+    Change,
+}
+
+/// The first line of a tool's result.
+#[derive(Debug, PartialEq)]
+pub(super) struct Header {
+    pub(super) tool: Tool,
+    pub(super) path: String,
+    /// The header, up to its colon.
+    pub(super) text: String,
+    /// Is there nothing behind it?
+    pub(super) alone: bool,
+}
+
+const TOOLS: [(&str, Tool); 3] = [
+    ("[read_file for '", Tool::Read),
+    ("[write_to_file for '", Tool::Change),
+    ("[replace_in_file for '", Tool::Change),
+];
+const HEADER_END: &str = "'] Result:";
+
+/// The header a JSON string begins with; only the header is decoded.
+pub(super) fn header(string: &str) -> Option<Header> {
+    let inner = inside(string);
+    if !inner.starts_with(['[', '\\']) {
+        return None;
+    }
+    let (opening, tool) = TOOLS
+        .into_iter()
+        .find(|(opening, _)| starts_with(&mut Characters(inner), opening))?;
+    let mut rest = Characters(inner);
+    starts_with(&mut rest, opening);
+    let path: String = rest.by_ref().take_while(|c| *c != '\'').collect();
+    // `take_while` took the quote.
+    let ends = HEADER_END.strip_prefix('\'').unwrap_or_default();
+    if path.is_empty() || !starts_with(&mut rest, ends) {
+        return None;
+    }
+    Some(Header {
+        tool,
+        text: format!("{opening}{path}{HEADER_END}"),
+        path,
+        alone: rest.next().is_none(),
+    })
+}
+
+fn starts_with(characters: &mut Characters<'_>, text: &str) -> bool {
+    text.chars().all(|c| characters.next() == Some(c))
+}
+
+/// A file between tags.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tagged {
+    /// The whole of it.
+    pub(super) place: Range<usize>,
+    /// What the tag's `path` says.
+    pub(super) path: Range<usize>,
+    /// What stands between the tags.
+    pub(super) body: Range<usize>,
+}
+
+/// The tags of a file's content, `<NAME path="...">` and `</NAME>`.
+pub(super) struct Tags {
+    opening: &'static str,
+    closing: &'static str,
+    /// In every text with such a tag, however its JSON is escaped.
+    pub(super) sign: &'static str,
+}
+
+/// A file the user mentioned.
+pub(super) const MENTION: Tags = Tags {
+    opening: "<file_content path=\"",
+    closing: "</file_content>",
+    sign: "file_content path=",
+};
+
+/// A file as it is after a change.
+pub(super) const FINAL: Tags = Tags {
+    opening: "<final_file_content path=\"",
+    closing: "</final_file_content>",
+    sign: "final_file_content path=",
+};
+
+impl Tags {
+    /// The first file between such tags at or after `from`.
+    pub(super) fn find(&self, text: &str, from: usize) -> Option<Tagged> {
+        let mut at = from;
+        loop {
+            let start = at + text.get(at..)?.find(self.opening)?;
+            let path = start + self.opening.len();
+            let quote = path + text.get(path..)?.find('"')?;
+            let body = quote + "\">".len();
+            if text.get(quote..body) != Some("\">") {
+                at = path;
+                continue;
+            }
+            let end = body + text.get(body..)?.find(self.closing)?;
+            return Some(Tagged {
+                place: start..end + self.closing.len(),
+                path: path..quote,
+                body: body..end,
+            });
+        }
+    }
+
+    /// All files between such tags, from the beginning.
+    pub(super) fn all(&self, text: &str) -> impl Iterator<Item = Tagged> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let found = self.find(text, from)?;
+            from = found.place.end;
+            Some(found)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Option<(Tool, String, bool)> {
+        let header = header(&serde_json::to_string(text).unwrap())?;
+        assert!(text.starts_with(&header.text));
+        Some((header.tool, header.path, header.alone))
+    }
+
+    #[test]
+    fn headers() {
+        let found = |tool, path: &str, alone| Some((tool, path.to_owned(), alone));
+        assert_eq!(
+            parse("[read_file for 'a b/漢.rs'] Result:\nx"),
+            found(Tool::Read, "a b/漢.rs", false)
+        );
+        assert_eq!(
+            parse("[write_to_file for 'a\"b\\c'] Result:"),
+            found(Tool::Change, "a\"b\\c", true)
+        );
+        for text in [
+            "[read_file for ''] Result:",
+            "[read_file for 'it's'] Result:",
+            "[read_file for 'a'] Result",
+            " [read_file for 'a'] Result:",
+            "[read_file for 'a",
+            "[list_files for 'a'] Result:",
+            "",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        let escaped = r#""\u005bread_file for \u0027a\u0027] Result:""#;
+        assert_eq!(header(escaped).unwrap().path, "a");
+    }
+
+    #[test]
+    fn tags() {
+        let text = "<file_content path=\"<file_content path=\"a\">1</file_content>\
+            <file_content path=\"\n\"></file_content><file_content path=\"c\">";
+        let found: Vec<_> = MENTION
+            .all(text)
+            .map(|tagged| (&text[tagged.path], &text[tagged.body]))
+            .collect();
+        assert_eq!(found, [("a", "1"), ("\n", "")]);
+        assert_eq!(FINAL.find(text, 0), None);
+        assert_eq!(MENTION.find(text, usize::MAX), None);
+    }
+}

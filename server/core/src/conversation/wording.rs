@@ -1,0 +1,177 @@
+//! Phrases in the messages of errors: words with anything between them on one
+//! line, in time linear in the message.
+
+/// A phrase: parts in this order on one line, with anything between them.
+pub(super) type Phrase = &'static [&'static [Word]];
+
+/// What a part of a phrase is made of, one directly behind the other. A part
+/// begins with [`Word::Any`], maybe after an edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Word {
+    /// One of these, the first that leads on.
+    Any(&'static [&'static str]),
+    /// The beginning or the end of a word of ASCII letters, digits and `_`.
+    Edge,
+    /// Any white space, or none.
+    Space,
+    /// At least one digit.
+    Digits,
+}
+
+/// Is the phrase in `text`? Upper and lower case must be equal.
+pub(super) fn contains(text: &str, phrase: Phrase) -> bool {
+    let Some((first, others)) = phrase.split_first() else {
+        return true;
+    };
+    let mut from = 0;
+    while let Some(found) = find(text, first, from, text.len()) {
+        let line_end = end_of_line(text, found);
+        let mut at = found;
+        if others.iter().all(|part| {
+            let found = find(text, part, at, end_of_line(text, at));
+            at = found.unwrap_or(at);
+            found.is_some()
+        }) {
+            return true;
+        }
+        // The others are not on this line, so a later first part of it is in vain.
+        from = line_end;
+    }
+    false
+}
+
+/// Where the first match ends that begins in `from..=until`.
+fn find(text: &str, part: &[Word], from: usize, until: usize) -> Option<usize> {
+    let start = start(part);
+    let mut at = from;
+    while at <= until {
+        at += text.get(at..)?.find(start)?;
+        if at > until {
+            return None;
+        }
+        if let Some(end) = end_of_match(text, part, at) {
+            return Some(end);
+        }
+        at += text.get(at..)?.chars().next().map_or(1, char::len_utf8);
+    }
+    None
+}
+
+/// What every match begins with.
+fn start(part: &[Word]) -> &'static str {
+    let alternatives = part.iter().find_map(|word| match word {
+        Word::Any(alternatives) => Some(*alternatives),
+        _ => None,
+    });
+    let Some((first, others)) = alternatives.and_then(<[_]>::split_first) else {
+        return "";
+    };
+    let is_shared = |end: &usize| {
+        let start = first.get(..*end);
+        start.is_some_and(|start| others.iter().all(|other| other.starts_with(start)))
+    };
+    let end = (0..=first.len()).rev().find(is_shared).unwrap_or(0);
+    first.get(..end).unwrap_or_default()
+}
+
+fn end_of_match(text: &str, part: &[Word], at: usize) -> Option<usize> {
+    let Some((word, others)) = part.split_first() else {
+        return Some(at);
+    };
+    let rest = text.get(at..)?;
+    let length_of =
+        |is: fn(&char) -> bool| -> usize { rest.chars().take_while(is).map(char::len_utf8).sum() };
+    match word {
+        Word::Any(alternatives) => alternatives
+            .iter()
+            .filter(|alternative| rest.starts_with(**alternative))
+            .find_map(|alternative| end_of_match(text, others, at + alternative.len())),
+        Word::Edge => {
+            let before = text.get(..at)?.chars().next_back();
+            let differ = is_word(before) != is_word(rest.chars().next());
+            differ.then(|| end_of_match(text, others, at))?
+        }
+        Word::Space => end_of_match(text, others, at + length_of(is_space)),
+        Word::Digits => {
+            let length = length_of(char::is_ascii_digit);
+            (length > 0).then(|| end_of_match(text, others, at + length))?
+        }
+    }
+}
+
+fn end_of_line(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest
+        .find(['\n', '\r', '\u{2028}', '\u{2029}'])
+        .unwrap_or(rest.len())
+}
+
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// White space as JavaScript has it.
+fn is_space(c: &char) -> bool {
+    (c.is_whitespace() && *c != '\u{85}') || *c == '\u{feff}'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Phrase,
+        Word::{Any, Digits, Edge, Space},
+        contains,
+    };
+
+    const CONTEXT: Phrase = &[&[
+        Edge,
+        Any(&["context"]),
+        Space,
+        Any(&["length", "window"]),
+        Edge,
+    ]];
+    const TOO_LONG: Phrase = &[
+        &[Any(&["too long"])],
+        &[Any(&["token", "tokens"]), Space, Any(&[">"]), Space, Digits],
+    ];
+
+    #[test]
+    fn words() {
+        for text in [
+            "context length",
+            "the contextwindow.",
+            "超context\u{feff}\n window限",
+            "contexts context length",
+        ] {
+            assert!(contains(text, CONTEXT), "{text}");
+        }
+        for text in [
+            "",
+            "context_length",
+            "subcontext length",
+            "context lengths",
+            "context\u{85}length",
+        ] {
+            assert!(!contains(text, CONTEXT), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_are_on_one_line() {
+        assert!(contains("too long: 5 tokens > 4", TOO_LONG));
+        assert!(contains("too long\ntoo long: 5 token>\n4", TOO_LONG));
+        assert!(!contains("too long:\n5 tokens > 4", TOO_LONG));
+        assert!(!contains("too long: tokens > x", TOO_LONG));
+        assert!(!contains("tokens > 4, too long", TOO_LONG));
+    }
+
+    #[test]
+    fn repetition_is_no_trouble() {
+        let text = "too long ".repeat(200_000);
+        assert!(!contains(&text, TOO_LONG));
+        let text = format!("context{}", " ".repeat(1_000_000));
+        assert!(!contains(&text, CONTEXT));
+        let text = "tokens > ".repeat(200_000);
+        assert!(!contains(&text, TOO_LONG));
+    }
+}
