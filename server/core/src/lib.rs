@@ -6,7 +6,8 @@
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
 //! [`tracker`], [`editor`] and [`environment`]. [`git`] is the only door to
-//! libgit2, [`model`] what is known about models.
+//! libgit2, [`model`] what is known about models, [`tokens`] what counts their
+//! tokens.
 //!
 //! Invariants:
 //! - A path from outside becomes a [`path::Location`] before anything is done
