@@ -241,6 +241,18 @@ mod tests {
         prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
     }
 
+    #[test]
+    fn contractions_stay_whole() {
+        let text = "They don't know; we'll see. ".repeat(20);
+        for limit in 12..60 {
+            let got = one(&text, Encoding::O200kBase, limit);
+            assert_eq!(
+                (got.cuts, got.tokens),
+                (0, whole(&text, Encoding::O200kBase))
+            );
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
