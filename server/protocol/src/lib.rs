@@ -21,6 +21,7 @@ pub mod error;
 pub mod files;
 pub mod method;
 pub mod settings;
+pub mod tokens;
 pub mod tracker;
 
 /// Version of the wire protocol, sent in the `initialize` result under

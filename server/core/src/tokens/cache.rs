@@ -1,0 +1,122 @@
+//! What was measured before, by the hash of what was measured.
+//!
+//! Two generations stand in for a list in order of use: the young one fills,
+//! then becomes the old one and the old one goes; what is asked for moves to
+//! the young. The last `GENERATION` different keys are always there, twice as
+//! many at most.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    mem,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use twox_hash::XxHash3_128;
+
+use super::{encoding::Encoding, measure::Measure};
+
+/// Keys of one generation: several long conversations, some megabytes.
+const GENERATION: usize = 16 * 1024;
+
+/// What was measured (128 bits, seeded for each cache, so that nobody can
+/// prepare two messages that collide) and by which vocabulary.
+pub(super) type Key = (u128, Encoding);
+
+/// A bounded cache, shared between threads.
+pub(super) struct Cache {
+    seed: u64,
+    generations: Mutex<Generations>,
+}
+
+#[derive(Default)]
+struct Generations {
+    young: HashMap<Key, Measure>,
+    old: HashMap<Key, Measure>,
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self {
+            seed: RandomState::new().hash_one(0_u8),
+            generations: Mutex::default(),
+        }
+    }
+
+    /// A hasher for keys of this cache.
+    pub(super) fn hasher(&self) -> XxHash3_128 {
+        XxHash3_128::with_seed(self.seed)
+    }
+
+    /// What is known, for each key.
+    pub(super) fn get(&self, keys: &[Key]) -> Vec<Option<Measure>> {
+        let mut generations = self.lock();
+        keys.iter().map(|key| generations.get(key)).collect()
+    }
+
+    /// Keeps what was measured.
+    pub(super) fn put(&self, measured: impl IntoIterator<Item = (Key, Measure)>) {
+        let mut generations = self.lock();
+        for (key, measure) in measured {
+            generations.put(key, measure);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        // A panic elsewhere leaves complete entries behind.
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn get(&mut self, key: &Key) -> Option<Measure> {
+        if let Some(measure) = self.young.get(key) {
+            return Some(*measure);
+        }
+        let measure = self.old.remove(key)?;
+        self.put(*key, measure);
+        Some(measure)
+    }
+
+    fn put(&mut self, key: Key, measure: Measure) {
+        if self.young.len() >= GENERATION {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(key, measure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(i: usize) -> Key {
+        (i as u128, Encoding::O200kBase)
+    }
+
+    fn known(cache: &Cache, i: usize) -> bool {
+        cache.get(&[key(i)])[0].is_some()
+    }
+
+    #[test]
+    fn it_is_bounded_and_forgets_what_was_not_asked_for() {
+        let cache = Cache::new();
+        for i in 0..3 * GENERATION {
+            cache.put([(key(i), Measure::default())]);
+            assert!(known(&cache, 0), "asked for again and again: {i}");
+        }
+        assert!(!known(&cache, 1));
+        assert!(known(&cache, 3 * GENERATION - 1));
+        let generations = cache.lock();
+        assert!(generations.young.len() + generations.old.len() <= 2 * GENERATION);
+    }
+
+    #[test]
+    fn encodings_do_not_share_entries() {
+        let cache = Cache::new();
+        cache.put([(key(1), Measure::default())]);
+        assert_eq!(cache.get(&[(1, Encoding::Cl100kBase)]), [None]);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a provider reported, as the base of later counts of the same task.
+//!
+//! Reported tokens contain what is never counted here (the system prompt, the
+//! definitions of tools) and are exact for the model. So a later count starts
+//! from the report and adds only what changed since, at the rate two reports
+//! showed.
+
+use serde::{Deserialize, Serialize};
+
+use super::Count;
+
+/// Rates outside are not the tokenizer but something else, such as another
+/// set of tools.
+const RATES: std::ops::RangeInclusive<f64> = 0.5..=2.5;
+
+/// A change of fewer tokens says nothing about the rate.
+const TELLING_CHANGE: u64 = 500;
+
+/// The last report of a task against our count of the same request.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Calibration {
+    /// Tokens the provider reported.
+    reported: u64,
+    /// Tokens counted here for the same request.
+    counted: u64,
+    /// Tokens reported for one counted, of what came in between reports.
+    rate: f64,
+    /// How many changes made the rate.
+    changes: u32,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Self {
+            reported: 0,
+            counted: 0,
+            rate: 1.0,
+            changes: 0,
+        }
+    }
+}
+
+impl Calibration {
+    /// Takes in that a request counted here as `counted` was reported as `reported`.
+    pub fn observe(&mut self, reported: u64, counted: u64) {
+        if reported == 0 || counted == 0 {
+            return;
+        }
+        if self.is_known() && counted >= self.counted + TELLING_CHANGE {
+            let more = reported.saturating_sub(self.reported) as f64;
+            let rate = clamp(more / (counted - self.counted) as f64);
+            // The newest changes count most.
+            self.rate = if self.changes == 0 {
+                rate
+            } else {
+                f64::midpoint(clamp(self.rate), rate)
+            };
+            self.changes = self.changes.saturating_add(1);
+        }
+        self.reported = reported;
+        self.counted = counted;
+    }
+
+    /// Was anything reported?
+    pub fn is_known(&self) -> bool {
+        self.reported > 0 && self.counted > 0
+    }
+
+    /// Tokens reported for one counted, in the last report.
+    pub fn factor(&self) -> Option<f64> {
+        self.is_known()
+            .then(|| self.reported as f64 / self.counted as f64)
+    }
+
+    /// `count` again, with the last report as its base; the same when nothing
+    /// was reported.
+    #[must_use]
+    pub fn apply(&self, count: Count) -> Count {
+        if !self.is_known() {
+            return count;
+        }
+        let base = self.reported as f64;
+        let change = count.tokens as f64 - self.counted as f64;
+        let ratio = |bound: u64| bound as f64 / count.tokens.max(1) as f64;
+        let likely = change * clamp(self.rate);
+        let ends = [
+            change * ratio(count.lower),
+            change * ratio(count.upper),
+            likely,
+        ];
+        let low = ends.into_iter().fold(f64::INFINITY, f64::min);
+        let high = ends.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let tokens = |change: f64| (base + change).round().max(0.0) as u64;
+        Count {
+            tokens: tokens(likely),
+            lower: tokens(low),
+            upper: tokens(high),
+            exact: false,
+            encoding: count.encoding,
+            method: format!("reported usage; what changed since by {}", count.method),
+        }
+    }
+}
+
+fn clamp(rate: f64) -> f64 {
+    rate.clamp(*RATES.start(), *RATES.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(tokens: u64) -> Count {
+        Count {
+            tokens,
+            exact: false,
+            encoding: "o200k_base",
+            method: "m".to_owned(),
+            lower: tokens * 9 / 10,
+            upper: tokens * 12 / 10,
+        }
+    }
+
+    #[test]
+    fn nothing_reported_changes_nothing() {
+        let mut calibration = Calibration::default();
+        calibration.observe(0, 5);
+        calibration.observe(5, 0);
+        assert_eq!(calibration.apply(count(10)), count(10));
+        assert_eq!(calibration.factor(), None);
+    }
+
+    #[test]
+    fn a_report_is_the_base_of_what_follows() {
+        let mut calibration = Calibration::default();
+        calibration.observe(15_000, 10_000);
+        assert_eq!(calibration.factor(), Some(1.5));
+        let same = calibration.apply(count(10_000));
+        assert_eq!(
+            (same.lower, same.tokens, same.upper),
+            (15_000, 15_000, 15_000)
+        );
+        assert!(!same.exact);
+        let grown = calibration.apply(count(11_000));
+        assert_eq!(
+            (grown.lower, grown.tokens, grown.upper),
+            (15_900, 16_000, 16_200)
+        );
+        let cut = calibration.apply(count(5_000));
+        assert_eq!((cut.lower, cut.tokens, cut.upper), (9_000, 10_000, 10_500));
+    }
+
+    #[test]
+    fn two_reports_show_the_rate() {
+        let mut calibration = Calibration::default();
+        calibration.observe(15_000, 10_000);
+        calibration.observe(15_001, 10_001);
+        assert_eq!(calibration.apply(count(11_001)).tokens, 16_001);
+        calibration.observe(17_601, 12_001);
+        assert_eq!(calibration.apply(count(13_001)).tokens, 18_901);
+        calibration.observe(90_000, 13_001);
+        assert!(calibration.apply(count(14_001)).tokens <= 92_500);
+    }
+
+    #[test]
+    fn it_survives_being_stored() {
+        let mut calibration = Calibration::default();
+        calibration.observe(15_000, 10_000);
+        let stored = serde_json::to_string(&calibration).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Calibration>(&stored).unwrap(),
+            calibration
+        );
+        let broken: Calibration =
+            serde_json::from_str(r#"{"reported":5,"counted":5,"rate":-1e300}"#).unwrap();
+        let got = broken.apply(count(100));
+        assert!(got.lower <= got.tokens && got.tokens <= got.upper);
+    }
+}

@@ -1,0 +1,116 @@
+//! Cutting text into pieces an encoder can be trusted with.
+//!
+//! Encoders first split text into words by a pattern, then merge bytes inside
+//! each. A cut where a word ends for certain changes no count, in any of the
+//! public encodings:
+//! - after a letter and before an ASCII character that is neither a letter nor
+//!   an apostrophe (contractions go on after that), or before the stops of
+//!   Chinese and Japanese;
+//! - after a line feed that follows a visible character, before another one
+//!   (but not `/`, which `o200k_base` takes along).
+//!
+//! Where a piece has neither, which is base64, a minified blob or an attack,
+//! the cut falls anywhere, and says so.
+
+/// Bytes of a piece at most: some milliseconds of work even on one letter
+/// repeated, and far below what makes an encoder give up.
+pub(super) const PIECE_BYTES: usize = 64 * 1024;
+
+/// A piece of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    pub(super) text: &'a str,
+    /// Does it end where a word need not end?
+    pub(super) cut: bool,
+}
+
+/// The pieces of `text`, none longer than `limit` bytes (at least 4).
+pub(super) fn pieces(text: &str, limit: usize) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (end, cut) = end_of_piece(rest, limit.max(4));
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(Piece { text: piece, cut })
+    })
+}
+
+/// Where the first piece ends, and whether that cuts.
+fn end_of_piece(text: &str, limit: usize) -> (usize, bool) {
+    if text.len() <= limit {
+        return (text.len(), false);
+    }
+    let limit = (0..=limit).rev().find(|&at| text.is_char_boundary(at));
+    let limit = limit.unwrap_or(text.len());
+    let mut after = text[limit..].chars().next();
+    let mut chars = text[..limit].char_indices().rev().peekable();
+    while let Some((at, c)) = chars.next() {
+        let end = at + c.len_utf8();
+        let before = chars.peek().map(|&(_, c)| c);
+        if after.is_some_and(|after| word_ends(before, c, after)) {
+            return (end, false);
+        }
+        after = Some(c);
+    }
+    (limit, true)
+}
+
+/// Does a word end for certain between `c` and `after`?
+fn word_ends(before: Option<char>, c: char, after: char) -> bool {
+    if c == '\n' {
+        return before.is_some_and(|before| !before.is_whitespace())
+            && !after.is_whitespace()
+            && after != '/';
+    }
+    is_letter(c) && is_no_letter(after)
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphabetic()
+        // Kana, CJK ideographs, Hangul: letters without case or marks.
+        || matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+fn is_no_letter(c: char) -> bool {
+    (c.is_ascii() && !c.is_ascii_alphabetic() && c != '\'')
+        || matches!(c, '、' | '。' | '，' | '：' | '；' | '？' | '！')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str, limit: usize) -> Vec<(&str, bool)> {
+        pieces(text, limit).map(|p| (p.text, p.cut)).collect()
+    }
+
+    #[test]
+    fn pieces_end_with_words() {
+        assert_eq!(split("", 8), []);
+        assert_eq!(split("short", 8), [("short", false)]);
+        assert_eq!(
+            split("one two three", 8),
+            [("one two", false), (" three", false)]
+        );
+        assert_eq!(
+            split("1;\n2;\n3;\n", 5),
+            [("1;\n", false), ("2;\n", false), ("3;\n", false)]
+        );
+        assert_eq!(split("日本。語", 10), [("日本", false), ("。語", false)]);
+    }
+
+    #[test]
+    fn where_no_word_ends_the_cut_is_told() {
+        assert_eq!(split("aaaaaaa", 4), [("aaaa", true), ("aaa", false)]);
+        assert_eq!(
+            split("日本語", 4),
+            [("日", true), ("本", true), ("語", false)]
+        );
+        assert_eq!(split("don't", 4), [("don'", true), ("t", false)]);
+        assert_eq!(split("\n\n\n\n\n", 4), [("\n\n\n\n", true), ("\n", false)]);
+        assert_eq!(split(";;;\n/x", 4), [(";;;\n", true), ("/x", false)]);
+    }
+}

@@ -1,0 +1,338 @@
+//! What texts and messages consist of, counted: everything a family needs to
+//! name a figure, and the same for all families of one vocabulary.
+
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
+use super::{
+    chunk::{self, PIECE_BYTES, Piece},
+    encoding::Encoding,
+    estimate::estimate,
+};
+use crate::{cancel::Cancel, error::Error};
+
+/// How far a count may be off for each cut inside a word. Merging starts anew
+/// after it; the runs and blobs of the tests stay below.
+const TOKENS_OFF_PER_CUT: u64 = 8;
+
+/// No token of the public vocabularies has more bytes (it is a run of spaces).
+const LONGEST_TOKEN_BYTES: u64 = 128;
+
+/// What one text or message consists of, or several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Measure {
+    /// Tokens of all text.
+    pub(super) tokens: u64,
+    /// Tokens of text at least.
+    pub(super) lower: u64,
+    /// Tokens of text at most.
+    pub(super) upper: u64,
+    /// Those of `tokens` the model may never see: thinking of the past, blocks
+    /// of an unknown kind.
+    pub(super) unsure: u64,
+    /// Bytes of text.
+    pub(super) bytes: u64,
+    /// Bytes that are not ASCII.
+    pub(super) wide_bytes: u64,
+    /// Cuts inside words.
+    pub(super) cuts: u64,
+    /// Bytes the encoder gave up on, estimated.
+    pub(super) failed_bytes: u64,
+    /// What stands around the text.
+    pub(super) frames: Frames,
+}
+
+/// Parts of messages that cost tokens without being text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Frames {
+    pub(super) messages: u64,
+    pub(super) calls: u64,
+    pub(super) results: u64,
+    pub(super) images: u64,
+    pub(super) documents: u64,
+    /// Bytes of all documents that are not text.
+    pub(super) document_bytes: u64,
+}
+
+/// A stretch of text to count.
+pub(super) struct Part<'a> {
+    pub(super) text: Cow<'a, str>,
+    /// May the model never see it?
+    pub(super) unsure: bool,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn sure(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        let unsure = false;
+        Self { text, unsure }
+    }
+
+    pub(super) fn unsure(text: impl Into<Cow<'a, str>>) -> Self {
+        let text = text.into();
+        let unsure = true;
+        Self { text, unsure }
+    }
+}
+
+impl Measure {
+    /// Takes `other` in.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.lower += other.lower;
+        self.upper += other.upper;
+        self.unsure += other.unsure;
+        self.bytes += other.bytes;
+        self.wide_bytes += other.wide_bytes;
+        self.cuts += other.cuts;
+        self.failed_bytes += other.failed_bytes;
+        self.frames.messages += other.frames.messages;
+        self.frames.calls += other.frames.calls;
+        self.frames.results += other.frames.results;
+        self.frames.images += other.frames.images;
+        self.frames.documents += other.frames.documents;
+        self.frames.document_bytes += other.frames.document_bytes;
+    }
+
+    fn of_piece(piece: Piece<'_>, unsure: bool, count: impl Fn(&str) -> Option<u64>) -> Self {
+        let bytes = piece.text.len() as u64;
+        let mut measure = Self {
+            bytes,
+            wide_bytes: piece.text.bytes().filter(|byte| !byte.is_ascii()).count() as u64,
+            cuts: u64::from(piece.cut),
+            ..Self::default()
+        };
+        match count(piece.text) {
+            Some(tokens) => {
+                let off = TOKENS_OFF_PER_CUT * measure.cuts;
+                measure.tokens = tokens;
+                measure.lower = tokens.saturating_sub(off);
+                measure.upper = tokens + off;
+            }
+            None => {
+                measure.failed_bytes = bytes;
+                measure.lower = bytes.div_ceil(LONGEST_TOKEN_BYTES);
+                // Encodings of bytes never give more tokens than bytes.
+                measure.upper = bytes;
+                measure.tokens = estimate(piece.text).clamp(measure.lower, measure.upper);
+            }
+        }
+        if unsure {
+            measure.unsure = measure.tokens;
+        }
+        measure
+    }
+}
+
+/// Counts the parts of several things, in parallel.
+///
+/// The work always runs on the threads of rayon's pool: the encoder keeps a
+/// compiled pattern for each thread it meets, and a pool of few threads that
+/// stay keeps those few.
+///
+/// # Errors
+/// Kind `cancelled`.
+pub(super) fn measure(
+    things: &[Vec<Part<'_>>],
+    encoding: Encoding,
+    cancel: &Cancel,
+) -> Result<Vec<Measure>, Error> {
+    measure_by(things, PIECE_BYTES, cancel, |piece| encoding.count(piece))
+}
+
+fn measure_by(
+    things: &[Vec<Part<'_>>],
+    limit: usize,
+    cancel: &Cancel,
+    count: impl Fn(&str) -> Option<u64> + Sync,
+) -> Result<Vec<Measure>, Error> {
+    let mut work = Vec::new();
+    for (owner, parts) in things.iter().enumerate() {
+        cancel.check()?;
+        for part in parts {
+            let pieces = chunk::pieces(&part.text, limit);
+            work.extend(pieces.map(|piece| (owner, part.unsure, piece)));
+        }
+    }
+    let counted = work
+        .par_iter()
+        .map(|&(_, unsure, piece)| {
+            cancel.check()?;
+            Ok(Measure::of_piece(piece, unsure, &count))
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    let mut measures = vec![Measure::default(); things.len()];
+    for ((owner, ..), measure) in work.iter().zip(&counted) {
+        measures[*owner].add(measure);
+    }
+    Ok(measures)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn one(text: &str, encoding: Encoding, limit: usize) -> Measure {
+        let things = [vec![Part::sure(text)]];
+        let count = |piece: &str| encoding.count(piece);
+        measure_by(&things, limit, &Cancel::default(), count).unwrap()[0]
+    }
+
+    /// The reference: the whole text at once.
+    fn whole(text: &str, encoding: Encoding) -> u64 {
+        let encoder = match encoding.of_text() {
+            Encoding::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
+            Encoding::P50kBase => tiktoken_rs::p50k_base_singleton(),
+            Encoding::R50kBase => tiktoken_rs::r50k_base_singleton(),
+            _ => tiktoken_rs::o200k_base_singleton(),
+        };
+        encoder.encode_ordinary(text).len() as u64
+    }
+
+    #[test]
+    fn pieces_change_no_count_of_this_project() {
+        let mut files = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut sources = String::new();
+        while let Some(path) = files.pop() {
+            if path.is_dir() {
+                files.extend(path.read_dir().unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                sources.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+        assert!(sources.len() > 100_000);
+        for encoding in Encoding::ALL {
+            let expected = whole(&sources, encoding);
+            for limit in [PIECE_BYTES, 4096, 700] {
+                let got = one(&sources, encoding, limit);
+                assert_eq!(got.cuts, 0, "{}, {limit}", encoding.name());
+                assert_eq!(got.tokens, expected, "{}, {limit}", encoding.name());
+            }
+        }
+        let minified = sources.replace(char::is_whitespace, "");
+        for limit in [PIECE_BYTES, 700] {
+            let got = one(&minified, Encoding::O200kBase, limit);
+            assert_eq!(got.cuts, 0);
+            assert_eq!(got.tokens, whole(&minified, Encoding::O200kBase));
+        }
+    }
+
+    /// Text of several scripts with everything the patterns look at.
+    fn mixed() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            "[a-zA-Z]{1,9}",
+            "[0-9]{1,5}",
+            "[ \t]{1,4}",
+            "[\r\n]{1,3}",
+            "['’](s|t|re|ve|m|ll|d|S|LL|ſ)",
+            "[-/;:.,(){}<>|_\"#=+*!?]{1,4}",
+            "[日本語中文字。，、！한국어かなカナ]{1,6}",
+            "[а-яА-Яάλφ\u{301}\u{300}éüß]{1,6}",
+            "[\u{a0}\u{3000}\u{2028}\u{85}]",
+            "[😀👨‍👩‍👧٣५Ⅷ²ǅʰ]{1,3}",
+            Just("<|endoftext|>".to_owned()),
+            "\\PC{1,3}",
+        ];
+        prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+    }
+
+    #[test]
+    fn contractions_stay_whole() {
+        let text = "They don't know; we'll see. ".repeat(20);
+        for limit in 12..60 {
+            let got = one(&text, Encoding::O200kBase, limit);
+            assert_eq!(
+                (got.cuts, got.tokens),
+                (0, whole(&text, Encoding::O200kBase))
+            );
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn pieces_that_end_with_words_change_no_count(text in mixed(), limit in 4_usize..90) {
+            for encoding in [Encoding::O200kBase, Encoding::Cl100kBase, Encoding::P50kBase, Encoding::R50kBase] {
+                let got = one(&text, encoding, limit);
+                let expected = whole(&text, encoding);
+                if got.cuts == 0 {
+                    prop_assert_eq!(got.tokens, expected, "{}", encoding.name());
+                }
+                prop_assert!(got.lower <= expected && expected <= got.upper);
+                prop_assert!(got.lower <= got.tokens && got.tokens <= got.upper);
+                prop_assert_eq!(got.bytes, text.len() as u64);
+            }
+        }
+
+        #[test]
+        fn any_text_is_in_its_pieces(text in "\\PC{0,80}|[a\n' ]{0,80}", limit in 4_usize..30) {
+            let pieces: Vec<_> = chunk::pieces(&text, limit).collect();
+            prop_assert!(pieces.iter().all(|piece| !piece.text.is_empty() && piece.text.len() <= limit));
+            let again: String = pieces.iter().map(|piece| piece.text).collect();
+            prop_assert_eq!(again, text);
+        }
+    }
+
+    #[test]
+    fn hostile_text_is_counted_within_its_bounds() {
+        let repeat = |unit: &str, bytes: usize| unit.repeat(bytes / unit.len());
+        let blob: String = (0_u32..200_000)
+            .map(|i| char::from(b'A' + (i.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
+            .collect();
+        let texts = [
+            "a", "A", "aB", " ", "\t", "\n", " \n", "日", "😀", "\u{301}", "!", "'s", "0",
+        ];
+        for text in texts
+            .map(|unit| repeat(unit, 200_000))
+            .into_iter()
+            .chain([blob])
+        {
+            for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+                let got = one(&text, encoding, PIECE_BYTES);
+                let expected = whole(&text, encoding);
+                assert!(got.cuts > 0 && got.failed_bytes == 0, "{got:?}");
+                let start: String = text.chars().take(3).collect();
+                assert!(
+                    got.lower <= expected && expected <= got.upper,
+                    "{start:?}: {expected}, {got:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_encoder_that_gives_up_costs_exactness_only() {
+        let things = [
+            vec![Part::sure("good words"), Part::sure("bad words here")],
+            vec![],
+        ];
+        let count = |piece: &str| (!piece.starts_with("bad")).then_some(2);
+        let measures = measure_by(&things, 100, &Cancel::default(), count).unwrap();
+        assert_eq!(measures[0].failed_bytes, 14);
+        assert_eq!(measures[0].tokens, 2 + estimate("bad words here"));
+        assert_eq!((measures[0].lower, measures[0].upper), (2 + 1, 2 + 14));
+        assert_eq!(measures[1], Measure::default());
+    }
+
+    #[test]
+    fn cancelling_stops_between_pieces() {
+        let cancel = Cancel::default();
+        let counted = AtomicUsize::new(0);
+        let text = "word ".repeat(10_000);
+        let things = [vec![Part::sure(text.as_str())]];
+        let result = measure_by(&things, 50, &cancel, |_| {
+            if counted.fetch_add(1, Ordering::Relaxed) == 10 {
+                cancel.cancel();
+            }
+            Some(1)
+        });
+        assert_eq!(result.unwrap_err(), Error::cancelled());
+        assert!(counted.into_inner() < 1_000);
+    }
+}
