@@ -13,6 +13,7 @@
 //! carry `null`.
 
 pub mod access;
+pub mod compaction;
 pub mod conversation;
 pub mod editor;
 pub mod emit;
@@ -21,6 +22,7 @@ pub mod error;
 pub mod files;
 pub mod method;
 pub mod settings;
+pub mod task;
 pub mod tokens;
 pub mod tracker;
 

@@ -6,7 +6,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{access, editor, environment, files, tracker};
+use crate::{access, compaction, conversation, editor, environment, files, task, tokens, tracker};
 
 /// Who sends a method, and whether an answer comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +182,41 @@ methods! {
         /// Tells what a task knows of its files, and where that is out of date.
         TaskContext = "sightline/taskContext":
             tracker::TaskContextParams => tracker::TaskContextResult, since "0.1.0";
+        /// Counts the tokens of texts and messages.
+        CountTokens = "sightline/countTokens":
+            tokens::CountTokensParams => tokens::CountTokensResult, since "0.1.0";
+        /// Decides which messages of a conversation are sent.
+        TruncateHistory = "sightline/truncateHistory":
+            conversation::TruncateHistoryParams => conversation::TruncateHistoryResult,
+            since "0.1.0";
+        /// Takes decisions about a conversation back, to a point in time.
+        RollbackHistory = "sightline/rollbackHistory":
+            conversation::RollbackHistoryParams => conversation::RollbackHistoryResult,
+            since "0.1.0";
+        /// Tells what a provider's error means for the conversation.
+        ClassifyError = "sightline/classifyError":
+            conversation::ClassifyErrorParams => conversation::ClassifyErrorResult, since "0.1.0";
+        /// Stores messages of a task; they are durable when it returns.
+        AppendMessages = "sightline/appendMessages":
+            task::AppendMessagesParams => task::AppendMessagesResult, since "0.1.0";
+        /// Loads the stored conversation of a task.
+        LoadTask = "sightline/loadTask":
+            task::LoadTaskParams => task::LoadTaskResult, since "0.1.0";
+        /// Lists the stored tasks, last updated first.
+        ListTasks = "sightline/listTasks":
+            task::ListTasksParams => task::ListTasksResult, since "0.1.0";
+        /// Goes on with a task where it was interrupted.
+        ResumeTask = "sightline/resumeTask":
+            task::ResumeTaskParams => task::ResumeTaskResult, since "0.1.0";
+        /// Deletes a task with all that is stored of it.
+        DeleteTask = "sightline/deleteTask":
+            task::DeleteTaskParams => task::DeleteTaskResult, since "0.1.0";
+        /// Plans replacing the older part of a conversation by a summary.
+        PlanCompaction = "sightline/planCompaction":
+            compaction::PlanCompactionParams => compaction::PlanCompactionResult, since "0.1.0";
+        /// Replaces the older part of a conversation by a summary.
+        ApplyCompaction = "sightline/applyCompaction":
+            compaction::ApplyCompactionParams => compaction::ApplyCompactionResult, since "0.1.0";
     }
     client_notifications {
         /// The tabs of the editor, in order.

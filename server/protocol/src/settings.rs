@@ -30,6 +30,9 @@ pub struct Settings {
     /// Conversations: truncation and its notices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationSettings>,
+    /// Stored tasks: how many are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskSettings>,
     /// Checkpoints of the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<CheckpointSettings>,
@@ -154,6 +157,23 @@ pub struct ConversationSettings {
     /// Texts put in place of what was taken out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
+    /// Context windows of models, by id, for those that are not known or known
+    /// wrongly. What a request says of its model comes first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub models: Option<BTreeMap<String, ModelSettings>>,
+}
+
+/// The context window of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelSettings {
+    /// All of it, in tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// What may be used before something is taken out, in tokens; decided from
+    /// the window when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable_tokens: Option<u64>,
 }
 
 /// Which decisions about a conversation are made.
@@ -180,6 +200,22 @@ pub struct NoticeSettings {
     /// As the result of a tool call that has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_tool_result: Option<String>,
+}
+
+/// Stored tasks: how many are kept. The last updated stay; nothing is deleted
+/// by itself while all of these are absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct TaskSettings {
+    /// Delete tasks not updated for this many days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_age_days: Option<u32>,
+    /// Keep this many tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_count: Option<u32>,
+    /// Keep tasks up to this many bytes in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
 }
 
 /// Checkpoints of the workspace.
