@@ -17,6 +17,37 @@
 ---@class sightline.AccessSettings
 ---@field outsideWorkspace? sightline.OutsideWorkspace Reading files outside every workspace folder. Default: `"deny"`.
 
+--- Params of `sightline/appendMessages`.
+---@class sightline.AppendMessagesParams
+---@field messages sightline.Message[] The messages that came since the last call, in order.
+---@field meta? sightline.MessageMeta What is recorded beside each of them.
+---@field taskId string Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+
+--- Result of `sightline/appendMessages`.
+---@class sightline.AppendMessagesResult
+---@field count integer Messages of the conversation in all.
+
+--- Params of `sightline/applyCompaction`.
+---@class sightline.ApplyCompactionParams
+---@field error? string Why there is no summary.
+---@field maxFiles? integer Files whose text is kept at hand at most; 5 when absent.
+---@field maxLinesPerFile? integer Lines of each of them at most; 1000 when absent.
+---@field messages? sightline.Message[] The whole conversation. When absent, the stored one of `taskId`.
+---@field model? sightline.ModelRef The model the conversation is for, to count its tokens.
+---@field retainFrom? integer Index of the first message that stays as it is, from the plan; decided anew when absent.
+---@field summary? string What the model answered.
+---@field taskId? string Id of the task whose stored conversation is meant; it is then compacted.
+---@field trigger? sightline.CompactionTrigger Who wanted it. Default: `"auto"`.
+
+--- Result of `sightline/applyCompaction`.
+---@class sightline.ApplyCompactionResult
+---@field fallback boolean Was there no summary, so that the newest part was kept instead?
+---@field fallbackReason? string Why there was none.
+---@field filesIncluded string[] The files whose text goes with the summary.
+---@field messages sightline.Message[] The conversation from now on.
+---@field postTokens integer Its tokens now.
+---@field preTokens integer Its tokens before.
+
 --- Params of `sightline/checkAccess`.
 ---@class sightline.CheckAccessParams
 ---@field command? string A shell command line to judge. The answer is advice, not a sandbox.
@@ -34,6 +65,16 @@
 ---@field maxFiles? integer Files above which the first checkpoint must be confirmed. Default: `500000`.
 ---@field maxTotalSize? integer Bytes above which the first checkpoint must be confirmed. Default: `10000000000`.
 
+--- Params of `sightline/classifyError`.
+---@class sightline.ClassifyErrorParams
+---@field error? any The error as the client has it: the body, or the error object with all its properties.
+---@field provider? string The provider's id.
+
+--- Result of `sightline/classifyError`.
+---@class sightline.ClassifyErrorResult
+---@field contextWindowExceeded boolean The request was refused because it is too long for the model: truncate, then send.
+---@field retryable boolean The same request may succeed later: wait, then send.
+
 --- The verdict on a command line.
 ---@class sightline.CommandAccess
 ---@field allowed boolean False when any operand is denied.
@@ -43,6 +84,11 @@
 ---@class sightline.CommandSettings
 ---@field showResults? boolean Also show the result of a command by message and document. For editors that drop command results; on by default only in Helix.
 
+--- Who wanted a compaction.
+---@alias sightline.CompactionTrigger
+---| "auto" # The window was full.
+---| "manual" # The user.
+
 --- Which decisions about a conversation are made.
 ---@alias sightline.ConversationProfile
 ---| "default" # This server's.
@@ -50,8 +96,43 @@
 
 --- Conversations: truncation and its notices.
 ---@class sightline.ConversationSettings
+---@field models? table<string, sightline.ModelSettings> Context windows of models, by id, for those that are not known or known wrongly. What a request says of its model comes first.
 ---@field notices? sightline.NoticeSettings Texts put in place of what was taken out.
 ---@field profile? sightline.ConversationProfile Which decisions: this server's, or Cline's exactly. Default: `"default"`.
+
+--- Params of `sightline/countTokens`.
+---@class sightline.CountTokensParams
+---@field encoding? string Count with this encoding whatever the model: `o200k_base`, `o200k_harmony`, `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
+---@field messages? sightline.Message[] Messages to count with what frames them: `role` and `content`, a string or blocks. Default: `[]`.
+---@field model? sightline.ModelRef The model that will read them. Without model and encoding the count is that of `o200k_base`.
+---@field taskId? string The task these messages belong to: usage reported for it is the base of the count.
+---@field texts? string[] Texts to count as they are; the markers of special tokens count as ordinary text. Default: `[]`.
+---@field usage? sightline.Usage What the provider reported for a request with just these texts and messages; the later counts of the task start from it.
+
+--- Result of `sightline/countTokens`.
+---@class sightline.CountTokensResult
+---@field calibration? number Tokens the provider reported for one counted here, when usage was reported.
+---@field encoding string The encoding the figures were counted with or made from.
+---@field exact boolean True when `tokens` is what the encoding gives, not an estimate.
+---@field items integer[] One figure for each text, then one for each message, in the order given.
+---@field lower? integer The least it is likely to be; absent when exact.
+---@field method string How the figure was made.
+---@field tokens integer All of it. The sum of `items`, unless reported usage is the base.
+---@field upper? integer The most it is likely to be; absent when exact.
+
+--- What `sightline/truncateHistory` did.
+---@alias sightline.Decision
+---| "fits" # Nothing had to be done.
+---| "deduplicated" # Duplicate file reads were replaced, and that was enough.
+---| "truncated" # Messages are left out.
+
+--- Params of `sightline/deleteTask`.
+---@class sightline.DeleteTaskParams
+---@field taskId string Id of the task.
+
+--- Result of `sightline/deleteTask`.
+---@class sightline.DeleteTaskResult
+---@field freedBytes integer Bytes its files took.
 
 --- An operand of a command that names a denied file.
 ---@class sightline.DeniedOperand
@@ -181,6 +262,25 @@
 ---| "hide" # Leave them out; one closing line counts them.
 ---| "lock" # Show them with a lock mark.
 
+--- How much of the conversation after its first two messages stays.
+---@alias sightline.Keep
+---| "none" # Nothing.
+---| "lastTwo" # The last two messages.
+---| "half" # About half.
+---| "quarter" # About a quarter.
+
+--- A file whose text goes with a summary.
+---@class sightline.KeyFile
+---@field lines integer Lines of it that are shown.
+---@field path string The file, as results name it.
+---@field reason sightline.KeyFileReason Why it was chosen.
+
+--- Why a file goes with a summary, in order of weight.
+---@alias sightline.KeyFileReason
+---| "modified" # It was changed in the conversation.
+---| "mentioned" # It is mentioned several times.
+---| "recent" # It was read lately.
+
 --- Params of `sightline/listFiles`.
 ---@class sightline.ListFilesParams
 ---@field limit? integer Stop after this many entries. Default: `200`.
@@ -194,6 +294,26 @@
 ---@field omitted integer Entries left out because `.clineignore` denies them.
 ---@field text string The list as the `files` section of the environment block prints it.
 ---@field truncated boolean True when the list stopped at the limit or at its time budget.
+
+--- Params of `sightline/listTasks`.
+---@class sightline.ListTasksParams
+---@field limit? integer Tasks at most; all when absent.
+
+--- Result of `sightline/listTasks`.
+---@class sightline.ListTasksResult
+---@field tasks sightline.TaskSummary[] The tasks, last updated first.
+
+--- Params of `sightline/loadTask`.
+---@class sightline.LoadTaskParams
+---@field taskId string Id of the task.
+
+--- Result of `sightline/loadTask`.
+---@class sightline.LoadTaskResult
+---@field contextHistory any The edits made to what is sent, in the form of Cline's `context_history.json`.
+---@field deletedRange? integer[] The messages left out of requests: first and last index, both included.
+---@field messages sightline.Message[] The whole conversation, since its last compaction if there was one.
+---@field metadata sightline.TaskMetadata What is known of the task.
+---@field recovered sightline.Recovered What reading the log found.
 
 --- How much is written to the log.
 ---@alias sightline.LogLevel
@@ -209,6 +329,37 @@
 ---@field file? string Write to this file instead of standard error. Read at start only.
 ---@field level? sightline.LogLevel How much is written. Default: `"warn"`.
 
+--- A message in the form of Anthropic's API. Other keys and kinds of blocks are allowed and come back untouched.
+---@class sightline.Message
+---@field content any A string, or a list of content blocks.
+---@field role string `user` or `assistant`.
+---@field [string] any
+
+--- The new text of one block.
+---@class sightline.MessageEdit
+---@field block integer Index of the block in the message's content.
+---@field message integer Index of the message in the whole conversation.
+---@field text string Its text, or of a tool result the text of its first block.
+
+--- Which messages are shown: the newest that meet all of these.
+---@class sightline.MessageFilter
+---@field maxAge? integer Not older than this many milliseconds; messages without a `ts` have no age.
+---@field maxMessages? integer Messages at most.
+---@field maxTokens? integer Tokens of all of them at most.
+
+--- What is recorded beside a message.
+---@class sightline.MessageMeta
+---@field cwd? string The agent's working directory; the first workspace folder when absent.
+---@field gitBranch? string The branch checked out there; looked up when absent.
+---@field now? integer When the messages came, milliseconds since the Unix epoch; the server's clock when absent.
+---@field sessionId? string The client's session; that of the server when absent.
+---@field version? string The version of the client that writes.
+
+--- A message that is sent in another form.
+---@class sightline.MessageRepair
+---@field message integer Index of the message in the whole conversation.
+---@field replacement sightline.Message What to send in its place; its edits are in it.
+
 --- The agent's mode.
 ---@alias sightline.Mode
 ---| "act" # The agent may change things.
@@ -222,6 +373,11 @@
 
 --- A model: its id, or the id with what is known about it.
 ---@alias sightline.ModelRef string|sightline.ModelInfo
+
+--- The context window of a model.
+---@class sightline.ModelSettings
+---@field contextWindow? integer All of it, in tokens.
+---@field usableTokens? integer What may be used before something is taken out, in tokens; decided from the window when absent.
 
 --- One record of the model tracker.
 ---@class sightline.ModelUsageEntry
@@ -253,10 +409,37 @@
 ---@field reason? string Why, when no rule decided (a path that makes no sense, rules that cannot be read).
 ---@field rule? sightline.AccessRule The rule that decided, when a rule did.
 
+--- Params of `sightline/planCompaction`.
+---@class sightline.PlanCompactionParams
+---@field filter? sightline.MessageFilter Which messages the prompt shows, besides what fits the model.
+---@field instructions? string What the summary should heed, in the user's words.
+---@field maxFiles? integer Files whose text is kept at hand at most. Default: `5`.
+---@field maxLinesPerFile? integer Lines of each of them at most. Default: `1000`.
+---@field messages? sightline.Message[] The whole conversation. When absent, the stored one of `taskId`.
+---@field model sightline.ModelRef The model the conversation is for, and the prompt.
+---@field retainRatio? number The newest part that stays as it is: a fraction of the messages. Default: `0.2`.
+---@field taskId? string Id of the task whose stored conversation is meant.
+
+--- Result of `sightline/planCompaction`.
+---@class sightline.PlanCompactionResult
+---@field files sightline.KeyFile[] The files whose text goes with the summary.
+---@field needed boolean Is the model's window so full that compacting is worth it, and is there anything to compact besides an earlier summary?
+---@field prompt string What to send to a model, as the only message.
+---@field retainFrom integer Index of the first message that stays as it is.
+---@field tokens integer Tokens of what would be sent now.
+
 --- A position in text, as in LSP.
 ---@class sightline.Position
 ---@field character integer Offset in the line, from 0, in the negotiated position encoding.
 ---@field line integer Line, from 0.
+
+--- What a request to a model used, and when it was sent.
+---@class sightline.PreviousRequest
+---@field cacheReads? number Tokens read from the prompt cache.
+---@field cacheWrites? number Tokens written to the prompt cache.
+---@field tokensIn? number Input tokens.
+---@field tokensOut? number Output tokens.
+---@field ts number When it was sent, milliseconds since the Unix epoch. Edits made now carry this time.
 
 --- The token of `$/progress`: a string or a whole number.
 ---@alias sightline.ProgressToken string|integer
@@ -306,6 +489,33 @@
 ---@class sightline.RecordedResult
 ---@field recorded boolean False when equal to the last record.
 
+--- What reading a log found.
+---@class sightline.Recovered
+---@field dropped integer Lines that made no sense and are left out; they stay in the file.
+---@field lines integer Lines that were read.
+
+--- Params of `sightline/resumeTask`.
+---@class sightline.ResumeTaskParams
+---@field now? integer The time it is resumed, milliseconds since the Unix epoch; the server's clock when absent.
+---@field taskId? string Id of the task; the last updated one of this workspace when absent.
+
+--- Result of `sightline/resumeTask`.
+---@class sightline.ResumeTaskResult
+---@field interruptedTools string[] Tool calls that have no result in the log, by the id of their call.
+---@field messages sightline.Message[] The messages to go on with: what the model was sent last, every tool call answered. The client adds `resumption` and the user's words.
+---@field resumption string The text that tells the model that and how it was interrupted. It begins with `[TASK RESUMPTION]`.
+---@field taskId string Id of the task.
+
+--- Params of `sightline/rollbackHistory`.
+---@class sightline.RollbackHistoryParams
+---@field contextHistory? any The edits. When absent, the stored ones of `taskId`.
+---@field taskId? string Id of the task whose stored edits are meant; the outcome is stored too.
+---@field timestamp number Edits newer than this go, milliseconds since the Unix epoch.
+
+--- Result of `sightline/rollbackHistory`.
+---@class sightline.RollbackHistoryResult
+---@field contextHistory any The edits that are left.
+
 --- One section of the block.
 ---@class sightline.Section
 ---@field derived? boolean True when the client did not send this and it was derived from open documents.
@@ -347,10 +557,17 @@
 ---@field log? sightline.LogSettings What the server writes to its log.
 ---@field notifications? boolean Send the notifications of the server, such as `sightline/didChangeContext`. Default: `false`.
 ---@field storage? sightline.StorageSettings Where the server keeps its data.
+---@field tasks? sightline.TaskSettings Stored tasks: how many are kept.
 
 --- Where the server keeps its data.
 ---@class sightline.StorageSettings
 ---@field path? string Absolute path of the data directory; the platform's place when absent.
+
+--- What `sightline/truncateHistory` may do.
+---@alias sightline.Strategy
+---| "auto" # When the window is full, replace duplicate file reads; when that saves too little, leave messages out.
+---| "apply" # Only apply the range and the edits as they are.
+---| "deduplicate" # Only replace duplicate file reads, full or not.
 
 --- One tab.
 ---@class sightline.Tab
@@ -374,6 +591,34 @@
 ---@field files sightline.FileMetadataEntry[] All file records, oldest first.
 ---@field models sightline.ModelUsageEntry[] All model records, oldest first.
 
+--- What is known of a task beside its conversation.
+---@class sightline.TaskMetadata
+---@field compactions integer How often the conversation was compacted.
+---@field createdAt integer When its first message came, milliseconds since the Unix epoch.
+---@field cwd? string The agent's working directory, as recorded last.
+---@field environments sightline.EnvironmentEntry[] The environments it ran in.
+---@field files sightline.FileMetadataEntry[] What the agent knows of files, as in Cline's `task_metadata.json`.
+---@field gitBranch? string The branch checked out there, as recorded last.
+---@field models sightline.ModelUsageEntry[] The models used.
+---@field title string Its title: the beginning of the first text the user wrote.
+---@field updatedAt integer When its last one came.
+
+--- Stored tasks: how many are kept. The last updated stay; nothing is deleted
+--- by itself while all of these are absent.
+---@class sightline.TaskSettings
+---@field maxAgeDays? integer Delete tasks not updated for this many days.
+---@field maxBytes? integer Keep tasks up to this many bytes in all.
+---@field maxCount? integer Keep this many tasks.
+
+--- One task of a list.
+---@class sightline.TaskSummary
+---@field createdAt integer When its first message came, milliseconds since the Unix epoch.
+---@field cwd? string The agent's working directory, as recorded last.
+---@field messageCount integer Messages of the conversation in all.
+---@field taskId string Its id.
+---@field title string Its title: the beginning of the first text the user wrote.
+---@field updatedAt integer When its last one came.
+
 --- One terminal.
 ---@class sightline.Terminal
 ---@field command? string The command that runs or ran last.
@@ -389,6 +634,11 @@
 ---| "buffer" # The editor's buffer.
 ---| "disk" # The file on disk.
 
+--- Tokens of the messages before and after.
+---@class sightline.TokenChange
+---@field after integer Of what is to be sent now.
+---@field before integer Of what would have been sent without this call.
+
 --- Params of `sightline/trackFile`.
 ---@class sightline.TrackFileParams
 ---@field contentHash? string With `cline_edited`: SHA-256 (hex) of the content the agent wrote.
@@ -400,6 +650,39 @@
 --- Result of `sightline/trackFile`.
 ---@class sightline.TrackFileResult
 ---@field entry sightline.FileMetadataEntry The entry just made.
+
+--- Params of `sightline/truncateHistory`.
+---@class sightline.TruncateHistoryParams
+---@field contextHistory? any The edits made so far: the `contextHistory` of the last result, or the content of Cline's `context_history.json`.
+---@field countTokens? boolean Also count the tokens before and after. Default: `false`.
+---@field deletedRange? integer[] The messages left out so far: first and last index, both included. `[2, 1]` is none.
+---@field keep? sightline.Keep Truncate by this amount at once, whatever was used and whatever `strategy` says.
+---@field messages? sightline.Message[] The whole conversation. When absent, the stored one of `taskId`.
+---@field model sightline.ModelRef The model the next request goes to.
+---@field previousRequest? sightline.PreviousRequest What the last request used, and when it was sent; without it nothing is full.
+---@field reply? sightline.TruncateReply What comes back. Default: `"messages"`.
+---@field strategy? sightline.Strategy What may be done. Default: `"auto"`.
+---@field taskId? string Id of the task whose stored conversation is meant; the outcome is stored too.
+---@field thresholdPercentage? number Act when this fraction of the window is used, if that is less than its usable size.
+
+--- Result of `sightline/truncateHistory`.
+---@class sightline.TruncateHistoryResult
+---@field charactersSaved number The fraction of characters that replacing duplicate file reads saved in this call; negative when the notices are longer than the files.
+---@field contextHistory any The edits made so far, to be given back next time.
+---@field contextHistoryChanged boolean Did this call make edits?
+---@field decision sightline.Decision What was done.
+---@field deletedRange? integer[] The messages to leave out: first and last index, both included.
+---@field edits? sightline.MessageEdit[] With `reply: "edits"`: the texts to replace in messages that are not left out.
+---@field messages? sightline.Message[] The messages to send.
+---@field needToTruncate? boolean With `strategy: "deduplicate"`: was too little saved?
+---@field repairs? sightline.MessageRepair[] With `reply: "edits"`: messages to send in a form of their own, because their tool results had to be made to fit the tool calls.
+---@field tokens? sightline.TokenChange With `countTokens`: tokens before and after.
+---@field updatedDeletedRange boolean Was the range decided anew?
+
+--- What `sightline/truncateHistory` returns.
+---@alias sightline.TruncateReply
+---| "messages" # The messages to send.
+---| "edits" # What to change in the caller's own copy before sending it.
 
 --- Tokens of one request to a model, as the provider reported them.
 ---@class sightline.Usage
@@ -438,6 +721,28 @@ M.methods = {
   recordEnvironment = "sightline/recordEnvironment",
   --- Tells what a task knows of its files, and where that is out of date. Takes `sightline.TaskContextParams`, answers `sightline.TaskContextResult`.
   taskContext = "sightline/taskContext",
+  --- Counts the tokens of texts and messages. Takes `sightline.CountTokensParams`, answers `sightline.CountTokensResult`.
+  countTokens = "sightline/countTokens",
+  --- Decides which messages of a conversation are sent. Takes `sightline.TruncateHistoryParams`, answers `sightline.TruncateHistoryResult`.
+  truncateHistory = "sightline/truncateHistory",
+  --- Takes decisions about a conversation back, to a point in time. Takes `sightline.RollbackHistoryParams`, answers `sightline.RollbackHistoryResult`.
+  rollbackHistory = "sightline/rollbackHistory",
+  --- Tells what a provider's error means for the conversation. Takes `sightline.ClassifyErrorParams`, answers `sightline.ClassifyErrorResult`.
+  classifyError = "sightline/classifyError",
+  --- Stores messages of a task; they are durable when it returns. Takes `sightline.AppendMessagesParams`, answers `sightline.AppendMessagesResult`.
+  appendMessages = "sightline/appendMessages",
+  --- Loads the stored conversation of a task. Takes `sightline.LoadTaskParams`, answers `sightline.LoadTaskResult`.
+  loadTask = "sightline/loadTask",
+  --- Lists the stored tasks, last updated first. Takes `sightline.ListTasksParams`, answers `sightline.ListTasksResult`.
+  listTasks = "sightline/listTasks",
+  --- Goes on with a task where it was interrupted. Takes `sightline.ResumeTaskParams`, answers `sightline.ResumeTaskResult`.
+  resumeTask = "sightline/resumeTask",
+  --- Deletes a task with all that is stored of it. Takes `sightline.DeleteTaskParams`, answers `sightline.DeleteTaskResult`.
+  deleteTask = "sightline/deleteTask",
+  --- Plans replacing the older part of a conversation by a summary. Takes `sightline.PlanCompactionParams`, answers `sightline.PlanCompactionResult`.
+  planCompaction = "sightline/planCompaction",
+  --- Replaces the older part of a conversation by a summary. Takes `sightline.ApplyCompactionParams`, answers `sightline.ApplyCompactionResult`.
+  applyCompaction = "sightline/applyCompaction",
 }
 
 --- Notifications a client sends.

@@ -22,6 +22,28 @@ export interface Methods {
   "sightline/recordEnvironment": { params: RecordEnvironmentParams; result: RecordedResult };
   /** Tells what a task knows of its files, and where that is out of date. */
   "sightline/taskContext": { params: TaskContextParams; result: TaskContextResult };
+  /** Counts the tokens of texts and messages. */
+  "sightline/countTokens": { params: CountTokensParams; result: CountTokensResult };
+  /** Decides which messages of a conversation are sent. */
+  "sightline/truncateHistory": { params: TruncateHistoryParams; result: TruncateHistoryResult };
+  /** Takes decisions about a conversation back, to a point in time. */
+  "sightline/rollbackHistory": { params: RollbackHistoryParams; result: RollbackHistoryResult };
+  /** Tells what a provider's error means for the conversation. */
+  "sightline/classifyError": { params: ClassifyErrorParams; result: ClassifyErrorResult };
+  /** Stores messages of a task; they are durable when it returns. */
+  "sightline/appendMessages": { params: AppendMessagesParams; result: AppendMessagesResult };
+  /** Loads the stored conversation of a task. */
+  "sightline/loadTask": { params: LoadTaskParams; result: LoadTaskResult };
+  /** Lists the stored tasks, last updated first. */
+  "sightline/listTasks": { params: ListTasksParams; result: ListTasksResult };
+  /** Goes on with a task where it was interrupted. */
+  "sightline/resumeTask": { params: ResumeTaskParams; result: ResumeTaskResult };
+  /** Deletes a task with all that is stored of it. */
+  "sightline/deleteTask": { params: DeleteTaskParams; result: DeleteTaskResult };
+  /** Plans replacing the older part of a conversation by a summary. */
+  "sightline/planCompaction": { params: PlanCompactionParams; result: PlanCompactionResult };
+  /** Replaces the older part of a conversation by a summary. */
+  "sightline/applyCompaction": { params: ApplyCompactionParams; result: ApplyCompactionResult };
 }
 
 /** Every notification a client sends, with its params. */
@@ -75,6 +97,66 @@ export interface AccessSettings {
   outsideWorkspace?: OutsideWorkspace;
 }
 
+/** Params of `sightline/appendMessages`. */
+export interface AppendMessagesParams {
+  /** The messages that came since the last call, in order. */
+  messages: Message[];
+  /** What is recorded beside each of them. */
+  meta?: MessageMeta;
+  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  taskId: string;
+}
+
+/** Result of `sightline/appendMessages`. */
+export interface AppendMessagesResult {
+  /** Messages of the conversation in all. */
+  count: number;
+}
+
+/** Params of `sightline/applyCompaction`. */
+export interface ApplyCompactionParams {
+  /** Why there is no summary. */
+  error?: string;
+  /** Files whose text is kept at hand at most; 5 when absent. */
+  maxFiles?: number;
+  /** Lines of each of them at most; 1000 when absent. */
+  maxLinesPerFile?: number;
+  /** The whole conversation. When absent, the stored one of `taskId`. */
+  messages?: Message[];
+  /** The model the conversation is for, to count its tokens. */
+  model?: ModelRef;
+  /**
+   * Index of the first message that stays as it is, from the plan; decided
+   * anew when absent.
+   */
+  retainFrom?: number;
+  /** What the model answered. */
+  summary?: string;
+  /** Id of the task whose stored conversation is meant; it is then compacted. */
+  taskId?: string;
+  /**
+   * Who wanted it.
+   * Default: `"auto"`.
+   */
+  trigger?: CompactionTrigger;
+}
+
+/** Result of `sightline/applyCompaction`. */
+export interface ApplyCompactionResult {
+  /** Was there no summary, so that the newest part was kept instead? */
+  fallback: boolean;
+  /** Why there was none. */
+  fallbackReason?: string;
+  /** The files whose text goes with the summary. */
+  filesIncluded: string[];
+  /** The conversation from now on. */
+  messages: Message[];
+  /** Its tokens now. */
+  postTokens: number;
+  /** Its tokens before. */
+  preTokens: number;
+}
+
 /** Params of `sightline/checkAccess`. */
 export interface CheckAccessParams {
   /** A shell command line to judge. The answer is advice, not a sandbox. */
@@ -115,6 +197,22 @@ export interface CheckpointSettings {
   maxTotalSize?: number;
 }
 
+/** Params of `sightline/classifyError`. */
+export interface ClassifyErrorParams {
+  /** The error as the client has it: the body, or the error object with all its properties. */
+  error?: unknown;
+  /** The provider's id. */
+  provider?: string;
+}
+
+/** Result of `sightline/classifyError`. */
+export interface ClassifyErrorResult {
+  /** The request was refused because it is too long for the model: truncate, then send. */
+  contextWindowExceeded: boolean;
+  /** The same request may succeed later: wait, then send. */
+  retryable: boolean;
+}
+
 /** The verdict on a command line. */
 export interface CommandAccess {
   /** False when any operand is denied. */
@@ -132,6 +230,13 @@ export interface CommandSettings {
   showResults?: boolean;
 }
 
+/** Who wanted a compaction. */
+export type CompactionTrigger =
+  /** The window was full. */
+  | "auto"
+  /** The user. */
+  | "manual";
+
 /** Which decisions about a conversation are made. */
 export type ConversationProfile =
   /** This server's. */
@@ -141,6 +246,11 @@ export type ConversationProfile =
 
 /** Conversations: truncation and its notices. */
 export interface ConversationSettings {
+  /**
+   * Context windows of models, by id, for those that are not known or known
+   * wrongly. What a request says of its model comes first.
+   */
+  models?: { [key in string]?: ModelSettings };
   /** Texts put in place of what was taken out. */
   notices?: NoticeSettings;
   /**
@@ -148,6 +258,78 @@ export interface ConversationSettings {
    * Default: `"default"`.
    */
   profile?: ConversationProfile;
+}
+
+/** Params of `sightline/countTokens`. */
+export interface CountTokensParams {
+  /**
+   * Count with this encoding whatever the model: `o200k_base`, `o200k_harmony`,
+   * `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
+   */
+  encoding?: string;
+  /**
+   * Messages to count with what frames them: `role` and `content`, a string or blocks.
+   * Default: `[]`.
+   */
+  messages?: Message[];
+  /**
+   * The model that will read them. Without model and encoding the count is that of
+   * `o200k_base`.
+   */
+  model?: ModelRef;
+  /** The task these messages belong to: usage reported for it is the base of the count. */
+  taskId?: string;
+  /**
+   * Texts to count as they are; the markers of special tokens count as ordinary text.
+   * Default: `[]`.
+   */
+  texts?: string[];
+  /**
+   * What the provider reported for a request with just these texts and messages; the
+   * later counts of the task start from it.
+   */
+  usage?: Usage;
+}
+
+/** Result of `sightline/countTokens`. */
+export interface CountTokensResult {
+  /** Tokens the provider reported for one counted here, when usage was reported. */
+  calibration?: number;
+  /** The encoding the figures were counted with or made from. */
+  encoding: string;
+  /** True when `tokens` is what the encoding gives, not an estimate. */
+  exact: boolean;
+  /** One figure for each text, then one for each message, in the order given. */
+  items: number[];
+  /** The least it is likely to be; absent when exact. */
+  lower?: number;
+  /** How the figure was made. */
+  method: string;
+  /** All of it. The sum of `items`, unless reported usage is the base. */
+  tokens: number;
+  /** The most it is likely to be; absent when exact. */
+  upper?: number;
+}
+
+/** What `sightline/truncateHistory` did. */
+export type Decision =
+  /** Nothing had to be done. */
+  | "fits"
+  /** Duplicate file reads were replaced, and that was enough. */
+  | "deduplicated"
+  /** Messages are left out. */
+  | "truncated";
+
+/** Params of `sightline/deleteTask`. */
+export interface DeleteTaskParams {
+  /** Id of the task. */
+  taskId: string;
+}
+
+/** Result of `sightline/deleteTask`. */
+export interface DeleteTaskResult {
+  /** Bytes its files took. */
+  freedBytes: number;
 }
 
 /** An operand of a command that names a denied file. */
@@ -387,6 +569,36 @@ export type IgnoredFiles =
   /** Show them with a lock mark. */
   | "lock";
 
+/** How much of the conversation after its first two messages stays. */
+export type Keep =
+  /** Nothing. */
+  | "none"
+  /** The last two messages. */
+  | "lastTwo"
+  /** About half. */
+  | "half"
+  /** About a quarter. */
+  | "quarter";
+
+/** A file whose text goes with a summary. */
+export interface KeyFile {
+  /** Lines of it that are shown. */
+  lines: number;
+  /** The file, as results name it. */
+  path: string;
+  /** Why it was chosen. */
+  reason: KeyFileReason;
+}
+
+/** Why a file goes with a summary, in order of weight. */
+export type KeyFileReason =
+  /** It was changed in the conversation. */
+  | "modified"
+  /** It is mentioned several times. */
+  | "mentioned"
+  /** It was read lately. */
+  | "recent";
+
 /** Params of `sightline/listFiles`. */
 export interface ListFilesParams {
   /**
@@ -420,6 +632,38 @@ export interface ListFilesResult {
   truncated: boolean;
 }
 
+/** Params of `sightline/listTasks`. */
+export interface ListTasksParams {
+  /** Tasks at most; all when absent. */
+  limit?: number;
+}
+
+/** Result of `sightline/listTasks`. */
+export interface ListTasksResult {
+  /** The tasks, last updated first. */
+  tasks: TaskSummary[];
+}
+
+/** Params of `sightline/loadTask`. */
+export interface LoadTaskParams {
+  /** Id of the task. */
+  taskId: string;
+}
+
+/** Result of `sightline/loadTask`. */
+export interface LoadTaskResult {
+  /** The edits made to what is sent, in the form of Cline's `context_history.json`. */
+  contextHistory: unknown;
+  /** The messages left out of requests: first and last index, both included. */
+  deletedRange?: number[];
+  /** The whole conversation, since its last compaction if there was one. */
+  messages: Message[];
+  /** What is known of the task. */
+  metadata: TaskMetadata;
+  /** What reading the log found. */
+  recovered: Recovered;
+}
+
 /** How much is written to the log. */
 export type LogLevel =
   /** Nothing. */
@@ -446,6 +690,60 @@ export interface LogSettings {
   level?: LogLevel;
 }
 
+/** A message in the form of Anthropic's API. Other keys and kinds of blocks are allowed and come back untouched. */
+export interface Message {
+  /** A string, or a list of content blocks. */
+  content: unknown;
+  /** `user` or `assistant`. */
+  role: string;
+  [key: string]: unknown;
+}
+
+/** The new text of one block. */
+export interface MessageEdit {
+  /** Index of the block in the message's content. */
+  block: number;
+  /** Index of the message in the whole conversation. */
+  message: number;
+  /** Its text, or of a tool result the text of its first block. */
+  text: string;
+}
+
+/** Which messages are shown: the newest that meet all of these. */
+export interface MessageFilter {
+  /** Not older than this many milliseconds; messages without a `ts` have no age. */
+  maxAge?: number;
+  /** Messages at most. */
+  maxMessages?: number;
+  /** Tokens of all of them at most. */
+  maxTokens?: number;
+}
+
+/** What is recorded beside a message. */
+export interface MessageMeta {
+  /** The agent's working directory; the first workspace folder when absent. */
+  cwd?: string;
+  /** The branch checked out there; looked up when absent. */
+  gitBranch?: string;
+  /**
+   * When the messages came, milliseconds since the Unix epoch; the server's
+   * clock when absent.
+   */
+  now?: number;
+  /** The client's session; that of the server when absent. */
+  sessionId?: string;
+  /** The version of the client that writes. */
+  version?: string;
+}
+
+/** A message that is sent in another form. */
+export interface MessageRepair {
+  /** Index of the message in the whole conversation. */
+  message: number;
+  /** What to send in its place; its edits are in it. */
+  replacement: Message;
+}
+
 /** The agent's mode. */
 export type Mode =
   /** The agent may change things. */
@@ -465,6 +763,17 @@ export interface ModelInfo {
 
 /** A model: its id, or the id with what is known about it. */
 export type ModelRef = string | ModelInfo;
+
+/** The context window of a model. */
+export interface ModelSettings {
+  /** All of it, in tokens. */
+  contextWindow?: number;
+  /**
+   * What may be used before something is taken out, in tokens; decided from
+   * the window when absent.
+   */
+  usableTokens?: number;
+}
 
 /** One record of the model tracker. */
 export interface ModelUsageEntry {
@@ -514,12 +823,72 @@ export interface PathAccess {
   rule?: AccessRule;
 }
 
+/** Params of `sightline/planCompaction`. */
+export interface PlanCompactionParams {
+  /** Which messages the prompt shows, besides what fits the model. */
+  filter?: MessageFilter;
+  /** What the summary should heed, in the user's words. */
+  instructions?: string;
+  /**
+   * Files whose text is kept at hand at most.
+   * Default: `5`.
+   */
+  maxFiles?: number;
+  /**
+   * Lines of each of them at most.
+   * Default: `1000`.
+   */
+  maxLinesPerFile?: number;
+  /** The whole conversation. When absent, the stored one of `taskId`. */
+  messages?: Message[];
+  /** The model the conversation is for, and the prompt. */
+  model: ModelRef;
+  /**
+   * The newest part that stays as it is: a fraction of the messages.
+   * Default: `0.2`.
+   */
+  retainRatio?: number;
+  /** Id of the task whose stored conversation is meant. */
+  taskId?: string;
+}
+
+/** Result of `sightline/planCompaction`. */
+export interface PlanCompactionResult {
+  /** The files whose text goes with the summary. */
+  files: KeyFile[];
+  /**
+   * Is the model's window so full that compacting is worth it, and is there
+   * anything to compact besides an earlier summary?
+   */
+  needed: boolean;
+  /** What to send to a model, as the only message. */
+  prompt: string;
+  /** Index of the first message that stays as it is. */
+  retainFrom: number;
+  /** Tokens of what would be sent now. */
+  tokens: number;
+}
+
 /** A position in text, as in LSP. */
 export interface Position {
   /** Offset in the line, from 0, in the negotiated position encoding. */
   character: number;
   /** Line, from 0. */
   line: number;
+}
+
+/** What a request to a model used, and when it was sent. */
+export interface PreviousRequest {
+  /** Tokens read from the prompt cache. */
+  cacheReads?: number;
+  /** Tokens written to the prompt cache. */
+  cacheWrites?: number;
+  /** Input tokens. */
+  tokensIn?: number;
+  /** Output tokens. */
+  tokensOut?: number;
+  /** When it was sent, milliseconds since the Unix epoch. Edits made now carry this time. */
+  ts: number;
 }
 
 /** The token of `$/progress`: a string or a whole number. */
@@ -598,6 +967,56 @@ export type RecordState =
 export interface RecordedResult {
   /** False when equal to the last record. */
   recorded: boolean;
+}
+
+/** What reading a log found. */
+export interface Recovered {
+  /** Lines that made no sense and are left out; they stay in the file. */
+  dropped: number;
+  /** Lines that were read. */
+  lines: number;
+}
+
+/** Params of `sightline/resumeTask`. */
+export interface ResumeTaskParams {
+  /** The time it is resumed, milliseconds since the Unix epoch; the server's clock when absent. */
+  now?: number;
+  /** Id of the task; the last updated one of this workspace when absent. */
+  taskId?: string;
+}
+
+/** Result of `sightline/resumeTask`. */
+export interface ResumeTaskResult {
+  /** Tool calls that have no result in the log, by the id of their call. */
+  interruptedTools: string[];
+  /**
+   * The messages to go on with: what the model was sent last, every tool
+   * call answered. The client adds `resumption` and the user's words.
+   */
+  messages: Message[];
+  /**
+   * The text that tells the model that and how it was interrupted. It begins
+   * with `[TASK RESUMPTION]`.
+   */
+  resumption: string;
+  /** Id of the task. */
+  taskId: string;
+}
+
+/** Params of `sightline/rollbackHistory`. */
+export interface RollbackHistoryParams {
+  /** The edits. When absent, the stored ones of `taskId`. */
+  contextHistory?: unknown;
+  /** Id of the task whose stored edits are meant; the outcome is stored too. */
+  taskId?: string;
+  /** Edits newer than this go, milliseconds since the Unix epoch. */
+  timestamp: number;
+}
+
+/** Result of `sightline/rollbackHistory`. */
+export interface RollbackHistoryResult {
+  /** The edits that are left. */
+  contextHistory: unknown;
 }
 
 /** One section of the block. */
@@ -680,6 +1099,8 @@ export interface Settings {
   notifications?: boolean;
   /** Where the server keeps its data. */
   storage?: StorageSettings;
+  /** Stored tasks: how many are kept. */
+  tasks?: TaskSettings;
 }
 
 /** Where the server keeps its data. */
@@ -687,6 +1108,18 @@ export interface StorageSettings {
   /** Absolute path of the data directory; the platform's place when absent. */
   path?: string;
 }
+
+/** What `sightline/truncateHistory` may do. */
+export type Strategy =
+  /**
+   * When the window is full, replace duplicate file reads; when that saves
+   * too little, leave messages out.
+   */
+  | "auto"
+  /** Only apply the range and the edits as they are. */
+  | "apply"
+  /** Only replace duplicate file reads, full or not. */
+  | "deduplicate";
 
 /** One tab. */
 export interface Tab {
@@ -727,6 +1160,57 @@ export interface TaskContextResult {
   models: ModelUsageEntry[];
 }
 
+/** What is known of a task beside its conversation. */
+export interface TaskMetadata {
+  /** How often the conversation was compacted. */
+  compactions: number;
+  /** When its first message came, milliseconds since the Unix epoch. */
+  createdAt: number;
+  /** The agent's working directory, as recorded last. */
+  cwd?: string;
+  /** The environments it ran in. */
+  environments: EnvironmentEntry[];
+  /** What the agent knows of files, as in Cline's `task_metadata.json`. */
+  files: FileMetadataEntry[];
+  /** The branch checked out there, as recorded last. */
+  gitBranch?: string;
+  /** The models used. */
+  models: ModelUsageEntry[];
+  /** Its title: the beginning of the first text the user wrote. */
+  title: string;
+  /** When its last one came. */
+  updatedAt: number;
+}
+
+/**
+ * Stored tasks: how many are kept. The last updated stay; nothing is deleted
+ * by itself while all of these are absent.
+ */
+export interface TaskSettings {
+  /** Delete tasks not updated for this many days. */
+  maxAgeDays?: number;
+  /** Keep tasks up to this many bytes in all. */
+  maxBytes?: number;
+  /** Keep this many tasks. */
+  maxCount?: number;
+}
+
+/** One task of a list. */
+export interface TaskSummary {
+  /** When its first message came, milliseconds since the Unix epoch. */
+  createdAt: number;
+  /** The agent's working directory, as recorded last. */
+  cwd?: string;
+  /** Messages of the conversation in all. */
+  messageCount: number;
+  /** Its id. */
+  taskId: string;
+  /** Its title: the beginning of the first text the user wrote. */
+  title: string;
+  /** When its last one came. */
+  updatedAt: number;
+}
+
 /** One terminal. */
 export interface Terminal {
   /** The command that runs or ran last. */
@@ -752,6 +1236,14 @@ export type TextSource =
   /** The file on disk. */
   | "disk";
 
+/** Tokens of the messages before and after. */
+export interface TokenChange {
+  /** Of what is to be sent now. */
+  after: number;
+  /** Of what would have been sent without this call. */
+  before: number;
+}
+
 /** Params of `sightline/trackFile`. */
 export interface TrackFileParams {
   /** With `cline_edited`: SHA-256 (hex) of the content the agent wrote. */
@@ -771,6 +1263,83 @@ export interface TrackFileResult {
   /** The entry just made. */
   entry: FileMetadataEntry;
 }
+
+/** Params of `sightline/truncateHistory`. */
+export interface TruncateHistoryParams {
+  /**
+   * The edits made so far: the `contextHistory` of the last result, or the
+   * content of Cline's `context_history.json`.
+   */
+  contextHistory?: unknown;
+  /**
+   * Also count the tokens before and after.
+   * Default: `false`.
+   */
+  countTokens?: boolean;
+  /** The messages left out so far: first and last index, both included. `[2, 1]` is none. */
+  deletedRange?: number[];
+  /** Truncate by this amount at once, whatever was used and whatever `strategy` says. */
+  keep?: Keep;
+  /** The whole conversation. When absent, the stored one of `taskId`. */
+  messages?: Message[];
+  /** The model the next request goes to. */
+  model: ModelRef;
+  /** What the last request used, and when it was sent; without it nothing is full. */
+  previousRequest?: PreviousRequest;
+  /**
+   * What comes back.
+   * Default: `"messages"`.
+   */
+  reply?: TruncateReply;
+  /**
+   * What may be done.
+   * Default: `"auto"`.
+   */
+  strategy?: Strategy;
+  /** Id of the task whose stored conversation is meant; the outcome is stored too. */
+  taskId?: string;
+  /** Act when this fraction of the window is used, if that is less than its usable size. */
+  thresholdPercentage?: number;
+}
+
+/** Result of `sightline/truncateHistory`. */
+export interface TruncateHistoryResult {
+  /**
+   * The fraction of characters that replacing duplicate file reads saved in
+   * this call; negative when the notices are longer than the files.
+   */
+  charactersSaved: number;
+  /** The edits made so far, to be given back next time. */
+  contextHistory: unknown;
+  /** Did this call make edits? */
+  contextHistoryChanged: boolean;
+  /** What was done. */
+  decision: Decision;
+  /** The messages to leave out: first and last index, both included. */
+  deletedRange?: number[];
+  /** With `reply: "edits"`: the texts to replace in messages that are not left out. */
+  edits?: MessageEdit[];
+  /** The messages to send. */
+  messages?: Message[];
+  /** With `strategy: "deduplicate"`: was too little saved? */
+  needToTruncate?: boolean;
+  /**
+   * With `reply: "edits"`: messages to send in a form of their own, because
+   * their tool results had to be made to fit the tool calls.
+   */
+  repairs?: MessageRepair[];
+  /** With `countTokens`: tokens before and after. */
+  tokens?: TokenChange;
+  /** Was the range decided anew? */
+  updatedDeletedRange: boolean;
+}
+
+/** What `sightline/truncateHistory` returns. */
+export type TruncateReply =
+  /** The messages to send. */
+  | "messages"
+  /** What to change in the caller's own copy before sending it. */
+  | "edits";
 
 /** Tokens of one request to a model, as the provider reported them. */
 export interface Usage {

@@ -12,6 +12,7 @@
 
 mod access;
 mod cli;
+mod conversation;
 mod editors;
 mod environment;
 mod files;

@@ -50,6 +50,15 @@ pub fn discover(dir: &Path) -> Option<Repository> {
     Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceiling).ok()
 }
 
+/// The branch checked out in the repository `dir` belongs to, also one without
+/// a commit yet; `None` when there is none.
+pub fn branch(dir: &Path) -> Option<String> {
+    let repository = discover(dir)?;
+    let head = repository.find_reference("HEAD").ok()?;
+    let name = head.symbolic_target().ok().flatten()?;
+    name.strip_prefix("refs/heads/").map(str::to_owned)
+}
+
 /// The version control system a folder is under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vcs {

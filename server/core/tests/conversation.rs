@@ -7,11 +7,11 @@ use serde_json::{Number, Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     conversation::{
-        Action, ContextHistory, DeletedRange, Edit, Notices, Outcome, Request, truncate,
+        Action, ContextHistory, DeletedRange, Edit, Notices, Outcome, Request, Window, truncate,
     },
 };
 use sightline_protocol::{
-    conversation::{Decision, Keep, TruncateReply},
+    conversation::{Decision, Keep, TruncateHistoryParams, TruncateReply},
     error::ErrorKind,
     settings::{ConversationProfile, NoticeSettings},
 };
@@ -405,7 +405,11 @@ fn asked_and_answered_over_the_wire() {
         "previousRequest": {"ts": 5, "tokensIn": 20_000, "cacheReads": 10_000},
         "thresholdPercentage": 0.5,
     });
-    let action = |params: &Value| Action::of(&serde_json::from_value(params.clone()).unwrap());
+    let action = |params: &Value| {
+        let params: TruncateHistoryParams = serde_json::from_value(params.clone()).unwrap();
+        let window = Window::of_model(&params.model);
+        Action::of(&params, window)
+    };
     let auto = |used, limit| Action::Auto { used, limit };
     assert_eq!(action(&params), auto(Some(30_000.0), 32_000.0));
     params["thresholdPercentage"] = json!(0.9);
@@ -429,12 +433,12 @@ fn asked_and_answered_over_the_wire() {
         .map(|message| RawValue::from_string(message).unwrap());
     let raw: Vec<&RawValue> = raw.iter().map(|message| &**message).collect();
     let (outcome, sent) = Ask::to(Action::Deduplicate).of(&messages);
-    let result = outcome.clone().into_result(&raw, TruncateReply::Messages);
+    let result = outcome.answer(&raw, TruncateReply::Messages);
     let texts = result.messages.unwrap().into_iter();
-    let texts: Vec<String> = texts.map(|message| message.0.get().to_owned()).collect();
+    let texts: Vec<&str> = texts.map(RawValue::get).collect();
     assert_eq!(texts, sent);
 
-    let result = serde_json::to_value(outcome.into_result(&raw, TruncateReply::Edits)).unwrap();
+    let result = serde_json::to_value(outcome.answer(&raw, TruncateReply::Edits)).unwrap();
     let replaced = read("a", "OLD");
     let missing = json!({"type": "tool_result", "tool_use_id": "1", "content": "NONE"});
     assert_eq!(

@@ -4,40 +4,39 @@
 //! one code path. The command door can also show its result to people, for
 //! clients that drop what a command returns.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     api::{self, Handler, LaneRule},
-    jobs::{Lane, guarded},
-    lenient,
+    jobs::Lane,
     server::Server,
     session::Snapshot,
 };
 
-/// Params over this many bytes are parsed off the reading thread.
+/// Params over this many bytes are not looked into on the reading thread.
 const LARGE_PARAMS: usize = 256 * 1024;
 
 /// Lines shown in a message; longer results go to a document.
 const MESSAGE_CHARS: usize = 200;
 
-/// A request to be run.
-pub struct Call {
+/// A request found in a message.
+pub struct Asked<'a> {
     handler: &'static Handler,
-    params: String,
+    params: Option<&'a RawValue>,
     as_command: bool,
 }
 
-impl Call {
+impl<'a> Asked<'a> {
     /// A custom request.
-    pub fn request(handler: &'static Handler, params: Option<&RawValue>) -> Self {
+    pub fn by_request(handler: &'static Handler, params: Option<&'a RawValue>) -> Self {
         Self {
             handler,
-            params: params.map_or("null", RawValue::get).to_owned(),
+            params,
             as_command: false,
         }
     }
@@ -46,15 +45,15 @@ impl Call {
     ///
     /// # Errors
     /// `invalidParams` for a command that is not ours.
-    pub fn new(params: Option<&RawValue>) -> Result<Self, Error> {
+    pub fn by_command(params: Option<&'a RawValue>) -> Result<Self, Error> {
         #[derive(Deserialize)]
-        struct ExecuteCommand {
+        struct ExecuteCommand<'a> {
             command: String,
-            #[serde(default)]
-            arguments: Option<Vec<Box<RawValue>>>,
+            #[serde(default, borrow)]
+            arguments: Option<Vec<&'a RawValue>>,
         }
         let text = params.map_or("null", RawValue::get);
-        let params: ExecuteCommand = serde_json::from_str(text)
+        let params: ExecuteCommand<'a> = serde_json::from_str(text)
             .map_err(|error| Error::invalid(format!("workspace/executeCommand: {error}")))?;
         let method = params.command.replacen('.', "/", 1);
         let handler = api::method(&method).ok_or_else(|| {
@@ -65,50 +64,94 @@ impl Call {
                 names.join(", ")
             ))
         })?;
-        let arguments = params.arguments.unwrap_or_default();
         Ok(Self {
             handler,
-            params: arguments
-                .first()
-                .map_or("null", |first| first.get())
-                .to_owned(),
+            params: params.arguments.unwrap_or_default().first().copied(),
             as_command: true,
         })
+    }
+
+    /// The same by where its params stand in the message, which may then move.
+    pub fn within(&self, message: &str) -> Place {
+        let place = self.params.map(|params| {
+            let start = params.get().as_ptr() as usize - message.as_ptr() as usize;
+            start..start + params.get().len()
+        });
+        Place {
+            handler: self.handler,
+            params: place,
+            as_command: self.as_command,
+        }
+    }
+}
+
+/// A request by where its params stand in a message.
+pub struct Place {
+    handler: &'static Handler,
+    params: Option<Range<usize>>,
+    as_command: bool,
+}
+
+impl Place {
+    /// The request, with the message it stands in.
+    pub fn with(self, message: String) -> Call {
+        Call {
+            place: self,
+            message,
+        }
+    }
+}
+
+/// A request to be run. Its params stay in the message they came in.
+pub struct Call {
+    place: Place,
+    message: String,
+}
+
+impl Call {
+    fn params(&self) -> &str {
+        let params = self.place.params.clone();
+        params.map_or("null", |place| self.message.get(place).unwrap_or("null"))
     }
 }
 
 /// Starts a request: what it sees is what the session is now.
 pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
     let snapshot = server.snapshot();
-    let name = call.handler.name;
-    let large = call.params.len() > LARGE_PARAMS;
-    let parsed = if large {
-        None
-    } else {
-        Some(guarded(name, || lenient::object(name, Some(&call.params))))
-    };
-    let lane = match (call.handler.lane, &parsed) {
-        (LaneRule::Pool, _) => Lane::Pool,
-        (LaneRule::ByTask, Some(Ok(params))) if params.get("taskId").is_none() => Lane::Pool,
-        // Not known yet whether it names a task: as if it did.
-        (LaneRule::ByTask, _) => Lane::Tasks,
+    let name = call.place.handler.name;
+    let lane = match call.place.handler.lane {
+        LaneRule::ByTask if names_task(call.params()) => Lane::Tasks,
+        _ => Lane::Pool,
     };
     let jobs = server.jobs().clone();
     let server = server.clone();
     jobs.run(id, lane, name, move || {
         cancel.check()?;
         server.fault(name);
-        let params = match parsed {
-            Some(params) => params?,
-            None => lenient::object(name, Some(&call.params))?,
-        };
         let context = api::Context::new(&server, snapshot, cancel);
-        let outcome = (call.handler.run)(&context, params);
-        if call.as_command {
+        let outcome = (call.place.handler.run)(&context, call.params());
+        if call.place.as_command {
             show(&context, name, &outcome);
         }
-        Ok((outcome?, context.into_commits()))
+        Ok(context.done(outcome?))
     });
+}
+
+/// Do params name a task? Where that is not known yet it is as if they did.
+fn names_task(params: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Names {
+        #[serde(default)]
+        task_id: Option<IgnoredAny>,
+    }
+    if params.len() > LARGE_PARAMS {
+        return true;
+    }
+    match serde_json::from_str::<Option<Names>>(params) {
+        Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
+        Err(_) => true,
+    }
 }
 
 /// Shows the outcome of a command to people, where the client or its user

@@ -66,7 +66,8 @@ impl<R: Read> FrameReader<R> {
             self.skip = length;
             return Ok(Some(Err(BadFrame::TooLarge(length))));
         }
-        let mut body = Vec::new();
+        // Only address space until it is filled.
+        let mut body = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
         let read = self.input.by_ref().take(length).read_to_end(&mut body)?;
         if (read as u64) < length {
             return Ok(None);
@@ -162,8 +163,17 @@ fn find_ignore_case(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 /// # Errors
 /// What the stream reports.
 pub fn write_frame(output: &mut impl Write, body: &[u8]) -> io::Result<()> {
-    write!(output, "Content-Length: {}\r\n\r\n", body.len())?;
-    output.write_all(body)
+    write_parts(output, &[body])
+}
+
+/// Writes one frame whose body is these parts, one after the other.
+///
+/// # Errors
+/// What the stream reports.
+pub fn write_parts(output: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    write!(output, "Content-Length: {length}\r\n\r\n")?;
+    parts.iter().try_for_each(|part| output.write_all(part))
 }
 
 #[cfg(test)]

@@ -6,11 +6,16 @@
 //! answers; the other one finds nothing and stays silent. What an answer is to
 //! change (output marked as read) is a [`Commit`], made only by a job that has
 //! claimed its request: a cancelled request changes nothing.
+//!
+//! What a job has [`Written`] reaches the disk before the request is answered.
+//! One thread sees to that for all of them: while it waits for the disk, later
+//! jobs write, and the next wait covers them together.
 
 use std::{
     any::Any,
     collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     sync::{
         Arc, Condvar, Mutex,
         mpsc::{self, Sender},
@@ -19,10 +24,10 @@ use std::{
 };
 
 use serde_json::{Value, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error};
+use sightline_core::{cancel::Cancel, error::Error, task::Written};
 use sightline_protocol::error::{ErrorData, ErrorKind};
 
-use crate::outbound::{Outbound, lock};
+use crate::outbound::{Body, Outbound, lock};
 
 /// Where a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,24 @@ type Work = Box<dyn FnOnce() + Send>;
 /// What is done once it is certain that the client gets the answer.
 pub type Commit = Box<dyn FnOnce() + Send>;
 
+/// What a job gives back.
+pub struct Done {
+    /// The answer.
+    pub result: Box<RawValue>,
+    /// What is done when the client gets it.
+    pub commits: Vec<Commit>,
+    /// What must be on the disk before that.
+    pub written: Vec<Written>,
+}
+
+/// A job that is done but for the disk.
+struct Waiting {
+    jobs: Arc<Jobs>,
+    method: &'static str,
+    id: Value,
+    done: Done,
+}
+
 /// Requests in flight at most; more are `busy`.
 const MAX_IN_FLIGHT: usize = 10_000;
 
@@ -46,6 +69,7 @@ pub struct Jobs {
     outbound: Arc<Outbound>,
     pool: tokio::runtime::Handle,
     tasks: Mutex<Option<Sender<Work>>>,
+    flusher: Mutex<Option<Sender<Waiting>>>,
     in_flight: Mutex<HashMap<String, Cancel>>,
     /// Jobs that wait or run, also of requests that were cancelled.
     active: Mutex<usize>,
@@ -60,6 +84,7 @@ impl Jobs {
             outbound,
             pool,
             tasks: Mutex::default(),
+            flusher: Mutex::default(),
             in_flight: Mutex::default(),
             active: Mutex::new(0),
             idle: Condvar::new(),
@@ -94,15 +119,42 @@ impl Jobs {
         id: Value,
         lane: Lane,
         method: &'static str,
-        work: impl FnOnce() -> Result<(Box<RawValue>, Vec<Commit>), Error> + Send + 'static,
+        work: impl FnOnce() -> Result<Done, Error> + Send + 'static,
     ) {
         let jobs = self.clone();
         self.start(lane, move || {
             let started = Instant::now();
             let outcome = guarded(method, work);
             tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
-            jobs.answer(method, &id, outcome);
+            match outcome {
+                Ok(done) if !done.written.is_empty() => jobs.answer_when_durable(method, id, done),
+                outcome => jobs.answer(method, &id, outcome),
+            }
         });
+    }
+
+    /// Answers once what was written is on the disk.
+    fn answer_when_durable(self: Arc<Self>, method: &'static str, id: Value, done: Done) {
+        self.begin_job();
+        let mut flusher = lock(&self.flusher);
+        let sender = flusher.get_or_insert_with(|| {
+            let (sender, waiting) = mpsc::channel::<Waiting>();
+            std::thread::spawn(move || {
+                while let Ok(first) = waiting.recv() {
+                    flush(std::iter::once(first).chain(waiting.try_iter()).collect());
+                }
+            });
+            sender
+        });
+        let waiting = Waiting {
+            jobs: self.clone(),
+            method,
+            id,
+            done,
+        };
+        if sender.send(waiting).is_err() {
+            tracing::error!("the thread that waits for the disk has ended");
+        }
     }
 
     /// Runs `work` on the task lane; nobody is answered.
@@ -147,26 +199,21 @@ impl Jobs {
     }
 
     /// Answers a request that nobody has claimed.
-    fn answer(
-        &self,
-        method: &str,
-        id: &Value,
-        outcome: Result<(Box<RawValue>, Vec<Commit>), Error>,
-    ) {
+    fn answer(&self, method: &str, id: &Value, outcome: Result<Done, Error>) {
         if self.claim(id).is_none() {
             return;
         }
         self.outbound.send(match outcome {
-            Ok((result, commits)) => {
-                for commit in commits {
+            Ok(done) => {
+                for commit in done.commits {
                     let _ = guarded(method, || {
                         commit();
                         Ok(())
                     });
                 }
-                result_body(id, &result)
+                Body::of_result(id, done.result)
             }
-            Err(error) => error_body(id, &error),
+            Err(error) => error_body(id, &error).into(),
         });
     }
 
@@ -176,17 +223,25 @@ impl Jobs {
 
     /// Counts a job from now until it has ended.
     fn start(self: &Arc<Self>, lane: Lane, job: impl FnOnce() + Send + 'static) {
-        *lock(&self.active) += 1;
+        self.begin_job();
         let jobs = self.clone();
         let job: Work = Box::new(move || {
             job();
-            *lock(&jobs.active) -= 1;
-            jobs.idle.notify_all();
+            jobs.end_job();
         });
         match lane {
             Lane::Pool => drop(self.pool.spawn_blocking(job)),
             Lane::Tasks => self.enqueue(job),
         }
+    }
+
+    fn begin_job(&self) {
+        *lock(&self.active) += 1;
+    }
+
+    fn end_job(&self) {
+        *lock(&self.active) -= 1;
+        self.idle.notify_all();
     }
 
     fn enqueue(&self, job: Work) {
@@ -199,6 +254,21 @@ impl Jobs {
         if sender.send(job).is_err() {
             tracing::error!("the task lane has ended");
         }
+    }
+}
+
+/// Waits for the disk once for each file, then answers all.
+fn flush(batch: Vec<Waiting>) {
+    let mut flushed: HashMap<PathBuf, Result<(), Error>> = HashMap::new();
+    for waiting in batch {
+        let durable = waiting.done.written.iter().try_for_each(|written| {
+            let path = written.path().to_owned();
+            let outcome = flushed.entry(path).or_insert_with(|| written.sync());
+            outcome.clone()
+        });
+        let outcome = durable.map(|()| waiting.done);
+        waiting.jobs.answer(waiting.method, &waiting.id, outcome);
+        waiting.jobs.end_job();
     }
 }
 
@@ -220,18 +290,6 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
-}
-
-/// The body of a successful answer; the result is passed through as it is.
-pub(crate) fn result_body(id: &Value, result: &RawValue) -> Vec<u8> {
-    let id = id.to_string();
-    let mut body = Vec::with_capacity(result.get().len() + id.len() + 40);
-    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    body.extend_from_slice(id.as_bytes());
-    body.extend_from_slice(br#","result":"#);
-    body.extend_from_slice(result.get().as_bytes());
-    body.push(b'}');
-    body
 }
 
 /// JSON-RPC's code for a message that is no request at this point.

@@ -15,10 +15,40 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 /// How long an answer of the client is waited for. Helix gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The body of a message. A result may be megabytes, and is written as it is.
+pub struct Body {
+    head: Vec<u8>,
+    result: Option<Box<RawValue>>,
+}
+
+impl Body {
+    /// A successful answer.
+    pub fn of_result(id: &Value, result: Box<RawValue>) -> Self {
+        Self {
+            head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
+            result: Some(result),
+        }
+    }
+
+    /// Its parts, in order.
+    pub fn parts(&self) -> [&[u8]; 3] {
+        match &self.result {
+            Some(result) => [&self.head, result.get().as_bytes(), b"}"],
+            None => [&self.head, b"", b""],
+        }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(head: Vec<u8>) -> Self {
+        Self { head, result: None }
+    }
+}
 
 /// What a client answered: a result or its error object.
 pub type Answer = Result<Value, Value>;
@@ -32,14 +62,14 @@ struct Waiting {
 
 /// The way out, shared by all threads.
 pub struct Outbound {
-    frames: Mutex<Option<Sender<Vec<u8>>>>,
+    frames: Mutex<Option<Sender<Body>>>,
     next_id: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
 }
 
 impl Outbound {
     /// Sends frames to `frames`, whose receiver owns the stream.
-    pub fn new(frames: Sender<Vec<u8>>) -> Self {
+    pub fn new(frames: Sender<Body>) -> Self {
         Self {
             frames: Mutex::new(Some(frames)),
             next_id: AtomicU64::new(0),
@@ -57,10 +87,10 @@ impl Outbound {
     }
 
     /// Sends a message body as it is.
-    pub fn send(&self, body: Vec<u8>) {
+    pub fn send(&self, body: impl Into<Body>) {
         if let Some(frames) = &*lock(&self.frames) {
             // The receiver is gone only when the process is ending.
-            let _ = frames.send(body);
+            let _ = frames.send(body.into());
         }
     }
 
@@ -134,7 +164,7 @@ mod tests {
         let got = Arc::new(Mutex::new(Vec::new()));
         let sink = got.clone();
         outbound.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
-        let sent: Value = serde_json::from_slice(&frames.recv().unwrap()).unwrap();
+        let sent: Value = serde_json::from_slice(frames.recv().unwrap().parts()[0]).unwrap();
         assert!(outbound.answered(&sent["id"], Ok(json!(1))));
         assert!(!outbound.answered(&sent["id"], Ok(json!(2))));
         assert!(!outbound.answered(&json!("no"), Ok(json!(3))));

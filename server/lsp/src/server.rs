@@ -16,6 +16,7 @@ use sightline_core::{
     error::Error,
     path::Root,
     storage::{Storage, TaskId},
+    tokens::Counter,
     tracker::Tracker,
 };
 use sightline_protocol::{
@@ -47,6 +48,7 @@ pub struct Server {
     runtime: tokio::runtime::Handle,
     initialize: Mutex<Value>,
     storage: Mutex<Option<Storage>>,
+    counter: Counter,
     /// Tasks that tracked a file in this session.
     tasks: Mutex<BTreeSet<String>>,
     watch: Watch,
@@ -83,6 +85,7 @@ impl Server {
             runtime,
             initialize: Mutex::default(),
             storage: Mutex::default(),
+            counter: Counter::default(),
             tasks: Mutex::default(),
             watch: Watch::default(),
             telling: AtomicBool::new(false),
@@ -108,6 +111,11 @@ impl Server {
     /// The requests in flight.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
+    }
+
+    /// Counts tokens, and remembers what it counted.
+    pub fn counter(&self) -> &Counter {
+        &self.counter
     }
 
     /// What is watched on disk.

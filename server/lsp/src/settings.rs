@@ -12,9 +12,12 @@ use std::{
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use sightline_core::environment::BlockSettings;
+use sightline_core::{
+    conversation::{Notices, Window},
+    environment::BlockSettings,
+};
 use sightline_protocol::{
-    environment::SectionId,
+    environment::{ModelInfo, ModelRef, SectionId},
     settings::{self as wire, LogLevel, OutsideWorkspace},
 };
 
@@ -29,12 +32,54 @@ pub struct Settings {
     pub block: BlockSettings,
     /// Reading outside every root.
     pub outside_workspace: OutsideWorkspace,
+    /// Conversations: what is decided, and with which words.
+    pub conversation: ConversationSettings,
+    /// How many tasks are kept.
+    pub tasks: wire::TaskSettings,
     /// How much is logged.
     pub log_level: LogLevel,
     /// Where the log goes instead of standard error.
     pub log_file: Option<PathBuf>,
     /// Send notifications of our own.
     pub notifications: bool,
+}
+
+/// Conversations: what is decided, and with which words.
+#[derive(Clone, Debug, Default)]
+pub struct ConversationSettings {
+    /// Whose decisions.
+    pub profile: wire::ConversationProfile,
+    /// The texts put in place of what is taken out.
+    pub notices: Notices,
+    models: BTreeMap<String, wire::ModelSettings>,
+}
+
+impl ConversationSettings {
+    /// The model with the window that was set for it, unless the request said one.
+    pub fn model(&self, model: &ModelRef) -> ModelRef {
+        let set = self.models.get(model.id());
+        let window = set.and_then(|set| set.context_window);
+        let mut info = match model {
+            ModelRef::Id(id) => ModelInfo {
+                id: id.clone(),
+                context_window: None,
+                provider: None,
+            },
+            ModelRef::Info(info) => info.clone(),
+        };
+        info.context_window = info.context_window.or(window.map(|tokens| tokens as f64));
+        ModelRef::Info(info)
+    }
+
+    /// The window of a model, and how much of it may be used.
+    pub fn window(&self, model: &ModelRef) -> Window {
+        let mut window = Window::of_model(&self.model(model));
+        let set = self.models.get(model.id());
+        if let Some(usable) = set.and_then(|set| set.usable_tokens) {
+            window.usable = (usable as f64).min(window.size);
+        }
+        window
+    }
 }
 
 /// A setting that could not be used.
@@ -118,11 +163,11 @@ fn nested(value: &Value, depth: usize) -> Value {
         Value::Object(fields) if depth < DEPTH => {
             let mut result = Value::Object(Map::new());
             for (key, value) in fields {
-                let is_list = key.rsplit('.').next() == Some("exclude");
-                let mut value = if is_list {
-                    value.clone()
-                } else {
-                    nested(value, depth + 1)
+                let mut value = match key.rsplit('.').next() {
+                    Some("exclude") => value.clone(),
+                    // Its keys are names of others, which may hold dots.
+                    Some("models") => nested(value, DEPTH),
+                    _ => nested(value, depth + 1),
                 };
                 let mut parts: Vec<&str> = key.splitn(DEPTH, '.').collect();
                 while let Some(part) = parts.pop() {
@@ -164,11 +209,22 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         outside_files: reader.read("environment.outsideFiles"),
         sections: Some(reader.sections()),
     };
+    let notices = wire::NoticeSettings {
+        duplicate_file_read: reader.read("conversation.notices.duplicateFileRead"),
+        truncation: reader.read("conversation.notices.truncation"),
+        missing_tool_result: reader.read("conversation.notices.missingToolResult"),
+    };
+    let conversation = ConversationSettings {
+        profile: reader.read("conversation.profile").unwrap_or_default(),
+        notices: Notices::from(notices),
+        models: reader.read("conversation.models").unwrap_or_default(),
+    };
+    let tasks = wire::TaskSettings {
+        max_age_days: reader.read("tasks.maxAgeDays"),
+        max_count: reader.read("tasks.maxCount"),
+        max_bytes: reader.read("tasks.maxBytes"),
+    };
     // Read by what they belong to; checked here so that a mistake is told early.
-    let _ = reader.read::<wire::ConversationProfile>("conversation.profile");
-    for notice in ["duplicateFileRead", "truncation", "missingToolResult"] {
-        let _ = reader.read::<String>(&format!("conversation.notices.{notice}"));
-    }
     for number in ["maxFileSize", "maxFiles", "maxTotalSize"] {
         let _ = reader.read::<u64>(&format!("checkpoints.{number}"));
     }
@@ -179,6 +235,8 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         show_results: reader.read("commands.showResults"),
         block: BlockSettings::resolve(Some(&environment)),
         outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
+        conversation,
+        tasks,
         log_level: reader.read("log.level").unwrap_or_default(),
         log_file: reader.absolute("log.file"),
         notifications: reader.read("notifications").unwrap_or(false),
@@ -186,23 +244,25 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     (settings, reader.problems)
 }
 
-const TOP: [&str; 8] = [
+const TOP: [&str; 9] = [
     "storage",
     "commands",
     "environment",
     "access",
     "conversation",
+    "tasks",
     "checkpoints",
     "log",
     "notifications",
 ];
 
-const SECTIONS: [(&str, &[&str]); 8] = [
+const SECTIONS: [(&str, &[&str]); 9] = [
     ("storage", &["path"]),
     ("commands", &["showResults"]),
     ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
     ("access", &["outsideWorkspace"]),
-    ("conversation", &["profile", "notices"]),
+    ("conversation", &["profile", "notices", "models"]),
+    ("tasks", &["maxAgeDays", "maxCount", "maxBytes"]),
     (
         "conversation.notices",
         &["duplicateFileRead", "truncation", "missingToolResult"],
@@ -455,12 +515,40 @@ mod tests {
             "environment": { "ignoredFiles": "lock", "outsideFiles": "show",
                 "sections": { "files": { "enabled": false, "maxTokens": 1 } } },
             "access": { "outsideWorkspace": "allow" },
-            "conversation": { "profile": "cline", "notices": {
-                "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" } },
+            "conversation": { "profile": "cline",
+                "notices": {
+                    "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" },
+                "models": { "gpt-4.1": { "contextWindow": 64_000, "usableTokens": 60_000 } } },
+            "tasks": { "maxAgeDays": 1, "maxCount": 1, "maxBytes": 1 },
             "checkpoints": { "maxFileSize": 1, "exclude": ["x"], "maxFiles": 1, "maxTotalSize": 1 },
             "log": { "level": "debug", "file": "/y" }, "notifications": true
         });
         serde_json::from_value::<wire::Settings>(full.clone()).unwrap();
         assert_eq!(resolve(&full).1, []);
+    }
+
+    #[test]
+    fn windows_are_set_by_model() {
+        let set = json!({ "conversation.models": { "gpt-4.1": { "contextWindow": 64_000 },
+            "mine": { "usableTokens": 60_000 } } });
+        let (settings, problems) = SettingsSources::default().update(Source::Configuration, &set);
+        assert_eq!(problems, []);
+        let window = |model: ModelRef| settings.conversation.window(&model);
+        let id = |id: &str| ModelRef::Id(id.to_owned());
+        assert_eq!(window(id("gpt-4.1")), Window::of(64_000.0));
+        assert_eq!(window(id("gpt-4o")), Window::of(128_000.0));
+        assert_eq!(window(id("mine")).usable, 60_000.0);
+        // What a request says comes first.
+        let named = ModelInfo {
+            id: "gpt-4.1".to_owned(),
+            context_window: Some(200_000.0),
+            provider: None,
+        };
+        assert_eq!(window(ModelRef::Info(named)), Window::of(200_000.0));
+        for empty in [json!([]), json!({})] {
+            let set = json!({ "conversation": { "models": empty } });
+            let (_, problems) = SettingsSources::default().update(Source::Configuration, &set);
+            assert_eq!(problems, []);
+        }
     }
 }

@@ -26,18 +26,19 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use sightline_core::error::Error;
+use sightline_core::{cancel::Cancel, error::Error};
 use sightline_protocol::error::ErrorKind;
 use tower_lsp::{LspService, jsonrpc};
 use tower_service::Service;
 
 use crate::{
-    api, commands,
-    frame::{BadFrame, FrameReader, write_frame},
-    jobs::{INVALID_REQUEST, error_body, panic_text, protocol_error, result_body},
+    api,
+    commands::{self, Asked},
+    frame::{BadFrame, FrameReader, write_parts},
+    jobs::{INVALID_REQUEST, error_body, panic_text, protocol_error},
     lenient, lifetime,
     lsp::Standard,
-    outbound::Outbound,
+    outbound::{Body, Outbound},
     server::{Fault, Server},
     session::Phase,
 };
@@ -125,17 +126,17 @@ pub fn serve(
 /// The only owner of the output. The receiver it gives hears of its end.
 fn start_writer(
     output: impl Write + Send + 'static,
-    frames: Receiver<Vec<u8>>,
+    frames: Receiver<Body>,
     ends: Sender<End>,
 ) -> Receiver<()> {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let mut output = BufWriter::new(output);
         while let Ok(frame) = frames.recv() {
-            let mut written = write_frame(&mut output, &frame);
+            let mut written = write_parts(&mut output, &frame.parts());
             // What else is waiting goes out in the same write.
             while let (Ok(()), Ok(frame)) = (&written, frames.try_recv()) {
-                written = write_frame(&mut output, &frame);
+                written = write_parts(&mut output, &frame.parts());
             }
             if written.and_then(|()| output.flush()).is_err() {
                 let _ = ends.send(End::OutputClosed);
@@ -179,7 +180,7 @@ impl Pump {
         loop {
             match frames.next_frame() {
                 Ok(Some(Ok(body))) => {
-                    if self.message(&body) {
+                    if self.message(body) {
                         return End::Exit;
                     }
                 }
@@ -194,14 +195,22 @@ impl Pump {
     }
 
     /// Handles one message; true when it was `exit`.
-    fn message(&mut self, body: &[u8]) -> bool {
+    fn message(&mut self, body: Vec<u8>) -> bool {
+        let text = match String::from_utf8(body) {
+            Ok(text) => text,
+            Err(error) => {
+                let why = format!(", byte {}", error.utf8_error().valid_up_to());
+                self.refuse_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
+                return false;
+            }
+        };
         // An array would be read as the fields of a message, in order.
-        let is_object = body.trim_ascii_start().first() == Some(&b'{');
-        let parsed = serde_json::from_slice::<Envelope<'_>>(body);
+        let is_object = text.trim_start().starts_with('{');
+        let parsed = serde_json::from_str::<Envelope<'_>>(&text);
         let envelope = match parsed {
             Ok(envelope) if is_object => envelope,
             parsed => {
-                let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok();
+                let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
                 let (code, what) = match is_json {
                     true => (INVALID_REQUEST, "is no JSON-RPC message"),
                     false => (PARSE_ERROR, "is no JSON"),
@@ -209,18 +218,20 @@ impl Pump {
                 let at = parsed.err().map_or_else(String::new, |error| {
                     format!(", line {} column {}", error.line(), error.column())
                 });
-                let message = format!("a message of {} bytes {what}{at}", body.len());
-                self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
+                self.refuse_body(text.len(), code, what, &at);
                 return false;
             }
         };
         match (&envelope.method, &envelope.id) {
             (Some(method), id) => {
-                let method = method.clone();
-                tracing::trace!(%method, bytes = body.len(), "received");
-                match id {
-                    Some(id) => self.request(&method, id.clone(), envelope.params),
-                    None => return self.notification(&method, envelope.params),
+                tracing::trace!(%method, bytes = text.len(), "received");
+                let Some(id) = id.clone() else {
+                    return self.notification(method, envelope.params);
+                };
+                let asked = self.request(method, id, envelope.params);
+                if let Some((id, cancel, asked)) = asked {
+                    let call = asked.within(&text);
+                    commands::start(&self.server, id, cancel, call.with(text));
                 }
             }
             (None, Some(id)) => self.answer(id, &envelope),
@@ -237,55 +248,69 @@ impl Pump {
         false
     }
 
-    fn request(&mut self, method: &str, id: Value, params: Option<&RawValue>) {
+    /// Handles a request; one of our own protocol is given back, to be started.
+    fn request<'a>(
+        &mut self,
+        method: &str,
+        id: Value,
+        params: Option<&'a RawValue>,
+    ) -> Option<(Value, Cancel, Asked<'a>)> {
         if !(id.is_string() || id.is_i64()) {
             let message = format!("{method}: the id {id} is neither a whole number nor a string");
             let kind = ErrorKind::InvalidParams;
-            return self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
+            self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
+            return None;
         }
         if method == "exit" {
             let message = "exit is a notification; send it without an id";
-            return self.refuse(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
+            self.refuse(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
+            return None;
         }
         if method.starts_with("$/") {
             let message = format!("{method} is no request of this server");
-            return self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+            self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+            return None;
         }
         if method == "experimental/runnables" {
             // Zed asks every server of a Rust file; `null` would be shown as an error.
             let none = RawValue::from_string("[]".to_owned());
-            return none.map_or((), |none| {
-                self.server.outbound().send(result_body(&id, &none))
-            });
+            if let Ok(none) = none {
+                self.server.outbound().send(Body::of_result(&id, none));
+            }
+            return None;
         }
-        let call = if method == "workspace/executeCommand" {
-            match commands::Call::new(params) {
-                Ok(call) => Some(call),
-                Err(error) => return self.server.outbound().send(error_body(&id, &error)),
+        let asked = if method == "workspace/executeCommand" {
+            match Asked::by_command(params) {
+                Ok(asked) => Some(asked),
+                Err(error) => {
+                    self.server.outbound().send(error_body(&id, &error));
+                    return None;
+                }
             }
         } else {
-            api::method(method).map(|method| commands::Call::request(method, params))
+            api::method(method).map(|handler| Asked::by_request(handler, params))
         };
-        let Some(call) = call else {
-            return self.standard(method, Some(id), params);
+        let Some(asked) = asked else {
+            self.standard(method, Some(id), params);
+            return None;
         };
         match self.server.session(|session| session.phase) {
             Phase::Running => {}
             Phase::Starting => {
                 let why = format!("{method}: send `initialize` first");
                 let error = Error::new(ErrorKind::NotInitialized, why);
-                return self.server.outbound().send(error_body(&id, &error));
+                self.server.outbound().send(error_body(&id, &error));
+                return None;
             }
             Phase::ShutDown => {
                 let message = format!("{method}: the server was told to shut down");
                 let kind = ErrorKind::InvalidParams;
-                return self.refuse(&id, INVALID_REQUEST, kind, &message);
+                self.refuse(&id, INVALID_REQUEST, kind, &message);
+                return None;
             }
         }
-        let Some(cancel) = self.server.jobs().begin(&id) else {
-            return;
-        };
-        commands::start(&self.server, id, cancel, call);
+        let cancel = self.server.jobs().begin(&id)?;
+        Some((id, cancel, asked))
     }
 
     /// Handles a notification; true when it was `exit`.
@@ -402,6 +427,12 @@ impl Pump {
                     .send(error_body(&Value::Null, &error));
             }
         }
+    }
+
+    /// Answers a body that is no message; it says where, not what.
+    fn refuse_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
+        let message = format!("a message of {bytes} bytes {what}{at}");
+        self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
     }
 
     /// Answers with an error of the protocol. Its message may hold what the

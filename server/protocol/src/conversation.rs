@@ -39,6 +39,7 @@ impl JsonSchema for Message {
                 "content": { "description": "A string, or a list of content blocks." },
             },
             "required": ["role", "content"],
+            "additionalProperties": true,
         })
     }
 }
@@ -244,6 +245,7 @@ pub struct ClassifyErrorParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The error as the client has it: the body, or the error object with all its properties.
+    #[serde(skip_serializing_if = "Value::is_null")]
     pub error: Value,
 }
 

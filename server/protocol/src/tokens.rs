@@ -2,9 +2,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::environment::{ModelRef, Usage};
+use crate::{
+    conversation::Message,
+    environment::{ModelRef, Usage},
+};
 
 /// Params of `sightline/countTokens`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -13,7 +15,7 @@ pub struct CountTokensParams {
     /// Texts to count as they are; the markers of special tokens count as ordinary text.
     pub texts: Vec<String>,
     /// Messages to count with what frames them: `role` and `content`, a string or blocks.
-    pub messages: Vec<Value>,
+    pub messages: Vec<Message>,
     /// The model that will read them. Without model and encoding the count is that of
     /// `o200k_base`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -49,6 +49,7 @@ pub use error::classify;
 pub use history::ContextHistory;
 pub use range::DeletedRange;
 pub use window::Window;
+pub use wire::Answer;
 
 use history::{EditKind, Update};
 use message::Message;

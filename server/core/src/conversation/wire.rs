@@ -1,5 +1,6 @@
 //! How it is asked and answered over the wire.
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 use sightline_protocol::conversation::{
     Message, MessageEdit, MessageRepair, Strategy, TruncateHistoryParams, TruncateHistoryResult,
@@ -9,8 +10,8 @@ use sightline_protocol::conversation::{
 use super::{Action, Outcome, Sent, Window};
 
 impl Action {
-    /// What the params allow.
-    pub fn of(params: &TruncateHistoryParams) -> Self {
+    /// What the params allow, in the window of the model.
+    pub fn of(params: &TruncateHistoryParams, window: Window) -> Self {
         if let Some(keep) = params.keep {
             return Self::Truncate(keep);
         }
@@ -22,23 +23,31 @@ impl Action {
                     .previous_request
                     .as_ref()
                     .map(|request| request.usage.total()),
-                limit: Window::of_model(&params.model).limit(params.threshold_percentage),
+                limit: window.limit(params.threshold_percentage),
             },
         }
     }
 }
 
+/// The result of `sightline/truncateHistory`, which is megabytes: its messages
+/// stay where they are.
+#[derive(Debug, Serialize)]
+pub struct Answer<'a> {
+    /// All but the messages.
+    #[serde(flatten)]
+    pub result: TruncateHistoryResult,
+    /// The messages to send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Vec<&'a RawValue>>,
+}
+
 impl Outcome {
     /// The answer about `messages`, without token counts.
-    pub fn into_result(
-        self,
-        messages: &[&RawValue],
-        reply: TruncateReply,
-    ) -> TruncateHistoryResult {
+    pub fn answer<'a>(&'a self, messages: &[&'a RawValue], reply: TruncateReply) -> Answer<'a> {
         let mut result = TruncateHistoryResult {
             deleted_range: self.deleted_range.map(|range| range.0),
             updated_deleted_range: self.updated_deleted_range,
-            context_history: self.history.into_value(),
+            context_history: self.history.clone().into_value(),
             context_history_changed: self.history_changed,
             messages: None,
             edits: None,
@@ -48,34 +57,37 @@ impl Outcome {
             need_to_truncate: self.need_to_truncate,
             tokens: None,
         };
-        match reply {
-            TruncateReply::Messages => {
-                let sent = self.sent.iter();
-                let sent = sent.filter_map(|sent| sent.message(messages));
-                result.messages = Some(sent.map(|raw| Message(raw.to_owned())).collect());
-            }
+        let messages = match reply {
+            TruncateReply::Messages => Some(self.messages(messages)),
             TruncateReply::Edits => {
-                let (edits, repairs) = edits(self.sent);
+                let (edits, repairs) = edits(&self.sent);
                 result.edits = Some(edits);
                 result.repairs = Some(repairs);
+                None
             }
-        }
-        result
+        };
+        Answer { result, messages }
+    }
+
+    /// The messages to send.
+    pub fn messages<'a>(&'a self, messages: &[&'a RawValue]) -> Vec<&'a RawValue> {
+        let sent = self.sent.iter();
+        sent.filter_map(|sent| sent.message(messages)).collect()
     }
 }
 
-fn edits(sent: Vec<Sent>) -> (Vec<MessageEdit>, Vec<MessageRepair>) {
+fn edits(sent: &[Sent]) -> (Vec<MessageEdit>, Vec<MessageRepair>) {
     let mut edits = Vec::new();
     let mut repairs = Vec::new();
     for sent in sent {
         let message = sent.index as u64;
-        edits.extend(sent.edits.into_iter().map(|edit| MessageEdit {
+        edits.extend(sent.edits.iter().map(|edit| MessageEdit {
             message,
             block: edit.block as u64,
-            text: edit.text,
+            text: edit.text.clone(),
         }));
         if sent.repaired {
-            repairs.extend(sent.edited.map(|edited| MessageRepair {
+            repairs.extend(sent.edited.clone().map(|edited| MessageRepair {
                 message,
                 replacement: Message(edited),
             }));

@@ -8,6 +8,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::Count;
+use crate::{
+    error::Error,
+    storage::{TaskDir, TaskLock},
+};
+
+/// Where a task keeps it.
+const CALIBRATION_FILE: &str = "calibration.json";
 
 /// Rates outside are not the tokenizer but something else, such as another
 /// set of tools.
@@ -42,6 +49,25 @@ impl Default for Calibration {
 }
 
 impl Calibration {
+    /// That of a task. What cannot be read says nothing: only exactness is lost.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn load(task: &TaskDir) -> Result<Self, Error> {
+        let stored = task.read(CALIBRATION_FILE)?.unwrap_or_default();
+        Ok(serde_json::from_slice(&stored).unwrap_or_default())
+    }
+
+    /// Keeps it with its task.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn store(&self, task: &TaskLock) -> Result<(), Error> {
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Error::storage(format!("{CALIBRATION_FILE}: {error}")))?;
+        task.write(CALIBRATION_FILE, &text)
+    }
+
     /// Takes in that a request counted here as `counted` was reported as `reported`.
     pub fn observe(&mut self, reported: u64, counted: u64) {
         if reported == 0 || counted == 0 {

@@ -30,6 +30,7 @@ pub use family::Family;
 pub use message::Message;
 
 use rayon::prelude::*;
+use serde_json::value::RawValue;
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
 
 use crate::{cancel::Cancel, error::Error};
@@ -114,20 +115,21 @@ impl Counter {
         Ok(counts(&measures, family))
     }
 
-    /// Answers `sightline/countTokens`, on the base of what was reported for
-    /// the task.
+    /// Answers `sightline/countTokens` about its texts and these messages, on the
+    /// base of what was reported for the task.
     ///
     /// # Errors
     /// Kind `invalidParams` for an unknown encoding, `cancelled`.
     pub fn answer(
         &self,
         params: &CountTokensParams,
+        messages: &[&RawValue],
         calibration: &Calibration,
         cancel: &Cancel,
     ) -> Result<CountTokensResult, Error> {
         let family = asked_family(params)?;
         let mut measures = self.measure_texts(&params.texts, family, cancel)?;
-        measures.extend(self.measure_messages(&params.messages, family, cancel)?);
+        measures.extend(self.measure_messages(messages, family, cancel)?);
         let Counts { items, total } = counts(&measures, family);
         let total = calibration.apply(total);
         Ok(CountTokensResult {

@@ -264,8 +264,9 @@ fn threads_share_one_counter() {
 }
 
 fn answer(params: Value, calibration: &Calibration) -> Result<CountTokensResult, Error> {
-    let params = serde_json::from_value(params).unwrap();
-    Counter::default().answer(&params, calibration, &Cancel::default())
+    let params: CountTokensParams = serde_json::from_value(params).unwrap();
+    let messages: Vec<&RawValue> = params.messages.iter().map(|message| &*message.0).collect();
+    Counter::default().answer(&params, &messages, calibration, &Cancel::default())
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! the session as it was when the request arrived, and may panic without harm.
 
 pub mod check_access;
+pub mod conversation;
+pub mod count_tokens;
 pub mod environment_details;
 pub mod list_files;
 pub mod notifications;
@@ -12,13 +14,27 @@ pub mod read_file;
 pub mod results;
 pub mod tracking;
 
-use std::{cell::RefCell, sync::Arc};
+use std::{cell::RefCell, fmt, sync::Arc};
 
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
-use sightline_core::{access::AccessView, cancel::Cancel, error::Error};
-use sightline_protocol::method::{self, Request};
+use sightline_core::{access::AccessView, cancel::Cancel, error::Error, task::Written};
+use sightline_protocol::{
+    conversation::{Message, TruncateHistoryParams},
+    method::{self, Request},
+    task::AppendMessagesParams,
+    tokens::CountTokensParams,
+};
 
-use crate::{jobs::Commit, server::Server, session::Snapshot};
+use crate::{
+    jobs::{Commit, Done},
+    lenient,
+    server::Server,
+    session::Snapshot,
+};
 
 /// What a handler works with.
 pub struct Context<'a> {
@@ -29,6 +45,7 @@ pub struct Context<'a> {
     /// Raised when the client cancels.
     pub cancel: Cancel,
     commits: RefCell<Vec<Commit>>,
+    written: RefCell<Vec<Written>>,
 }
 
 impl<'a> Context<'a> {
@@ -39,6 +56,7 @@ impl<'a> Context<'a> {
             snapshot,
             cancel,
             commits: RefCell::default(),
+            written: RefCell::default(),
         }
     }
 
@@ -52,11 +70,23 @@ impl<'a> Context<'a> {
         self.commits.borrow_mut().push(Box::new(commit));
     }
 
-    /// What is to be done when the client gets the answer.
-    pub fn into_commits(self) -> Vec<Commit> {
-        self.commits.into_inner()
+    /// The answer waits until this is on the disk.
+    pub fn answer_when_durable(&self, written: Written) {
+        self.written.borrow_mut().push(written);
+    }
+
+    /// The end of a handler that gives this result.
+    pub fn done(self, result: Box<RawValue>) -> Done {
+        Done {
+            result,
+            commits: self.commits.into_inner(),
+            written: self.written.into_inner(),
+        }
     }
 }
+
+/// The result of a request, as it is written.
+pub type Answer = Result<Box<RawValue>, Error>;
 
 /// Where a request may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +104,8 @@ pub struct Handler {
     pub name: &'static str,
     /// Where it runs.
     pub lane: LaneRule,
-    /// Runs it.
-    pub run: fn(&Context<'_>, Value) -> Result<Box<RawValue>, Error>,
+    /// Runs it on the text of its params.
+    pub run: fn(&Context<'_>, &str) -> Answer,
 }
 
 const HANDLERS: &[Handler] = &[
@@ -127,6 +157,34 @@ const HANDLERS: &[Handler] = &[
             typed::<method::TaskContext>(context, params, tracking::task_context)
         },
     },
+    Handler {
+        name: method::CountTokens::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            with_messages::<method::CountTokens>(context, params, count_tokens::run)
+        },
+    },
+    Handler {
+        name: method::TruncateHistory::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            with_messages::<method::TruncateHistory>(context, params, conversation::truncate)
+        },
+    },
+    Handler {
+        name: method::RollbackHistory::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            typed::<method::RollbackHistory>(context, params, conversation::rollback)
+        },
+    },
+    Handler {
+        name: method::ClassifyError::NAME,
+        lane: LaneRule::Pool,
+        run: |context, params| {
+            typed::<method::ClassifyError>(context, params, conversation::classify_error)
+        },
+    },
 ];
 
 /// The handler of a method, by its name on the wire.
@@ -149,20 +207,122 @@ pub fn command_title(method: &str) -> String {
 
 fn typed<M: Request>(
     context: &Context<'_>,
-    params: Value,
+    params: &str,
     run: fn(&Context<'_>, M::Params) -> Result<M::Result, Error>,
-) -> Result<Box<RawValue>, Error> {
-    let params = serde_path_to_error::deserialize(params).map_err(|error| {
+) -> Answer {
+    written(M::NAME, &run(context, params_of::<M>(params)?)?)
+}
+
+/// A request with messages in its params.
+pub trait WithMessages {
+    /// Takes them out.
+    fn take_messages(&mut self) -> Option<Vec<Message>>;
+}
+
+impl WithMessages for CountTokensParams {
+    fn take_messages(&mut self) -> Option<Vec<Message>> {
+        Some(std::mem::take(&mut self.messages))
+    }
+}
+
+impl WithMessages for AppendMessagesParams {
+    fn take_messages(&mut self) -> Option<Vec<Message>> {
+        Some(std::mem::take(&mut self.messages))
+    }
+}
+
+impl WithMessages for TruncateHistoryParams {
+    fn take_messages(&mut self) -> Option<Vec<Message>> {
+        self.messages.take()
+    }
+}
+
+/// Like [`typed`], for a request with messages: they are not copied, and the
+/// result may hold some of them.
+fn with_messages<M: Request<Params: WithMessages>>(
+    context: &Context<'_>,
+    params: &str,
+    run: fn(&Context<'_>, M::Params, Option<&[&RawValue]>) -> Answer,
+) -> Answer {
+    if let Ok(split) = serde_json::from_str::<Split<'_>>(params) {
+        return run(
+            context,
+            params_of::<M>(&split.rest)?,
+            split.messages.as_deref(),
+        );
+    }
+    let mut params = params_of::<M>(params)?;
+    let messages = params.take_messages();
+    let messages: Option<Vec<&RawValue>> = messages
+        .as_ref()
+        .map(|messages| messages.iter().map(|message| &*message.0).collect());
+    run(context, params, messages.as_deref())
+}
+
+/// Params whose messages stay where they stand.
+struct Split<'a> {
+    messages: Option<Vec<&'a RawValue>>,
+    /// The params with no messages in their place.
+    rest: String,
+}
+
+impl<'de> Deserialize<'de> for Split<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Split<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Split<'de>, A::Error> {
+                let mut messages = None;
+                let mut rest = Vec::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    let key_text = Value::from(key.as_str());
+                    if key == "messages" {
+                        messages = map.next_value::<Option<Vec<&RawValue>>>()?;
+                        if messages.is_some() {
+                            rest.push(format!("{key_text}:[]"));
+                        }
+                    } else {
+                        let value: &RawValue = map.next_value()?;
+                        rest.push(format!("{key_text}:{value}"));
+                    }
+                }
+                Ok(Split {
+                    messages,
+                    rest: format!("{{{}}}", rest.join(",")),
+                })
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+fn written(method: &str, result: &impl Serialize) -> Answer {
+    serde_json::value::to_raw_value(result)
+        .map_err(|error| Error::storage(format!("{method}: the result: {error}")))
+}
+
+/// Params from their text. What is as it should be is read where it stands: a
+/// conversation is megabytes, and its messages stay as they were written.
+fn params_of<M: Request>(text: &str) -> Result<M::Params, Error> {
+    if text.trim_start().starts_with('{')
+        && let Ok(params) = serde_json::from_str(text)
+    {
+        return Ok(params);
+    }
+    let params = lenient::object(M::NAME, Some(text))?;
+    serde_path_to_error::deserialize(params).map_err(|error| {
         let field = error.path().to_string();
         let why = error.into_inner();
         match field.as_str() {
             "." => Error::invalid(format!("{}: {why}", M::NAME)),
             field => Error::invalid(format!("{}: `{field}`: {why}", M::NAME)),
         }
-    })?;
-    let result = run(context, params)?;
-    serde_json::value::to_raw_value(&result)
-        .map_err(|error| Error::storage(format!("{}: the result: {error}", M::NAME)))
+    })
 }
 
 #[cfg(test)]

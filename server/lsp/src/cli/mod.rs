@@ -3,6 +3,7 @@
 //! Each feature builds the params of its request and calls the same handler the
 //! wire does. Exit code: 0 done, 1 a negative answer, 2 bad use, 3 failure.
 
+mod conversations;
 mod demo;
 mod doctor;
 mod offline;
@@ -13,7 +14,7 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
 
@@ -54,6 +55,8 @@ Examples:
   sightline environment --files         the block an agent would get, from the disk
   sightline access .env src/main.rs     may an agent see these?
   sightline access --command 'cat .env' may it run this?
+  sightline tokens --model gpt-4o *.md  how much of its context do these take?
+  sightline task list                   the conversations that are stored
   sightline demo                        a session with the real server, to look at";
 
 #[derive(Subcommand)]
@@ -119,6 +122,17 @@ enum Command {
         #[arg(long, value_name = "N")]
         max_bytes: Option<u64>,
     },
+    /// Count the tokens of files or of standard input.
+    Tokens(conversations::Tokens),
+    /// Decide what of a conversation is sent.
+    #[command(subcommand)]
+    History(conversations::History),
+    /// Stored conversations.
+    #[command(subcommand)]
+    Task(conversations::Task),
+    /// Replace the older part of a conversation by a summary.
+    #[command(subcommand)]
+    Compact(conversations::Compact),
     /// Print a JSON schema: protocol, settings, methods, a type or a method.
     Schema {
         /// What to print; without it, the names there are.
@@ -269,6 +283,10 @@ fn run(command: Command) -> Result<i32, Error> {
             print_result(&workspace, &result, |result| text_of(result).to_owned())?;
             Ok(DONE)
         }
+        Command::Tokens(arguments) => conversations::tokens(arguments),
+        Command::History(command) => conversations::history(command),
+        Command::Task(command) => conversations::task(command),
+        Command::Compact(command) => conversations::compact(command),
         Command::Schema { name } => schema(name.as_deref()),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
@@ -311,6 +329,11 @@ fn print_result(
         return print(&format!("{result}\n"));
     }
     print(&text(result))
+}
+
+/// Prints a result as it is: messages in it stay as they were written.
+fn print_raw(result: &RawValue) -> Result<(), Error> {
+    print(&format!("{result}\n"))
 }
 
 /// Writes to standard output. A reader that has had enough is no failure.

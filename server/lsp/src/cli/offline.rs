@@ -1,8 +1,11 @@
 //! Requests answered without an editor.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     error::Error,
@@ -17,7 +20,36 @@ use crate::{api, server::Server, session::Session, settings::Source};
 ///
 /// # Errors
 /// As the request.
-pub(super) fn call(workspace: &Workspace, method: &str, params: Value) -> Result<Value, Error> {
+pub(super) fn call(workspace: &Workspace, method: &str, mut params: Value) -> Result<Value, Error> {
+    if let Value::Object(fields) = &mut params {
+        fields.retain(|_, value| !value.is_null());
+    }
+    let result = call_text(workspace, method, &params.to_string())?;
+    serde_json::from_str(result.get()).map_err(super::internal)
+}
+
+/// The same with params and result as they are written.
+///
+/// # Errors
+/// As the request.
+pub(super) fn call_text(
+    workspace: &Workspace,
+    method: &str,
+    params: &str,
+) -> Result<Box<RawValue>, Error> {
+    let handler = api::method(method)
+        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
+    with_server(workspace, |server| {
+        let context = api::Context::new(server, server.snapshot(), Cancel::default());
+        (handler.run)(&context, params)
+    })
+}
+
+/// Works with a server that has no editor.
+fn with_server<T>(
+    workspace: &Workspace,
+    work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
@@ -31,15 +63,7 @@ pub(super) fn call(workspace: &Workspace, method: &str, params: Value) -> Result
             session.configure(Source::InitializationOptions, &settings)
         });
     }
-    let handler = api::method(method)
-        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    let context = api::Context::new(&server, server.snapshot(), Cancel::default());
-    let mut params = params;
-    if let Value::Object(fields) = &mut params {
-        fields.retain(|_, value| !value.is_null());
-    }
-    let result = (handler.run)(&context, params)?;
-    serde_json::from_str(result.get()).map_err(|error| Error::storage(error.to_string()))
+    work(&server)
 }
 
 /// `sightline access`.
@@ -135,4 +159,17 @@ fn current() -> Result<AbsPath, Error> {
     let current = std::env::current_dir()
         .map_err(|error| Error::storage(format!("the current folder: {error}")))?;
     AbsPath::new(&current).ok_or_else(|| Error::storage("the current folder is not absolute"))
+}
+
+/// A stored task as text.
+pub(super) fn export(
+    _w: &Workspace,
+    _id: &str,
+    _f: super::conversations::ExportFormat,
+) -> Result<String, Error> {
+    Err(Error::invalid("later"))
+}
+/// Takes a task in.
+pub(super) fn import(_w: &Workspace, _path: &Path, _id: Option<&str>) -> Result<Value, Error> {
+    Err(Error::invalid("later"))
 }

@@ -71,7 +71,7 @@ fn write_definition(out: &mut String, definition: &Definition) {
     }
     let name = class(&definition.name);
     match &definition.body {
-        Body::Record(fields) => {
+        Body::Record { fields, open } => {
             out.push_str(&format!("---@class {name}\n"));
             for field in fields {
                 let mark = if field.required { "" } else { "?" };
@@ -83,6 +83,9 @@ fn write_definition(out: &mut String, definition: &Definition) {
                 );
                 out.push_str(line.trim_end());
                 out.push('\n');
+            }
+            if *open {
+                out.push_str("---@field [string] any\n");
             }
         }
         Body::Choice(choices) => {
@@ -115,6 +118,7 @@ fn type_of(shape: &Shape) -> String {
         },
         Shape::Map { key, value } => format!("table<{}, {}>", type_of(key), type_of(value)),
         Shape::Union(forms) => forms.iter().map(type_of).collect::<Vec<_>>().join("|"),
+        Shape::Any => "any".to_owned(),
     }
 }
 
@@ -141,16 +145,21 @@ mod tests {
     #[test]
     fn records_are_classes() {
         let union = Shape::Union(vec![Shape::Text, Shape::Reference("A".to_owned())]);
-        let body = Body::Record(vec![Field {
+        let field = Field {
             name: "a".to_owned(),
             doc: "Two\nlines.".to_owned(),
             required: false,
             shape: Shape::List(Box::new(union)),
-        }]);
+        };
+        let body = Body::Record {
+            fields: vec![field],
+            open: true,
+        };
         assert_eq!(
             written(body),
             "--- Some\n--- thing.\n---@class sightline.T\n\
-             ---@field a? (string|sightline.A)[] Two lines.\n"
+             ---@field a? (string|sightline.A)[] Two lines.\n\
+             ---@field [string] any\n"
         );
     }
 

@@ -20,7 +20,11 @@ pub(super) struct Definition {
 /// What a name stands for.
 #[derive(Debug)]
 pub(super) enum Body {
-    Record(Vec<Field>),
+    /// An object; an open one may have other keys too.
+    Record {
+        fields: Vec<Field>,
+        open: bool,
+    },
     Choice(Vec<Choice>),
     Alias(Shape),
 }
@@ -51,8 +55,13 @@ pub(super) enum Shape {
     Text,
     Reference(String),
     List(Box<Shape>),
-    Map { key: Box<Shape>, value: Box<Shape> },
+    Map {
+        key: Box<Shape>,
+        value: Box<Shape>,
+    },
     Union(Vec<Shape>),
+    /// JSON of others, which is passed on.
+    Any,
 }
 
 /// Every definition, by name.
@@ -72,7 +81,7 @@ pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, EmitErro
 
 fn body(mut keywords: Keywords) -> Result<Body, EmitError> {
     if let Some(properties) = keywords.take("properties") {
-        return Ok(Body::Record(fields(keywords, &properties)?));
+        return record(keywords, &properties);
     }
     let Some(forms) = keywords.take("oneOf") else {
         return Ok(Body::Alias(shape(keywords)?));
@@ -90,15 +99,15 @@ fn choice(mut keywords: Keywords) -> Result<Choice, EmitError> {
     Ok(Choice { value, doc })
 }
 
-fn fields(mut keywords: Keywords, properties: &Value) -> Result<Vec<Field>, EmitError> {
+fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, EmitError> {
     keywords.expect("type", "object")?;
     // `false` (settings refuse unknown keys) and absent (methods ignore them)
-    // are the same for a client's types.
-    if let Some(other) = keywords.take("additionalProperties")
-        && other != false
-    {
-        return Err(keywords.error("`additionalProperties` beside `properties`"));
-    }
+    // are the same for a client's types; `true` passes other keys on.
+    let open = match keywords.take("additionalProperties") {
+        None => false,
+        Some(Value::Bool(open)) => open,
+        Some(_) => return Err(keywords.error("`additionalProperties` beside `properties`")),
+    };
     let required = keywords.take("required").unwrap_or_default();
     let is_required = |name: &str| {
         required
@@ -122,9 +131,9 @@ fn fields(mut keywords: Keywords, properties: &Value) -> Result<Vec<Field>, Emit
                 shape: shape(keywords)?,
             })
         })
-        .collect();
+        .collect::<Result<_, _>>()?;
     keywords.finish()?;
-    fields
+    Ok(Body::Record { fields, open })
 }
 
 fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
@@ -146,6 +155,8 @@ fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
         }
     } else if let Some(forms) = keywords.take("anyOf") {
         Shape::Union(keywords.list(&forms, shape)?)
+    } else if keywords.left.is_empty() {
+        Shape::Any
     } else {
         typed(&mut keywords)?
     };
@@ -194,7 +205,8 @@ impl Keywords {
             place: place.to_owned(),
             left: schema.as_object().cloned().unwrap_or_default(),
         };
-        if !schema.is_object() {
+        // `true` says as little as an object without keywords.
+        if !schema.is_object() && *schema != true {
             return Err(keywords.error(&format!("the schema `{schema}`")));
         }
         Ok(keywords)
@@ -301,7 +313,7 @@ mod tests {
             (json!({ "oneOf": [{ "type": "object" }] }), "`type: object`"),
             (json!({ "type": ["string", "integer"] }), "the type ``"),
             (json!({ "type": "object" }), "no `additionalProperties`"),
-            (json!(true), "the schema `true`"),
+            (json!(false), "the schema `false`"),
         ];
         for (schema, named) in unknown {
             let error = one(schema.clone()).unwrap_err().to_string();
@@ -316,10 +328,22 @@ mod tests {
             "properties": { "a": { "type": "boolean", "description": "On.", "default": true } },
         }))
         .unwrap();
-        let Body::Record(fields) = definition.body else {
+        let Body::Record { fields, .. } = definition.body else {
             panic!("not a record")
         };
         assert_eq!(fields[0].doc, "On.\nDefault: `true`.");
         assert!(!fields[0].required);
+    }
+
+    #[test]
+    fn a_schema_that_says_nothing_is_anything() {
+        let properties = json!({ "a": true, "b": { "description": "Any.", "default": null } });
+        let schema =
+            json!({ "type": "object", "properties": properties, "additionalProperties": true });
+        let Body::Record { fields, open } = one(schema).unwrap().body else {
+            panic!("not a record")
+        };
+        assert!(open);
+        assert!(fields.iter().all(|field| field.shape == Shape::Any));
     }
 }

@@ -61,7 +61,7 @@ fn write_definition(out: &mut String, definition: &Definition) {
     let name = &definition.name;
     comment(out, "", &definition.doc);
     match &definition.body {
-        Body::Record(fields) => {
+        Body::Record { fields, open } => {
             out.push_str(&format!("export interface {name} {{\n"));
             for field in fields {
                 comment(out, "  ", &field.doc);
@@ -71,6 +71,9 @@ fn write_definition(out: &mut String, definition: &Definition) {
                     field.name,
                     type_of(&field.shape)
                 ));
+            }
+            if *open {
+                out.push_str("  [key: string]: unknown;\n");
             }
             out.push_str("}\n");
         }
@@ -101,6 +104,7 @@ fn type_of(shape: &Shape) -> String {
             format!("{{ [key in {}]?: {} }}", type_of(key), type_of(value))
         }
         Shape::Union(forms) => forms.iter().map(type_of).collect::<Vec<_>>().join(" | "),
+        Shape::Any => "unknown".to_owned(),
     }
 }
 
@@ -154,13 +158,25 @@ mod tests {
             key: Box::new(Shape::Reference("K".to_owned())),
             value: Box::new(Shape::Integer),
         };
-        let body = Body::Record(vec![
+        let fields = vec![
             field("a", true, Shape::List(Box::new(union))),
             field("b", false, map),
-        ]);
+        ];
+        let body = Body::Record {
+            fields,
+            open: false,
+        };
         assert_eq!(
             written("", body),
             "export interface T {\n  a: (string | A)[];\n  b?: { [key in K]?: number };\n}\n"
+        );
+        let body = Body::Record {
+            fields: vec![field("a", true, Shape::Any)],
+            open: true,
+        };
+        assert_eq!(
+            written("", body),
+            "export interface T {\n  a: unknown;\n  [key: string]: unknown;\n}\n"
         );
     }
 

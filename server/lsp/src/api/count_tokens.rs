@@ -1,0 +1,51 @@
+//! `sightline/countTokens`.
+
+use serde_json::value::RawValue;
+use sightline_core::{error::Error, storage::TaskId, tokens::Calibration};
+use sightline_protocol::{
+    environment::Usage,
+    method::{CountTokens, Request},
+    tokens::{CountTokensParams, CountTokensResult},
+};
+
+use super::{Answer, Context, written};
+
+/// Counts; with a task, on the base of what was reported for it.
+pub fn run(
+    context: &Context<'_>,
+    params: CountTokensParams,
+    messages: Option<&[&RawValue]>,
+) -> Answer {
+    let messages = messages.unwrap_or_default();
+    let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
+        let counter = context.server.counter();
+        counter.answer(&params, messages, calibration, &context.cancel)
+    };
+    let calibration = match &params.task_id {
+        None => Calibration::default(),
+        Some(task_id) => {
+            let task = TaskId::new(task_id)?;
+            let task = context.server.storage(&context.snapshot)?.task(&task);
+            match &params.usage {
+                None => Calibration::load(&task)?,
+                Some(usage) => {
+                    let counted = count(&Calibration::default())?.tokens;
+                    let lock = task.lock()?;
+                    let mut calibration = Calibration::load(&task)?;
+                    calibration.observe(input_tokens(usage), counted);
+                    calibration.store(&lock)?;
+                    calibration
+                }
+            }
+        }
+    };
+    written(CountTokens::NAME, &count(&calibration)?)
+}
+
+/// What the request itself took, without the answer to it.
+fn input_tokens(usage: &Usage) -> u64 {
+    let parts = [usage.tokens_in, usage.cache_writes, usage.cache_reads];
+    let all: f64 = parts.into_iter().flatten().sum();
+    // As casts go: not a number and less than nothing are nothing.
+    all.round() as u64
+}

@@ -1,0 +1,463 @@
+//! `sightline history`, `tokens`, `task` and `compact`: conversations without an
+//! editor.
+//!
+//! What works on a conversation takes the params of its request on standard
+//! input and prints its result; with `--task` it builds them for a stored one.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json, value::RawValue};
+use sightline_core::error::Error;
+use sightline_protocol::error::ErrorKind;
+
+use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
+
+/// Standard input at most, in bytes.
+const MAX_INPUT_BYTES: u64 = 512 * 1024 * 1024;
+
+#[derive(Subcommand)]
+pub(super) enum History {
+    /// Decide what of a conversation is sent: params of sightline/truncateHistory
+    /// on standard input, its result on standard output.
+    Truncate {
+        #[command(flatten)]
+        workspace: Workspace,
+    },
+    /// Take decisions about a conversation back: params of
+    /// sightline/rollbackHistory on standard input, or a stored task.
+    Rollback {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The stored task.
+        #[arg(long, value_name = "ID", requires = "to")]
+        task: Option<String>,
+        /// Decisions made after this time go, milliseconds since the Unix epoch.
+        #[arg(long, value_name = "TIME", requires = "task")]
+        to: Option<i64>,
+    },
+}
+
+#[derive(clap::Args)]
+pub(super) struct Tokens {
+    #[command(flatten)]
+    workspace: Workspace,
+    /// The model that will read it.
+    #[arg(long, value_name = "ID")]
+    model: Option<String>,
+    /// Count with this encoding whatever the model.
+    #[arg(long, value_name = "NAME")]
+    encoding: Option<String>,
+    /// Files an agent may see; standard input when there are none.
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Task {
+    /// List the stored tasks, last updated first.
+    List {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// Tasks at most.
+        #[arg(long, value_name = "N")]
+        limit: Option<u32>,
+    },
+    /// Print a stored conversation to read; with --json, the result of
+    /// sightline/loadTask.
+    Show {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The task.
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Write a stored task to a file, or to standard output.
+    Export {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The task.
+        #[arg(value_name = "ID")]
+        id: String,
+        /// The form: json can be imported again, markdown can be read.
+        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
+        format: ExportFormat,
+        /// The file to write; it must not exist.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Take in a task folder of Cline 3, or an exported file. The source stays
+    /// as it is; no stored task is overwritten.
+    Import {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The folder or file.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+        /// Its id here; that of the source when absent.
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Print the text that lets a model go on with an interrupted task; with
+    /// --json, the result of sightline/resumeTask.
+    Resume {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The task; the last updated one of this workspace when absent.
+        #[arg(value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Delete stored tasks.
+    Delete {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The tasks.
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum ExportFormat {
+    Json,
+    Markdown,
+}
+
+#[derive(Subcommand)]
+pub(super) enum Compact {
+    /// Print the prompt that asks a model for a summary; with --json, the result
+    /// of sightline/planCompaction. Takes its params on standard input, or a
+    /// stored task. Exit code 1 when compacting is not needed yet.
+    Plan {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The stored task.
+        #[arg(long, value_name = "ID", requires = "model")]
+        task: Option<String>,
+        /// The model the conversation is for.
+        #[arg(long, value_name = "ID", requires = "task")]
+        model: Option<String>,
+        /// What the summary should heed.
+        #[arg(long, value_name = "TEXT", requires = "task")]
+        instructions: Option<String>,
+    },
+    /// Compact a conversation by a summary: params of sightline/applyCompaction
+    /// on standard input; with --task the summary itself, and no text there
+    /// keeps the newest 30 %.
+    Apply {
+        #[command(flatten)]
+        workspace: Workspace,
+        /// The stored task.
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+        /// Index of the first message that stays, from the plan.
+        #[arg(long, value_name = "INDEX", requires = "task")]
+        retain_from: Option<u64>,
+        /// Why there is no summary; standard input is then not read.
+        #[arg(long, value_name = "TEXT", requires = "task")]
+        error: Option<String>,
+    },
+}
+
+pub(super) fn history(command: History) -> Result<i32, Error> {
+    match command {
+        History::Truncate { workspace } => {
+            let result = offline::call_text(&workspace, "sightline/truncateHistory", &input()?)?;
+            print_raw(&result)?;
+        }
+        History::Rollback {
+            workspace,
+            task,
+            to,
+        } => {
+            let params = match task {
+                Some(task) => json!({ "taskId": task, "timestamp": to }).to_string(),
+                None => input()?,
+            };
+            let result = offline::call_text(&workspace, "sightline/rollbackHistory", &params)?;
+            print_raw(&result)?;
+        }
+    }
+    Ok(DONE)
+}
+
+pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
+    let workspace = &arguments.workspace;
+    let mut names = Vec::new();
+    let mut texts = Vec::new();
+    for file in &arguments.files {
+        // Only a figure leaves, but what is denied is not even opened.
+        let params = json!({ "path": offline::absolute(file)?, "maxBytes": u32::MAX });
+        let read = offline::call(workspace, "sightline/readFile", params)?;
+        if read["truncated"] == true {
+            let message = format!("{file} is too large to count");
+            return Err(Error::new(ErrorKind::TooLarge, message).with_path(file.clone()));
+        }
+        texts.push(read["text"].clone());
+        names.push(file.as_str());
+    }
+    if arguments.files.is_empty() {
+        texts.push(Value::from(input()?));
+        names.push("-");
+    }
+    let params = json!({
+        "texts": texts,
+        "model": arguments.model,
+        "encoding": arguments.encoding,
+    });
+    let result = offline::call_text(workspace, "sightline/countTokens", &without_nulls(params))?;
+    if workspace.json {
+        print_raw(&result)?;
+        return Ok(DONE);
+    }
+    let result = parsed(&result)?;
+    let mut lines = String::new();
+    for (name, item) in names
+        .iter()
+        .zip(result["items"].as_array().into_iter().flatten())
+    {
+        lines.push_str(&format!("{item}\t{name}\n"));
+    }
+    if names.len() > 1 {
+        lines.push_str(&format!("{}\ttotal\n", result["tokens"]));
+    }
+    print(&lines)?;
+    if result["exact"] != true {
+        let method = result["method"].as_str().unwrap_or_default();
+        let (lower, upper) = (&result["lower"], &result["upper"]);
+        complain(&format!(
+            "an estimate by {method}, between {lower} and {upper}"
+        ));
+    }
+    Ok(DONE)
+}
+
+pub(super) fn task(command: Task) -> Result<i32, Error> {
+    match command {
+        Task::List { workspace, limit } => list(&workspace, limit),
+        Task::Show { workspace, id } if workspace.json => {
+            let params = json!({ "taskId": id }).to_string();
+            print_raw(&offline::call_text(
+                &workspace,
+                "sightline/loadTask",
+                &params,
+            )?)?;
+            Ok(DONE)
+        }
+        Task::Show { workspace, id } => {
+            print(&offline::export(&workspace, &id, ExportFormat::Markdown)?)?;
+            Ok(DONE)
+        }
+        Task::Export {
+            workspace,
+            id,
+            format,
+            output,
+        } => {
+            let text = offline::export(&workspace, &id, format)?;
+            match output {
+                None => print(&text)?,
+                Some(file) => write_new(&file, &text)?,
+            }
+            Ok(DONE)
+        }
+        Task::Import {
+            workspace,
+            path,
+            id,
+        } => {
+            let imported = offline::import(&workspace, &path, id.as_deref())?;
+            match workspace.json {
+                true => print(&format!("{imported}\n"))?,
+                false => {
+                    let id = imported["taskId"].as_str().unwrap_or_default();
+                    print(&format!("{id}\t{} messages\n", imported["messageCount"]))?;
+                    for problem in imported["problems"].as_array().into_iter().flatten() {
+                        complain(problem.as_str().unwrap_or_default());
+                    }
+                }
+            }
+            Ok(DONE)
+        }
+        Task::Resume { workspace, id } => {
+            let params = without_nulls(json!({ "taskId": id }));
+            let result = offline::call_text(&workspace, "sightline/resumeTask", &params)?;
+            if workspace.json {
+                print_raw(&result)?;
+                return Ok(DONE);
+            }
+            let result = parsed(&result)?;
+            print(&format!(
+                "{}\n",
+                result["resumption"].as_str().unwrap_or_default()
+            ))?;
+            Ok(DONE)
+        }
+        Task::Delete { workspace, ids } => {
+            let mut freed = 0;
+            for id in &ids {
+                let params = json!({ "taskId": id });
+                let result = offline::call(&workspace, "sightline/deleteTask", params)?;
+                freed += result["freedBytes"].as_u64().unwrap_or_default();
+            }
+            match workspace.json {
+                true => print(&format!("{}\n", json!({ "freedBytes": freed })))?,
+                false => print(&format!("{freed} bytes freed\n"))?,
+            }
+            Ok(DONE)
+        }
+    }
+}
+
+fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
+    let params = without_nulls(json!({ "limit": limit }));
+    let result = offline::call_text(workspace, "sightline/listTasks", &params)?;
+    if workspace.json {
+        print_raw(&result)?;
+        return Ok(DONE);
+    }
+    let result = parsed(&result)?;
+    let tasks = result["tasks"].as_array().map_or(&[][..], Vec::as_slice);
+    if tasks.is_empty() {
+        complain("no task is stored");
+        return Ok(NEGATIVE);
+    }
+    let mut lines = String::new();
+    for task in tasks {
+        let text = |field: &str| task[field].as_str().unwrap_or_default();
+        lines.push_str(&format!(
+            "{}\t{}\t{} messages\t{}\n",
+            text("taskId"),
+            local_time(task["updatedAt"].as_i64().unwrap_or_default()),
+            task["messageCount"],
+            text("title"),
+        ));
+    }
+    print(&lines)?;
+    Ok(DONE)
+}
+
+/// A time of this machine's zone, to the minute.
+fn local_time(millis: i64) -> String {
+    jiff::Timestamp::from_millisecond(millis).map_or_else(
+        |_| "-".to_owned(),
+        |time| {
+            let zoned = time.to_zoned(jiff::tz::TimeZone::system());
+            zoned.strftime("%Y-%m-%d %H:%M").to_string()
+        },
+    )
+}
+
+pub(super) fn compact(command: Compact) -> Result<i32, Error> {
+    match command {
+        Compact::Plan {
+            workspace,
+            task,
+            model,
+            instructions,
+        } => {
+            let params = match task {
+                None => input()?,
+                Some(task) => without_nulls(json!({
+                    "taskId": task,
+                    "model": model,
+                    "instructions": instructions,
+                })),
+            };
+            let result = offline::call_text(&workspace, "sightline/planCompaction", &params)?;
+            let plan = parsed(&result)?;
+            match workspace.json {
+                true => print_raw(&result)?,
+                false => print(&format!(
+                    "{}\n",
+                    plan["prompt"].as_str().unwrap_or_default()
+                ))?,
+            }
+            Ok(if plan["needed"] == true {
+                DONE
+            } else {
+                NEGATIVE
+            })
+        }
+        Compact::Apply {
+            workspace,
+            task,
+            retain_from,
+            error,
+        } => {
+            let params = match task {
+                None => input()?,
+                Some(task) => {
+                    let summary = match error {
+                        Some(_) => String::new(),
+                        None => input()?,
+                    };
+                    without_nulls(json!({
+                        "taskId": task,
+                        "summary": (!summary.trim().is_empty()).then_some(summary),
+                        "error": error,
+                        "retainFrom": retain_from,
+                        "trigger": "manual",
+                    }))
+                }
+            };
+            let result = offline::call_text(&workspace, "sightline/applyCompaction", &params)?;
+            if workspace.json {
+                print_raw(&result)?;
+                return Ok(DONE);
+            }
+            let result = parsed(&result)?;
+            let count = result["messages"].as_array().map_or(0, Vec::len);
+            let (before, after) = (&result["preTokens"], &result["postTokens"]);
+            print(&format!("{count} messages, {before} -> {after} tokens\n"))?;
+            if let Some(reason) = result["fallbackReason"].as_str() {
+                complain(&format!(
+                    "no summary ({reason}): the newest messages were kept"
+                ));
+            }
+            Ok(DONE)
+        }
+    }
+}
+
+fn input() -> Result<String, Error> {
+    let mut text = Vec::new();
+    io::stdin()
+        .lock()
+        .take(MAX_INPUT_BYTES + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| Error::storage(format!("standard input: {error}")))?;
+    if text.len() as u64 > MAX_INPUT_BYTES {
+        let message = format!("standard input is over {MAX_INPUT_BYTES} bytes");
+        return Err(Error::new(ErrorKind::TooLarge, message));
+    }
+    String::from_utf8(text).map_err(|_| Error::invalid("standard input is not UTF-8"))
+}
+
+/// Writes a file of the user's that must not be there yet.
+fn write_new(file: &Path, text: &str) -> Result<(), Error> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    // A conversation may hold what others should not read.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(file)
+        .and_then(|mut open| open.write_all(text.as_bytes()))
+        .map_err(|error| Error::storage(format!("{}: {error}", file.display())))
+}
+
+fn without_nulls(mut params: Value) -> String {
+    if let Value::Object(fields) = &mut params {
+        fields.retain(|_, value| !value.is_null());
+    }
+    params.to_string()
+}
+
+fn parsed(result: &RawValue) -> Result<Value, Error> {
+    serde_json::from_str(result.get()).map_err(super::internal)
+}
