@@ -320,7 +320,8 @@ impl Roots {
             let Some(path) = AbsPath::new(&root.path.as_path().join(path)) else {
                 continue;
             };
-            if std::fs::symlink_metadata(path.as_path()).is_ok() {
+            // With one root there is nothing to choose.
+            if self.0.len() == 1 || std::fs::symlink_metadata(path.as_path()).is_ok() {
                 return Ok(self.place(path));
             }
             first.get_or_insert(path);

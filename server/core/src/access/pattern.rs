@@ -146,11 +146,6 @@ impl PatternSet {
         self.rules.is_empty()
     }
 
-    /// Can the verdict on a path depend on whether it is a folder?
-    pub(crate) fn asks_for_kind(&self) -> bool {
-        self.has_dirs_only
-    }
-
     /// The last rule that matches this very path, whatever its parents are.
     /// For rule files in nested folders, whose reader walks from the top itself.
     pub(crate) fn last_match(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
@@ -159,20 +154,22 @@ impl PatternSet {
         self.rule(self.last_match_in(&folder, &path, is_dir))
     }
 
-    /// The rule that ignores this path or a folder above it.
-    pub(crate) fn ignoring(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
-        self.deciding(path, is_dir).filter(|rule| !rule.negated)
-    }
-
-    /// The rule that decides on this path: what ignores a folder above it, else
-    /// the last match, which may be one that lets in.
-    pub(crate) fn deciding(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
+    /// The rules that decide on this path, were it a file and were it a folder:
+    /// what ignores a folder above it, else the last match, which may be one
+    /// that lets in.
+    pub(crate) fn deciding(&self, path: &[u8]) -> [Option<&Rule>; 2] {
         let path = self.fold(path);
         let folder = self.folder(parent(&path));
-        let decision = folder
-            .ignored
-            .or_else(|| self.last_match_in(&folder, &path, is_dir));
-        self.rule(decision)
+        if folder.ignored.is_some() {
+            return [self.rule(folder.ignored); 2];
+        }
+        let as_file = self.last_match_in(&folder, &path, false);
+        let as_dir = if self.has_dirs_only {
+            self.last_match_in(&folder, &path, true)
+        } else {
+            as_file
+        };
+        [as_file, as_dir].map(|rule| self.rule(rule))
     }
 
     fn fold<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
@@ -418,6 +415,14 @@ fn separators(folder: &[u8]) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
+    fn deciding<'a>(set: &'a PatternSet, path: &str, is_dir: bool) -> Option<&'a Rule> {
+        set.deciding(path.as_bytes())[usize::from(is_dir)]
+    }
+
+    fn ignoring<'a>(set: &'a PatternSet, path: &str, is_dir: bool) -> Option<&'a Rule> {
+        deciding(set, path, is_dir).filter(|rule| !rule.negated)
+    }
+
     fn set(text: &str) -> PatternSet {
         let mut set = PatternSet::new(Case::Folded);
         set.add_text("rules", text.as_bytes());
@@ -427,26 +432,26 @@ mod tests {
     #[test]
     fn the_deciding_line_is_named() {
         let set = set("# first\n*.log  \n!keep.log\r\nbuild/\n");
-        let rule = set.ignoring(b"a/X.LOG", false).unwrap();
+        let rule = ignoring(&set, "a/X.LOG", false).unwrap();
         assert_eq!(
             (&*rule.source, rule.line, rule.pattern.as_str()),
             ("rules", 2, "*.log")
         );
-        let rule = set.deciding(b"keep.log", false).unwrap();
+        let rule = deciding(&set, "keep.log", false).unwrap();
         assert_eq!((rule.line, rule.negated), (3, true));
-        assert_eq!(set.ignoring(b"build/keep.log", false).unwrap().line, 4);
-        assert!(set.ignoring(b"build", false).is_none());
-        assert!(set.ignoring(b"build", true).is_some());
+        assert_eq!(ignoring(&set, "build/keep.log", false).unwrap().line, 4);
+        assert!(ignoring(&set, "build", false).is_none());
+        assert!(ignoring(&set, "build", true).is_some());
     }
 
     #[test]
     fn memory_of_folders_changes_no_answer() {
         let set = set("a/*\n!a/b\nc\n");
         for _ in 0..2 {
-            assert!(set.ignoring(b"a/x/y", false).is_some());
-            assert!(set.ignoring(b"a/b/y", false).is_none());
-            assert!(set.ignoring(b"a/b/c/d/e", false).is_some());
-            assert!(set.ignoring(b"", true).is_none());
+            assert!(ignoring(&set, "a/x/y", false).is_some());
+            assert!(ignoring(&set, "a/b/y", false).is_none());
+            assert!(ignoring(&set, "a/b/c/d/e", false).is_some());
+            assert!(ignoring(&set, "", true).is_none());
         }
     }
 
@@ -454,7 +459,7 @@ mod tests {
     fn unreadable_bytes_deny_more_and_never_less() {
         let mut set = PatternSet::new(Case::Folded);
         set.add_text("rules", b"*.k\xe9y\n!\xe9.k\xe9y\n");
-        assert!(set.ignoring("a.kéy".as_bytes(), false).is_some());
-        assert!(set.ignoring("é.kéy".as_bytes(), false).is_some());
+        assert!(ignoring(&set, "a.kéy", false).is_some());
+        assert!(ignoring(&set, "é.kéy", false).is_some());
     }
 }
