@@ -29,7 +29,7 @@ impl AbsPath {
         if !path.is_absolute() {
             return None;
         }
-        let mut folded = PathBuf::new();
+        let mut folded = PathBuf::with_capacity(path.as_os_str().len());
         for component in path.components() {
             match component {
                 Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
@@ -51,10 +51,29 @@ impl AbsPath {
 
     /// What `self` is below `base`, by whole components.
     pub fn relative_to(&self, base: &AbsPath) -> Option<RelPath> {
-        self.0
-            .strip_prefix(&base.0)
-            .ok()
-            .map(|rel| RelPath(rel.to_path_buf()))
+        self.below(base).map(|rel| RelPath(rel.to_path_buf()))
+    }
+
+    /// As [`Self::relative_to`], borrowed.
+    #[cfg(unix)]
+    fn below(&self, base: &AbsPath) -> Option<&Path> {
+        use std::os::unix::ffi::OsStrExt;
+
+        // Both are folded, so their bytes tell.
+        let base = base.0.as_os_str().as_bytes();
+        let rest = self.0.as_os_str().as_bytes().strip_prefix(base)?;
+        let rest = if rest.is_empty() || base.ends_with(b"/") {
+            rest
+        } else {
+            rest.strip_prefix(b"/")?
+        };
+        Some(Path::new(OsStr::from_bytes(rest)))
+    }
+
+    /// As [`Self::relative_to`], borrowed.
+    #[cfg(not(unix))]
+    fn below(&self, base: &AbsPath) -> Option<&Path> {
+        self.0.strip_prefix(&base.0).ok()
     }
 
     /// `self` with `rel` below it.
@@ -251,20 +270,22 @@ impl Roots {
     /// Places an absolute path: below the innermost root that has it, by the
     /// root's written or its canonical path.
     pub fn place(&self, path: AbsPath) -> Location {
-        let mut best: Option<(usize, RelPath, usize)> = None;
+        let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.0.iter().enumerate() {
             for base in [&root.path, &root.canonical] {
-                let Some(rel) = path.relative_to(base) else {
-                    continue;
-                };
-                let depth = base.as_path().components().count();
-                if best.as_ref().is_none_or(|(_, _, deepest)| depth > *deepest) {
-                    best = Some((index, rel, depth));
+                // The less is left below a root, the deeper it lies.
+                if let Some(below) = path.below(base)
+                    && best.is_none_or(|(_, shortest)| {
+                        shortest.as_os_str().len() > below.as_os_str().len()
+                    })
+                {
+                    best = Some((index, below));
                 }
             }
         }
-        match best {
-            Some((root, rel, _)) => Location::Inside { root, rel },
+        let inside = best.map(|(root, below)| (root, RelPath(below.to_path_buf())));
+        match inside {
+            Some((root, rel)) => Location::Inside { root, rel },
             None => Location::Outside(path),
         }
     }

@@ -55,7 +55,6 @@ pub(crate) struct Rule {
 pub(crate) struct PatternSet {
     case: Case,
     rules: Vec<Rule>,
-    has_dirs_only: bool,
     /// Rules by the kind of test they need; each list names rules in order.
     names: HashMap<Box<[u8]>, Vec<u32>>,
     paths: HashMap<Box<[u8]>, Vec<u32>>,
@@ -96,7 +95,6 @@ impl PatternSet {
         Self {
             case,
             rules: Vec::new(),
-            has_dirs_only: false,
             names: HashMap::new(),
             paths: HashMap::new(),
             extensions: HashMap::new(),
@@ -132,7 +130,6 @@ impl PatternSet {
                 whole,
             }),
         }
-        self.has_dirs_only |= rule.dirs_only;
         self.rules.push(Rule {
             source: source.clone(),
             line,
@@ -151,7 +148,7 @@ impl PatternSet {
     pub(crate) fn last_match(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
         let path = self.fold(path);
         let folder = self.folder(parent(&path));
-        self.rule(self.last_match_in(&folder, &path, is_dir))
+        self.rule(self.last_matches_in(&folder, &path)[usize::from(is_dir)])
     }
 
     /// The rules that decide on this path, were it a file and were it a folder:
@@ -163,13 +160,8 @@ impl PatternSet {
         if folder.ignored.is_some() {
             return [self.rule(folder.ignored); 2];
         }
-        let as_file = self.last_match_in(&folder, &path, false);
-        let as_dir = if self.has_dirs_only {
-            self.last_match_in(&folder, &path, true)
-        } else {
-            as_file
-        };
-        [as_file, as_dir].map(|rule| self.rule(rule))
+        self.last_matches_in(&folder, &path)
+            .map(|rule| self.rule(rule))
     }
 
     fn fold<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
@@ -197,7 +189,7 @@ impl PatternSet {
             let below = &path[..end];
             known = self.remembered(below).unwrap_or_else(|| {
                 let ignored = known.ignored.or_else(|| {
-                    self.last_match_in(&known, below, true)
+                    self.last_matches_in(&known, below)[1]
                         .filter(|rule| self.rule(Some(*rule)).is_some_and(|rule| !rule.negated))
                 });
                 let described = self.describe(below, ignored);
@@ -241,52 +233,60 @@ impl PatternSet {
         memo.folders.insert(path.into(), folder.clone());
     }
 
-    /// The last rule that matches `path`, an entry of `folder`.
-    fn last_match_in(&self, folder: &Folder, path: &[u8], is_dir: bool) -> Option<u32> {
+    /// The last rules that match `path`, an entry of `folder`, were it a file and
+    /// were it a folder.
+    fn last_matches_in(&self, folder: &Folder, path: &[u8]) -> [Option<u32>; 2] {
         let name = &path[path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1)..];
         if name.is_empty() {
-            return None;
+            return [None; 2];
         }
-        let applies = |rule: u32| is_dir || !self.is_dirs_only(rule);
-        let mut best: Option<u32> = None;
-        let mut offer = |rules: Option<&Vec<u32>>| {
-            let last = rules.and_then(|rules| rules.iter().rev().find(|rule| applies(**rule)));
-            best = best.max(last.copied());
-        };
-        if !self.names.is_empty() {
-            offer(self.names.get(name));
+        let mut last = [None; 2];
+        let dot = name.iter().rposition(|byte| *byte == b'.');
+        let literals = [
+            self.names.get(name),
+            self.paths.get(path),
+            dot.and_then(|dot| self.extensions.get(&name[dot..])),
+        ];
+        for rules in literals.into_iter().flatten() {
+            self.note_last(&mut last, rules.iter().map(|rule| (*rule, ())), |()| true);
         }
-        if !self.paths.is_empty() {
-            offer(self.paths.get(path));
-        }
-        if !self.extensions.is_empty()
-            && let Some(dot) = name.iter().rposition(|byte| *byte == b'.')
-        {
-            offer(self.extensions.get(&name[dot..]));
-        }
-        let by_name = self
-            .name_globs
-            .iter()
-            .rev()
-            .take_while(|(rule, _)| best < Some(*rule))
-            .find(|(rule, glob)| applies(*rule) && glob.matches(name))
-            .map(|(rule, _)| *rule);
-        best = best.max(by_name);
+        let by_name = self.name_globs.iter().map(|(rule, glob)| (*rule, glob));
+        self.note_last(&mut last, by_name, |glob| glob.matches(name));
         let by_path = folder
             .globs
             .iter()
-            .rev()
             .filter_map(|index| self.path_globs.get(usize::try_from(*index).ok()?))
-            .take_while(|glob| best < Some(glob.rule))
-            .find(|glob| {
-                applies(glob.rule)
-                    && match &glob.parts {
-                        Some((_, own)) => own.matches(name),
-                        None => glob.whole.matches(path),
-                    }
-            })
-            .map(|glob| glob.rule);
-        best.max(by_path)
+            .map(|glob| (glob.rule, glob));
+        self.note_last(&mut last, by_path, |glob| match &glob.parts {
+            Some((_, own)) => own.matches(name),
+            None => glob.whole.matches(path),
+        });
+        last
+    }
+
+    /// Goes through rules from the last to the first until none that is left can
+    /// be the last that matches.
+    fn note_last<T>(
+        &self,
+        [as_file, as_dir]: &mut [Option<u32>; 2],
+        rules: impl DoubleEndedIterator<Item = (u32, T)>,
+        matches: impl Fn(T) -> bool,
+    ) {
+        for (rule, test) in rules.rev() {
+            // What matches a file matches a folder too.
+            if *as_file >= Some(rule) {
+                return;
+            }
+            let dirs_only = self.is_dirs_only(rule);
+            if dirs_only && *as_dir >= Some(rule) || !matches(test) {
+                continue;
+            }
+            *as_dir = (*as_dir).max(Some(rule));
+            if !dirs_only {
+                *as_file = Some(rule);
+                return;
+            }
+        }
     }
 
     fn is_dirs_only(&self, index: u32) -> bool {
