@@ -29,6 +29,9 @@ impl AbsPath {
         if !path.is_absolute() {
             return None;
         }
+        if cfg!(unix) && is_folded(path.as_os_str().as_encoded_bytes()) {
+            return Some(Self(path.to_path_buf()));
+        }
         let mut folded = PathBuf::with_capacity(path.as_os_str().len());
         for component in path.components() {
             match component {
@@ -82,7 +85,11 @@ impl AbsPath {
         if rel.is_root() {
             return self.clone();
         }
-        Self(self.0.join(&rel.0))
+        let mut path =
+            PathBuf::with_capacity(self.0.as_os_str().len() + 1 + rel.0.as_os_str().len());
+        path.push(&self.0);
+        path.push(&rel.0);
+        Self(path)
     }
 
     /// The `file:` URI of this path.
@@ -94,6 +101,15 @@ impl AbsPath {
     pub fn display(&self) -> String {
         with_slashes(&self.0.to_string_lossy()).into_owned()
     }
+}
+
+/// Is an absolute path of a Unix system without anything to fold?
+fn is_folded(path: &[u8]) -> bool {
+    path == b"/"
+        || path.strip_prefix(b"/").is_some_and(|below| {
+            let mut names = below.split(|byte| *byte == b'/');
+            names.all(|name| !matches!(name, b"" | b"." | b".."))
+        })
 }
 
 /// A path below a root: only normal components, possibly none (the root itself).
@@ -496,6 +512,48 @@ mod tests {
         assert_eq!(abs("/../../x"), abs("/x"));
         assert!(AbsPath::new(Path::new("a")).is_none());
         assert!(RelPath::new(Path::new("a/../b")).is_none());
+    }
+
+    /// Paths are compared by their bytes, so folding must leave only one form.
+    #[test]
+    fn folded_paths_have_one_form() {
+        let text = |path: &str| abs(path).as_path().to_str().map(str::to_owned);
+        for path in [
+            "/a/b",
+            "//a//b",
+            "/./a/b",
+            "/a/./b",
+            "/a/b/",
+            "/a/b/.",
+            "/a/b//",
+            "/a/c/../b",
+            "/../a/b",
+        ] {
+            assert_eq!(text(path).as_deref(), Some("/a/b"), "{path}");
+        }
+        for path in ["/", "//", "/.", "/..", "/a/.."] {
+            assert_eq!(text(path).as_deref(), Some("/"), "{path}");
+        }
+        assert_eq!(text("/.a/..b/c..").as_deref(), Some("/.a/..b/c.."));
+    }
+
+    #[test]
+    fn what_is_below_is_told_by_whole_names() {
+        let below = |path: &str, base: &str| {
+            let rel = abs(path).relative_to(&abs(base))?;
+            rel.as_path().to_str().map(str::to_owned)
+        };
+        for (path, base, expected) in [
+            ("/a/b/c", "/a", Some("b/c")),
+            ("/a/b", "/", Some("a/b")),
+            ("/a", "/a", Some("")),
+            ("/", "/", Some("")),
+            ("/ab", "/a", None),
+            ("/a", "/a/b", None),
+            ("/", "/a", None),
+        ] {
+            assert_eq!(below(path, base).as_deref(), expected, "{path} {base}");
+        }
     }
 
     #[test]

@@ -302,11 +302,7 @@ fn a_root_that_is_a_link_into_another_meets_its_rules() {
 #[cfg(unix)]
 #[test]
 fn many_questions_about_a_folder_change_no_answer() {
-    let (_parent, root) = workspace(&[
-        (".clineignore", ".env\n"),
-        (".env", ""),
-        ("sub/plain", ""),
-    ]);
+    let (_parent, root) = workspace(&[(".clineignore", ".env\n"), (".env", ""), ("sub/plain", "")]);
     link("../.env", root.join("sub/to-env"));
     link("../..", root.join("sub/out"));
     link("plain", root.join("sub/to-plain"));

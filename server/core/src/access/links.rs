@@ -90,17 +90,17 @@ impl Folder {
 fn plain_in(folder: &Path) -> Option<HashSet<OsString>> {
     // Who may list a folder need not be allowed to look at what is in it.
     fs::symlink_metadata(folder.join(".")).ok()?;
-    let mut plain = HashSet::new();
+    let mut plain = Vec::new();
     for (count, entry) in fs::read_dir(folder).ok()?.enumerate() {
         let entry = entry.ok()?;
         if count >= MAX_READ_ENTRIES {
             return None;
         }
         if !entry.file_type().ok()?.is_symlink() {
-            plain.insert(entry.file_name());
+            plain.push(entry.file_name());
         }
     }
-    Some(plain)
+    Some(plain.into_iter().collect())
 }
 
 impl AccessView {
