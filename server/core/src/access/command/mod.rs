@@ -7,7 +7,7 @@
 //!
 //! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
 //! the parsed command, [`word`] finds what words can stand for (with [`quote`],
-//! [`braces`] and [`print`]), [`program`] knows what some programs do with theirs,
+//! [`braces`] and [`mod@print`]), [`program`] knows what some programs do with theirs,
 //! [`wildcard`] finds what a pattern matches. This module holds what they share:
 //! the questions asked of the rules, and the list of what was denied.
 
