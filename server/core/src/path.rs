@@ -29,7 +29,10 @@ impl AbsPath {
         if !path.is_absolute() {
             return None;
         }
-        let mut folded = PathBuf::new();
+        if cfg!(unix) && is_folded(path.as_os_str().as_encoded_bytes()) {
+            return Some(Self(path.to_path_buf()));
+        }
+        let mut folded = PathBuf::with_capacity(path.as_os_str().len());
         for component in path.components() {
             match component {
                 Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
@@ -51,10 +54,29 @@ impl AbsPath {
 
     /// What `self` is below `base`, by whole components.
     pub fn relative_to(&self, base: &AbsPath) -> Option<RelPath> {
-        self.0
-            .strip_prefix(&base.0)
-            .ok()
-            .map(|rel| RelPath(rel.to_path_buf()))
+        self.below(base).map(|rel| RelPath(rel.to_path_buf()))
+    }
+
+    /// As [`Self::relative_to`], borrowed.
+    #[cfg(unix)]
+    fn below(&self, base: &AbsPath) -> Option<&Path> {
+        use std::os::unix::ffi::OsStrExt;
+
+        // Both are folded, so their bytes tell.
+        let base = base.0.as_os_str().as_bytes();
+        let rest = self.0.as_os_str().as_bytes().strip_prefix(base)?;
+        let rest = if rest.is_empty() || base.ends_with(b"/") {
+            rest
+        } else {
+            rest.strip_prefix(b"/")?
+        };
+        Some(Path::new(OsStr::from_bytes(rest)))
+    }
+
+    /// As [`Self::relative_to`], borrowed.
+    #[cfg(not(unix))]
+    fn below(&self, base: &AbsPath) -> Option<&Path> {
+        self.0.strip_prefix(&base.0).ok()
     }
 
     /// `self` with `rel` below it.
@@ -63,7 +85,11 @@ impl AbsPath {
         if rel.is_root() {
             return self.clone();
         }
-        Self(self.0.join(&rel.0))
+        let mut path =
+            PathBuf::with_capacity(self.0.as_os_str().len() + 1 + rel.0.as_os_str().len());
+        path.push(&self.0);
+        path.push(&rel.0);
+        Self(path)
     }
 
     /// The `file:` URI of this path.
@@ -75,6 +101,15 @@ impl AbsPath {
     pub fn display(&self) -> String {
         with_slashes(&self.0.to_string_lossy()).into_owned()
     }
+}
+
+/// Is an absolute path of a Unix system without anything to fold?
+fn is_folded(path: &[u8]) -> bool {
+    path == b"/"
+        || path.strip_prefix(b"/").is_some_and(|below| {
+            let mut names = below.split(|byte| *byte == b'/');
+            names.all(|name| !matches!(name, b"" | b"." | b".."))
+        })
 }
 
 /// A path below a root: only normal components, possibly none (the root itself).
@@ -251,20 +286,22 @@ impl Roots {
     /// Places an absolute path: below the innermost root that has it, by the
     /// root's written or its canonical path.
     pub fn place(&self, path: AbsPath) -> Location {
-        let mut best: Option<(usize, RelPath, usize)> = None;
+        let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.0.iter().enumerate() {
             for base in [&root.path, &root.canonical] {
-                let Some(rel) = path.relative_to(base) else {
-                    continue;
-                };
-                let depth = base.as_path().components().count();
-                if best.as_ref().is_none_or(|(_, _, deepest)| depth > *deepest) {
-                    best = Some((index, rel, depth));
+                // The less is left below a root, the deeper it lies.
+                if let Some(below) = path.below(base)
+                    && best.is_none_or(|(_, shortest)| {
+                        shortest.as_os_str().len() > below.as_os_str().len()
+                    })
+                {
+                    best = Some((index, below));
                 }
             }
         }
-        match best {
-            Some((root, rel, _)) => Location::Inside { root, rel },
+        let inside = best.map(|(root, below)| (root, RelPath(below.to_path_buf())));
+        match inside {
+            Some((root, rel)) => Location::Inside { root, rel },
             None => Location::Outside(path),
         }
     }
@@ -320,7 +357,8 @@ impl Roots {
             let Some(path) = AbsPath::new(&root.path.as_path().join(path)) else {
                 continue;
             };
-            if std::fs::symlink_metadata(path.as_path()).is_ok() {
+            // With one root there is nothing to choose.
+            if self.0.len() == 1 || std::fs::symlink_metadata(path.as_path()).is_ok() {
                 return Ok(self.place(path));
             }
             first.get_or_insert(path);
@@ -474,6 +512,48 @@ mod tests {
         assert_eq!(abs("/../../x"), abs("/x"));
         assert!(AbsPath::new(Path::new("a")).is_none());
         assert!(RelPath::new(Path::new("a/../b")).is_none());
+    }
+
+    /// Paths are compared by their bytes, so folding must leave only one form.
+    #[test]
+    fn folded_paths_have_one_form() {
+        let text = |path: &str| abs(path).as_path().to_str().map(str::to_owned);
+        for path in [
+            "/a/b",
+            "//a//b",
+            "/./a/b",
+            "/a/./b",
+            "/a/b/",
+            "/a/b/.",
+            "/a/b//",
+            "/a/c/../b",
+            "/../a/b",
+        ] {
+            assert_eq!(text(path).as_deref(), Some("/a/b"), "{path}");
+        }
+        for path in ["/", "//", "/.", "/..", "/a/.."] {
+            assert_eq!(text(path).as_deref(), Some("/"), "{path}");
+        }
+        assert_eq!(text("/.a/..b/c..").as_deref(), Some("/.a/..b/c.."));
+    }
+
+    #[test]
+    fn what_is_below_is_told_by_whole_names() {
+        let below = |path: &str, base: &str| {
+            let rel = abs(path).relative_to(&abs(base))?;
+            rel.as_path().to_str().map(str::to_owned)
+        };
+        for (path, base, expected) in [
+            ("/a/b/c", "/a", Some("b/c")),
+            ("/a/b", "/", Some("a/b")),
+            ("/a", "/a", Some("")),
+            ("/", "/", Some("")),
+            ("/ab", "/a", None),
+            ("/a", "/a/b", None),
+            ("/", "/a", None),
+        ] {
+            assert_eq!(below(path, base).as_deref(), expected, "{path} {base}");
+        }
     }
 
     #[test]

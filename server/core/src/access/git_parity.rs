@@ -216,10 +216,15 @@ fn compare(seed: u64, case: Case) {
         let expected = ask_git(folder, ignore_case, &paths);
         for (path, expected) in paths.iter().zip(expected) {
             let is_dir = folder.join(path).is_dir();
-            let ours = set
-                .deciding(path.as_bytes(), is_dir)
+            let ours = set.deciding(path.as_bytes())[usize::from(is_dir)]
                 .map(|rule| (rule.line, rule.pattern.clone()));
             decided += usize::from(ours.is_some());
+            let own = walked(&set, path, is_dir);
+            assert_eq!(
+                own,
+                ours.clone().map(|(line, _)| line),
+                "{path:?} step by step"
+            );
             assert_eq!(
                 ours,
                 expected,
@@ -230,6 +235,17 @@ fn compare(seed: u64, case: Case) {
     }
     // Rules that never match would prove nothing.
     assert!(decided > RULE_FILES * PATHS / 8, "only {decided} decided");
+}
+
+/// The line that decides, by asking for one folder after the other.
+fn walked(set: &PatternSet, path: &str, is_dir: bool) -> Option<u32> {
+    let above = path.match_indices('/').map(|(at, _)| &path[..at]);
+    let ignored = above
+        .filter_map(|folder| set.last_match(folder.as_bytes(), true))
+        .find(|rule| !rule.negated);
+    ignored
+        .or_else(|| set.last_match(path.as_bytes(), is_dir))
+        .map(|rule| rule.line)
 }
 
 #[test]

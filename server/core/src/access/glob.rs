@@ -38,6 +38,9 @@ pub(crate) struct Glob {
     tokens: Box<[Token]>,
     /// The shortest text that can match.
     shortest: usize,
+    /// The byte it must start and the one it must end with, where that is known.
+    first: Option<u8>,
+    last: Option<u8>,
 }
 
 /// What a glob is matched on.
@@ -121,9 +124,19 @@ impl Glob {
                 Token::Star | Token::Deep | Token::DeepSlash => 0,
             })
             .sum();
+        let first = match tokens.first() {
+            Some(Token::Literal(text)) => text.first().copied(),
+            _ => None,
+        };
+        let last = match tokens.last() {
+            Some(Token::Literal(text)) => text.last().copied(),
+            _ => None,
+        };
         Self {
             tokens: tokens.into(),
             shortest,
+            first,
+            last,
         }
     }
 
@@ -190,15 +203,22 @@ impl Glob {
     }
 
     /// Does the whole of `text` match?
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        // Most globs are done with here, and there are many for each name.
+        let differs = |must: Option<u8>, is: Option<&u8>| must.is_some() && must.as_ref() != is;
+        text.len() >= self.shortest
+            && !differs(self.first, text.first())
+            && !differs(self.last, text.last())
+            && self.matches_tokens(text)
+    }
+
+    /// As [`Self::matches`], by the tokens alone.
     ///
     /// Two places to return to are enough: once a `**` is reached, whatever an
     /// earlier star could still give is also reachable through that `**`, and a
     /// `*` cannot help beyond the separator it stops at. So the work is bounded
     /// by the lengths and not by the number of stars.
-    pub(crate) fn matches(&self, text: &[u8]) -> bool {
-        if text.len() < self.shortest {
-            return false;
-        }
+    fn matches_tokens(&self, text: &[u8]) -> bool {
         if let (Some(Token::Literal(end)), true) = (self.tokens.last(), self.tokens.len() > 1)
             && !text.ends_with(end)
         {

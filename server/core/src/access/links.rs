@@ -5,11 +5,14 @@
 //! go, and what does not exist yet is placed where it would be created.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    ffi::OsString,
+    collections::{HashMap, HashSet, VecDeque},
+    ffi::{OsStr, OsString},
     fs, io,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use super::{AccessView, Denial, through_link};
@@ -19,8 +22,13 @@ use crate::path::AbsPath;
 const MAX_LINKS: usize = 40;
 /// Names gone through for one path, those of links included.
 const MAX_STEPS: usize = 8 * 1024;
-/// Folders remembered by one view.
+/// Folders remembered by one view, and the longest path remembered.
 const MEMO_FOLDERS: usize = 16 * 1024;
+const MEMO_PATH_BYTES: usize = 1024;
+/// Entries asked for one by one before their folder is read, and entries read
+/// before that is given up.
+const ASKED_OFTEN: usize = 6;
+const MAX_READ_ENTRIES: usize = 4096;
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +52,91 @@ pub(super) struct Followed {
 
 /// Folders a view has resolved, by their absolute path.
 #[derive(Debug, Default)]
-pub(super) struct Links(Mutex<HashMap<PathBuf, Step>>);
+pub(super) struct Links(Mutex<HashMap<OsString, Step>>);
 
-type Step = Result<Arc<Followed>, Arc<Denial>>;
+type Step = Result<Arc<Folder>, Arc<Denial>>;
+
+/// A folder of a path, and what in it is no link once it was asked for often.
+#[derive(Debug)]
+struct Folder {
+    at: Followed,
+    asked: AtomicUsize,
+    plain: OnceLock<Option<HashSet<OsString>>>,
+}
+
+impl Folder {
+    fn new(at: Followed) -> Self {
+        Self {
+            at,
+            asked: AtomicUsize::new(0),
+            plain: OnceLock::new(),
+        }
+    }
+
+    /// Is the entry of this name there and no link, for sure? Reading a folder
+    /// once is cheaper than asking for each of its entries. Only the exact name
+    /// counts: how a file system folds names is its own affair.
+    fn has_plain(&self, name: &OsStr) -> bool {
+        if self.asked.fetch_add(1, Ordering::Relaxed) < ASKED_OFTEN {
+            return false;
+        }
+        let plain = self.plain.get_or_init(|| plain_in(&self.at.real));
+        plain.as_ref().is_some_and(|names| names.contains(name))
+    }
+}
+
+/// The names in a folder that are no links; `None` when it is too large or its
+/// entries cannot be looked at.
+fn plain_in(folder: &Path) -> Option<HashSet<OsString>> {
+    // Who may list a folder need not be allowed to look at what is in it.
+    fs::symlink_metadata(folder.join(".")).ok()?;
+    let mut plain = Vec::new();
+    for (count, entry) in fs::read_dir(folder).ok()?.enumerate() {
+        let entry = entry.ok()?;
+        if count >= MAX_READ_ENTRIES {
+            return None;
+        }
+        if !entry.file_type().ok()?.is_symlink() {
+            plain.push(entry.file_name());
+        }
+    }
+    Some(plain.into_iter().collect())
+}
 
 impl AccessView {
+    /// Is there no link in an absolute path? The common case, and told without
+    /// building the path it leads to.
+    ///
+    /// # Errors
+    /// As [`Self::follow`].
+    pub(super) fn is_plain(&self, path: &AbsPath) -> Result<bool, Denial> {
+        // What Windows calls a file by, only the whole way tells.
+        if cfg!(windows) {
+            return Ok(false);
+        }
+        let path = path.as_path();
+        let Some(above) = path.parent() else {
+            return Ok(true);
+        };
+        let above = self
+            .folder(above)
+            .map_err(|denial| denial.as_ref().clone())?;
+        if above.at.linked {
+            return Ok(false);
+        }
+        if above.at.kind != Kind::Folder {
+            return Ok(true);
+        }
+        if path.file_name().is_some_and(|name| above.has_plain(name)) {
+            return Ok(true);
+        }
+        match fs::symlink_metadata(path) {
+            Ok(metadata) => Ok(!metadata.is_symlink()),
+            Err(error) if is_missing(&error) => Ok(true),
+            Err(error) => Err(cannot_follow(&error.to_string())),
+        }
+    }
+
     /// Follows every link of an absolute path.
     ///
     /// # Errors
@@ -64,12 +152,14 @@ impl AccessView {
             });
         };
         if let Some(known) = self.known(path) {
-            return known.map_or_else(|why| Err(why.as_ref().clone()), |at| Ok((*at).clone()));
+            return known
+                .map(|folder| folder.at.clone())
+                .map_err(|denial| denial.as_ref().clone());
         }
         let above = self
             .folder(above)
             .map_err(|denial| denial.as_ref().clone())?;
-        self.walk(&above, VecDeque::from([name.to_os_string()]))
+        self.walk(&above.at, VecDeque::from([name.to_os_string()]))
     }
 
     /// Follows a path as the kernel would, where `..` behind a link is the
@@ -98,35 +188,33 @@ impl AccessView {
                     at = parent;
                 }
                 _ => {
-                    break Ok(Arc::new(Followed {
+                    break Ok(Arc::new(Folder::new(Followed {
                         real: at.to_path_buf(),
                         kind: Kind::Folder,
                         linked: false,
                         links: 0,
-                    }));
+                    })));
                 }
             }
         };
         while let (Some(below), Ok(above)) = (todo.pop(), &known) {
-            if above.kind == Kind::Missing {
-                // So is everything below, which is not worth remembering.
-                let rest = path.strip_prefix(below).unwrap_or(Path::new(""));
-                let name = below.file_name().unwrap_or_default();
-                let mut missing = above.as_ref().clone();
+            let name = below.file_name().unwrap_or_default();
+            if above.at.kind == Kind::Missing {
+                // So is everything below, without looking.
+                let mut missing = above.at.clone();
                 missing.real.push(name);
-                missing.real.extend(rest);
-                return Ok(Arc::new(missing));
+                missing
+                    .real
+                    .extend(path.strip_prefix(below).unwrap_or(Path::new("")));
+                known = Ok(Arc::new(Folder::new(missing)));
+                self.remember(path, &known);
+                break;
             }
-            let name = below.file_name().unwrap_or_default().to_os_string();
             known = self
-                .walk(above, VecDeque::from([name]))
-                .map(Arc::new)
+                .walk(&above.at, VecDeque::from([name.to_os_string()]))
+                .map(|at| Arc::new(Folder::new(at)))
                 .map_err(Arc::new);
-            let mut memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if memo.len() >= MEMO_FOLDERS {
-                memo.clear();
-            }
-            memo.insert(below.to_path_buf(), known.clone());
+            self.remember(below, &known);
         }
         known
     }
@@ -134,17 +222,34 @@ impl AccessView {
     /// A folder resolved before. The roots are where they are: links that lead
     /// there are not the business of their rules.
     fn known(&self, path: &Path) -> Option<Step> {
-        let area = self.areas.iter().find(|area| area.path().as_path() == path);
-        if let Some(area) = area {
-            return Some(Ok(Arc::new(Followed {
-                real: area.real().as_path().to_path_buf(),
-                kind: Kind::Folder,
-                linked: area.path() != area.real(),
-                links: 0,
-            })));
-        }
         let memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
-        memo.get(path).cloned()
+        if let Some(step) = memo.get(path.as_os_str()) {
+            return Some(step.clone());
+        }
+        drop(memo);
+        let area = self
+            .areas
+            .iter()
+            .find(|area| area.path().as_path() == path)?;
+        let root = Ok(Arc::new(Folder::new(Followed {
+            real: area.real().as_path().to_path_buf(),
+            kind: Kind::Folder,
+            linked: area.path() != area.real(),
+            links: 0,
+        })));
+        self.remember(path, &root);
+        Some(root)
+    }
+
+    fn remember(&self, path: &Path, step: &Step) {
+        if path.as_os_str().len() > MEMO_PATH_BYTES {
+            return;
+        }
+        let mut memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if memo.len() >= MEMO_FOLDERS {
+            memo.clear();
+        }
+        memo.insert(path.as_os_str().to_owned(), step.clone());
     }
 
     fn walk(&self, from: &Followed, mut ahead: VecDeque<OsString>) -> Result<Followed, Denial> {

@@ -10,9 +10,9 @@
 //! Hard links and bind mounts inside a root have names of their own and are not
 //! seen through.
 //!
-//! Read next: [`rules`] (one root's files), [`pattern`] and [`glob`] (their
-//! syntax), [`links`] (what a path leads to), [`open`] (reading without a gap),
-//! [`command`] (shell commands, advice only).
+//! Read next: `rules` (one root's files), `pattern` and `glob` (their
+//! syntax), `links` (what a path leads to), `open` (reading without a gap),
+//! `command` (shell commands, advice only).
 
 mod command;
 mod fold;
@@ -229,14 +229,10 @@ impl Area {
             Rules::Patterns(patterns) => patterns,
         };
         let path = bytes_of(rel.as_path());
-        let as_file = patterns.ignoring(&path, false);
-        let rule = if patterns.asks_for_kind() {
-            let as_dir = patterns.ignoring(&path, true);
-            if as_file.is_some() == as_dir.is_some() || !is_dir() {
-                as_file
-            } else {
-                as_dir
-            }
+        let denying = patterns.deciding(&path);
+        let [as_file, as_dir] = denying.map(|rule| rule.filter(|rule| !rule.negated));
+        let rule = if as_file.is_some() != as_dir.is_some() && is_dir() {
+            as_dir
         } else {
             as_file
         }?;
@@ -355,6 +351,11 @@ impl AccessView {
             && let Some(denial) = self.denial_of(&other, || other.as_path().is_dir())
         {
             return Verdict::Denied(denial);
+        }
+        match self.is_plain(path) {
+            Ok(true) => return self.placed(path, inside),
+            Ok(false) => {}
+            Err(denial) => return Verdict::Denied(denial),
         }
         let followed = match self.follow(path) {
             Ok(followed) => followed,

@@ -55,7 +55,6 @@ pub(crate) struct Rule {
 pub(crate) struct PatternSet {
     case: Case,
     rules: Vec<Rule>,
-    has_dirs_only: bool,
     /// Rules by the kind of test they need; each list names rules in order.
     names: HashMap<Box<[u8]>, Vec<u32>>,
     paths: HashMap<Box<[u8]>, Vec<u32>>,
@@ -96,7 +95,6 @@ impl PatternSet {
         Self {
             case,
             rules: Vec::new(),
-            has_dirs_only: false,
             names: HashMap::new(),
             paths: HashMap::new(),
             extensions: HashMap::new(),
@@ -132,7 +130,6 @@ impl PatternSet {
                 whole,
             }),
         }
-        self.has_dirs_only |= rule.dirs_only;
         self.rules.push(Rule {
             source: source.clone(),
             line,
@@ -146,33 +143,25 @@ impl PatternSet {
         self.rules.is_empty()
     }
 
-    /// Can the verdict on a path depend on whether it is a folder?
-    pub(crate) fn asks_for_kind(&self) -> bool {
-        self.has_dirs_only
-    }
-
     /// The last rule that matches this very path, whatever its parents are.
     /// For rule files in nested folders, whose reader walks from the top itself.
     pub(crate) fn last_match(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
         let path = self.fold(path);
         let folder = self.folder(parent(&path));
-        self.rule(self.last_match_in(&folder, &path, is_dir))
+        self.rule(self.last_matches_in(&folder, &path)[usize::from(is_dir)])
     }
 
-    /// The rule that ignores this path or a folder above it.
-    pub(crate) fn ignoring(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
-        self.deciding(path, is_dir).filter(|rule| !rule.negated)
-    }
-
-    /// The rule that decides on this path: what ignores a folder above it, else
-    /// the last match, which may be one that lets in.
-    pub(crate) fn deciding(&self, path: &[u8], is_dir: bool) -> Option<&Rule> {
+    /// The rules that decide on this path, were it a file and were it a folder:
+    /// what ignores a folder above it, else the last match, which may be one
+    /// that lets in.
+    pub(crate) fn deciding(&self, path: &[u8]) -> [Option<&Rule>; 2] {
         let path = self.fold(path);
         let folder = self.folder(parent(&path));
-        let decision = folder
-            .ignored
-            .or_else(|| self.last_match_in(&folder, &path, is_dir));
-        self.rule(decision)
+        if folder.ignored.is_some() {
+            return [self.rule(folder.ignored); 2];
+        }
+        self.last_matches_in(&folder, &path)
+            .map(|rule| self.rule(rule))
     }
 
     fn fold<'a>(&self, path: &'a [u8]) -> Cow<'a, [u8]> {
@@ -200,7 +189,7 @@ impl PatternSet {
             let below = &path[..end];
             known = self.remembered(below).unwrap_or_else(|| {
                 let ignored = known.ignored.or_else(|| {
-                    self.last_match_in(&known, below, true)
+                    self.last_matches_in(&known, below)[1]
                         .filter(|rule| self.rule(Some(*rule)).is_some_and(|rule| !rule.negated))
                 });
                 let described = self.describe(below, ignored);
@@ -244,52 +233,60 @@ impl PatternSet {
         memo.folders.insert(path.into(), folder.clone());
     }
 
-    /// The last rule that matches `path`, an entry of `folder`.
-    fn last_match_in(&self, folder: &Folder, path: &[u8], is_dir: bool) -> Option<u32> {
+    /// The last rules that match `path`, an entry of `folder`, were it a file and
+    /// were it a folder.
+    fn last_matches_in(&self, folder: &Folder, path: &[u8]) -> [Option<u32>; 2] {
         let name = &path[path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1)..];
         if name.is_empty() {
-            return None;
+            return [None; 2];
         }
-        let applies = |rule: u32| is_dir || !self.is_dirs_only(rule);
-        let mut best: Option<u32> = None;
-        let mut offer = |rules: Option<&Vec<u32>>| {
-            let last = rules.and_then(|rules| rules.iter().rev().find(|rule| applies(**rule)));
-            best = best.max(last.copied());
-        };
-        if !self.names.is_empty() {
-            offer(self.names.get(name));
+        let mut last = [None; 2];
+        let dot = name.iter().rposition(|byte| *byte == b'.');
+        let literals = [
+            self.names.get(name),
+            self.paths.get(path),
+            dot.and_then(|dot| self.extensions.get(&name[dot..])),
+        ];
+        for rules in literals.into_iter().flatten() {
+            self.note_last(&mut last, rules.iter().map(|rule| (*rule, ())), |()| true);
         }
-        if !self.paths.is_empty() {
-            offer(self.paths.get(path));
-        }
-        if !self.extensions.is_empty()
-            && let Some(dot) = name.iter().rposition(|byte| *byte == b'.')
-        {
-            offer(self.extensions.get(&name[dot..]));
-        }
-        let by_name = self
-            .name_globs
-            .iter()
-            .rev()
-            .take_while(|(rule, _)| best < Some(*rule))
-            .find(|(rule, glob)| applies(*rule) && glob.matches(name))
-            .map(|(rule, _)| *rule);
-        best = best.max(by_name);
+        let by_name = self.name_globs.iter().map(|(rule, glob)| (*rule, glob));
+        self.note_last(&mut last, by_name, |glob| glob.matches(name));
         let by_path = folder
             .globs
             .iter()
-            .rev()
             .filter_map(|index| self.path_globs.get(usize::try_from(*index).ok()?))
-            .take_while(|glob| best < Some(glob.rule))
-            .find(|glob| {
-                applies(glob.rule)
-                    && match &glob.parts {
-                        Some((_, own)) => own.matches(name),
-                        None => glob.whole.matches(path),
-                    }
-            })
-            .map(|glob| glob.rule);
-        best.max(by_path)
+            .map(|glob| (glob.rule, glob));
+        self.note_last(&mut last, by_path, |glob| match &glob.parts {
+            Some((_, own)) => own.matches(name),
+            None => glob.whole.matches(path),
+        });
+        last
+    }
+
+    /// Goes through rules from the last to the first until none that is left can
+    /// be the last that matches.
+    fn note_last<T>(
+        &self,
+        [as_file, as_dir]: &mut [Option<u32>; 2],
+        rules: impl DoubleEndedIterator<Item = (u32, T)>,
+        matches: impl Fn(T) -> bool,
+    ) {
+        for (rule, test) in rules.rev() {
+            // What matches a file matches a folder too.
+            if *as_file >= Some(rule) {
+                return;
+            }
+            let dirs_only = self.is_dirs_only(rule);
+            if dirs_only && *as_dir >= Some(rule) || !matches(test) {
+                continue;
+            }
+            *as_dir = (*as_dir).max(Some(rule));
+            if !dirs_only {
+                *as_file = Some(rule);
+                return;
+            }
+        }
     }
 
     fn is_dirs_only(&self, index: u32) -> bool {
@@ -418,6 +415,14 @@ fn separators(folder: &[u8]) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
+    fn deciding<'a>(set: &'a PatternSet, path: &str, is_dir: bool) -> Option<&'a Rule> {
+        set.deciding(path.as_bytes())[usize::from(is_dir)]
+    }
+
+    fn ignoring<'a>(set: &'a PatternSet, path: &str, is_dir: bool) -> Option<&'a Rule> {
+        deciding(set, path, is_dir).filter(|rule| !rule.negated)
+    }
+
     fn set(text: &str) -> PatternSet {
         let mut set = PatternSet::new(Case::Folded);
         set.add_text("rules", text.as_bytes());
@@ -427,26 +432,26 @@ mod tests {
     #[test]
     fn the_deciding_line_is_named() {
         let set = set("# first\n*.log  \n!keep.log\r\nbuild/\n");
-        let rule = set.ignoring(b"a/X.LOG", false).unwrap();
+        let rule = ignoring(&set, "a/X.LOG", false).unwrap();
         assert_eq!(
             (&*rule.source, rule.line, rule.pattern.as_str()),
             ("rules", 2, "*.log")
         );
-        let rule = set.deciding(b"keep.log", false).unwrap();
+        let rule = deciding(&set, "keep.log", false).unwrap();
         assert_eq!((rule.line, rule.negated), (3, true));
-        assert_eq!(set.ignoring(b"build/keep.log", false).unwrap().line, 4);
-        assert!(set.ignoring(b"build", false).is_none());
-        assert!(set.ignoring(b"build", true).is_some());
+        assert_eq!(ignoring(&set, "build/keep.log", false).unwrap().line, 4);
+        assert!(ignoring(&set, "build", false).is_none());
+        assert!(ignoring(&set, "build", true).is_some());
     }
 
     #[test]
     fn memory_of_folders_changes_no_answer() {
         let set = set("a/*\n!a/b\nc\n");
         for _ in 0..2 {
-            assert!(set.ignoring(b"a/x/y", false).is_some());
-            assert!(set.ignoring(b"a/b/y", false).is_none());
-            assert!(set.ignoring(b"a/b/c/d/e", false).is_some());
-            assert!(set.ignoring(b"", true).is_none());
+            assert!(ignoring(&set, "a/x/y", false).is_some());
+            assert!(ignoring(&set, "a/b/y", false).is_none());
+            assert!(ignoring(&set, "a/b/c/d/e", false).is_some());
+            assert!(ignoring(&set, "", true).is_none());
         }
     }
 
@@ -454,7 +459,7 @@ mod tests {
     fn unreadable_bytes_deny_more_and_never_less() {
         let mut set = PatternSet::new(Case::Folded);
         set.add_text("rules", b"*.k\xe9y\n!\xe9.k\xe9y\n");
-        assert!(set.ignoring("a.kéy".as_bytes(), false).is_some());
-        assert!(set.ignoring("é.kéy".as_bytes(), false).is_some());
+        assert!(ignoring(&set, "a.kéy", false).is_some());
+        assert!(ignoring(&set, "é.kéy", false).is_some());
     }
 }

@@ -373,3 +373,34 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
     patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
     Rules::Patterns(Box::new(patterns))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A change that no time and no length shows is found as long as the file is
+    /// so young that this can happen, and only so long is the file read again.
+    #[test]
+    fn a_young_file_is_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(RULE_FILE);
+        fs::write(&path, "a\n").unwrap();
+        let mut files = RuleFiles::read(AbsPath::new(dir.path()).unwrap());
+        let change_unseen = |files: &mut RuleFiles, text: &str| {
+            fs::write(&path, text).unwrap();
+            files.seen = vec![Sighting::of(&path)];
+        };
+        change_unseen(&mut files, "b\n");
+        assert!(files.refresh());
+        assert!(!files.refresh());
+        change_unseen(&mut files, "c\n");
+        files.read_at = SystemTime::now() + 2 * RACY;
+        assert!(!files.refresh());
+        // A file from the future stays young.
+        let future = SystemTime::now() + 100 * RACY;
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(future).unwrap();
+        files.seen = vec![Sighting::of(&path)];
+        assert!(files.refresh());
+    }
+}

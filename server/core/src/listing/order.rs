@@ -11,7 +11,7 @@
 //! is compared pair by pair: the paths become a tree, and the children of each
 //! directory are sorted by themselves. Every directory stays in one piece.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use icu_collator::{
     Collator, CollatorBorrowed, CollatorPreferences,
@@ -74,7 +74,10 @@ fn entry_text(entry: &Entry, base: &RelPath) -> String {
         let below = below.and_then(RelPath::new);
         below.as_ref().unwrap_or(&entry.rel).to_wire().0
     };
-    let mut text = one_line(&path).into_owned();
+    let mut text = match one_line(&path) {
+        Cow::Owned(line) => line,
+        Cow::Borrowed(_) => path,
+    };
     if entry.kind == FileKind::Directory {
         text.push('/');
     }

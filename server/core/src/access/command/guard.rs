@@ -137,6 +137,10 @@ mod tests {
         for text in [
             "(".repeat(40),
             "( ".repeat(5_000),
+            // Few enough words, too many openers.
+            "{ ".repeat(3_000),
+            "if a; then ".repeat(1_300),
+            format!("[[ {}", "! ".repeat(3_000)),
             "case x in a) ".repeat(20),
             format!("[[ a =~ {}", "( ".repeat(40)),
             format!("a[{}]=b", "\"x$(".repeat(30)),

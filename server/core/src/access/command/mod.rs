@@ -6,13 +6,16 @@
 //! known here.
 //!
 //! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
-//! the parsed command, [`word`] takes words apart, [`program`] knows what some
-//! programs do with theirs, [`wildcard`] finds what a pattern matches. This
-//! module holds what they share: the questions asked of the rules, and the list
-//! of what was denied.
+//! the parsed command, [`word`] finds what words can stand for (with [`quote`],
+//! [`braces`] and [`mod@print`]), [`program`] knows what some programs do with theirs,
+//! [`wildcard`] finds what a pattern matches. This module holds what they share:
+//! the questions asked of the rules, and the list of what was denied.
 
+mod braces;
 mod guard;
+mod print;
 mod program;
+mod quote;
 mod shell;
 mod wildcard;
 mod word;

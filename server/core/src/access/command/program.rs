@@ -6,11 +6,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    Audit,
-    shell::Scope,
-    word::{self, Field},
-};
+use super::{Audit, print, shell::Scope, word::Field};
 
 /// Run their `-c` operand, or their input, as shell text.
 const SHELLS: &[&str] = &[
@@ -239,8 +235,8 @@ impl Audit<'_> {
         }
         let texts = invocation.texts(from);
         let printed = match printer {
-            "printf" => word::printed_by_printf(&texts),
-            _ => word::printed_by_echo(&texts),
+            "printf" => print::printed_by_printf(&texts),
+            _ => print::printed_by_echo(&texts),
         };
         scope.printed.push_str(&printed);
         scope.printed.push('\n');

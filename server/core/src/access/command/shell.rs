@@ -19,11 +19,7 @@ use brush_parser::{
     },
 };
 
-use super::{
-    Audit,
-    program::Invocation,
-    word::{self, Field},
-};
+use super::{Audit, program::Invocation, quote, word::Field};
 use crate::path::AbsPath;
 
 /// Values kept for one variable.
@@ -258,7 +254,7 @@ impl Audit<'_> {
 
     /// An expression reads no files, but commands may be substituted in it.
     fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, scope: &Scope) {
-        self.combine(&word::parts_of_document(&expression.value), scope);
+        self.combine(&quote::parts_of_document(&expression.value), scope);
     }
 
     fn test(&mut self, test: &ExtendedTestExpr, scope: &Scope) {
@@ -326,7 +322,7 @@ impl Audit<'_> {
         if !document.requires_expansion {
             return body.clone();
         }
-        self.combine(&word::parts_of_document(body), scope)
+        self.combine(&quote::parts_of_document(body), scope)
             .first()
             .map_or_else(String::new, Field::text)
     }
@@ -382,7 +378,7 @@ impl Audit<'_> {
         let name = match &assignment.name {
             AssignmentName::VariableName(name) => name,
             AssignmentName::ArrayElementName(name, index) => {
-                self.combine(&word::parts_of_document(index), scope);
+                self.combine(&quote::parts_of_document(index), scope);
                 name
             }
         };

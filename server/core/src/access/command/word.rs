@@ -1,12 +1,18 @@
-//! Words of a shell command: quotes, variables, substitutions, braces.
+//! What the words of a shell command can stand for.
 //!
-//! A word becomes one or several [`Field`]s: what it can stand for, each
-//! character knowing whether it was quoted, with marks where something cannot
-//! be known. Everything is linear in the input, with caps on what multiplies.
+//! A word, taken apart by [`super::quote`] and [`super::braces`], becomes one or
+//! several [`Field`]s: what it can stand for, each character knowing whether it
+//! was quoted, with marks where something cannot be known. Everything is linear
+//! in the input, with caps on what multiplies.
 
 use std::collections::HashSet;
 
-use super::{Audit, shell::Scope};
+use super::{
+    Audit,
+    braces::braces,
+    quote::{Part, parts, parts_of_document},
+    shell::Scope,
+};
 
 /// Alternatives kept for one word.
 const MAX_FIELDS: usize = 64;
@@ -14,8 +20,8 @@ const MAX_FIELDS: usize = 64;
 const MAX_GROWN: usize = 4096;
 /// Longest piece of a word that is taken for a path, in bytes: what Linux takes.
 const MAX_PIECE: usize = 4096;
-/// Words one brace expansion may make.
-const MAX_BRACES: usize = 256;
+/// Alternatives kept for one word with braces.
+const MAX_EXPANDED: usize = 256;
 
 /// A character of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,244 +215,6 @@ impl Pieces {
     }
 }
 
-/// A word of the shell as written, in parts.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part {
-    Text(String, bool),
-    /// `$name` or the inside of `${...}`.
-    Variable(String, bool),
-    /// The inside of `$(...)` or backquotes.
-    Command(String, bool),
-    /// `~` and what follows up to a slash.
-    Home(String),
-}
-
-/// Takes a word apart. Nothing is an error: what is left open ends with the word.
-pub(super) fn parts(raw: &str) -> Vec<Part> {
-    let mut reader = Reader::new(raw);
-    if let Some(rest) = raw.strip_prefix('~') {
-        let end = rest
-            .find(|c: char| !c.is_ascii_alphanumeric() && !"_-+.".contains(c))
-            .unwrap_or(rest.len());
-        if rest[end..].is_empty() || rest[end..].starts_with(['/', ':']) {
-            reader.parts.push(Part::Home(rest[..end].to_owned()));
-            reader.at = 1 + end;
-        }
-    }
-    reader.unquoted();
-    reader.parts
-}
-
-/// Takes the body of a here-document apart, where quotes mean nothing.
-pub(super) fn parts_of_document(body: &str) -> Vec<Part> {
-    let mut reader = Reader::new(body);
-    reader.double_quoted(None);
-    reader.parts
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    parts: Vec<Part>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str) -> Self {
-        Self {
-            text,
-            at: 0,
-            parts: Vec::new(),
-        }
-    }
-
-    fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let c = self.peek()?;
-        self.at += c.len_utf8();
-        Some(c)
-    }
-
-    fn push(&mut self, c: char, quoted: bool) {
-        if let Some(Part::Text(text, was_quoted)) = self.parts.last_mut()
-            && *was_quoted == quoted
-        {
-            text.push(c);
-            return;
-        }
-        self.parts.push(Part::Text(c.to_string(), quoted));
-    }
-
-    fn unquoted(&mut self) {
-        while let Some(c) = self.next() {
-            match c {
-                '\\' => match self.next() {
-                    Some('\n') | None => {}
-                    Some(escaped) => self.push(escaped, true),
-                },
-                '\'' => {
-                    while let Some(c) = self.next() {
-                        if c == '\'' {
-                            break;
-                        }
-                        self.push(c, true);
-                    }
-                }
-                '"' => self.double_quoted(Some('"')),
-                '$' if self.peek() == Some('\'') => {
-                    self.next();
-                    self.c_quoted();
-                }
-                '$' if self.peek() == Some('"') => {
-                    self.next();
-                    self.double_quoted(Some('"'));
-                }
-                '$' => self.dollar(false),
-                '`' => self.backquoted(false),
-                c => self.push(c, false),
-            }
-        }
-    }
-
-    fn double_quoted(&mut self, end: Option<char>) {
-        while let Some(c) = self.next() {
-            match c {
-                c if Some(c) == end => return,
-                '\\' => match self.peek() {
-                    Some(escaped @ ('$' | '`' | '"' | '\\')) => {
-                        self.next();
-                        self.push(escaped, true);
-                    }
-                    Some('\n') => {
-                        self.next();
-                    }
-                    _ => self.push('\\', true),
-                },
-                '$' => self.dollar(true),
-                '`' => self.backquoted(true),
-                c => self.push(c, true),
-            }
-        }
-    }
-
-    /// `$'...'`, behind its quote.
-    fn c_quoted(&mut self) {
-        while let Some(c) = self.next() {
-            match c {
-                '\'' => return,
-                '\\' => {
-                    let Some(escape) = self.next() else { return };
-                    let decoded = match escape {
-                        'n' => Some('\n'),
-                        't' => Some('\t'),
-                        'r' => Some('\r'),
-                        'x' => self.number(16, 2),
-                        'u' => self.number(16, 4),
-                        'U' => self.number(16, 8),
-                        '0'..='7' => {
-                            self.at -= 1;
-                            self.number(8, 3)
-                        }
-                        other => Some(other),
-                    };
-                    if let Some(c) = decoded {
-                        self.push(c, true);
-                    }
-                }
-                c => self.push(c, true),
-            }
-        }
-    }
-
-    fn number(&mut self, radix: u32, most: usize) -> Option<char> {
-        let mut value = 0_u32;
-        for _ in 0..most {
-            let Some(digit) = self.peek().and_then(|c| c.to_digit(radix)) else {
-                break;
-            };
-            self.next();
-            value = value.wrapping_mul(radix).wrapping_add(digit);
-        }
-        char::from_u32(value)
-    }
-
-    fn dollar(&mut self, quoted: bool) {
-        match self.peek() {
-            Some('(') => {
-                self.next();
-                let body = self.enclosed('(', ')');
-                self.parts.push(Part::Command(body, quoted));
-            }
-            Some('{') => {
-                self.next();
-                let body = self.enclosed('{', '}');
-                self.parts.push(Part::Variable(body, quoted));
-            }
-            Some(c) if c.is_ascii_alphabetic() || c == '_' => {
-                let rest = &self.text[self.at..];
-                let end = rest
-                    .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                    .unwrap_or(rest.len());
-                self.at += end;
-                self.parts
-                    .push(Part::Variable(rest[..end].to_owned(), quoted));
-            }
-            Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
-                self.next();
-                self.parts.push(Part::Variable(c.to_string(), quoted));
-            }
-            _ => self.push('$', quoted),
-        }
-    }
-
-    /// What stands before the bracket that closes the one just read.
-    fn enclosed(&mut self, open: char, close: char) -> String {
-        let start = self.at;
-        let mut depth = 1;
-        let mut quote = None;
-        while let Some(c) = self.next() {
-            match (quote, c) {
-                (Some('\''), '\'') => quote = None,
-                (Some('\''), _) => {}
-                (_, '\\') => {
-                    self.next();
-                }
-                (Some('"'), '"') => quote = None,
-                (Some('"'), '(' | ')' | '{' | '}') => {}
-                (None, '\'' | '"') => quote = Some(c),
-                (_, c) if c == open => depth += 1,
-                (_, c) if c == close => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return self.text[start..self.at - c.len_utf8()].to_owned();
-                    }
-                }
-                _ => {}
-            }
-        }
-        self.text[start..].to_owned()
-    }
-
-    fn backquoted(&mut self, quoted: bool) {
-        let mut body = String::new();
-        while let Some(c) = self.next() {
-            match c {
-                '`' => break,
-                '\\' => match self.next() {
-                    Some(escaped @ ('`' | '\\' | '$')) => body.push(escaped),
-                    Some('"') if quoted => body.push('"'),
-                    Some(other) => body.extend(['\\', other]),
-                    None => {}
-                },
-                c => body.push(c),
-            }
-        }
-        self.parts.push(Part::Command(body, quoted));
-    }
-}
-
 impl Audit<'_> {
     /// What a word can stand for. Commands in it are noted as scripts.
     pub(super) fn expand(&mut self, raw: &str, scope: &Scope) -> Vec<Field> {
@@ -458,7 +226,7 @@ impl Audit<'_> {
             let slanted = word.contains('\\').then(|| word.replace(['"', '\''], ""));
             for mut field in self.combine(&parts(&word), scope) {
                 field.slanted.clone_from(&slanted);
-                if fields.len() < MAX_BRACES && !fields.contains(&field) {
+                if fields.len() < MAX_EXPANDED && !fields.contains(&field) {
                     fields.push(field);
                 }
             }
@@ -580,94 +348,6 @@ impl Audit<'_> {
         options.truncate(MAX_FIELDS);
         options
     }
-
-    /// What a substitution prints, when it is a plain `echo` or `printf`.
-    fn printed(&mut self, body: &str, scope: &Scope) -> Option<String> {
-        let words = simple_words(body)?;
-        let (name, operands) = words.split_first()?;
-        let mut texts = Vec::new();
-        for operand in operands {
-            let fields = self.combine(&parts(operand), scope);
-            let [field] = fields.as_slice() else {
-                return None;
-            };
-            if field.has_pattern() {
-                return None;
-            }
-            texts.push(field.known()?);
-        }
-        let text = match name.as_str() {
-            "echo" => printed_by_echo(&texts),
-            "printf" => printed_by_printf(&texts),
-            "pwd" => scope.dirs.first()?.to_str()?.to_owned(),
-            _ => return None,
-        };
-        Some(text.trim_end_matches('\n').to_owned())
-    }
-}
-
-/// What `echo` prints.
-pub(super) fn printed_by_echo(operands: &[String]) -> String {
-    let skipped = operands
-        .iter()
-        .take_while(|word| matches!(word.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en"))
-        .count();
-    operands[skipped..].join(" ")
-}
-
-/// Roughly what `printf` prints: its operands, or its format when it has none.
-pub(super) fn printed_by_printf(operands: &[String]) -> String {
-    let clean = |text: &str| text.replace("\\n", "\n").replace("\\t", "\t");
-    match operands {
-        [] => String::new(),
-        [format] => clean(format),
-        [format, rest @ ..] if format.matches('%').count() == rest.len() => {
-            // Placeholders in order: `printf '%s.%s' a b`.
-            let mut text = String::new();
-            let mut rest = rest.iter();
-            let mut pieces = format.split('%');
-            text.push_str(pieces.next().unwrap_or_default());
-            for piece in pieces {
-                text.push_str(rest.next().map_or("", String::as_str));
-                text.push_str(piece.get(1..).unwrap_or_default());
-            }
-            clean(&text)
-        }
-        [_, rest @ ..] => rest.join("\n"),
-    }
-}
-
-/// The words of a command that is nothing but words.
-fn simple_words(body: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut quote: Option<char> = None;
-    let mut chars = body.trim().chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (None, ' ' | '\t') => {
-                if !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                continue;
-            }
-            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#') => return None,
-            (None | Some('"'), '`') => return None,
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if c == open => quote = None,
-            (None | Some('"'), '\\') => {
-                word.push(c);
-                word.extend(chars.next());
-                continue;
-            }
-            _ => {}
-        }
-        word.push(c);
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    Some(words)
 }
 
 fn units(text: &str, quoted: bool) -> Vec<Unit> {
@@ -696,107 +376,6 @@ fn values(values: &[String], quoted: bool) -> Vec<Vec<Unit>> {
     }
     options.truncate(MAX_FIELDS);
     options
-}
-
-/// The words a word with braces makes: `{a,b}` and `{1..3}`. Quoted braces and
-/// those of `${...}` stay; so does the whole when it would make too many.
-fn braces(raw: &str) -> Vec<String> {
-    let mut done = Vec::new();
-    let mut todo = vec![raw.to_owned()];
-    while let Some(word) = todo.pop() {
-        match brace(&word) {
-            Some(alternatives) => todo.extend(alternatives.into_iter().rev()),
-            None => done.push(word),
-        }
-        if todo.len() + done.len() > MAX_BRACES {
-            return vec![raw.to_owned()];
-        }
-    }
-    done
-}
-
-/// Replaces the first brace expression of a word by its alternatives.
-fn brace(word: &str) -> Option<Vec<String>> {
-    let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
-    let mut quote: Option<char> = None;
-    let mut chars = word.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (Some('\''), '\'') => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => {
-                chars.next();
-            }
-            (Some('"'), '"') => quote = None,
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '$') if chars.peek().is_some_and(|(_, c)| *c == '{') => {
-                // Not a brace expression; its end must not end one either.
-                chars.next();
-                let mut depth = 1;
-                for (_, c) in chars.by_ref() {
-                    depth += i32::from(c == '{') - i32::from(c == '}');
-                    if depth == 0 {
-                        break;
-                    }
-                }
-            }
-            (None, '{') => open.push((at, Vec::new())),
-            (None, ',') => {
-                if let Some((_, commas)) = open.last_mut() {
-                    commas.push(at);
-                }
-            }
-            (None, '}') => {
-                let Some((start, commas)) = open.pop() else {
-                    continue;
-                };
-                let (before, after) = (&word[..start], &word[at + 1..]);
-                let members = if commas.is_empty() {
-                    sequence(&word[start + 1..at])
-                } else {
-                    let mut edges = vec![start];
-                    edges.extend(commas);
-                    edges.push(at);
-                    let members = edges
-                        .windows(2)
-                        .map(|pair| word[pair[0] + 1..pair[1]].to_owned());
-                    Some(members.collect())
-                };
-                if let Some(members) = members {
-                    let members: Vec<String> = members;
-                    return Some(
-                        members
-                            .iter()
-                            .map(|member| format!("{before}{member}{after}"))
-                            .collect(),
-                    );
-                }
-            }
-            _ => {}
-        }
-    }
-    None
-}
-
-/// `1..9` or `a..e`.
-fn sequence(inside: &str) -> Option<Vec<String>> {
-    let (from, to) = inside.split_once("..")?;
-    let to = to.split("..").next()?;
-    if let (Ok(from), Ok(to)) = (from.parse::<i32>(), to.parse::<i32>()) {
-        let (low, high) = (from.min(to), from.max(to));
-        if i64::from(high) - i64::from(low) > 200 {
-            return None;
-        }
-        return Some((low..=high).map(|number| number.to_string()).collect());
-    }
-    let mut letters = [from, to].into_iter().map(|end| {
-        let mut chars = end.chars();
-        let letter = chars.next().filter(char::is_ascii)?;
-        chars.next().is_none().then_some(letter)
-    });
-    let (from, to) = (letters.next()??, letters.next()??);
-    Some((from.min(to)..=from.max(to)).map(String::from).collect())
 }
 
 /// Everything that could be a word, for text the grammar does not take: cut at

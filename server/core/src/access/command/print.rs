@@ -1,0 +1,93 @@
+//! What `echo` and `printf` print, as far as it can be told.
+
+use super::{Audit, quote::parts, shell::Scope};
+
+impl Audit<'_> {
+    /// What a substitution prints, when it is a plain `echo` or `printf`.
+    pub(super) fn printed(&mut self, body: &str, scope: &Scope) -> Option<String> {
+        let words = simple_words(body)?;
+        let (name, operands) = words.split_first()?;
+        let mut texts = Vec::new();
+        for operand in operands {
+            let fields = self.combine(&parts(operand), scope);
+            let [field] = fields.as_slice() else {
+                return None;
+            };
+            if field.has_pattern() {
+                return None;
+            }
+            texts.push(field.known()?);
+        }
+        let text = match name.as_str() {
+            "echo" => printed_by_echo(&texts),
+            "printf" => printed_by_printf(&texts),
+            "pwd" => scope.dirs.first()?.to_str()?.to_owned(),
+            _ => return None,
+        };
+        Some(text.trim_end_matches('\n').to_owned())
+    }
+}
+
+/// What `echo` prints.
+pub(super) fn printed_by_echo(operands: &[String]) -> String {
+    let skipped = operands
+        .iter()
+        .take_while(|word| matches!(word.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en"))
+        .count();
+    operands[skipped..].join(" ")
+}
+
+/// Roughly what `printf` prints: its operands, or its format when it has none.
+pub(super) fn printed_by_printf(operands: &[String]) -> String {
+    let clean = |text: &str| text.replace("\\n", "\n").replace("\\t", "\t");
+    match operands {
+        [] => String::new(),
+        [format] => clean(format),
+        [format, rest @ ..] if format.matches('%').count() == rest.len() => {
+            // Placeholders in order: `printf '%s.%s' a b`.
+            let mut text = String::new();
+            let mut rest = rest.iter();
+            let mut pieces = format.split('%');
+            text.push_str(pieces.next().unwrap_or_default());
+            for piece in pieces {
+                text.push_str(rest.next().map_or("", String::as_str));
+                text.push_str(piece.get(1..).unwrap_or_default());
+            }
+            clean(&text)
+        }
+        [_, rest @ ..] => rest.join("\n"),
+    }
+}
+
+/// The words of a command that is nothing but words.
+fn simple_words(body: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote: Option<char> = None;
+    let mut chars = body.trim().chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, ' ' | '\t') => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                continue;
+            }
+            (None, ';' | '|' | '&' | '<' | '>' | '(' | ')' | '\n' | '#') => return None,
+            (None | Some('"'), '`') => return None,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            (None | Some('"'), '\\') => {
+                word.push(c);
+                word.extend(chars.next());
+                continue;
+            }
+            _ => {}
+        }
+        word.push(c);
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    Some(words)
+}
