@@ -390,7 +390,11 @@ impl<'a> Looked<'a> {
 
     /// The index in the whole conversation of what stands at a position.
     fn index_of(&self, position: usize) -> u64 {
-        let next = || self.turns.last().map_or(0, |turn| turn.index + 1);
+        let next = || {
+            self.turns
+                .last()
+                .map_or(0, |turn| turn.index.saturating_add(1))
+        };
         let turn = self.turns.get(position);
         turn.map_or_else(next, |turn| turn.index) as u64
     }
@@ -468,7 +472,9 @@ impl<'a> Looked<'a> {
         let files = conversation.key_files(&facts, max_files, max_lines, cancel)?;
         let (stood, task) = match &self.earlier {
             Some(earlier) => (
-                earlier.messages.saturating_add(self.distance(kept) - 1),
+                earlier
+                    .messages
+                    .saturating_add(self.distance(kept).saturating_sub(1)),
                 earlier.task.clone(),
             ),
             None => {
@@ -498,7 +504,9 @@ impl<'a> Looked<'a> {
             Some(user) if kept > 1 => {
                 let turn = &self.turns[user];
                 let note = summary::note(turn);
-                let count = self.left_out.saturating_add(self.distance(kept) - 1);
+                let count = self
+                    .left_out
+                    .saturating_add(self.distance(kept).saturating_sub(1));
                 let drops = |block: usize| {
                     // A result stays only where it was without its call before.
                     let kind = turn.message.blocks().get(block).map(|block| block.kind);

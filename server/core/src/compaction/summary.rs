@@ -84,7 +84,8 @@ pub(super) fn recognise(turn: &Turn<'_>) -> Option<Earlier> {
             }
         }
     }
-    Some(earlier)
+    // Anybody can write the marker; a summary makes the message ours.
+    earlier.summary.is_some().then_some(earlier)
 }
 
 /// The number a text begins with, and the rest.
@@ -130,7 +131,7 @@ pub(super) fn message(summary: &Summary<'_>) -> Result<Box<RawValue>, Error> {
     let mut texts = vec![format!(
         "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
         Here stood {stood}, which no longer fit. In their place you have what follows: how the \
-        conversation began, a summary of it, what was done, and files as they are on disk now. \
+        conversation began, a summary of it, what was done, and files as they are now. \
         The newest messages come after this one, unchanged. Carry on where they end; do not do \
         again what is done, and read a file again before you rely on its older text."
     )];
