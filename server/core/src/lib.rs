@@ -19,6 +19,7 @@
 
 pub mod access;
 pub mod cancel;
+pub mod compaction;
 pub mod conversation;
 pub mod document;
 pub mod editor;

@@ -12,7 +12,7 @@ use super::{
     Edit, Notices, Sent,
     history::ContextHistory,
     message::{Content, Message},
-    pairing::{Part, paired, without_results},
+    pairing::{Part, own_parts, paired, without_results},
 };
 
 /// The messages to send: the first two and those from `start` on.
@@ -89,6 +89,23 @@ fn send(
         repaired: parts.is_some(),
         edited: Some(raw(text)?),
     })
+}
+
+/// A message with one more text at its end, and without the blocks that
+/// `drops` names by their index.
+pub(crate) fn with_text(
+    message: &Message<'_>,
+    drops: impl Fn(usize) -> bool,
+    text: &str,
+) -> Result<Box<RawValue>, Error> {
+    let mut parts = own_parts(message);
+    parts.retain(|part| !matches!(part, Part::Block(place) if drops(*place)));
+    parts.push(Part::Notice);
+    let notices = Notices {
+        truncation: text.to_owned(),
+        ..Notices::default()
+    };
+    raw(rebuilt(message, &parts, &mut HashMap::new(), &notices))
 }
 
 /// What stands at a place of a message, with other strings in some places of it.

@@ -21,16 +21,16 @@
 //! second edit of a text leaves the record of the first alone, and the first
 //! message is never replaced.
 
-mod apply;
+pub(crate) mod apply;
 mod error;
 mod history;
-mod json;
-mod message;
+pub(crate) mod json;
+pub(crate) mod message;
 mod pairing;
 mod range;
-mod reads;
+pub(crate) mod reads;
 mod savings;
-mod tags;
+pub(crate) mod tags;
 mod window;
 mod wire;
 mod wording;

@@ -96,7 +96,7 @@ fn calls<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
 }
 
 /// What a message says by itself.
-fn own_parts<'a>(message: &Message<'_>) -> Vec<Part<'a>> {
+pub(super) fn own_parts<'a>(message: &Message<'_>) -> Vec<Part<'a>> {
     match &message.content {
         Content::Blocks { blocks, .. } => (0..blocks.len()).map(Part::Block).collect(),
         Content::Text(place) if place.len() > 2 => vec![Part::Said],

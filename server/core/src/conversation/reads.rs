@@ -334,7 +334,7 @@ impl<'a> Reads<'a> {
 }
 
 /// A path without what makes no difference: `./a//b/../c` is `a/c`.
-fn normalised(path: &str) -> String {
+pub(crate) fn normalised(path: &str) -> String {
     let is_separator = |c: char| c == '/' || (cfg!(windows) && c == '\\');
     let rooted = path.starts_with(is_separator);
     let mut parts = Vec::new();

@@ -7,7 +7,7 @@ use super::json::{Characters, inside};
 
 /// A tool whose result holds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(crate) enum Tool {
     /// The whole result is the file.
     Read,
     /// The file as it is after a change stands in the result.
@@ -16,13 +16,13 @@ pub(super) enum Tool {
 
 /// The first line of a tool's result.
 #[derive(Debug, PartialEq)]
-pub(super) struct Header {
-    pub(super) tool: Tool,
-    pub(super) path: String,
+pub(crate) struct Header {
+    pub(crate) tool: Tool,
+    pub(crate) path: String,
     /// The header, up to its colon.
-    pub(super) text: String,
+    pub(crate) text: String,
     /// Is there nothing behind it?
-    pub(super) alone: bool,
+    pub(crate) alone: bool,
 }
 
 const TOOLS: [(&str, Tool); 3] = [
@@ -33,7 +33,7 @@ const TOOLS: [(&str, Tool); 3] = [
 const HEADER_END: &str = "'] Result:";
 
 /// The header a JSON string begins with; only the header is decoded.
-pub(super) fn header(string: &str) -> Option<Header> {
+pub(crate) fn header(string: &str) -> Option<Header> {
     let inner = inside(string);
     if !inner.starts_with(['[', '\\']) {
         return None;
@@ -63,32 +63,32 @@ fn starts_with(characters: &mut Characters<'_>, text: &str) -> bool {
 
 /// A file between tags.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tagged {
+pub(crate) struct Tagged {
     /// The whole of it.
-    pub(super) place: Range<usize>,
+    pub(crate) place: Range<usize>,
     /// What the tag's `path` says.
-    pub(super) path: Range<usize>,
+    pub(crate) path: Range<usize>,
     /// What stands between the tags.
-    pub(super) body: Range<usize>,
+    pub(crate) body: Range<usize>,
 }
 
 /// The tags of a file's content, `<NAME path="...">` and `</NAME>`.
-pub(super) struct Tags {
+pub(crate) struct Tags {
     opening: &'static str,
     closing: &'static str,
     /// In every text with such a tag, however its JSON is escaped.
-    pub(super) sign: &'static str,
+    pub(crate) sign: &'static str,
 }
 
 /// A file the user mentioned.
-pub(super) const MENTION: Tags = Tags {
+pub(crate) const MENTION: Tags = Tags {
     opening: "<file_content path=\"",
     closing: "</file_content>",
     sign: "file_content path=",
 };
 
 /// A file as it is after a change.
-pub(super) const FINAL: Tags = Tags {
+pub(crate) const FINAL: Tags = Tags {
     opening: "<final_file_content path=\"",
     closing: "</final_file_content>",
     sign: "final_file_content path=",
@@ -96,7 +96,7 @@ pub(super) const FINAL: Tags = Tags {
 
 impl Tags {
     /// The first file between such tags at or after `from`.
-    pub(super) fn find(&self, text: &str, from: usize) -> Option<Tagged> {
+    pub(crate) fn find(&self, text: &str, from: usize) -> Option<Tagged> {
         let mut at = from;
         loop {
             let start = at + text.get(at..)?.find(self.opening)?;
@@ -117,7 +117,7 @@ impl Tags {
     }
 
     /// All files between such tags, from the beginning.
-    pub(super) fn all(&self, text: &str) -> impl Iterator<Item = Tagged> {
+    pub(crate) fn all(&self, text: &str) -> impl Iterator<Item = Tagged> {
         let mut from = 0;
         std::iter::from_fn(move || {
             let found = self.find(text, from)?;

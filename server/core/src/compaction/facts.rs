@@ -1,0 +1,345 @@
+//! What the messages and the records of a task say was done: files changed,
+//! read and mentioned, commands run. Only names that may be seen are in it.
+
+use std::collections::HashMap;
+
+use crate::{
+    cancel::Cancel,
+    conversation::{
+        json::says,
+        reads::normalised,
+        tags::{FINAL, MENTION, Tool, header},
+    },
+    error::Error,
+    limits::{MAX_COMMAND_BYTES, MAX_PATH_BYTES},
+};
+
+use super::{
+    TrackedFile, Workspace,
+    ledger::{self, Listed},
+    summary::Earlier,
+    turn::{Part, Turn, members, string},
+};
+
+/// Under these a tool call names its file.
+const PATH_KEYS: [&str; 5] = [
+    "path",
+    "file_path",
+    "filePath",
+    "absolutePath",
+    "notebook_path",
+];
+/// Under these a tool call names its command.
+const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
+/// In the name of a tool that changes files.
+const CHANGING: [&str; 6] = ["write", "edit", "replace", "patch", "diff", "create_file"];
+/// In the name of a tool that reads files.
+const READING: [&str; 3] = ["read", "view", "open_file"];
+/// In the name of a tool that runs commands.
+const RUNNING: [&str; 5] = ["command", "bash", "shell", "exec", "terminal"];
+/// How the result of a command begins where calls are written as text.
+const COMMAND_HEADER: (&str, &str) = ("[execute_command for '", "'] Result:");
+
+/// What is known of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct FileFacts {
+    /// As results name it.
+    pub(super) path: String,
+    /// The agent changed it.
+    pub(super) changed: bool,
+    /// The user changed it.
+    pub(super) changed_by_user: bool,
+    pub(super) read: bool,
+    pub(super) mentions: u64,
+    /// The last message that names it.
+    pub(super) position: Option<usize>,
+    /// When it was last seen or changed, by the records.
+    pub(super) time: Option<i64>,
+}
+
+impl FileFacts {
+    /// Takes in what is known of it under another name.
+    fn merge(&mut self, other: &Self) {
+        self.changed |= other.changed;
+        self.changed_by_user |= other.changed_by_user;
+        self.read |= other.read;
+        self.mentions += other.mentions;
+        self.position = self.position.max(other.position);
+        self.time = self.time.max(other.time);
+    }
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) files: Vec<FileFacts>,
+    /// Each once, in the order of their last run.
+    pub(super) commands: Vec<String>,
+}
+
+/// What a tool does with what it names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Use {
+    Changes,
+    Reads,
+    Runs,
+    Other,
+}
+
+/// Gathers what was done. `earlier` is what the first message holds when it is
+/// a summary.
+///
+/// # Errors
+/// `cancelled`.
+pub(super) fn gather(
+    turns: &[Turn<'_>],
+    earlier: Option<&Earlier>,
+    tracked: &[TrackedFile],
+    workspace: &Workspace<'_>,
+    cancel: &Cancel,
+) -> Result<Facts, Error> {
+    let mut seen = Seen::default();
+    for file in tracked {
+        seen.file(&file.path, |facts| {
+            facts.changed |= file.agent_edited_at.is_some();
+            facts.changed_by_user |= file.user_edited_at.is_some();
+            facts.read |= file.read_at.is_some();
+            let times = [file.agent_edited_at, file.user_edited_at, file.read_at];
+            facts.time = facts.time.max(times.into_iter().flatten().max());
+        });
+    }
+    for listed in earlier
+        .and_then(|earlier| earlier.ledger.as_deref())
+        .into_iter()
+        .flat_map(ledger::parse)
+    {
+        match listed {
+            Listed::Changed(path) => seen.file(path, |facts| facts.changed = true),
+            Listed::Read(path) => seen.file(path, |facts| facts.read = true),
+            Listed::Command(command) => seen.command(command),
+        }
+    }
+    for (position, turn) in turns.iter().enumerate() {
+        cancel.check()?;
+        // The files in a summary are those we put there.
+        if position > 0 || earlier.is_none() {
+            seen.turn(position, turn);
+        }
+    }
+    seen.allowed(workspace, cancel)
+}
+
+#[derive(Default)]
+struct Seen {
+    files: Vec<FileFacts>,
+    places: HashMap<String, usize>,
+    /// By text: the nth command.
+    commands: HashMap<String, usize>,
+    ran: usize,
+    /// By call: the change it would make, until its result says otherwise.
+    changes: HashMap<String, (String, usize)>,
+}
+
+impl Seen {
+    fn file(&mut self, path: &str, note: impl FnOnce(&mut FileFacts)) {
+        if path.len() > MAX_PATH_BYTES {
+            return;
+        }
+        let key = normalised(path);
+        if key.is_empty() {
+            return;
+        }
+        let place = *self.places.entry(key).or_insert_with(|| {
+            self.files.push(FileFacts {
+                path: path.to_owned(),
+                ..FileFacts::default()
+            });
+            self.files.len() - 1
+        });
+        note(&mut self.files[place]);
+    }
+
+    fn named(&mut self, path: &str, position: usize, what: Use) {
+        self.file(path, |facts| {
+            facts.mentions += 1;
+            facts.changed |= what == Use::Changes;
+            facts.read |= what == Use::Reads;
+            facts.position = facts.position.max(Some(position));
+        });
+    }
+
+    fn command(&mut self, command: &str) {
+        let command = command.trim();
+        if command.is_empty() || command.len() > MAX_COMMAND_BYTES {
+            return;
+        }
+        self.ran += 1;
+        self.commands.insert(command.to_owned(), self.ran);
+    }
+
+    fn turn(&mut self, position: usize, turn: &Turn<'_>) {
+        for part in turn.parts() {
+            match part {
+                Part::Text(json) => self.text(json, position),
+                Part::Call { id, name, input } => self.call(id, &name, input, position),
+                Part::Result { id, failed, parts } => {
+                    let change = id.and_then(|id| self.changes.remove(id));
+                    if let Some((path, position)) = change.filter(|_| !failed) {
+                        self.file(&path, |facts| {
+                            facts.changed = true;
+                            facts.position = facts.position.max(Some(position));
+                        });
+                    }
+                    for part in parts {
+                        if let Part::Text(json) = part
+                            && !failed
+                        {
+                            self.text(json, position);
+                        }
+                    }
+                }
+                Part::Label(_) => {}
+            }
+        }
+        // Only the next message answers a call.
+        if turn.is_user() {
+            self.changes.clear();
+        }
+    }
+
+    fn call(&mut self, id: Option<&str>, name: &str, input: &str, position: usize) {
+        let input = members(input);
+        let value = |keys: &[&str]| {
+            let found = input
+                .iter()
+                .find(|(key, _)| keys.iter().any(|name| says(key, name)));
+            found.and_then(|(_, value)| string(value))
+        };
+        let what = what_it_does(name, value(&["command"]).as_deref());
+        if let Some(path) = value(&PATH_KEYS) {
+            match id.filter(|_| what == Use::Changes) {
+                None => self.named(&path, position, what),
+                // Done when its result says so.
+                Some(id) => {
+                    self.named(&path, position, Use::Other);
+                    let change = (path.into_owned(), position);
+                    self.changes.insert(id.to_owned(), change);
+                }
+            }
+        }
+        if what == Use::Runs
+            && let Some(command) = value(&COMMAND_KEYS)
+        {
+            self.command(&command);
+        }
+    }
+
+    /// A text: the header of a tool's result, files between tags.
+    fn text(&mut self, json: &str, position: usize) {
+        if let Some(header) = header(json) {
+            let what = match header.tool {
+                Tool::Read => Use::Reads,
+                Tool::Change => Use::Changes,
+            };
+            self.named(&header.path, position, what);
+        }
+        let has_command = json.contains("[execute_command for");
+        if !has_command && !json.contains(MENTION.sign) && !json.contains(FINAL.sign) {
+            return;
+        }
+        let Some(text) = string(json) else {
+            return;
+        };
+        if let Some(rest) = text.strip_prefix(COMMAND_HEADER.0)
+            && let Some(end) = rest.find(COMMAND_HEADER.1)
+        {
+            self.command(&rest[..end]);
+        }
+        for tagged in MENTION.all(&text) {
+            self.named(&text[tagged.path], position, Use::Reads);
+        }
+        for tagged in FINAL.all(&text) {
+            self.named(&text[tagged.path], position, Use::Changes);
+        }
+    }
+
+    /// What of it may be named, by the names of results.
+    fn allowed(self, workspace: &Workspace<'_>, cancel: &Cancel) -> Result<Facts, Error> {
+        let mut files: Vec<FileFacts> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for mut facts in self.files {
+            cancel.check()?;
+            let Some(path) = (workspace.name)(&facts.path) else {
+                continue;
+            };
+            match places.get(&path) {
+                Some(place) => files[*place].merge(&facts),
+                None => {
+                    places.insert(path.clone(), files.len());
+                    facts.path = path;
+                    files.push(facts);
+                }
+            }
+        }
+        let mut commands: Vec<(String, usize)> = self.commands.into_iter().collect();
+        commands.sort_by_key(|(_, nth)| std::cmp::Reverse(*nth));
+        let mut allowed = Vec::new();
+        for (command, _) in commands {
+            cancel.check()?;
+            if allowed.len() == ledger::MAX_COMMANDS {
+                break;
+            }
+            if (workspace.may_name_command)(&command) {
+                allowed.push(command);
+            }
+        }
+        allowed.reverse();
+        Ok(Facts {
+            files,
+            commands: allowed,
+        })
+    }
+}
+
+/// What a tool does, by its name. One for everything says in `command` what it is to do.
+fn what_it_does(name: &str, command: Option<&str>) -> Use {
+    let name = name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if has(&CHANGING) {
+        return if command == Some("view") {
+            Use::Reads
+        } else {
+            Use::Changes
+        };
+    }
+    if has(&RUNNING) {
+        Use::Runs
+    } else if has(&READING) {
+        Use::Reads
+    } else {
+        Use::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_by_name() {
+        for (name, what) in [
+            ("write_to_file", Use::Changes),
+            ("MultiEdit", Use::Changes),
+            ("apply_patch", Use::Changes),
+            ("Read", Use::Reads),
+            ("execute_command", Use::Runs),
+            ("Bash", Use::Runs),
+            ("list_files", Use::Other),
+            ("", Use::Other),
+        ] {
+            assert_eq!(what_it_does(name, None), what, "{name}");
+        }
+        let view = what_it_does("str_replace_based_edit_tool", Some("view"));
+        assert_eq!(view, Use::Reads);
+    }
+}

@@ -1,0 +1,224 @@
+//! The files whose text goes with a summary: those changed, then those
+//! mentioned most, then those read last.
+
+use std::{cmp::Reverse, collections::HashSet};
+
+use sightline_protocol::compaction::{KeyFile, KeyFileReason};
+
+use crate::{cancel::Cancel, error::Error, line::one_line};
+
+use super::{
+    Workspace,
+    facts::{Facts, FileFacts},
+    shorten,
+};
+
+/// Bytes of all texts together.
+pub(super) const BYTES: usize = 100_000;
+/// Files chosen at most, whatever is asked for.
+const MAX_FILES: u32 = 100;
+/// Files asked for in vain at most: gone, folders, binary.
+const MAX_TRIES: usize = 500;
+
+/// A chosen file and what of its text fits.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Chosen {
+    pub(super) file: KeyFile,
+    pub(super) text: String,
+    pub(super) total_lines: u64,
+}
+
+impl Chosen {
+    /// What of the file is shown, for people.
+    pub(super) fn shown(&self) -> String {
+        let KeyFile { path, lines, .. } = &self.file;
+        format!("{path} ({lines} of {} lines)", self.total_lines)
+    }
+
+    /// The block of a summary message that holds it.
+    pub(super) fn block(&self) -> String {
+        let path = self.file.path.replace('"', "&quot;");
+        let newline = if self.text.ends_with('\n') { "" } else { "\n" };
+        format!(
+            "# File {}\n\n<file_content path=\"{path}\">\n{}{newline}</file_content>",
+            self.shown(),
+            self.text
+        )
+    }
+}
+
+/// Chooses files and reads them. `max` bounds the bytes of their texts.
+///
+/// # Errors
+/// `cancelled`.
+pub(super) fn choose(
+    facts: &Facts,
+    workspace: &Workspace<'_>,
+    max_files: u32,
+    max_lines: u32,
+    max: usize,
+    cancel: &Cancel,
+) -> Result<Vec<Chosen>, Error> {
+    let max_files = max_files.min(MAX_FILES) as usize;
+    let max_lines = u64::from(max_lines);
+    let mut left = max;
+    let mut tries = 0;
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut names = HashSet::new();
+    for file in in_order(&facts.files) {
+        cancel.check()?;
+        if chosen.len() == max_files || max_lines == 0 || left == 0 || tries == MAX_TRIES {
+            break;
+        }
+        let Some(read) = (workspace.read)(&file.path, max_lines, left as u64) else {
+            tries += 1;
+            continue;
+        };
+        let (text, lines) = shorten::first_lines(&read.text, max_lines, left);
+        let path = one_line(&read.path).into_owned();
+        // Two names may lead to one file; of an empty one there is nothing to show.
+        if lines == 0 || !names.insert(path.clone()) {
+            tries += 1;
+            continue;
+        }
+        left -= text.len();
+        chosen.push(Chosen {
+            file: KeyFile {
+                path,
+                reason: reason(file),
+                lines,
+            },
+            text: text.to_owned(),
+            total_lines: read.total_lines.max(lines),
+        });
+    }
+    Ok(chosen)
+}
+
+fn reason(file: &FileFacts) -> KeyFileReason {
+    if file.changed || file.changed_by_user {
+        KeyFileReason::Modified
+    } else if file.mentions > 1 {
+        KeyFileReason::Mentioned
+    } else {
+        KeyFileReason::Recent
+    }
+}
+
+fn in_order(files: &[FileFacts]) -> Vec<&FileFacts> {
+    let mut files: Vec<&FileFacts> = files.iter().collect();
+    files.sort_by_cached_key(|file| {
+        (
+            reason(file),
+            Reverse((file.mentions, file.position, file.time)),
+            file.path.clone(),
+        )
+    });
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::KeyFileText, *};
+
+    fn file(path: &str, changed: bool, mentions: u64, position: Option<usize>) -> FileFacts {
+        FileFacts {
+            path: path.to_owned(),
+            changed,
+            mentions,
+            position,
+            ..FileFacts::default()
+        }
+    }
+
+    fn some() -> Facts {
+        let mut files = vec![
+            file("once-early", false, 1, Some(2)),
+            file("twice", false, 2, Some(3)),
+            file("often", false, 7, Some(1)),
+            file("changed", true, 1, Some(1)),
+            file("once-late", false, 1, Some(9)),
+            file("recorded", false, 0, None),
+            file("recorded-before", false, 0, None),
+        ];
+        files[5].time = Some(5);
+        files.push(FileFacts {
+            changed_by_user: true,
+            ..file("by-user", false, 0, None)
+        });
+        Facts {
+            files,
+            commands: Vec::new(),
+        }
+    }
+
+    fn choose_from(
+        facts: &Facts,
+        read: &dyn Fn(&str) -> Option<String>,
+        limits: (u32, u32, usize),
+    ) -> Vec<Chosen> {
+        let workspace = Workspace {
+            name: &|path| Some(path.to_owned()),
+            may_name_command: &|_| true,
+            read: &|path, _, _| {
+                read(path).map(|text| KeyFileText {
+                    path: path.to_owned(),
+                    total_lines: 3,
+                    text,
+                })
+            },
+        };
+        let (files, lines, bytes) = limits;
+        choose(facts, &workspace, files, lines, bytes, &Cancel::default()).unwrap()
+    }
+
+    #[test]
+    fn changed_then_mentioned_then_recent() {
+        let all = choose_from(&some(), &|_| Some("x".to_owned()), (u32::MAX, 9, 1000));
+        let all: Vec<_> = all.iter().map(|chosen| &*chosen.file.path).collect();
+        assert_eq!(
+            all,
+            [
+                "changed",
+                "by-user",
+                "often",
+                "twice",
+                "once-late",
+                "once-early",
+                "recorded",
+                "recorded-before"
+            ]
+        );
+    }
+
+    #[test]
+    fn files_that_cannot_be_read_give_way() {
+        let read = |path: &str| match path {
+            "changed" => None,
+            "often" => Some(String::new()),
+            _ => Some("1\n2\n3".to_owned()),
+        };
+        let chosen = choose_from(&some(), &read, (2, 2, 1000));
+        let shown: Vec<_> = chosen.iter().map(Chosen::shown).collect();
+        assert_eq!(shown, ["by-user (2 of 3 lines)", "twice (2 of 3 lines)"]);
+        assert_eq!(
+            chosen[0].block(),
+            "# File by-user (2 of 3 lines)\n\n<file_content path=\"by-user\">\n1\n2\n</file_content>"
+        );
+        assert_eq!(choose_from(&some(), &read, (0, 2, 1000)), []);
+        assert_eq!(choose_from(&some(), &read, (2, 0, 1000)), []);
+    }
+
+    #[test]
+    fn texts_are_bounded_together() {
+        let read = |path: &str| {
+            Some(match path {
+                "by-user" => "no line break at all".to_owned(),
+                _ => "1234\n5678\n".to_owned(),
+            })
+        };
+        let chosen = choose_from(&some(), &read, (9, 9, 17));
+        let texts: Vec<_> = chosen.iter().map(|chosen| &*chosen.text).collect();
+        assert_eq!(texts, ["1234\n5678\n", "1234\n"]);
+    }
+}

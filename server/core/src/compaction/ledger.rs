@@ -1,0 +1,158 @@
+//! What was done, as a list outside the summary: a model may forget, this
+//! list is taken on from summary to summary.
+
+use crate::line::one_line;
+
+use super::{facts::Facts, shorten};
+
+/// Commands listed.
+pub(super) const MAX_COMMANDS: usize = 50;
+/// Files of a kind listed.
+const MAX_FILES: usize = 100;
+/// Bytes of one command.
+const COMMAND_BYTES: usize = 300;
+/// Bytes of a ledger in a summary message.
+pub(super) const BYTES: usize = 16_000;
+
+const CHANGED: &str = "Files changed:";
+const READ: &str = "Files read:";
+const COMMANDS: &str = "Commands run:";
+const OLDER: &str = "(older ones are not listed)";
+const ITEM: &str = "- ";
+
+/// A line of a ledger.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Listed<'a> {
+    Changed(&'a str),
+    Read(&'a str),
+    Command(&'a str),
+}
+
+/// The list, oldest first; `None` when nothing was done. What does not fit
+/// into `max` bytes is left out, the oldest first.
+pub(super) fn text(facts: &Facts, max: usize) -> Option<String> {
+    let mut files: Vec<_> = facts.files.iter().collect();
+    files.sort_by(|a, b| (a.position, a.time, &a.path).cmp(&(b.position, b.time, &b.path)));
+    let paths = |keep: fn(bool, bool) -> bool| -> Vec<String> {
+        let kept = files.iter().filter(|file| keep(file.changed, file.read));
+        kept.map(|file| one_line(&file.path).into_owned()).collect()
+    };
+    let changed = paths(|changed, _| changed);
+    let read = paths(|changed, read| read && !changed);
+    let commands = facts.commands.iter().map(|command| {
+        // What is escaped and cut again stays the same.
+        let line = one_line(command).into_owned();
+        shorten::ellipsis(&line, COMMAND_BYTES).into_owned()
+    });
+    let lists = [
+        section(CHANGED, changed, MAX_FILES, max / 3),
+        section(READ, read, MAX_FILES, max / 3),
+        section(COMMANDS, commands.collect(), MAX_COMMANDS, max / 3),
+    ];
+    let lists: Vec<String> = lists.into_iter().flatten().collect();
+    (!lists.is_empty()).then(|| lists.join("\n"))
+}
+
+fn section(heading: &str, lines: Vec<String>, max_lines: usize, max: usize) -> Option<String> {
+    let mut left = max.checked_sub(heading.len() + OLDER.len() + 2)?;
+    let fitting = lines.iter().rev().take(max_lines).take_while(|line| {
+        let rest = left.checked_sub(ITEM.len() + line.len() + 1);
+        left = rest.unwrap_or(0);
+        rest.is_some()
+    });
+    let first = lines.len() - fitting.count();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut text = heading.to_owned();
+    if first > 0 {
+        text.push('\n');
+        text.push_str(OLDER);
+    }
+    for line in lines.iter().skip(first) {
+        text.push('\n');
+        text.push_str(ITEM);
+        text.push_str(line);
+    }
+    Some(text)
+}
+
+/// What a list says that was written by [`text`].
+pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = Listed<'a>> {
+    let mut listed: Option<fn(&'a str) -> Listed<'a>> = None;
+    text.lines().filter_map(move |line| {
+        match line {
+            CHANGED => listed = Some(Listed::Changed),
+            READ => listed = Some(Listed::Read),
+            COMMANDS => listed = Some(Listed::Command),
+            _ => {}
+        }
+        Some(listed?(line.strip_prefix(ITEM)?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::facts::FileFacts, *};
+
+    fn facts(files: &[(&str, bool, usize)], commands: &[&str]) -> Facts {
+        let file = |(path, changed, position): &(&str, bool, usize)| FileFacts {
+            path: (*path).to_owned(),
+            changed: *changed,
+            read: true,
+            position: Some(*position),
+            ..FileFacts::default()
+        };
+        Facts {
+            files: files.iter().map(file).collect(),
+            commands: commands.iter().map(|c| (*c).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let facts = facts(
+            &[("b\n- x", true, 5), ("a b", true, 2), ("c", false, 3)],
+            &["cargo test", "echo 'a\nFiles read:\n- d'"],
+        );
+        let text = text(&facts, BYTES).unwrap();
+        assert_eq!(
+            text,
+            "Files changed:\n- a b\n- b\\n- x\nFiles read:\n- c\n\
+            Commands run:\n- cargo test\n- echo 'a\\nFiles read:\\n- d'"
+        );
+        let listed: Vec<_> = parse(&text).collect();
+        assert_eq!(
+            listed,
+            [
+                Listed::Changed("a b"),
+                Listed::Changed("b\\n- x"),
+                Listed::Read("c"),
+                Listed::Command("cargo test"),
+                Listed::Command("echo 'a\\nFiles read:\\n- d'"),
+            ]
+        );
+        assert_eq!(super::text(&Facts::default(), BYTES), None);
+        assert_eq!(parse("- x\nother").count(), 0);
+    }
+
+    #[test]
+    fn it_is_bounded() {
+        let names: Vec<String> = (0..5000).map(|nth| format!("file{nth}")).collect();
+        let files: Vec<_> = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| (name.as_str(), at % 2 == 0, at))
+            .collect();
+        let long = "x".repeat(10_000);
+        let facts = facts(&files, &[long.as_str(); 200]);
+        for max in [0, 10, 100, 500, BYTES] {
+            let text = text(&facts, max).unwrap_or_default();
+            assert!(text.len() <= max, "{} of {max}", text.len());
+            if max >= 500 {
+                assert!(text.contains("Files changed:\n(older ones are not listed)\n- file"));
+                assert!(text.contains("- file4999\nCommands run:"));
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Where the part begins that stays as it is: at a message of the assistant's,
+//! because a message of the user's comes to stand before it, and never between
+//! a tool call and its result.
+
+use std::collections::HashMap;
+
+use crate::{
+    cancel::Cancel,
+    conversation::message::{Kind, Role},
+    error::Error,
+};
+
+use super::turn::Turn;
+
+/// No more than this fraction stays: else nothing is compacted.
+const LARGEST_RATIO: f64 = 0.9;
+
+/// The positions at which a conversation may be cut.
+pub(super) struct Places {
+    count: usize,
+    /// In order; never the first message.
+    places: Vec<usize>,
+}
+
+impl Places {
+    /// # Errors
+    /// `cancelled`.
+    pub(super) fn of(turns: &[Turn<'_>], cancel: &Cancel) -> Result<Self, Error> {
+        // How many more pairs lie around a position than around the one before.
+        let mut around = vec![0_i64; turns.len() + 1];
+        // Ids may be used again: a result is for the last call before it.
+        let mut calls: HashMap<_, usize> = HashMap::new();
+        for (position, turn) in turns.iter().enumerate() {
+            cancel.check()?;
+            for block in turn.message.blocks() {
+                let Some(id) = turn.message.id(block) else {
+                    continue;
+                };
+                match block.kind {
+                    Kind::ToolUse => {
+                        calls.insert(id, position);
+                    }
+                    Kind::ToolResult => {
+                        if let Some(call) = calls.get(&id) {
+                            around[call + 1] += 1;
+                            around[position + 1] -= 1;
+                        }
+                    }
+                    Kind::Text | Kind::Image | Kind::Other => {}
+                }
+            }
+        }
+        let mut places = Vec::new();
+        let mut pairs = 0;
+        for (position, turn) in turns.iter().enumerate() {
+            pairs += around[position];
+            if position > 0 && pairs == 0 && turn.message.role == Role::Assistant {
+                places.push(position);
+            }
+        }
+        Ok(Self {
+            count: turns.len(),
+            places,
+        })
+    }
+
+    /// The place for keeping the newest `ratio` of the messages.
+    pub(super) fn for_ratio(&self, ratio: f64, default: f64) -> Option<usize> {
+        let ratio = if ratio.is_nan() { default } else { ratio };
+        let kept = self.count as f64 * ratio.clamp(0.0, LARGEST_RATIO);
+        // Products such as 7.000000000000001 mean 7.
+        let kept = (kept - 1e-9).ceil().max(0.0) as usize;
+        self.near(self.count.saturating_sub(kept))
+    }
+
+    /// The first place at or behind `target`, else the last before it.
+    pub(super) fn near(&self, target: usize) -> Option<usize> {
+        let next = self.places.partition_point(|place| *place < target);
+        self.places.get(next).or(self.places.last()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::{super::turn::turns, *};
+    use crate::compaction::Item;
+
+    /// `u` and `a` are messages; digits behind them are ids of calls (`a`) and results (`u`).
+    fn places(script: &str) -> Places {
+        let raws: Vec<Box<RawValue>> = script
+            .split_whitespace()
+            .map(|message| {
+                let (role, kind, key) = match &message[..1] {
+                    "a" => ("assistant", "tool_use", "id"),
+                    _ => ("user", "tool_result", "tool_use_id"),
+                };
+                let blocks: Vec<String> = message[1..]
+                    .chars()
+                    .map(|id| format!(r#"{{"type":"{kind}","{key}":"{id}"}}"#))
+                    .collect();
+                let blocks = blocks.join(",");
+                RawValue::from_string(format!(r#"{{"role":"{role}","content":[{blocks}]}}"#))
+                    .unwrap()
+            })
+            .collect();
+        let items: Vec<Item<'_>> = raws
+            .iter()
+            .enumerate()
+            .map(|(index, message)| Item { index, message })
+            .collect();
+        let turns = turns(&items, &Cancel::default()).unwrap();
+        Places::of(&turns, &Cancel::default()).unwrap()
+    }
+
+    #[test]
+    fn no_pair_is_split() {
+        assert_eq!(places("u a1 u1 a2 u2 a").places, [1, 3, 5]);
+        assert_eq!(places("u a12 u1 a u2 a").places, [1, 5]);
+        assert_eq!(places("u a1 u1 a1 u1 a").places, [1, 3, 5]);
+        assert_eq!(places("u1 a1 u a u1 a").places, [1, 5]);
+        assert_eq!(places("a u a").places, [2]);
+        assert_eq!(places("u a1 a u1").places, [1]);
+        assert_eq!(places("").places, [0; 0]);
+    }
+
+    #[test]
+    fn the_place_is_near() {
+        let ten = places("u a u a u a u a u a");
+        for (ratio, place) in [
+            (0.2, 9),
+            (0.3, 7),
+            (0.0, 9),
+            (-1.0, 9),
+            (1.0, 1),
+            (f64::INFINITY, 1),
+            (f64::NAN, 9),
+            (0.5, 5),
+            (0.1 + 0.2, 7),
+        ] {
+            assert_eq!(ten.for_ratio(ratio, 0.2), Some(place), "{ratio}");
+        }
+        assert_eq!(ten.near(usize::MAX), Some(9));
+        assert_eq!(ten.near(0), Some(1));
+        assert_eq!(places("u a1 u1 a2 u2 u u u").for_ratio(0.5, 0.2), Some(3));
+        assert_eq!(places("u u").for_ratio(0.5, 0.2), None);
+    }
+}

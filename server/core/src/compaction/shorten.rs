@@ -1,0 +1,199 @@
+//! Texts made shorter, saying what is missing. All bounds are in bytes, and
+//! so also bound characters and tokens.
+
+use std::borrow::Cow;
+
+/// A run of the alphabet of base64 that long is data, nothing a person wrote.
+const DATA_BYTES: usize = 256;
+/// A line of that alphabet so long may go on in the next line.
+const DATA_LINE_BYTES: usize = 60;
+
+/// The first and last lines of a text longer than `max`, with a note between
+/// them of what is left out.
+pub(super) fn middle_out(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    let head = &text[..text.floor_char_boundary(max / 3 * 2)];
+    let head = match head.rfind('\n') {
+        Some(end) if end >= head.len() / 2 => &head[..=end],
+        _ => head,
+    };
+    let tail = &text[text.ceil_char_boundary(text.len() - max / 3)..];
+    let tail = match tail.find('\n') {
+        Some(end) if end < tail.len() / 2 => &tail[end + 1..],
+        _ => tail,
+    };
+    let left_out = &text[head.len()..text.len() - tail.len()];
+    let lines = counted(left_out.lines().count(), "line");
+    let characters = counted(left_out.chars().count(), "character");
+    let newline = if head.is_empty() || head.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    Cow::Owned(format!(
+        "{head}{newline}[left out here: {lines}, {characters}]\n{tail}"
+    ))
+}
+
+/// The beginning of a text longer than `max`, with a note of what is left out.
+pub(super) fn head(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    let (head, rest) = text.split_at(text.floor_char_boundary(max));
+    let characters = counted(rest.chars().count(), "character");
+    Cow::Owned(format!(
+        "{head}\n[left out here: {characters} at the end of this text]"
+    ))
+}
+
+/// At most `max` bytes of a text that stands on one line.
+pub(super) fn ellipsis(text: &str, max: usize) -> Cow<'_, str> {
+    if text.len() <= max {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
+}
+
+/// The whole lines of `text` that fit, and how many they are.
+pub(super) fn first_lines(text: &str, max_lines: u64, max: usize) -> (&str, u64) {
+    let (mut end, mut lines) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        if lines == max_lines || end + line.len() > max {
+            break;
+        }
+        end += line.len();
+        lines += 1;
+    }
+    (&text[..end], lines)
+}
+
+/// A text without the data that was encoded into it.
+pub(super) fn without_data(text: &str) -> Cow<'_, str> {
+    if text.len() < DATA_BYTES {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let mut safe = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = end_of_data(bytes, at);
+        if end - at >= DATA_BYTES {
+            safe.push_str(&text[copied..at]);
+            safe.push_str(&format!(
+                "[left out here: {} of data]",
+                counted(end - at, "character")
+            ));
+            copied = end;
+        }
+        at = end.max(at + 1);
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    safe.push_str(&text[copied..]);
+    Cow::Owned(safe)
+}
+
+/// Where the run of base64 that begins at `start` ends; line breaks behind
+/// long lines are in it.
+fn end_of_data(bytes: &[u8], start: usize) -> usize {
+    let is_data = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte);
+    let mut end = start;
+    loop {
+        let line = bytes[end..].iter().take_while(|byte| is_data(byte)).count();
+        let after = end + line;
+        let is_break = |byte: Option<&u8>| matches!(byte, Some(b'\n' | b'\r'));
+        let rest_of_line = bytes.get(after);
+        // The first word of what follows the data is none of it.
+        if end > start && line > 0 && rest_of_line.is_some_and(|byte| *byte == b' ') {
+            return end;
+        }
+        if line < DATA_LINE_BYTES || !is_break(rest_of_line) {
+            return after;
+        }
+        end = after + 1;
+        if bytes.get(after) == Some(&b'\r') && bytes.get(end) == Some(&b'\n') {
+            end += 1;
+        }
+    }
+}
+
+/// A number of things, in words.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{s}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_and_last_lines_stay() {
+        let text: String = (0..1000).map(|line| format!("line {line}\n")).collect();
+        let short = middle_out(&text, 300);
+        assert!(short.starts_with("line 0\nline 1\n"), "{short}");
+        assert!(short.ends_with("\nline 998\nline 999\n"), "{short}");
+        assert!(short.len() < 400);
+        let kept = short.lines().count() - 1;
+        let note = format!("[left out here: {} lines, ", 1000 - kept);
+        assert!(short.contains(&note), "{short}");
+        assert_eq!(middle_out("short", 5), "short");
+    }
+
+    #[test]
+    fn cuts_are_between_characters() {
+        let text = "日本語😀é".repeat(50);
+        for max in 0..100 {
+            assert!(middle_out(&text, max).contains("[left out here: 1 line, "));
+            assert!(head(&text, max).len() <= max + 80);
+            assert!(ellipsis(&text, max).len() <= max + 3);
+        }
+        assert_eq!(
+            middle_out("abcdef", 3),
+            "ab\n[left out here: 1 line, 3 characters]\nf"
+        );
+        assert_eq!(
+            head("abcd", 3),
+            "abc\n[left out here: 1 character at the end of this text]"
+        );
+    }
+
+    #[test]
+    fn lines_that_fit() {
+        assert_eq!(first_lines("a\nb\nc", 2, 100), ("a\nb\n", 2));
+        assert_eq!(first_lines("a\nb\nc", 9, 4), ("a\nb\n", 2));
+        assert_eq!(first_lines("a\nb\nc", 9, 5), ("a\nb\nc", 3));
+        assert_eq!(first_lines("abc", 9, 2), ("", 0));
+        assert_eq!(first_lines("", 9, 2), ("", 0));
+    }
+
+    #[test]
+    fn data_is_left_out_and_prose_is_not() {
+        let data = "QUJD".repeat(100);
+        assert_eq!(
+            without_data(&format!("see data:image/png;base64,{data}, it")),
+            "see data:image/png;base64,[left out here: 400 characters of data], it"
+        );
+        let lines = format!("{}\n", "A".repeat(76)).repeat(5);
+        assert_eq!(
+            without_data(&format!("x\n{lines}QQ==\nand more")),
+            "x\n[left out here: 389 characters of data]\nand more"
+        );
+        assert_eq!(
+            without_data(&format!("{lines}the end")),
+            "[left out here: 385 characters of data]the end"
+        );
+        for prose in [
+            "word ".repeat(200),
+            "é".repeat(400),
+            lines[..200].to_owned(),
+        ] {
+            assert_eq!(without_data(&prose), prose);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The message that stands for the messages that were compacted, and the note
+//! that some are left out: how they are written and how they are recognised.
+//!
+//! The first text of a summary message begins with [`MARKER`], in which the
+//! numbers stand; each further text begins with the heading of what it holds.
+//! So what was written once is found again whatever it says.
+
+use serde_json::{Value, json, value::RawValue};
+use sightline_protocol::error::ErrorKind;
+
+use crate::{conversation::message::Kind, error::Error};
+
+use super::{
+    key_files::Chosen,
+    shorten,
+    turn::{Part, Turn, string},
+};
+
+const MARKER: &str = "<compacted_conversation messages=\"";
+const MARKER_RETAINED: &str = "\" retained=\"";
+const LEFT_OUT: &str = "<left_out_messages count=\"";
+const MARKER_END: &str = "\"/>";
+
+const TASK: &str = "# First message of the user, word for word\n\n";
+const SUMMARY: &str = "# Summary of what followed\n\n";
+const LEDGER: &str = "# What was done, as recorded\n\n";
+
+/// Bytes of the user's first message that are carried on.
+const TASK_BYTES: usize = 20_000;
+/// Bytes of the reason why there is no summary.
+const REASON_BYTES: usize = 300;
+
+/// What an earlier summary message holds.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Earlier {
+    /// The messages it stands for.
+    pub(super) messages: u64,
+    /// The messages that stayed behind it.
+    pub(super) retained: u64,
+    pub(super) task: Option<String>,
+    pub(super) summary: Option<String>,
+    pub(super) ledger: Option<String>,
+}
+
+/// What a summary message is made of.
+pub(super) struct Summary<'a> {
+    pub(super) messages: u64,
+    pub(super) retained: u64,
+    pub(super) task: Option<&'a str>,
+    pub(super) text: &'a str,
+    pub(super) ledger: Option<&'a str>,
+    pub(super) files: &'a [Chosen],
+}
+
+/// What the message holds, if it is a summary message of ours.
+pub(super) fn recognise(turn: &Turn<'_>) -> Option<Earlier> {
+    if !turn.is_user() {
+        return None;
+    }
+    let parts = turn.parts();
+    let mut texts = parts.iter().map_while(|part| match part {
+        Part::Text(json) => string(json),
+        _ => None,
+    });
+    let first = texts.next()?;
+    let (messages, rest) = number(first.strip_prefix(MARKER)?)?;
+    let (retained, rest) = number(rest.strip_prefix(MARKER_RETAINED)?)?;
+    rest.strip_prefix(MARKER_END)?;
+    let mut earlier = Earlier {
+        messages,
+        retained,
+        ..Earlier::default()
+    };
+    for text in texts {
+        for (heading, place) in [
+            (TASK, &mut earlier.task),
+            (SUMMARY, &mut earlier.summary),
+            (LEDGER, &mut earlier.ledger),
+        ] {
+            if let Some(text) = text.strip_prefix(heading)
+                && place.is_none()
+            {
+                *place = Some(text.to_owned());
+            }
+        }
+    }
+    // Anybody can write the marker; a summary makes the message ours.
+    earlier.summary.is_some().then_some(earlier)
+}
+
+/// The number a text begins with, and the rest.
+fn number(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    Some((text[..end].parse().ok()?, &text[end..]))
+}
+
+/// The user's first message as it is carried on: its text.
+pub(super) fn task(turn: &Turn<'_>) -> String {
+    let own = note(turn).map(|(block, _)| block);
+    let mut task = String::new();
+    let mut others = 0_usize;
+    for (block, part) in turn.parts().iter().enumerate() {
+        match part {
+            Part::Text(_) if own == Some(block) => {}
+            Part::Text(json) => {
+                if !task.is_empty() {
+                    task.push_str("\n\n");
+                }
+                task.push_str(&string(json).unwrap_or_default());
+            }
+            _ => others += 1,
+        }
+    }
+    let mut task = shorten::head(&task, TASK_BYTES).into_owned();
+    if others > 0 {
+        let blocks = shorten::counted(others, "part");
+        task.push_str(&format!("\n[left out here: {blocks} without text]"));
+    }
+    task
+}
+
+/// The summary message.
+///
+/// # Errors
+/// `internal`, when JSON cannot be written.
+pub(super) fn message(summary: &Summary<'_>) -> Result<Box<RawValue>, Error> {
+    let Summary {
+        messages, retained, ..
+    } = summary;
+    let stood = shorten::counted(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
+    let mut texts = vec![format!(
+        "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
+        Here stood {stood}, which no longer fit. In their place you have what follows: how the \
+        conversation began, a summary of it, what was done, and files as they are now. \
+        The newest messages come after this one, unchanged. Carry on where they end; do not do \
+        again what is done, and read a file again before you rely on its older text."
+    )];
+    texts.extend(summary.task.map(|task| format!("{TASK}{task}")));
+    texts.push(format!("{SUMMARY}{}", summary.text));
+    texts.extend(summary.ledger.map(|ledger| format!("{LEDGER}{ledger}")));
+    texts.extend(summary.files.iter().map(Chosen::block));
+    let blocks: Vec<Value> = texts
+        .into_iter()
+        .map(|text| json!({"type": "text", "text": text}))
+        .collect();
+    let message = json!({"role": "user", "content": blocks}).to_string();
+    RawValue::from_string(message).map_err(|error| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("the summary message could not be written: {error}; please report this"),
+        )
+    })
+}
+
+/// Where in a message the note stands that messages are left out, and how many it tells.
+pub(super) fn note(turn: &Turn<'_>) -> Option<(usize, u64)> {
+    let (place, block) = turn.message.blocks().iter().enumerate().next_back()?;
+    if block.kind != Kind::Text {
+        return None;
+    }
+    let text = string(turn.message.string(block)?)?;
+    let (count, rest) = number(text.strip_prefix(LEFT_OUT)?)?;
+    rest.starts_with(MARKER_END).then_some((place, count))
+}
+
+/// The note that messages are left out.
+pub(super) fn note_text(count: u64, reason: &str) -> String {
+    let messages = shorten::counted(usize::try_from(count).unwrap_or(usize::MAX), "message");
+    format!(
+        "{LEFT_OUT}{count}{MARKER_END}\n\
+        [{messages} left out here without a summary, to make room: {reason}. What comes next are \
+        the newest messages. Look at the files again where you need to know what was done.]"
+    )
+}
+
+/// Why there is no summary, on one line.
+pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
+    let error = error.map(str::trim).filter(|error| !error.is_empty());
+    let reason = error.unwrap_or(if summary.is_some() {
+        "the summary was empty"
+    } else {
+        "no summary was given"
+    });
+    // Cut first: what is escaped must not be long.
+    let reason = shorten::ellipsis(reason, REASON_BYTES);
+    let reason = crate::line::one_line(&reason);
+    shorten::ellipsis(&reason, REASON_BYTES).into_owned()
+}

@@ -1,0 +1,197 @@
+//! Messages as text for a model to read: what was said, what was called and
+//! what came of it, with large bodies cut.
+
+use crate::{
+    conversation::tags::{FINAL, MENTION, Tags},
+    line::one_line,
+};
+
+use super::{
+    shorten::{ellipsis, middle_out, without_data},
+    turn::{Part, Turn, members, string},
+};
+
+/// Bytes of one text somebody wrote.
+const SAID_BYTES: usize = 8_000;
+/// Bytes of a file or of a tool's result.
+const BODY_BYTES: usize = 2_000;
+/// Bytes of one value handed to a tool.
+const VALUE_BYTES: usize = 1_000;
+/// Bytes of the name of a tool or a kind of block.
+const NAME_BYTES: usize = 100;
+/// Bytes of one message.
+const MESSAGE_BYTES: usize = 24_000;
+
+/// A message as text.
+pub(super) fn message(turn: &Turn<'_>) -> String {
+    let mut texts = Vec::new();
+    for part in turn.parts() {
+        match part {
+            Part::Text(json) => texts.push(said(json)),
+            Part::Call { name, input, .. } => texts.push(call(&name, input)),
+            Part::Result { failed, parts, .. } => texts.push(result(failed, &parts)),
+            Part::Label(name) => texts.push(label(&name)),
+        }
+    }
+    let texts: Vec<&str> = texts.iter().map(|text| text.trim_end()).collect();
+    middle_out(&texts.join("\n"), MESSAGE_BYTES).into_owned()
+}
+
+/// A text as it is shown.
+pub(super) fn plain(text: &str, max: usize) -> String {
+    let text = bodies_cut(text, &FINAL);
+    let text = bodies_cut(&text, &MENTION);
+    middle_out(&without_data(&text), max).into_owned()
+}
+
+fn said(json: &str) -> String {
+    let text = string(json).unwrap_or_default();
+    // Where tools are called in text, so do their results come.
+    let first_line = text.lines().next().unwrap_or_default();
+    let is_result = first_line.starts_with('[') && first_line.contains("] Result:");
+    plain(&text, if is_result { BODY_BYTES } else { SAID_BYTES })
+}
+
+fn bodies_cut(text: &str, tags: &Tags) -> String {
+    let mut cut = String::new();
+    let mut copied = 0;
+    for tagged in tags.all(text) {
+        cut.push_str(&text[copied..tagged.body.start]);
+        let body = without_data(&text[tagged.body.clone()]).into_owned();
+        cut.push_str(&middle_out(&body, BODY_BYTES));
+        copied = tagged.body.end;
+    }
+    cut.push_str(&text[copied..]);
+    cut
+}
+
+fn call(name: &str, input: &str) -> String {
+    let mut text = format!("[calls {}]", in_line(name));
+    let members = members(input);
+    for (key, value) in &members {
+        let key = string(key).unwrap_or_default();
+        text.push_str(&format!("\n{}: {}", in_line(&key), json_value(value)));
+    }
+    if members.is_empty() && !matches!(input, "" | "null") && !input.starts_with('{') {
+        text.push('\n');
+        text.push_str(&json_value(input));
+    }
+    text
+}
+
+fn json_value(json: &str) -> String {
+    let text = string(json).unwrap_or(json.into());
+    middle_out(&without_data(&text), VALUE_BYTES).into_owned()
+}
+
+fn result(failed: bool, parts: &[Part<'_>]) -> String {
+    let mut text = if failed { "[failed]" } else { "[result]" }.to_owned();
+    for part in parts {
+        text.push('\n');
+        match part {
+            Part::Text(json) => {
+                text.push_str(&plain(&string(json).unwrap_or_default(), BODY_BYTES));
+            }
+            Part::Label(name) => text.push_str(&label(name)),
+            Part::Call { .. } | Part::Result { .. } => {}
+        }
+    }
+    text
+}
+
+fn label(name: &str) -> String {
+    format!("[{}]", in_line(name))
+}
+
+fn in_line(name: &str) -> String {
+    let name = ellipsis(name, NAME_BYTES);
+    one_line(&name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json, value::RawValue};
+
+    use super::{super::turn::turns, *};
+    use crate::{cancel::Cancel, compaction::Item};
+
+    fn shown(content: &Value) -> String {
+        let message = json!({"role": "user", "content": content});
+        let message = RawValue::from_string(message.to_string()).unwrap();
+        let item = Item {
+            index: 0,
+            message: &message,
+        };
+        super::message(&turns(&[item], &Cancel::default()).unwrap()[0])
+    }
+
+    #[test]
+    fn every_kind_of_part() {
+        let content = json!([
+            {"type": "text", "text": "hello\n"},
+            {"type": "image", "source": {"type": "base64", "data": "AAAA"}},
+            {"type": "tool_use", "id": "1", "name": "write", "input": {"path": "a", "n": [1, {"x": null}]}},
+            {"type": "tool_use", "id": "2", "name": "free\ntext", "input": "raw"},
+            {"type": "tool_use", "id": "3", "name": "none", "input": {}},
+            {"type": "tool_result", "is_error": true, "content": "no"},
+            {"type": "tool_result", "content": [{"type": "text", "text": "yes"}, {"type": "image"}]},
+        ]);
+        assert_eq!(
+            shown(&content),
+            "hello\n[image]\n[calls write]\nn: [1,{\"x\":null}]\npath: a\n[calls free\\ntext]\nraw\n\
+            [calls none]\n[failed]\nno\n[result]\nyes\n[image]"
+        );
+        assert_eq!(shown(&json!("plain")), "plain");
+        for nothing in [json!(null), json!([]), json!(5), json!([null, 3, []])] {
+            assert_eq!(shown(&nothing), "", "{nothing}");
+        }
+    }
+
+    #[test]
+    fn large_bodies_are_cut_wherever_they_stand() {
+        let file: String = (0..2000).map(|line| format!("line {line}\n")).collect();
+        for content in [
+            json!([{"type": "tool_result", "content": file}]),
+            json!([{"type": "tool_result", "content": [{"type": "text", "text": file}]}]),
+            json!(format!("[read_file for 'a'] Result:\n{file}")),
+            json!([{"type": "tool_use", "name": "write", "input": {"content": file}}]),
+            json!(format!(
+                "see\n<file_content path=\"a\">\n{file}</file_content>\nthanks"
+            )),
+            json!(format!(
+                "<final_file_content path=\"a\">\n{file}</final_file_content>"
+            )),
+        ] {
+            let shown = shown(&content);
+            assert!(shown.len() < 2_500, "{}", shown.len());
+            assert!(shown.contains("line 0\n"));
+            assert!(shown.contains("line 1999"));
+            assert!(shown.contains("[left out here: "));
+        }
+        let typed = shown(&json!("word ".repeat(1_000)));
+        assert!(!typed.contains("left out"));
+    }
+
+    #[test]
+    fn no_data_is_shown() {
+        let data = "QUJD".repeat(1_000);
+        let sign = "QUJDQUJD";
+        for content in [
+            json!(format!("data:image/png;base64,{data}")),
+            json!([{"type": "tool_use", "name": "f", "input": {"image": data, "deep": [data]}}]),
+            json!([{"type": "tool_result", "content": data}]),
+            json!([{"type": "image", "source": {"type": "base64", "data": data}}]),
+            json!([{"type": "document", "source": {"type": "base64", "data": data}}]),
+            json!([{"type": "odd", "data": data}]),
+        ] {
+            assert!(!shown(&content).contains(sign), "{}", shown(&content));
+        }
+    }
+
+    #[test]
+    fn thousands_of_blocks_stay_one_bounded_message() {
+        let block = json!({"type": "text", "text": "x".repeat(100)});
+        let shown = shown(&Value::Array(vec![block; 20_000]));
+        assert!(shown.len() < MESSAGE_BYTES + 100);
+    }
+}

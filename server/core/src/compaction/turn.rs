@@ -1,0 +1,242 @@
+//! The messages as compaction looks at them: in place, by what they consist of.
+
+use std::borrow::Cow;
+
+use crate::{
+    cancel::Cancel,
+    conversation::{
+        json::{Cursor, decode, member, says},
+        message::{Block, Content, Kind, Message, Role},
+    },
+    error::Error,
+};
+
+use super::Item;
+
+/// A message and where it stands.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    /// Its index in the caller's whole conversation.
+    pub(super) index: usize,
+    pub(super) message: Message<'a>,
+}
+
+/// What a message consists of. Strings are as in JSON, not decoded.
+#[derive(Debug, PartialEq)]
+pub(super) enum Part<'a> {
+    /// Something said.
+    Text(&'a str),
+    /// A tool call: its id, the tool's name, its input as JSON.
+    Call {
+        id: Option<&'a str>,
+        name: Cow<'a, str>,
+        input: &'a str,
+    },
+    /// The result of a tool call.
+    Result {
+        id: Option<&'a str>,
+        failed: bool,
+        parts: Vec<Part<'a>>,
+    },
+    /// Something that is no text, by its kind.
+    Label(Cow<'a, str>),
+}
+
+/// Looks at all messages.
+///
+/// # Errors
+/// `invalidParams` when a message is no object, `cancelled`.
+pub(super) fn turns<'a>(items: &[Item<'a>], cancel: &Cancel) -> Result<Vec<Turn<'a>>, Error> {
+    let mut turns = Vec::with_capacity(items.len());
+    for item in items {
+        cancel.check()?;
+        let index = item.index;
+        let message = Message::scan(item.message.get()).ok_or_else(|| {
+            Error::invalid(format!(
+                "messages[{index}] is not an object; a message has a role and content"
+            ))
+        })?;
+        turns.push(Turn { index, message });
+    }
+    Ok(turns)
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn is_user(&self) -> bool {
+        self.message.role == Role::User
+    }
+
+    /// Who speaks, for people.
+    pub(super) fn role(&self) -> &'static str {
+        match self.message.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Other => "other",
+        }
+    }
+
+    /// When it was written, milliseconds since the Unix epoch.
+    pub(super) fn ts(&self) -> Option<f64> {
+        let ts: f64 = member(self.message.text, "ts")?.parse().ok()?;
+        ts.is_finite().then_some(ts)
+    }
+
+    /// What it consists of.
+    pub(super) fn parts(&self) -> Vec<Part<'a>> {
+        match &self.message.content {
+            Content::Nothing(_) => Vec::new(),
+            Content::Text(place) => vec![Part::Text(self.message.at(place))],
+            Content::Other(place) => {
+                block(self.message.at(place), Kind::Other).map_or_else(Vec::new, |part| vec![part])
+            }
+            Content::Blocks { blocks, .. } => {
+                let parts = blocks.iter().filter_map(|block| self.part(block));
+                parts.collect()
+            }
+        }
+    }
+
+    /// What a block is.
+    pub(super) fn part(&self, of: &Block) -> Option<Part<'a>> {
+        match (of.kind, &of.text) {
+            (Kind::Text, Some(text)) => Some(Part::Text(self.message.at(text))),
+            _ => block(self.message.at(&of.place), of.kind),
+        }
+    }
+}
+
+/// The text of a JSON string, if it is one.
+pub(super) fn string(json: &str) -> Option<Cow<'_, str>> {
+    json.starts_with('"').then(|| decode(json))
+}
+
+/// A content block, in a message or in a tool's result.
+fn block(json: &str, kind: Kind) -> Option<Part<'_>> {
+    if json.starts_with('"') {
+        return Some(Part::Text(json));
+    }
+    let text_of = |key| member(json, key).filter(|value| value.starts_with('"'));
+    let name = text_of("type").map_or(Cow::Borrowed("unknown"), decode);
+    match kind {
+        Kind::ToolUse => return Some(call(json)),
+        Kind::ToolResult => return Some(result(json)),
+        Kind::Image => return Some(Part::Label(name)),
+        Kind::Text | Kind::Other => {}
+    }
+    match &*name {
+        "text" | "input_text" | "output_text" => text_of("text").map(Part::Text),
+        "server_tool_use" | "mcp_tool_use" => Some(call(json)),
+        name if name.ends_with("_tool_result") => Some(result(json)),
+        "document" => {
+            let source = member(json, "source").unwrap_or_default();
+            let is_text = member(source, "type").is_some_and(|kind| says(kind, "text"));
+            let data = member(source, "data").filter(|data| is_text && data.starts_with('"'));
+            Some(data.map_or(Part::Label(name), Part::Text))
+        }
+        _ if json.starts_with('{') => Some(Part::Label(name)),
+        _ => None,
+    }
+}
+
+fn call(json: &str) -> Part<'_> {
+    Part::Call {
+        id: member(json, "id"),
+        name: member(json, "name")
+            .and_then(string)
+            .unwrap_or(Cow::Borrowed("unknown")),
+        input: member(json, "input").unwrap_or_default(),
+    }
+}
+
+fn result(json: &str) -> Part<'_> {
+    let content = member(json, "content").unwrap_or_default();
+    let mut parts = Vec::new();
+    if content.starts_with('[') {
+        let mut cursor = Cursor::new(content);
+        cursor.enter(b'[');
+        while cursor.item(b']') {
+            let item = content.get(cursor.value()).unwrap_or_default();
+            parts.extend(inner(item));
+        }
+    } else {
+        parts.extend(inner(content));
+    }
+    Part::Result {
+        id: member(json, "tool_use_id"),
+        failed: member(json, "is_error") == Some("true"),
+        parts,
+    }
+}
+
+/// A block of a result: a text or a label, whatever it may hold itself.
+fn inner(json: &str) -> Option<Part<'_>> {
+    match block(json, Kind::Other)? {
+        part @ (Part::Text(_) | Part::Label(_)) => Some(part),
+        Part::Call { .. } | Part::Result { .. } => Some(Part::Label(Cow::Borrowed("unknown"))),
+    }
+}
+
+/// The members of a JSON object: keys as written, values as JSON.
+pub(super) fn members(object: &str) -> Vec<(&str, &str)> {
+    let mut cursor = Cursor::new(object);
+    let mut members = Vec::new();
+    if cursor.enter(b'{') {
+        while let Some(key) = cursor.member() {
+            members.push((key, object.get(cursor.value()).unwrap_or_default()));
+        }
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    #[test]
+    fn parts_of_every_kind() {
+        let raw = RawValue::from_string(
+            r#"{"role":"user","ts":1.5e3,"content":[{"type":"text","text":"a"},"b",7,{"type":"thinking","thinking":"t"},
+            {"type":"tool_use","id":"1","name":"f","input":{"a" : 1}},
+            {"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"c"},
+              {"type":"image","source":{"data":"AAAA"}},{"type":"tool_result","content":"x"}]},
+            {"type":"tool_result","content":"d"},{"type":"tool_result"},
+            {"type":"document","source":{"type":"text","data":"e"}},
+            {"type":"document","source":{"type":"base64","data":"AAAA"}},{"text":"odd"}]}"#
+                .to_owned(),
+        )
+        .unwrap();
+        let item = Item {
+            index: 0,
+            message: &raw,
+        };
+        let turns = turns(&[item], &Cancel::default()).unwrap();
+        assert_eq!(turns[0].ts(), Some(1500.0));
+        let label = |label| Part::Label(Cow::Borrowed(label));
+        let result = |id, failed, parts| Part::Result { id, failed, parts };
+        assert_eq!(
+            turns[0].parts(),
+            [
+                Part::Text("\"a\""),
+                Part::Text("\"b\""),
+                label("thinking"),
+                Part::Call {
+                    id: Some("\"1\""),
+                    name: "f".into(),
+                    input: r#"{"a" : 1}"#,
+                },
+                result(
+                    Some("\"1\""),
+                    true,
+                    vec![Part::Text("\"c\""), label("image"), label("tool_result")]
+                ),
+                result(None, false, vec![Part::Text("\"d\"")]),
+                result(None, false, vec![]),
+                Part::Text("\"e\""),
+                label("document"),
+                label("unknown"),
+            ]
+        );
+    }
+}
