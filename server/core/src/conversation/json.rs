@@ -10,24 +10,24 @@ use std::{borrow::Cow, ops::Range};
 use memchr::{memchr, memchr_iter, memmem};
 
 /// A place in a JSON text.
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// The beginning of `text`.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// Where it is; after [`Self::peek`], where the next value begins.
-    pub(super) fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.at
     }
 
     /// The first byte of the value that comes next.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
@@ -39,7 +39,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Steps into the object or array that comes next, if `open` begins it.
-    pub(super) fn enter(&mut self, open: u8) -> bool {
+    pub(crate) fn enter(&mut self, open: u8) -> bool {
         let found = self.peek() == Some(open);
         self.at += usize::from(found);
         found
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
 
     /// The key of the next member of the object stepped into, with its quotes;
     /// its value comes next. `None` once the object is left.
-    pub(super) fn member(&mut self) -> Option<&'a str> {
+    pub(crate) fn member(&mut self) -> Option<&'a str> {
         if !self.item(b'}') {
             return None;
         }
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
 
     /// Is there another element in the array stepped into? (`close` is `]`.)
     /// False once it is left.
-    pub(super) fn item(&mut self, close: u8) -> bool {
+    pub(crate) fn item(&mut self, close: u8) -> bool {
         self.enter(b',');
         match self.peek() {
             None => false,
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over the value that comes next; where it was.
-    pub(super) fn value(&mut self) -> Range<usize> {
+    pub(crate) fn value(&mut self) -> Range<usize> {
         let first = self.peek();
         let start = self.at;
         match first {
@@ -134,19 +134,19 @@ impl<'a> Cursor<'a> {
 }
 
 /// What is between the quotes of a JSON string.
-pub(super) fn inside(string: &str) -> &str {
+pub(crate) fn inside(string: &str) -> &str {
     let inner = string.strip_prefix('"').unwrap_or(string);
     inner.strip_suffix('"').unwrap_or(inner)
 }
 
 /// Does the JSON string `string` say `text`?
-pub(super) fn says(string: &str, text: &str) -> bool {
+pub(crate) fn says(string: &str, text: &str) -> bool {
     let inner = inside(string);
     inner == text || (inner.contains('\\') && Characters(inner).eq(text.chars()))
 }
 
 /// The text of a JSON string.
-pub(super) fn decode(string: &str) -> Cow<'_, str> {
+pub(crate) fn decode(string: &str) -> Cow<'_, str> {
     let mut rest = inside(string);
     let Some(mut slash) = memchr(b'\\', rest.as_bytes()) else {
         return Cow::Borrowed(rest);
@@ -168,7 +168,7 @@ pub(super) fn decode(string: &str) -> Cow<'_, str> {
 }
 
 /// The characters of what is between the quotes of a JSON string.
-pub(super) struct Characters<'a>(pub(super) &'a str);
+pub(crate) struct Characters<'a>(pub(super) &'a str);
 
 impl Iterator for Characters<'_> {
     type Item = char;
@@ -223,7 +223,7 @@ impl Characters<'_> {
 }
 
 /// Length of the text of a JSON string in UTF-16 units, without decoding it.
-pub(super) fn string_length(string: &str) -> usize {
+pub(crate) fn string_length(string: &str) -> usize {
     let inner = inside(string);
     let bytes = inner.as_bytes();
     // An escape is one unit, but was counted with all it is written with. Most
@@ -257,7 +257,7 @@ fn surplus(bytes: &[u8]) -> usize {
 
 /// Length of a text in UTF-16 units: one for each character, two for those
 /// that take four bytes in UTF-8.
-pub(super) fn text_length(text: &str) -> usize {
+pub(crate) fn text_length(text: &str) -> usize {
     count(text.as_bytes(), |byte| {
         u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
     })

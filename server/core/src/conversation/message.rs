@@ -7,7 +7,7 @@ use super::json::{Cursor, decode, says};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     User,
     Assistant,
     Other,
@@ -15,16 +15,16 @@ pub(super) enum Role {
 
 /// A message, looked at but not built.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     /// As it was written.
-    pub(super) text: &'a str,
-    pub(super) role: Role,
-    pub(super) content: Content,
+    pub(crate) text: &'a str,
+    pub(crate) role: Role,
+    pub(crate) content: Content,
 }
 
 /// The content of a message, by where it stands in it.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     /// Absent or `null`; the place of the `null`.
     Nothing(Option<Range<usize>>),
     /// A string.
@@ -40,7 +40,7 @@ pub(super) enum Content {
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Text,
     ToolUse,
     ToolResult,
@@ -50,20 +50,20 @@ pub(super) enum Kind {
 
 /// A content block, by where it stands in the message.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) place: Range<usize>,
-    pub(super) kind: Kind,
+pub(crate) struct Block {
+    pub(crate) place: Range<usize>,
+    pub(crate) kind: Kind,
     /// The string a text block says, or the first block of a tool result.
-    pub(super) text: Option<Range<usize>>,
+    pub(crate) text: Option<Range<usize>>,
     /// The string that is the id of a tool use, or of the one a result is for.
-    pub(super) id: Option<Range<usize>>,
+    pub(crate) id: Option<Range<usize>>,
     /// The string that is the data of an image.
-    pub(super) data: Option<Range<usize>>,
+    pub(crate) data: Option<Range<usize>>,
 }
 
 impl<'a> Message<'a> {
     /// Looks at a message; `None` when it is no object.
-    pub(super) fn scan(text: &'a str) -> Option<Self> {
+    pub(crate) fn scan(text: &'a str) -> Option<Self> {
         let mut cursor = Cursor::new(text);
         if !cursor.enter(b'{') {
             return None;
@@ -93,12 +93,12 @@ impl<'a> Message<'a> {
     }
 
     /// What stands at a place of this message.
-    pub(super) fn at(&self, place: &Range<usize>) -> &'a str {
+    pub(crate) fn at(&self, place: &Range<usize>) -> &'a str {
         self.text.get(place.clone()).unwrap_or_default()
     }
 
     /// The blocks; none when the content is no list.
-    pub(super) fn blocks(&self) -> &[Block] {
+    pub(crate) fn blocks(&self) -> &[Block] {
         match &self.content {
             Content::Blocks { blocks, .. } => blocks,
             _ => &[],
@@ -106,13 +106,13 @@ impl<'a> Message<'a> {
     }
 
     /// The JSON string a block says, unless it says nothing.
-    pub(super) fn string(&self, block: &Block) -> Option<&'a str> {
+    pub(crate) fn string(&self, block: &Block) -> Option<&'a str> {
         let string = self.at(block.text.as_ref()?);
         (string.len() > 2).then_some(string)
     }
 
     /// The tool id of a block, unless it is empty.
-    pub(super) fn id(&self, block: &Block) -> Option<Cow<'a, str>> {
+    pub(crate) fn id(&self, block: &Block) -> Option<Cow<'a, str>> {
         let id = decode(self.at(block.id.as_ref()?));
         (!id.is_empty()).then_some(id)
     }

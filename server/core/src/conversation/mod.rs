@@ -24,8 +24,8 @@
 mod apply;
 mod error;
 mod history;
-mod json;
-mod message;
+pub(crate) mod json;
+pub(crate) mod message;
 mod pairing;
 mod range;
 mod reads;
