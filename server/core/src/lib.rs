@@ -6,7 +6,8 @@
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
 //! [`tracker`], [`editor`] and [`environment`]. [`conversation`] needs none of
-//! them: it decides which messages are sent. [`git`] is the only door to
+//! them: it decides which messages are sent. [`task`] keeps conversations, in
+//! the data directory of [`storage`]. [`git`] is the only door to
 //! libgit2, [`model`] what is known about models, [`tokens`] what counts their
 //! tokens.
 //!
@@ -33,5 +34,6 @@ pub mod model;
 pub mod path;
 pub mod read;
 pub mod storage;
+pub mod task;
 pub mod tokens;
 pub mod tracker;

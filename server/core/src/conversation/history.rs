@@ -169,6 +169,14 @@ impl ContextHistory {
         changed
     }
 
+    /// Drops the edits of the messages from index `first` on.
+    pub fn forget_from(&mut self, first: usize) {
+        self.messages
+            .entries
+            .retain(|(message, _)| *message < first);
+        self.messages.index();
+    }
+
     /// The edits of a message.
     pub(super) fn message(&self, message: usize) -> Option<&MessageEdits> {
         self.messages.get(message)
@@ -234,6 +242,11 @@ impl<T> Ordered<T> {
 
     fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         self.entries.retain_mut(|(_, value)| keep(value));
+        self.index();
+    }
+
+    /// Learns anew where the keys are.
+    fn index(&mut self) {
         let keys = self.entries.iter().enumerate();
         self.places = keys.map(|(place, (key, _))| (*key, place)).collect();
     }

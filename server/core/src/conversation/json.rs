@@ -150,7 +150,7 @@ pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What is between the quotes of a JSON string.
-pub(super) fn inside(string: &str) -> &str {
+pub(crate) fn inside(string: &str) -> &str {
     let inner = string.strip_prefix('"').unwrap_or(string);
     inner.strip_suffix('"').unwrap_or(inner)
 }
@@ -184,7 +184,7 @@ pub(crate) fn decode(string: &str) -> Cow<'_, str> {
 }
 
 /// The characters of what is between the quotes of a JSON string.
-pub(super) struct Characters<'a>(pub(super) &'a str);
+pub(crate) struct Characters<'a>(pub(super) &'a str);
 
 impl Iterator for Characters<'_> {
     type Item = char;
@@ -239,7 +239,7 @@ impl Characters<'_> {
 }
 
 /// Length of the text of a JSON string in UTF-16 units, without decoding it.
-pub(super) fn string_length(string: &str) -> usize {
+pub(crate) fn string_length(string: &str) -> usize {
     let inner = inside(string);
     let bytes = inner.as_bytes();
     // An escape is one unit, but was counted with all it is written with. Most
@@ -273,7 +273,7 @@ fn surplus(bytes: &[u8]) -> usize {
 
 /// Length of a text in UTF-16 units: one for each character, two for those
 /// that take four bytes in UTF-8.
-pub(super) fn text_length(text: &str) -> usize {
+pub(crate) fn text_length(text: &str) -> usize {
     count(text.as_bytes(), |byte| {
         u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
     })

@@ -13,6 +13,14 @@ impl DeletedRange {
     /// Nothing is left out.
     pub const EMPTY: Self = Self([2, 1]);
 
+    /// What it leaves out of the first `count` messages.
+    #[must_use]
+    pub fn within(self, count: usize) -> Self {
+        let last = i64::try_from(count).unwrap_or(i64::MAX) - 1;
+        let [first, end] = self.0;
+        Self([first, end.min(last.max(Self::EMPTY.0[1]))])
+    }
+
     /// The first message behind it.
     pub(super) fn start_of_rest(range: Option<Self>) -> usize {
         let end = range.unwrap_or(Self::EMPTY).0[1].max(1);

@@ -8,12 +8,16 @@
 //! Nothing is created before something is stored. Directories are 0700 and
 //! files 0600; wider ones of ours are tightened when met. A file is replaced,
 //! never changed in place: a process killed at any moment leaves the old
-//! content or the new. Whoever writes below a task holds its [`TaskLock`],
-//! which excludes threads and other processes alike; reading needs no lock.
-//! What the files mean is the business of their owners, such as
-//! [`crate::tracker`]; `files` knows how one is read and replaced.
+//! content or the new. The exception is a log, which only grows (`log`).
+//! Whoever writes below a task holds its [`TaskLock`], which excludes threads
+//! and other processes alike; reading needs no lock. What the files mean is the
+//! business of their owners, [`crate::tracker`] and [`crate::task`]; `files`
+//! knows how one is read and replaced, `tasks` which tasks there are and how
+//! one is deleted.
 
 mod files;
+mod log;
+mod tasks;
 
 use std::{
     fmt,
@@ -26,6 +30,7 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 pub use files::MAX_STATE_FILE_BYTES;
+pub use log::{Stamp, Written};
 
 use crate::error::Error;
 use files::{
@@ -226,6 +231,7 @@ impl TaskDir {
     fn lock_within(&self, patience: Duration) -> Result<TaskLock, Error> {
         let path = self.dir.join(LOCK_FILE);
         let deadline = Instant::now() + patience;
+        let mut pause = Duration::from_millis(1);
         loop {
             let Some(file) = self.lock_file(&path)? else {
                 continue;
@@ -234,7 +240,8 @@ impl TaskDir {
                 match file.try_lock() {
                     Ok(()) => break,
                     Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                        std::thread::sleep(Duration::from_millis(10));
+                        std::thread::sleep(pause);
+                        pause = (pause * 2).min(Duration::from_millis(10));
                     }
                     Err(TryLockError::WouldBlock) => {
                         return Err(Error::new(

@@ -1,0 +1,171 @@
+//! All tasks together: which there are, and deleting one.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::ErrorKind as Io,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use sightline_protocol::error::ErrorKind;
+use uuid::Uuid;
+
+use super::{
+    LOCK_FILE, Storage, TASKS, TaskDir, TaskId, TaskLock,
+    files::{failed, is_unfinished, read, sync_dir, write},
+};
+use crate::error::Error;
+
+/// How the names of tasks being deleted begin.
+const DELETED: &str = ".deleted-";
+/// Unfinished files older than this have no living writer.
+const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
+
+impl Storage {
+    /// Ids of all tasks, sorted.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn task_ids(&self) -> Result<Vec<TaskId>, Error> {
+        let mut ids: Vec<TaskId> = self
+            .entries_of_tasks()?
+            .iter()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .filter_map(|entry| TaskId::new(entry.file_name().to_str()?).ok())
+            .collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// A file that stands beside the tasks; `None` when there is none.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn read_beside_tasks(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        read(&self.dir.join(TASKS).join(name))
+    }
+
+    /// Replaces a file that stands beside the tasks, atomically.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn write_beside_tasks(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        self.create()?;
+        write(&self.dir.join(TASKS).join(name), content)
+    }
+
+    /// Removes what killed processes left of tasks they were deleting.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn sweep_deleted(&self) -> Result<(), Error> {
+        for entry in self.entries_of_tasks()? {
+            let name = entry.file_name();
+            if is_deleted(&name) {
+                let _ = fs::remove_dir_all(entry.path());
+            } else if is_unfinished(&name) && is_forgotten(&entry.path()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn entries_of_tasks(&self) -> Result<Vec<fs::DirEntry>, Error> {
+        let tasks = self.dir.join(TASKS);
+        match fs::read_dir(&tasks) {
+            Ok(entries) => Ok(entries.flatten().collect()),
+            Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed("list", &tasks, &error)),
+        }
+    }
+}
+
+impl TaskDir {
+    /// The lock, if the task exists and nobody holds it.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
+        if !self.exists() {
+            return Ok(None);
+        }
+        match self.lock_within(Duration::ZERO) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(error) if error.kind == ErrorKind::Busy => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes its files take.
+    pub fn bytes(&self) -> u64 {
+        bytes_below(&self.dir)
+    }
+
+    /// When one of its files was written last.
+    pub fn modified(&self) -> Option<SystemTime> {
+        let entries = fs::read_dir(&self.dir).ok()?.flatten();
+        let files = entries.filter(|entry| entry.file_name() != LOCK_FILE);
+        files
+            .filter_map(|entry| entry.metadata().ok()?.modified().ok())
+            .max()
+    }
+}
+
+impl TaskLock {
+    /// Are there files besides the lock?
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn has_files(&self) -> Result<bool, Error> {
+        let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, &error))?;
+        Ok(entries
+            .flatten()
+            .any(|entry| entry.file_name() != LOCK_FILE))
+    }
+
+    /// Deletes the task; bytes its files took. A process killed meanwhile
+    /// leaves all of it or nothing with its name.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub fn delete(self) -> Result<u64, Error> {
+        let bytes = bytes_below(&self.dir);
+        let tasks = self.dir.parent().unwrap_or(&self.dir).to_path_buf();
+        let gone: PathBuf = tasks.join(format!("{DELETED}{}", Uuid::new_v4()));
+        fs::rename(&self.dir, &gone).map_err(|error| failed("delete", &self.dir, &error))?;
+        sync_dir(&tasks)?;
+        // What stays is swept later.
+        let _ = fs::remove_dir_all(&gone);
+        Ok(bytes)
+    }
+}
+
+fn is_deleted(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(DELETED))
+}
+
+fn is_forgotten(path: &Path) -> bool {
+    let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
+    let age = modified.map(|modified| modified.elapsed().unwrap_or_default());
+    age.is_ok_and(|age| age > FORGOTTEN)
+}
+
+/// Lengths of all files below `dir`; links are not followed.
+fn bytes_below(dir: &Path) -> u64 {
+    let mut bytes = 0_u64;
+    let mut dirs = vec![dir.to_path_buf()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let Ok(metadata) = fs::symlink_metadata(entry.path()) else {
+                continue;
+            };
+            if metadata.is_dir() {
+                dirs.push(entry.path());
+            } else {
+                bytes = bytes.saturating_add(metadata.len());
+            }
+        }
+    }
+    bytes
+}

@@ -1,0 +1,116 @@
+//! The logs read last, kept in memory.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use super::log::Log;
+use crate::storage::TaskId;
+
+/// Tasks kept at most.
+const MAX_TASKS: usize = 8;
+/// Bytes of their messages at most; the task used last stays whatever it takes.
+const MAX_BYTES: usize = 256 * 1024 * 1024;
+
+/// Logs that were read, the one used last at the end.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    slots: Mutex<Vec<(TaskId, Arc<Slot>)>>,
+}
+
+/// What is kept of one task.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// Whoever writes holds this, before the task's lock, before `log`.
+    pub(super) writing: Mutex<()>,
+    pub(super) log: Mutex<Log>,
+    bytes: AtomicUsize,
+}
+
+impl Slot {
+    /// Notes how much memory it takes.
+    pub(super) fn note(&self, log: &Log) {
+        self.bytes.store(log.bytes(), Ordering::Relaxed);
+    }
+}
+
+impl Cache {
+    /// What is kept of a task, used now.
+    pub(super) fn slot(&self, task: &TaskId) -> Arc<Slot> {
+        let mut slots = locked(&self.slots);
+        let found = slots.iter().position(|(id, _)| id == task);
+        let used = match found {
+            Some(place) => slots.remove(place),
+            None => (task.clone(), Arc::default()),
+        };
+        let slot = Arc::clone(&used.1);
+        slots.push(used);
+        slot
+    }
+
+    /// What is kept of a task, if anything is.
+    pub(super) fn known(&self, task: &TaskId) -> Option<Arc<Slot>> {
+        let slots = locked(&self.slots);
+        let found = slots.iter().find(|(id, _)| id == task);
+        found.map(|(_, slot)| Arc::clone(slot))
+    }
+
+    /// Drops what is kept of a task.
+    pub(super) fn forget(&self, task: &TaskId) {
+        locked(&self.slots).retain(|(id, _)| id != task);
+    }
+
+    /// Drops the tasks that were not used for longest, until the rest fits.
+    pub(super) fn trim(&self) {
+        let mut slots = locked(&self.slots);
+        let mut room = MAX_BYTES;
+        let fitting = slots.iter().rev().take(MAX_TASKS).take_while(|(_, slot)| {
+            let bytes = slot.bytes.load(Ordering::Relaxed);
+            let fits = bytes <= room;
+            room = room.saturating_sub(bytes);
+            fits
+        });
+        let kept = fitting.count().max(1);
+        let surplus = slots.len().saturating_sub(kept);
+        slots.drain(..surplus);
+    }
+}
+
+/// A mutex, whatever became of others who held it: all that is guarded here is
+/// either whole or checked against the file.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_last_stays() {
+        let cache = Cache::default();
+        let id = |n: usize| TaskId::new(&n.to_string()).unwrap();
+        for n in 0..MAX_TASKS + 2 {
+            cache.slot(&id(n));
+        }
+        cache.slot(&id(2));
+        cache.trim();
+        let kept: Vec<bool> = (0..MAX_TASKS + 2)
+            .map(|n| cache.known(&id(n)).is_some())
+            .collect();
+        assert_eq!(kept, [&[false, false][..], &[true; MAX_TASKS][..]].concat());
+        cache.slot(&id(5)).bytes.store(MAX_BYTES, Ordering::Relaxed);
+        cache.slot(&id(6)).bytes.store(1, Ordering::Relaxed);
+        cache.trim();
+        assert!(cache.known(&id(6)).is_some());
+        assert!(cache.known(&id(5)).is_none());
+        cache
+            .slot(&id(5))
+            .bytes
+            .store(MAX_BYTES + 1, Ordering::Relaxed);
+        cache.trim();
+        assert!(cache.known(&id(5)).is_some());
+        assert!(cache.known(&id(6)).is_none());
+    }
+}

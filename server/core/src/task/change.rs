@@ -1,0 +1,323 @@
+//! Decisions about a conversation that can be taken back: compacting it,
+//! rewinding it to a message, rolling it back to a time.
+//!
+//! Each is an entry of the log. None drops a message from the file; which ones
+//! are current follows from where the entry hangs. Before a decision takes
+//! effect it is durable.
+
+use std::{fmt, str::FromStr, sync::Arc};
+
+use serde_json::{Number, value::RawValue};
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
+use uuid::Uuid;
+
+use super::{
+    Conversation, Decided, Masks, Meta, TaskStore, chain,
+    conversation::{Source, Undone},
+    entry::{COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, Line, REWIND, REWIND_UNDO, ROLLBACK},
+    log::{Log, mirror},
+};
+use crate::{
+    cancel::Cancel,
+    conversation::{ContextHistory, DeletedRange},
+    error::Error,
+    storage::{TaskDir, TaskId, TaskLock, Written},
+};
+
+/// A compaction to be stored.
+#[derive(Clone, Debug)]
+pub struct Compaction<'a> {
+    /// Who wanted it.
+    pub trigger: CompactionTrigger,
+    /// Tokens of the conversation before.
+    pub pre_tokens: u64,
+    /// Its tokens from now on.
+    pub post_tokens: u64,
+    /// Why there is no summary.
+    pub fallback_reason: Option<String>,
+    /// The conversation from now on.
+    pub messages: Vec<CompactedMessage<'a>>,
+}
+
+/// A message of a compacted conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactedMessage<'a> {
+    /// The message.
+    pub message: &'a RawValue,
+    /// The index of the message it was made from or is the same as; `None` for
+    /// a summary.
+    pub source: Option<usize>,
+}
+
+/// A compaction that is stored.
+#[derive(Clone, Debug)]
+pub struct Compacted {
+    /// The conversation from now on.
+    pub conversation: Arc<Conversation>,
+}
+
+/// Names a rewind, to undo it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RewindId(Uuid);
+
+impl fmt::Display for RewindId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for RewindId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let id = Uuid::parse_str(text).map_err(|_| {
+            let shown: String = text.chars().take(64).collect();
+            Error::invalid(format!(
+                "{shown:?} names no rewind; give back what one returned"
+            ))
+        })?;
+        Ok(Self(id))
+    }
+}
+
+impl TaskStore {
+    /// Stores a compaction of the conversation `seen`: from now on it is what
+    /// the compaction says, and nothing in it is masked.
+    ///
+    /// # Errors
+    /// `invalidParams` when a message is no object or has no such source,
+    /// `tooLarge`, `notFound`, `busy`, `cancelled`, kind `storage`.
+    pub fn compact(
+        &self,
+        task: &TaskId,
+        seen: &Conversation,
+        compaction: &Compaction<'_>,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<Decided<Compacted>, Error> {
+        let following = u32::try_from(compaction.messages.len())
+            .ok()
+            .filter(|following| *following > 0)
+            .ok_or_else(|| {
+                Error::invalid(
+                    "a compacted conversation has at least one message; give its summary",
+                )
+            })?;
+        self.deciding(task, cancel, |log, dir, lock| {
+            let now = log.conversation(dir);
+            let has_news = now.messages.len() != seen.messages.len();
+            if has_news || !seen.is_beginning_of(&now) {
+                return Ok((Decided::Outdated(now), None));
+            }
+            let mut boundary = Line::of_system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
+            boundary.previous_leaf = log.entries.leaf();
+            boundary.compact_metadata = Some(CompactMetadata {
+                trigger: Some(compaction.trigger),
+                pre_tokens: Some(compaction.pre_tokens),
+                post_tokens: Some(compaction.post_tokens),
+                fallback_reason: compaction.fallback_reason.clone(),
+                copy_of: None,
+                following,
+            });
+            let mut lines = vec![boundary];
+            for compacted in &compaction.messages {
+                let line = compacted_line(log, &now, compacted, meta);
+                lines.push(line.ok_or_else(|| {
+                    Error::invalid("a message of a compacted conversation is no object or comes from no message of the conversation")
+                })?);
+            }
+            chain(&mut lines, log.entries.leaf());
+            let written = log.append(lock, &lines)?;
+            let conversation = log.conversation(dir);
+            mirror(dir, lock, &conversation.masks.history);
+            Ok((Decided::Stored(Compacted { conversation }), Some(written)))
+        })
+    }
+
+    /// Takes back the newest compaction: the messages before it are current
+    /// again, and those that came after it still are. False when there is none.
+    ///
+    /// # Errors
+    /// `notFound`, `busy`, `cancelled`, kind `storage`.
+    pub fn undo_compaction(
+        &self,
+        task: &TaskId,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        self.deciding(task, cancel, |log, dir, lock| {
+            let Some(undone) = log.entries.without_compactions(None) else {
+                return Ok((false, None));
+            };
+            let written = undo(log, lock, &undone, None, meta)?;
+            mirror(dir, lock, &undone.masks.history);
+            Ok((true, Some(written)))
+        })
+    }
+
+    /// Takes back what was decided after `timestamp`: edits, ranges left out,
+    /// compactions. Every message stays. What is left of the edits.
+    ///
+    /// # Errors
+    /// `notFound`, `busy`, `cancelled`, kind `storage`.
+    pub fn rollback(
+        &self,
+        task: &TaskId,
+        timestamp: &Number,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<ContextHistory, Error> {
+        self.deciding(task, cancel, |log, dir, lock| {
+            let now = log.conversation(dir);
+            let undone = timestamp
+                .as_f64()
+                .and_then(|time| log.entries.without_compactions(Some(time)));
+            let masks = log.entries.rolled_back(&now, undone.as_ref(), timestamp);
+            let written = match &undone {
+                Some(undone) => {
+                    let changed =
+                        (*undone.masks != masks).then(|| masks.to_line(timestamp, &undone.before));
+                    Some(undo(log, lock, undone, changed, meta)?)
+                }
+                None if *now.masks == masks => None,
+                None => {
+                    let leaf = log.entries.leaf();
+                    let mut line = Line::of_system(leaf, meta.now, &meta.origin, ROLLBACK);
+                    line.masks = Some(masks.to_line(timestamp, &now.uuids()));
+                    Some(log.append(lock, &[line])?)
+                }
+            };
+            if written.is_some() {
+                mirror(dir, lock, &masks.history);
+            }
+            Ok((masks.history, written))
+        })
+    }
+
+    /// Rewinds the conversation to its first `keep` messages. From then on
+    /// `deleted_range` is left out, as far as it lies within them, and edits
+    /// newer than `drop_edits_after` are gone, as are those of messages that
+    /// are not kept. [`Self::undo_rewind`] takes it back.
+    ///
+    /// # Errors
+    /// `invalidParams` when there are not that many messages, `notFound`,
+    /// `busy`, `cancelled`, kind `storage`.
+    pub fn rewind(
+        &self,
+        task: &TaskId,
+        keep: usize,
+        deleted_range: Option<DeletedRange>,
+        drop_edits_after: &Number,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<RewindId, Error> {
+        self.deciding(task, cancel, |log, dir, lock| {
+            let now = log.conversation(dir);
+            let kept = now.messages.get(..keep).ok_or_else(|| {
+                Error::invalid(format!(
+                    "task {task} has {} messages, of which {keep} can't be kept",
+                    now.messages.len()
+                ))
+            })?;
+            let parent = kept.last().map(|last| last.uuid);
+            let mut masks = Masks {
+                deleted_range: deleted_range.map(|range| range.within(keep)),
+                history: now.masks.history.clone(),
+            };
+            masks.history.rollback(drop_edits_after);
+            masks.history.forget_from(keep);
+            let uuids: Vec<Uuid> = kept.iter().map(|kept| kept.uuid).collect();
+            let mut line = Line::of_system(parent, meta.now, &meta.origin, REWIND);
+            line.masks = Some(masks.to_line(drop_edits_after, &uuids));
+            let (id, written) = branch(log, dir, lock, line)?;
+            Ok((id, Some(written)))
+        })
+    }
+
+    /// Undoes a rewind, or the undoing of one: the conversation is again what
+    /// it was before. Names what was done, so that it can be undone in turn.
+    ///
+    /// # Errors
+    /// `notFound`, `busy`, `cancelled`, kind `storage`.
+    pub fn undo_rewind(
+        &self,
+        task: &TaskId,
+        id: RewindId,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<RewindId, Error> {
+        self.deciding(task, cancel, |log, dir, lock| {
+            let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::NotFound,
+                    format!("task {task} has no rewind {id}; give back what a rewind returned"),
+                )
+            })?;
+            let line = Line::of_system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
+            let (id, written) = branch(log, dir, lock, line)?;
+            Ok((id, Some(written)))
+        })
+    }
+}
+
+/// Appends an entry that begins a branch.
+fn branch(
+    log: &mut Log,
+    dir: &TaskDir,
+    lock: &TaskLock,
+    mut line: Line<'_>,
+) -> Result<(RewindId, Written), Error> {
+    line.previous_leaf = log.entries.leaf();
+    let id = RewindId(line.uuid);
+    let written = log.append(lock, &[line])?;
+    mirror(dir, lock, &log.conversation(dir).masks.history);
+    Ok((id, written))
+}
+
+fn compacted_line<'a>(
+    log: &Log,
+    now: &Conversation,
+    compacted: &CompactedMessage<'a>,
+    meta: &Meta,
+) -> Option<Line<'a>> {
+    let Some(index) = compacted.source else {
+        let mut line = Line::of_message(None, meta.now, &meta.origin, compacted.message)?;
+        line.is_compact_summary = true;
+        return Some(line);
+    };
+    let source = log.entries.source(now.messages.get(index)?.uuid)?;
+    copy(&source, compacted.message)
+}
+
+/// A message again: it has the time and origin of what it is a copy of.
+fn copy<'a>(source: &Source, message: &'a RawValue) -> Option<Line<'a>> {
+    let mut line = Line::of_message(None, source.time, &source.origin, message)?;
+    line.is_compact_summary = source.is_summary;
+    line.compact_metadata = Some(CompactMetadata {
+        copy_of: Some(source.first),
+        ..CompactMetadata::default()
+    });
+    Some(line)
+}
+
+/// Takes back compactions.
+fn undo(
+    log: &mut Log,
+    lock: &TaskLock,
+    undone: &Undone,
+    masks: Option<super::entry::MasksLine>,
+    meta: &Meta,
+) -> Result<Written, Error> {
+    let mut line = Line::of_system(None, meta.now, &meta.origin, COMPACT_UNDO);
+    line.masks = masks;
+    line.previous_leaf = log.entries.leaf();
+    line.compact_metadata = Some(CompactMetadata {
+        following: u32::try_from(undone.carried.len()).unwrap_or(u32::MAX),
+        ..CompactMetadata::default()
+    });
+    let mut lines = vec![line];
+    let carried = undone.carried.iter();
+    lines.extend(carried.filter_map(|source| copy(source, &source.message)));
+    chain(&mut lines, undone.leaf);
+    log.append(lock, &lines)
+}

@@ -1,0 +1,477 @@
+//! From entries to the conversation of now.
+//!
+//! The newest entry and its parents, back to the beginning or to the last
+//! compaction: their messages are the conversation. An entry whose parent is
+//! not the newest one begins a branch there; what came after that parent stays
+//! in the file and is no longer current.
+//!
+//! Entries that are written together and mean nothing alone (a compaction with
+//! its summary and its copies) count once the last of them is there. A parent
+//! that is not in the file was lost; the entry before in the file stands in.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use serde_json::{Number, value::RawValue};
+use sightline_protocol::task::Recovered;
+use uuid::Uuid;
+
+use super::{
+    entry::{Entry, Origin, Parent},
+    masks::{LoggedMasks, Masks},
+    title::title_of,
+};
+
+/// The conversation of a task, as it is now.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    /// Its messages, since the last compaction if there was one.
+    pub messages: Vec<StoredMessage>,
+    /// What is masked in it.
+    pub masks: Arc<Masks>,
+    /// What is known of it.
+    pub facts: Facts,
+    /// What reading the log found: `lines` are those that made sense.
+    pub recovered: Recovered,
+}
+
+/// A stored message.
+#[derive(Clone, Debug)]
+pub struct StoredMessage {
+    /// As the client sent it.
+    pub message: Arc<RawValue>,
+    /// When it came, milliseconds since the Unix epoch.
+    pub time: i64,
+    /// The id of its entry.
+    pub uuid: Uuid,
+    /// Is it a compaction's summary?
+    pub is_summary: bool,
+}
+
+/// What is known of a conversation besides its messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// When the first message of the task came, milliseconds since the Unix epoch.
+    pub created_at: i64,
+    /// When the last one came.
+    pub updated_at: i64,
+    /// The beginning of the first text the user wrote.
+    pub title: String,
+    /// The agent's working directory, as recorded last.
+    pub cwd: Option<String>,
+    /// The branch checked out there, as recorded last.
+    pub git_branch: Option<String>,
+    /// How often it was compacted.
+    pub compactions: u64,
+}
+
+impl Conversation {
+    /// The messages, to be looked at.
+    pub fn raw_messages(&self) -> Vec<&RawValue> {
+        self.messages
+            .iter()
+            .map(|stored| &*stored.message)
+            .collect()
+    }
+
+    pub(super) fn uuids(&self) -> Vec<Uuid> {
+        self.messages.iter().map(|stored| stored.uuid).collect()
+    }
+
+    /// Is `self` an earlier state of `now`: the same messages, and perhaps
+    /// more, with the same masks?
+    pub(super) fn is_beginning_of(&self, now: &Self) -> bool {
+        let same_messages = match self.messages.last() {
+            // Whoever has this message has those before it.
+            Some(last) => now
+                .messages
+                .get(self.messages.len() - 1)
+                .is_some_and(|there| there.uuid == last.uuid),
+            None => true,
+        };
+        same_messages && (Arc::ptr_eq(&self.masks, &now.masks) || self.masks == now.masks)
+    }
+}
+
+/// All entries of a log, and what they come to.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    entries: Vec<Placed>,
+    places: HashMap<Uuid, usize>,
+    /// The newest entry.
+    leaf: Option<usize>,
+    /// Entries written together, while some are missing.
+    open: Option<Open>,
+    has_message: bool,
+    facts: Facts,
+    conversation: Arc<Conversation>,
+    /// Does the conversation no longer follow from the entries?
+    is_stale: bool,
+    /// Did the log say what is masked?
+    masks_are_logged: bool,
+    /// Bytes the messages take.
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Placed {
+    entry: Entry,
+    parent: Option<usize>,
+    time: i64,
+    origin: Arc<Origin>,
+}
+
+#[derive(Debug)]
+struct Open {
+    last: usize,
+    missing: u32,
+}
+
+/// A message to be copied.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) message: Arc<RawValue>,
+    pub(super) time: i64,
+    pub(super) origin: Arc<Origin>,
+    /// The message as it came first.
+    pub(super) first: Uuid,
+    pub(super) is_summary: bool,
+}
+
+/// What taking back compactions leads to.
+#[derive(Debug)]
+pub(super) struct Undone {
+    /// The entry the conversation goes on from.
+    pub(super) leaf: Option<Uuid>,
+    /// Messages that came after it and stay.
+    pub(super) carried: Vec<Source>,
+    /// The messages of the conversation at `leaf`.
+    pub(super) before: Vec<Uuid>,
+    /// What is masked in it.
+    pub(super) masks: Arc<Masks>,
+    path: Path,
+}
+
+/// The way back from an entry to the last compaction before it.
+#[derive(Debug, Default)]
+struct Path {
+    /// Places of the messages, oldest first.
+    messages: Vec<usize>,
+    /// Places of the entries that say what is masked, oldest first.
+    masks: Vec<usize>,
+    /// The compaction.
+    boundary: Option<usize>,
+}
+
+impl Entries {
+    /// Takes the next entry of the file. False when it is there already.
+    pub(super) fn push(&mut self, mut entry: Entry) -> bool {
+        let place = self.entries.len();
+        if self.places.contains_key(&entry.uuid) {
+            return false;
+        }
+        let before = place.checked_sub(1);
+        let parent = match entry.parent {
+            Parent::None => None,
+            Parent::Of(parent) => self.places.get(&parent).copied().or(before),
+            Parent::Unsaid => before,
+        };
+        let last = before.and_then(|before| self.entries.get(before));
+        let time = entry.time.or(last.map(|last| last.time)).unwrap_or(0);
+        let origin = std::mem::take(&mut entry.origin);
+        let origin = match last {
+            Some(last) if *last.origin == origin => Arc::clone(&last.origin),
+            _ => Arc::new(origin),
+        };
+        self.learn(&entry, time, &origin);
+        self.move_leaf(&entry, place, parent, time);
+        self.places.insert(entry.uuid, place);
+        self.entries.push(Placed {
+            entry,
+            parent,
+            time,
+            origin,
+        });
+        true
+    }
+
+    fn learn(&mut self, entry: &Entry, time: i64, origin: &Origin) {
+        if let Some(message) = &entry.message {
+            self.bytes = self.bytes.saturating_add(message.get().len());
+            let facts = &mut self.facts;
+            if !self.has_message {
+                self.has_message = true;
+                facts.created_at = time;
+                facts.updated_at = time;
+            }
+            facts.updated_at = facts.updated_at.max(time);
+            if facts.title.is_empty() {
+                facts.title = title_of(message.get()).unwrap_or_default();
+            }
+        }
+        for (known, said) in [
+            (&mut self.facts.cwd, &origin.cwd),
+            (&mut self.facts.git_branch, &origin.git_branch),
+        ] {
+            if said.is_some() && known != said {
+                known.clone_from(said);
+            }
+        }
+    }
+
+    fn move_leaf(&mut self, entry: &Entry, place: usize, parent: Option<usize>, time: i64) {
+        let is_next = parent == self.leaf;
+        if let Some(open) = &mut self.open {
+            self.is_stale = true;
+            if parent == Some(open.last) {
+                open.last = place;
+                open.missing -= 1;
+                if open.missing == 0 {
+                    self.open = None;
+                    self.leaf = Some(place);
+                }
+                return;
+            }
+            // What is missing will not come any more.
+            self.open = None;
+        }
+        if entry.following > 0 {
+            self.open = Some(Open {
+                last: place,
+                missing: entry.following,
+            });
+            return;
+        }
+        self.leaf = Some(place);
+        let is_plain = !entry.is_boundary && entry.masks.is_none();
+        if self.is_stale || !is_next || !is_plain {
+            self.is_stale = true;
+        } else if let Some(message) = &entry.message {
+            // The everyday case costs one message, not all.
+            Arc::make_mut(&mut self.conversation)
+                .messages
+                .push(StoredMessage {
+                    message: Arc::clone(message),
+                    time,
+                    uuid: entry.uuid,
+                    is_summary: entry.is_summary,
+                });
+        }
+    }
+
+    /// The conversation of now. `unlogged` is what is masked in it if the log
+    /// doesn't say.
+    pub(super) fn conversation(
+        &mut self,
+        recovered: Recovered,
+        unlogged: impl FnOnce() -> Masks,
+    ) -> Arc<Conversation> {
+        if self.is_stale {
+            self.follow_anew();
+        }
+        let masks = (!self.masks_are_logged).then(unlogged);
+        let now = &self.conversation;
+        let is_same = now.recovered == recovered
+            && now.facts == self.facts
+            && masks.as_ref().is_none_or(|masks| *masks == *now.masks);
+        if !is_same {
+            let conversation = Arc::make_mut(&mut self.conversation);
+            conversation.recovered = recovered;
+            conversation.facts.clone_from(&self.facts);
+            if let Some(masks) = masks.filter(|masks| *masks != *conversation.masks) {
+                conversation.masks = Arc::new(masks);
+            }
+        }
+        Arc::clone(&self.conversation)
+    }
+
+    /// Finds the conversation again from the entries.
+    fn follow_anew(&mut self) {
+        let path = self.path(self.leaf);
+        let messages = path.messages.iter().filter_map(|place| {
+            let placed = self.entries.get(*place)?;
+            Some(StoredMessage {
+                message: Arc::clone(placed.entry.message.as_ref()?),
+                time: placed.time,
+                uuid: placed.entry.uuid,
+                is_summary: placed.entry.is_summary,
+            })
+        });
+        let messages = messages.collect();
+        let masks = self.masks_of(&path);
+        self.facts.compactions = self.compactions(&path);
+        self.masks_are_logged = path.boundary.is_some() || !path.masks.is_empty();
+        let conversation = Arc::make_mut(&mut self.conversation);
+        conversation.messages = messages;
+        conversation.masks = masks;
+        self.is_stale = false;
+    }
+
+    /// The id of the newest entry.
+    pub(super) fn leaf(&self) -> Option<Uuid> {
+        self.uuid_at(self.leaf)
+    }
+
+    /// Bytes the messages take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Is there no entry at all?
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entry that was the newest one before a rewind, or before one was
+    /// undone.
+    pub(super) fn rewound_leaf(&self, uuid: Uuid) -> Option<Uuid> {
+        let place = *self.places.get(&uuid)?;
+        let entry = &self.entries.get(place)?.entry;
+        let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
+        match self.places.contains_key(&leaf) {
+            true => Some(leaf),
+            false => self.uuid_at(place.checked_sub(1)),
+        }
+    }
+
+    /// A message of the conversation, to be copied.
+    pub(super) fn source(&self, uuid: Uuid) -> Option<Source> {
+        self.source_at(*self.places.get(&uuid)?)
+    }
+
+    /// What is left when the compactions go that are newer than `time`, the
+    /// newest first, up to the first that is not; without a `time`, the newest
+    /// one. `None` when none goes.
+    pub(super) fn without_compactions(&self, time: Option<f64>) -> Option<Undone> {
+        let mut path = self.path(self.leaf);
+        let mut undone = None;
+        let mut later: Vec<usize> = Vec::new();
+        while let Some(boundary) = path.boundary.and_then(|place| self.entries.get(place)) {
+            if time.is_some_and(|time| boundary.time as f64 <= time) {
+                break;
+            }
+            later.splice(0..0, path.messages);
+            path = self.path(boundary.parent);
+            undone = Some(boundary.parent);
+            if time.is_none() {
+                break;
+            }
+        }
+        let leaf = self.uuid_at(undone?);
+        let sources = |places: &[usize]| -> Vec<Source> {
+            let found = places.iter().filter_map(|place| self.source_at(*place));
+            found.collect()
+        };
+        let mut seen: HashSet<Uuid> = sources(&path.messages)
+            .iter()
+            .map(|source| source.first)
+            .collect();
+        let mut carried = sources(&later);
+        carried.retain(|source| !source.is_summary && seen.insert(source.first));
+        Some(Undone {
+            leaf,
+            carried,
+            before: self.uuids(&path.messages),
+            masks: self.masks_of(&path),
+            path,
+        })
+    }
+
+    /// The masks of now without what was masked after `time`.
+    pub(super) fn rolled_back(
+        &self,
+        now: &Conversation,
+        undone: Option<&Undone>,
+        time: &Number,
+    ) -> Masks {
+        let current;
+        let (path, masks) = match undone {
+            Some(undone) => (&undone.path, &undone.masks),
+            None => {
+                current = self.path(self.leaf);
+                (&current, &now.masks)
+            }
+        };
+        let mut masks = Masks::clone(masks);
+        masks.history.rollback(time);
+        let is_newer = |logged: &LoggedMasks, placed: &Placed| {
+            let made = logged.time.as_ref().and_then(Number::as_f64);
+            let made = made.unwrap_or(placed.time as f64);
+            time.as_f64().is_some_and(|time| made > time)
+        };
+        let mut logged = path.masks.iter().rev().filter_map(|place| {
+            let placed = self.entries.get(*place)?;
+            Some((placed, placed.entry.masks.as_ref()?))
+        });
+        if !path.masks.is_empty() {
+            let kept = logged.find(|(placed, logged)| !is_newer(logged, placed));
+            let messages = self.uuids(&path.messages);
+            masks.deleted_range = kept.and_then(|(_, kept)| kept.of(&messages).deleted_range);
+        }
+        masks
+    }
+
+    fn masks_of(&self, path: &Path) -> Arc<Masks> {
+        let last = path.masks.last().and_then(|place| self.entries.get(*place));
+        match last.and_then(|placed| placed.entry.masks.as_ref()) {
+            Some(logged) => logged.of(&self.uuids(&path.messages)),
+            None => Arc::default(),
+        }
+    }
+
+    fn uuids(&self, places: &[usize]) -> Vec<Uuid> {
+        let found = places.iter().filter_map(|place| self.entries.get(*place));
+        found.map(|placed| placed.entry.uuid).collect()
+    }
+
+    fn uuid_at(&self, place: Option<usize>) -> Option<Uuid> {
+        Some(self.entries.get(place?)?.entry.uuid)
+    }
+
+    fn source_at(&self, place: usize) -> Option<Source> {
+        let placed = self.entries.get(place)?;
+        Some(Source {
+            message: Arc::clone(placed.entry.message.as_ref()?),
+            time: placed.time,
+            origin: Arc::clone(&placed.origin),
+            first: placed.entry.copy_of.unwrap_or(placed.entry.uuid),
+            is_summary: placed.entry.is_summary,
+        })
+    }
+
+    /// Parents stand before their children, so this ends.
+    fn path(&self, leaf: Option<usize>) -> Path {
+        let mut path = Path::default();
+        let mut next = leaf;
+        while let Some((place, placed)) =
+            next.and_then(|place| Some((place, self.entries.get(place)?)))
+        {
+            if placed.entry.message.is_some() {
+                path.messages.push(place);
+            }
+            if placed.entry.masks.is_some() {
+                path.masks.push(place);
+            }
+            if placed.entry.is_boundary {
+                path.boundary = Some(place);
+                break;
+            }
+            next = placed.parent;
+        }
+        path.messages.reverse();
+        path.masks.reverse();
+        path
+    }
+
+    fn compactions(&self, path: &Path) -> u64 {
+        let mut count = 0;
+        let mut next = path.boundary;
+        while let Some(placed) = next.and_then(|place| self.entries.get(place)) {
+            count += u64::from(placed.entry.is_boundary);
+            next = placed.parent;
+        }
+        count
+    }
+}

@@ -1,0 +1,435 @@
+//! One line of a log: an entry, written and read.
+//!
+//! ```text
+//! {"uuid","parentUuid","sessionId","timestamp","type","subtype","cwd","gitBranch","version",
+//!  "message","tool","toolResult","isCompactSummary","compactMetadata","masks","previousLeaf"}
+//! ```
+//!
+//! What an entry has not is left out; only the first one of a conversation says
+//! `"parentUuid":null`. `message` is the client's, byte for byte: a line break
+//! between its tokens alone becomes a space, since it would end the line.
+//! `tool` and `toolResult` are for people and programs that search the file.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Number, Value, value::RawValue};
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
+use uuid::Uuid;
+
+use super::masks::LoggedMasks;
+use crate::{
+    conversation::{
+        ContextHistory, DeletedRange,
+        json::{Cursor, decode, says},
+        message::{Block, Kind, Message, Role},
+    },
+    error::Error,
+};
+
+/// Longest line read or written, in bytes.
+pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Subtypes of entries that are no message.
+pub(super) const MASKS: &str = "truncation";
+pub(super) const REWIND: &str = "rewind";
+pub(super) const REWIND_UNDO: &str = "rewind_undo";
+pub(super) const ROLLBACK: &str = "rollback";
+pub(super) const COMPACT_BOUNDARY: &str = "compact_boundary";
+pub(super) const COMPACT_UNDO: &str = "compact_undo";
+
+/// What is recorded beside every entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The client's session.
+    pub session_id: Option<String>,
+    /// The agent's working directory.
+    pub cwd: Option<String>,
+    /// The branch checked out there.
+    pub git_branch: Option<String>,
+    /// The version of the client that writes.
+    pub version: Option<String>,
+}
+
+/// An entry, understood.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) uuid: Uuid,
+    pub(super) parent: Parent,
+    /// Milliseconds since the Unix epoch.
+    pub(super) time: Option<i64>,
+    pub(super) origin: Origin,
+    pub(super) message: Option<Arc<RawValue>>,
+    pub(super) is_summary: bool,
+    pub(super) is_boundary: bool,
+    pub(super) is_rewind: bool,
+    pub(super) copy_of: Option<Uuid>,
+    /// Entries that follow and without which this one means nothing.
+    pub(super) following: u32,
+    pub(super) masks: Option<LoggedMasks>,
+    pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// What an entry says of the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parent {
+    /// There is none: a conversation begins.
+    None,
+    /// This one.
+    Of(Uuid),
+    /// Nothing.
+    Unsaid,
+}
+
+/// A line as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    pub(super) uuid: Uuid,
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) parent_uuid: Option<Option<Uuid>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) timestamp: Option<String>,
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subtype: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cwd: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) git_branch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<&'a RawValue>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool: Vec<ToolCall>,
+    #[serde(default, skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub(super) tool_result: Vec<ToolResult>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_compact_summary: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) compact_metadata: Option<CompactMetadata>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) masks: Option<MasksLine>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) previous_leaf: Option<Uuid>,
+}
+
+/// A tool call of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct ToolCall {
+    pub(super) id: String,
+    pub(super) name: String,
+}
+
+/// A tool result of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolResult {
+    pub(super) tool_use_id: String,
+    pub(super) is_error: bool,
+}
+
+/// What an entry has to do with a compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct CompactMetadata {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trigger: Option<CompactionTrigger>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pre_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) post_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fallback_reason: Option<String>,
+    /// The message this is a copy of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) copy_of: Option<Uuid>,
+    /// Entries that follow and without which this one means nothing.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) following: u32,
+}
+
+/// What is masked from an entry on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MasksLine {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) deleted_range: Option<[i64; 2]>,
+    #[serde(default = "no_history")]
+    pub(super) context_history: Value,
+    /// The time the edits made then carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) time: Option<Number>,
+    /// Which messages the indexes in it mean.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) anchors: BTreeMap<usize, Uuid>,
+}
+
+fn no_history() -> Value {
+    Value::Array(Vec::new())
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// Tells `null` from a key that is not there.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Uuid>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+impl<'a> Line<'a> {
+    /// A line that is no message.
+    pub(super) fn of_system(
+        parent: Option<Uuid>,
+        time: i64,
+        origin: &Origin,
+        subtype: &str,
+    ) -> Self {
+        Self {
+            uuid: Uuid::new_v4(),
+            parent_uuid: Some(parent),
+            session_id: origin.session_id.clone(),
+            timestamp: Some(to_iso(time)),
+            kind: "system".to_owned(),
+            subtype: Some(subtype.to_owned()),
+            cwd: origin.cwd.clone(),
+            git_branch: origin.git_branch.clone(),
+            version: origin.version.clone(),
+            message: None,
+            tool: Vec::new(),
+            tool_result: Vec::new(),
+            is_compact_summary: false,
+            compact_metadata: None,
+            masks: None,
+            previous_leaf: None,
+        }
+    }
+
+    /// A message. `None` when it is no object.
+    pub(super) fn of_message(
+        parent: Option<Uuid>,
+        time: i64,
+        origin: &Origin,
+        raw: &'a RawValue,
+    ) -> Option<Self> {
+        let message = Message::scan(raw.get())?;
+        let mut line = Self::of_system(parent, time, origin, "");
+        line.subtype = None;
+        line.kind = match message.role {
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Other => "system",
+        }
+        .to_owned();
+        for block in message.blocks() {
+            match block.kind {
+                Kind::ToolUse => line.tool.extend(tool_call(&message, block)),
+                Kind::ToolResult => line.tool_result.extend(tool_result(&message, block)),
+                Kind::Text | Kind::Image | Kind::Other => {}
+            }
+        }
+        line.message = Some(raw);
+        Some(line)
+    }
+
+    /// Adds the line, with its end, to `text`.
+    ///
+    /// # Errors
+    /// `tooLarge`.
+    pub(super) fn write(&self, text: &mut Vec<u8>) -> Result<(), Error> {
+        let start = text.len();
+        serde_json::to_writer(&mut *text, self)
+            .map_err(|error| Error::storage(format!("could not write an entry: {error}")))?;
+        if text.len() - start >= MAX_LINE_BYTES {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a message is over the limit of {MAX_LINE_BYTES} bytes; send it in parts"),
+            ));
+        }
+        // In JSON they stand between tokens only.
+        for byte in text.iter_mut().skip(start) {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        text.push(b'\n');
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Understands a line; `None` when it makes no sense.
+    pub(super) fn read(line: &[u8]) -> Option<Self> {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let message = match line.message {
+            Some(raw) if raw.get().starts_with('{') => Some(Arc::from(raw.to_owned())),
+            Some(_) => return None,
+            None => None,
+        };
+        let masks = match line.masks {
+            Some(masks) => Some(masks.read()?),
+            None => None,
+        };
+        let compaction = line.compact_metadata.unwrap_or_default();
+        Some(Self {
+            uuid: line.uuid,
+            parent: match line.parent_uuid {
+                None => Parent::Unsaid,
+                Some(None) => Parent::None,
+                Some(Some(parent)) => Parent::Of(parent),
+            },
+            time: line.timestamp.as_deref().and_then(from_iso),
+            origin: Origin {
+                session_id: line.session_id,
+                cwd: line.cwd,
+                git_branch: line.git_branch,
+                version: line.version,
+            },
+            message,
+            is_summary: line.is_compact_summary,
+            is_rewind: matches!(line.subtype.as_deref(), Some(REWIND | REWIND_UNDO)),
+            is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
+            copy_of: compaction.copy_of,
+            following: compaction.following,
+            masks,
+            previous_leaf: line.previous_leaf,
+        })
+    }
+}
+
+impl MasksLine {
+    fn read(self) -> Option<LoggedMasks> {
+        Some(LoggedMasks {
+            deleted_range: self.deleted_range.map(DeletedRange),
+            history: ContextHistory::from_value(self.context_history).ok()?,
+            time: self.time,
+            anchors: self.anchors,
+        })
+    }
+}
+
+fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
+    let mut call = ToolCall {
+        id: message.id(block)?.into_owned(),
+        name: String::new(),
+    };
+    let text = message.at(&block.place);
+    let mut cursor = Cursor::new(text);
+    cursor.enter(b'{');
+    while let Some(key) = cursor.member() {
+        let is_string = cursor.peek() == Some(b'"');
+        let value = cursor.value();
+        if is_string && says(key, "name") {
+            call.name = decode(text.get(value).unwrap_or_default()).into_owned();
+        }
+    }
+    Some(call)
+}
+
+fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolResult> {
+    let mut result = ToolResult {
+        tool_use_id: message.id(block)?.into_owned(),
+        is_error: false,
+    };
+    let text = message.at(&block.place);
+    let mut cursor = Cursor::new(text);
+    cursor.enter(b'{');
+    while let Some(key) = cursor.member() {
+        let value = cursor.value();
+        if says(key, "is_error") {
+            result.is_error = text.get(value) == Some("true");
+        }
+    }
+    Some(result)
+}
+
+/// ISO 8601, UTC, with milliseconds.
+pub(super) fn to_iso(millis: i64) -> String {
+    let min = Timestamp::MIN.as_second() * 1000;
+    let max = Timestamp::MAX.as_second() * 1000;
+    let time = Timestamp::from_millisecond(millis.clamp(min, max)).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+fn from_iso(text: &str) -> Option<i64> {
+    let time: Timestamp = text.parse().ok()?;
+    // Before the epoch too, down to the millisecond that was meant.
+    i64::try_from(time.as_nanosecond().div_euclid(1_000_000)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_kept_byte_for_byte_on_one_line() {
+        let text = r#"{ "role":"assistant","z":1.0,"content":[
+            {"type":"tool_use","id":"t\u0031","name":"read","input":{"name":"no"}},
+            {"type":"tool_result","tool_use_id":"t0","is_error":true,"content":"a\nb"}
+        ] }"#;
+        let message = raw(text);
+        let origin = Origin {
+            cwd: Some("/p".to_owned()),
+            ..Origin::default()
+        };
+        let line = Line::of_message(None, 1_234, &origin, &message).unwrap();
+        let mut written = Vec::new();
+        line.write(&mut written).unwrap();
+        let expected = format!(
+            r#"{{"uuid":"{}","parentUuid":null,"timestamp":"1970-01-01T00:00:01.234Z","type":"assistant","cwd":"/p","message":{},"tool":[{{"id":"t1","name":"read"}}],"toolResult":[{{"toolUseId":"t0","isError":true}}]}}"#,
+            line.uuid,
+            text.replace('\n', " ")
+        );
+        assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
+        let entry = Entry::read(&written).unwrap();
+        assert_eq!(entry.message.unwrap().get(), text.replace('\n', " "));
+        assert_eq!((entry.parent, entry.time), (Parent::None, Some(1_234)));
+        assert_eq!(entry.origin, origin);
+        assert!(Line::of_message(None, 0, &origin, &raw("[]")).is_none());
+    }
+
+    #[test]
+    fn only_what_is_an_entry_is_one() {
+        let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        let read = |rest: &str| {
+            Entry::read(format!(r#"{{"uuid":"{uuid}","type":"user"{rest}}}"#).as_bytes())
+        };
+        assert_eq!(read("").unwrap().parent, Parent::Unsaid);
+        assert!(read(r#","message":{"role":"user"},"new":[1]"#).is_some());
+        assert!(read(r#","compactMetadata":{"new":1},"timestamp":"no"}"#).is_none());
+        assert!(read(r#","timestamp":"no""#).unwrap().time.is_none());
+        for bad in [
+            r#","message":"x""#,
+            r#","masks":{"contextHistory":5}"#,
+            r#","parentUuid":"x""#,
+        ] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+        for bad in ["", "[]", "{}", "null", "\u{0}"] {
+            assert!(Entry::read(bad.as_bytes()).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_come_back() {
+        for millis in [0, 1, -1, 1_700_000_000_123, -62_135_596_800_000] {
+            assert_eq!(from_iso(&to_iso(millis)), Some(millis), "{millis}");
+        }
+        assert!(to_iso(i64::MAX).starts_with("9999-"));
+        assert!(to_iso(i64::MIN).starts_with("-"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Lists of tasks, and the cache that makes them cheap.
+//!
+//! `.index.json` beside the tasks says what their logs came to, and at which
+//! length and time. What it says of a log that is so no longer is read again;
+//! without the file, everything is. (The dot keeps it apart from tasks: none
+//! is called so.)
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use sightline_protocol::task::TaskSummary;
+
+use super::{
+    TaskStore,
+    cache::locked,
+    log::{LOG_FILE, Log},
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    path::AbsPath,
+    storage::{Stamp, TaskId},
+};
+
+const INDEX_FILE: &str = ".index.json";
+
+/// The whole file.
+#[derive(Serialize, Deserialize)]
+struct Index {
+    tasks: Vec<Listed>,
+}
+
+/// A task and the state of its log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Listed {
+    #[serde(flatten)]
+    pub(super) summary: TaskSummary,
+    length: u64,
+    modified_ns: u64,
+}
+
+impl Listed {
+    /// Does it tell of this state of the log?
+    pub(super) fn is_of(&self, stamp: Stamp) -> bool {
+        (self.length, self.modified_ns) == (stamp.len, stamp.mtime_ns)
+    }
+}
+
+impl TaskStore {
+    /// The tasks that have messages, last updated first, `limit` at most.
+    ///
+    /// # Errors
+    /// `cancelled`, kind `storage`.
+    pub fn list(&self, limit: Option<usize>, cancel: &Cancel) -> Result<Vec<TaskSummary>, Error> {
+        let listed = self.listed(cancel)?.into_iter();
+        let limit = limit.unwrap_or(usize::MAX);
+        Ok(listed.map(|listed| listed.summary).take(limit).collect())
+    }
+
+    /// The last updated task whose recorded working directory lies in one of
+    /// the roots; of all tasks when there are no roots.
+    ///
+    /// # Errors
+    /// `cancelled`, kind `storage`.
+    pub fn newest(&self, roots: &[AbsPath], cancel: &Cancel) -> Result<Option<TaskId>, Error> {
+        let lies_in = |summary: &TaskSummary| {
+            let cwd = summary.cwd.as_deref().map(std::path::Path::new);
+            let cwd = cwd.and_then(AbsPath::new);
+            cwd.is_some_and(|cwd| roots.iter().any(|root| cwd.relative_to(root).is_some()))
+        };
+        let mut listed = self.listed(cancel)?.into_iter();
+        let newest = listed.find(|listed| roots.is_empty() || lies_in(&listed.summary));
+        newest
+            .map(|listed| TaskId::new(&listed.summary.task_id))
+            .transpose()
+    }
+
+    /// All tasks that have messages, last updated first. A log that can't be
+    /// read is left out: [`TaskStore::load`] says why.
+    pub(super) fn listed(&self, cancel: &Cancel) -> Result<Vec<Listed>, Error> {
+        let known = self.read_index();
+        let mut listed = Vec::new();
+        for id in self.storage.task_ids()? {
+            cancel.check()?;
+            let Ok(Some(stamp)) = self.storage.task(&id).stamp(LOG_FILE) else {
+                continue;
+            };
+            let found = match known.get(id.as_str()).filter(|known| known.is_of(stamp)) {
+                Some(known) => Some(known.clone()),
+                None => self.look_at(&id, cancel)?,
+            };
+            listed.extend(found);
+        }
+        let is_news = listed.len() != known.len()
+            || listed
+                .iter()
+                .any(|now| known.get(&now.summary.task_id) != Some(now));
+        if is_news {
+            // A cache: the list is right without it.
+            let _ = self.write_index(&listed);
+        }
+        listed.retain(|listed| listed.summary.message_count > 0);
+        listed.sort_by(|a, b| {
+            let (a, b) = (&a.summary, &b.summary);
+            (b.updated_at, &a.task_id).cmp(&(a.updated_at, &b.task_id))
+        });
+        Ok(listed)
+    }
+
+    fn look_at(&self, id: &TaskId, cancel: &Cancel) -> Result<Option<Listed>, Error> {
+        let mut fresh = Log::default();
+        let known = self.cache.known(id);
+        let mut kept = known.as_deref().map(|slot| locked(&slot.log));
+        let log = kept.as_deref_mut().unwrap_or(&mut fresh);
+        let dir = self.storage.task(id);
+        if let Err(error) = log.catch_up(&dir, cancel) {
+            cancel.check()?;
+            drop(error);
+            return Ok(None);
+        }
+        let Some(stamp) = log.stamp() else {
+            return Ok(None);
+        };
+        let now = log.conversation(&dir);
+        Ok(Some(Listed {
+            summary: TaskSummary {
+                task_id: id.to_string(),
+                created_at: now.facts.created_at,
+                updated_at: now.facts.updated_at,
+                message_count: now.messages.len() as u64,
+                title: now.facts.title.clone(),
+                cwd: now.facts.cwd.clone(),
+            },
+            length: stamp.len,
+            modified_ns: stamp.mtime_ns,
+        }))
+    }
+
+    fn read_index(&self) -> HashMap<String, Listed> {
+        let text = self.storage.read_beside_tasks(INDEX_FILE);
+        let index = text.ok().flatten();
+        let index = index.and_then(|text| serde_json::from_slice::<Index>(&text).ok());
+        let tasks = index.map(|index| index.tasks).unwrap_or_default();
+        let by_id = tasks.into_iter();
+        by_id
+            .map(|listed| (listed.summary.task_id.clone(), listed))
+            .collect()
+    }
+
+    fn write_index(&self, tasks: &[Listed]) -> Result<(), Error> {
+        let index = Index {
+            tasks: tasks.to_vec(),
+        };
+        let text = serde_json::to_vec(&index)
+            .map_err(|error| Error::storage(format!("could not write the index: {error}")))?;
+        self.storage.write_beside_tasks(INDEX_FILE, &text)
+    }
+}

@@ -1,0 +1,126 @@
+//! The lines of a log as bytes: split, bounded, without holding the file.
+
+use std::io::{self, BufRead};
+
+use memchr::memchr;
+
+use super::entry::MAX_LINE_BYTES;
+
+/// What stands between two line ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// A line that has its end.
+    Line(&'a [u8]),
+    /// What is behind the last line end: a line someone is writing, or was
+    /// when they were killed.
+    Rest(&'a [u8]),
+}
+
+/// Hands all lines of `reader` to `each`, and the rest if there is one. Of a
+/// line over [`MAX_LINE_BYTES`] only a beginning of that length is kept.
+pub(super) fn each_line<E: From<io::Error>>(
+    mut reader: impl BufRead,
+    mut each: impl FnMut(Piece<'_>, u64) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut held: Vec<u8> = Vec::new();
+    let mut length = 0_u64;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        let (part, has_end) = match memchr(b'\n', buffer) {
+            Some(end) => (buffer.get(..end).unwrap_or_default(), true),
+            None => (buffer, false),
+        };
+        let taken = part.len() + usize::from(has_end);
+        length += taken as u64;
+        if has_end && held.is_empty() {
+            each(Piece::Line(part), length)?;
+        } else {
+            let room = MAX_LINE_BYTES.saturating_sub(held.len());
+            held.extend_from_slice(part.get(..room).unwrap_or(part));
+            if has_end {
+                each(Piece::Line(&held), length)?;
+            }
+        }
+        if has_end {
+            held.clear();
+            length = 0;
+        }
+        reader.consume(taken);
+    }
+    if length > 0 {
+        each(Piece::Rest(&held), length)?;
+    }
+    Ok(())
+}
+
+/// A line without what a file system that lost power puts around it.
+pub(super) fn trimmed(line: &[u8]) -> &[u8] {
+    let is_void = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+    let start = line.iter().position(|byte| !is_void(byte));
+    let end = line.iter().rposition(|byte| !is_void(byte));
+    match (start, end) {
+        (Some(start), Some(end)) => line.get(start..=end).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(text: &[u8], buffer: usize) -> Vec<(bool, Vec<u8>, u64)> {
+        let mut pieces = Vec::new();
+        let reader = io::BufReader::with_capacity(buffer, text);
+        each_line::<io::Error>(reader, |piece, length| {
+            pieces.push(match piece {
+                Piece::Line(line) => (true, line.to_vec(), length),
+                Piece::Rest(rest) => (false, rest.to_vec(), length),
+            });
+            Ok(())
+        })
+        .unwrap();
+        pieces
+    }
+
+    #[test]
+    fn lines_and_the_rest() {
+        for buffer in [1, 2, 3, 100] {
+            assert_eq!(
+                pieces(b"ab\n\ncde\nf", buffer),
+                [
+                    (true, b"ab".to_vec(), 3),
+                    (true, b"".to_vec(), 1),
+                    (true, b"cde".to_vec(), 4),
+                    (false, b"f".to_vec(), 1),
+                ]
+            );
+            assert_eq!(pieces(b"a\n", buffer).len(), 1);
+            assert_eq!(pieces(b"", buffer).len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_held() {
+        let long = io::Read::take(io::repeat(b'x'), MAX_LINE_BYTES as u64 * 2);
+        let reader = io::BufReader::new(io::Read::chain(long, &b"\nab\n"[..]));
+        let mut lengths = Vec::new();
+        each_line::<io::Error>(reader, |piece, length| {
+            if let Piece::Line(line) = piece {
+                lengths.push((line.len(), length));
+            }
+            Ok(())
+        })
+        .unwrap();
+        let bound = MAX_LINE_BYTES;
+        assert_eq!(lengths, [(bound, bound as u64 * 2 + 1), (2, 3)]);
+    }
+
+    #[test]
+    fn what_is_void_is_no_text() {
+        assert_eq!(trimmed(b"\0\0 {} \r"), b"{}");
+        assert_eq!(trimmed(b"\0\0"), b"");
+    }
+}

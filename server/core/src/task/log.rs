@@ -1,0 +1,293 @@
+//! The file of a log: what of it is known, catching up, and adding to it.
+//!
+//! What was read is kept; the next look costs a `stat`, and when the file grew
+//! its new part is read. Whoever writes holds the task's lock and has caught up
+//! with everybody else. A file that does not end with a line end was left by a
+//! writer that was killed: it gets one, so that the torn line costs itself only.
+//!
+//! A reader without the lock can't tell a torn line from one that is being
+//! written, and asks whether anybody holds the lock: if not, the line is torn
+//! and counts as dropped.
+
+use std::{
+    io::{self, BufReader, Read, Seek, SeekFrom},
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use sightline_protocol::{error::ErrorKind, task::Recovered};
+
+use super::{
+    conversation::{Conversation, Entries},
+    entry::{Entry, Line},
+    lines::{Piece, each_line, trimmed},
+    masks::Masks,
+};
+use crate::{
+    cancel::Cancel,
+    conversation::ContextHistory,
+    error::Error,
+    storage::{Stamp, TaskDir, TaskLock, Written},
+};
+
+/// The log's name below its task.
+pub(super) const LOG_FILE: &str = "conversation.jsonl";
+/// What is masked, for Cline and from Cline.
+pub(super) const HISTORY_FILE: &str = "context_history.json";
+
+/// Bytes of the last line that tell whether the file is still the one that was
+/// read: the uuid is among them.
+const HEAD_BYTES: usize = 64;
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// What is known of a log.
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    stamp: Option<Stamp>,
+    /// Bytes that are understood.
+    read_to: u64,
+    /// Does it end without a line end?
+    is_open: bool,
+    /// Is there something behind the last line end that makes no sense?
+    has_rest: bool,
+    /// Is that certain to stay so?
+    is_torn: bool,
+    /// Where the last line begins, and how.
+    last_line: (u64, Vec<u8>),
+    lines: u64,
+    dropped: u64,
+    pub(super) entries: Entries,
+    /// Is the file's name known to be on the disk?
+    name_is_durable: Arc<AtomicBool>,
+}
+
+impl Log {
+    /// Learns what is new in the file. True when there is one.
+    ///
+    /// # Errors
+    /// Kind `storage`, `cancelled`.
+    pub(super) fn catch_up(&mut self, dir: &TaskDir, cancel: &Cancel) -> Result<bool, Error> {
+        let is_there = self.read_new(dir, cancel)?;
+        if self.has_rest && !self.is_torn {
+            // Nobody writes now: what is torn now stays torn.
+            if let Ok(Some(_lock)) = dir.try_lock() {
+                self.read_new(dir, cancel)?;
+                self.is_torn = self.has_rest;
+            }
+        }
+        Ok(is_there)
+    }
+
+    /// As [`Self::catch_up`], for whoever holds the lock.
+    ///
+    /// # Errors
+    /// Kind `storage`, `cancelled`.
+    pub(super) fn catch_up_locked(
+        &mut self,
+        dir: &TaskDir,
+        cancel: &Cancel,
+    ) -> Result<bool, Error> {
+        let is_there = self.read_new(dir, cancel)?;
+        self.is_torn = self.has_rest;
+        Ok(is_there)
+    }
+
+    fn read_new(&mut self, dir: &TaskDir, cancel: &Cancel) -> Result<bool, Error> {
+        let Some(stamp) = dir.stamp(LOG_FILE)? else {
+            *self = Self::default();
+            return Ok(false);
+        };
+        if self.stamp == Some(stamp) {
+            return Ok(true);
+        }
+        let Some((mut file, stamp)) = dir.open_log(LOG_FILE)? else {
+            *self = Self::default();
+            return Ok(false);
+        };
+        let path = dir.path().join(LOG_FILE);
+        let failed = |error: &io::Error| {
+            Error::storage(format!("could not read {}: {error}", path.display()))
+        };
+        if !self
+            .is_continued_by(&mut file, stamp)
+            .map_err(|error| failed(&error))?
+        {
+            *self = Self::default();
+        }
+        if self.has_rest {
+            self.is_open = false;
+        }
+        self.has_rest = false;
+        self.is_torn = false;
+        let new = stamp.len.saturating_sub(self.read_to);
+        let read = file.seek(SeekFrom::Start(self.read_to)).map(|_| ());
+        read.map_err(|error| failed(&error))?;
+        let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(new));
+        each_line(reader, |piece, length| {
+            if cancel.is_cancelled() {
+                return Err(Stop::Cancelled);
+            }
+            self.take(&piece, length);
+            Ok(())
+        })
+        .map_err(|stop| match stop {
+            Stop::Cancelled => Error::cancelled(),
+            Stop::Failed(error) => failed(&error),
+        })?;
+        self.stamp = Some(stamp);
+        Ok(true)
+    }
+
+    /// Is what was read still the beginning of this file? One that was cut and
+    /// written on has another last line.
+    fn is_continued_by(&self, file: &mut std::fs::File, stamp: Stamp) -> io::Result<bool> {
+        let is_same = self
+            .stamp
+            .is_some_and(|known| known.is_of_same_file(&stamp));
+        if !is_same || stamp.len < self.read_to {
+            return Ok(false);
+        }
+        let (start, head) = &self.last_line;
+        let mut now = Vec::with_capacity(head.len());
+        file.seek(SeekFrom::Start(*start))?;
+        file.by_ref()
+            .take(head.len() as u64)
+            .read_to_end(&mut now)?;
+        Ok(now == *head)
+    }
+
+    /// Takes a line, or the rest, of this many bytes.
+    fn take(&mut self, piece: &Piece<'_>, length: u64) {
+        let start = self.read_to;
+        let (line, is_whole) = match piece {
+            Piece::Line(line) => (*line, true),
+            Piece::Rest(rest) => (*rest, false),
+        };
+        let text = trimmed(line);
+        let is_void = text.is_empty() && !line.contains(&0);
+        let entry = Entry::read(text);
+        if !is_whole && !is_void && entry.is_none() {
+            self.has_rest = true;
+            self.is_open = true;
+            return;
+        }
+        self.is_open = !is_whole;
+        self.read_to += length;
+        if is_void {
+            return;
+        }
+        let head = line.get(..HEAD_BYTES).unwrap_or(line);
+        self.last_line = (start, head.to_vec());
+        match entry.is_some_and(|entry| self.entries.push(entry)) {
+            true => self.lines += 1,
+            false => self.dropped += 1,
+        }
+    }
+
+    /// The conversation of now.
+    pub(super) fn conversation(&mut self, dir: &TaskDir) -> Arc<Conversation> {
+        let recovered = Recovered {
+            lines: self.lines,
+            dropped: self.dropped + u64::from(self.is_torn),
+        };
+        self.entries.conversation(recovered, || unlogged_masks(dir))
+    }
+
+    /// Adds lines; all of them or none. The caller has caught up.
+    ///
+    /// # Errors
+    /// `tooLarge`, kind `storage`.
+    pub(super) fn append(&mut self, lock: &TaskLock, lines: &[Line<'_>]) -> Result<Written, Error> {
+        let mut text = Vec::new();
+        if self.is_open {
+            text.push(b'\n');
+        }
+        for line in lines {
+            line.write(&mut text)?;
+        }
+        let written = lock.append(LOG_FILE, &text, &self.name_is_durable)?;
+        let is_as_known = match self.stamp {
+            Some(known) => {
+                known.is_of_same_file(&written.before) && known.len == written.before.len
+            }
+            None => written.before.len == 0,
+        };
+        if !is_as_known {
+            // Someone wrote without the lock. The next look reads all of it.
+            *self = Self::default();
+            return Ok(written);
+        }
+        if self.has_rest {
+            // The line end makes a line of it.
+            self.has_rest = false;
+            self.is_torn = false;
+            self.dropped += 1;
+            self.read_to = written.before.len;
+        }
+        let added = each_line::<io::Error>(&*text, |piece, length| {
+            self.take(&piece, length);
+            Ok(())
+        });
+        self.stamp = Some(written.stamp);
+        if added.is_err() {
+            *self = Self::default();
+        }
+        Ok(written)
+    }
+
+    /// Bytes it takes in memory, roughly.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.bytes()
+    }
+
+    /// The state of the file that was read.
+    pub(super) fn stamp(&self) -> Option<Stamp> {
+        self.stamp
+    }
+}
+
+enum Stop {
+    Cancelled,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What is masked in a task that Cline wrote, or that was copied by hand.
+fn unlogged_masks(dir: &TaskDir) -> Masks {
+    let text = dir.read(HISTORY_FILE).ok().flatten().unwrap_or_default();
+    let history = serde_json::from_slice(&text).ok();
+    Masks {
+        deleted_range: None,
+        history: history
+            .and_then(|value| ContextHistory::from_value(value).ok())
+            .unwrap_or_default(),
+    }
+}
+
+/// Writes what is masked where Cline looks for it. The log has it already, so
+/// that nothing is lost when this fails.
+pub(super) fn mirror(dir: &TaskDir, lock: &TaskLock, history: &ContextHistory) {
+    let text = history.clone().into_value().to_string();
+    let is_current = match dir.read(HISTORY_FILE) {
+        Ok(Some(known)) => known == text.as_bytes(),
+        Ok(None) => text == "[]",
+        Err(_) => false,
+    };
+    if !is_current {
+        let _ = lock.write(HISTORY_FILE, text.as_bytes());
+    }
+}
+
+/// There is no such task.
+pub(super) fn not_found(task: &crate::storage::TaskId) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!(
+            "task {task} has no stored conversation; sightline/listTasks names those that have"
+        ),
+    )
+}

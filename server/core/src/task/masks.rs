@@ -1,0 +1,164 @@
+//! What is masked in a conversation, and where, when messages are missing.
+//!
+//! Masks speak of messages by index. A line of the log that is lost moves all
+//! messages behind it, and an edit would land in one it was not made for. So
+//! the log says by uuid which messages are meant, and masks move with them.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use serde_json::{Number, Value};
+use uuid::Uuid;
+
+use super::entry::MasksLine;
+use crate::conversation::{ContextHistory, DeletedRange};
+
+/// What is masked in a conversation: nothing in it is changed or deleted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Masks {
+    /// The messages left out.
+    pub deleted_range: Option<DeletedRange>,
+    /// The edits made.
+    pub history: ContextHistory,
+}
+
+/// Masks as they were logged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoggedMasks {
+    pub(super) deleted_range: Option<DeletedRange>,
+    pub(super) history: ContextHistory,
+    /// The time the edits made then carry.
+    pub(super) time: Option<Number>,
+    pub(super) anchors: BTreeMap<usize, Uuid>,
+}
+
+/// Indexes of the messages `history` edits.
+fn edited(history: &Value) -> impl Iterator<Item = usize> {
+    let entries = history.as_array().into_iter().flatten();
+    entries.filter_map(|entry| usize::try_from(entry.get(0)?.as_u64()?).ok())
+}
+
+/// The last index of a range, where it leaves something out.
+fn end(range: Option<DeletedRange>) -> Option<usize> {
+    let DeletedRange([first, last]) = range?;
+    let end = usize::try_from(last).ok()?;
+    (last >= first).then_some(end)
+}
+
+impl Masks {
+    /// As they are logged, for a conversation of these messages.
+    pub(super) fn to_line(&self, time: &Number, messages: &[Uuid]) -> MasksLine {
+        let context_history = self.history.clone().into_value();
+        let last = end(self.deleted_range);
+        let meant = edited(&context_history)
+            .chain(last)
+            .chain(last.map(|last| last.saturating_add(1)));
+        let anchors = meant
+            .filter_map(|index| Some((index, *messages.get(index)?)))
+            .collect();
+        MasksLine {
+            deleted_range: self.deleted_range.map(|range| range.0),
+            context_history,
+            time: Some(time.clone()),
+            anchors,
+        }
+    }
+}
+
+impl LoggedMasks {
+    /// What they mean for a conversation of these messages.
+    pub(super) fn of(&self, messages: &[Uuid]) -> Arc<Masks> {
+        let are_in_place = self
+            .anchors
+            .iter()
+            .all(|(index, uuid)| messages.get(*index) == Some(uuid));
+        let mut masks = Masks {
+            deleted_range: self.deleted_range,
+            history: self.history.clone(),
+        };
+        if !are_in_place {
+            self.follow(&mut masks, messages);
+        }
+        Arc::new(masks)
+    }
+
+    /// Moves masks with the messages they mean.
+    fn follow(&self, masks: &mut Masks, messages: &[Uuid]) {
+        let places: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
+        let place = |index: usize| places.get(self.anchors.get(&index)?).copied();
+        let mut history = std::mem::take(&mut masks.history).into_value();
+        if let Value::Array(entries) = &mut history {
+            entries.retain_mut(|entry| {
+                let index = entry.get(0).and_then(Value::as_u64);
+                let index = index.and_then(|index| usize::try_from(index).ok());
+                let Some(index) = index.filter(|index| self.anchors.contains_key(index)) else {
+                    return true;
+                };
+                // The edit of a lost message goes with it.
+                let (Some(now), Some(said)) = (place(index), entry.get_mut(0)) else {
+                    return false;
+                };
+                *said = Value::from(now);
+                true
+            });
+        }
+        masks.history = ContextHistory::from_value(history).unwrap_or_default();
+        let Some(last) = end(masks.deleted_range) else {
+            return;
+        };
+        let behind = place(last.saturating_add(1)).map(|place| place.saturating_sub(1));
+        let now = behind.or_else(|| place(last)).unwrap_or(last);
+        let now = now.min(messages.len().saturating_sub(1));
+        if let (Some(range), Ok(now)) = (&mut masks.deleted_range, i64::try_from(now)) {
+            range.0[1] = now.max(DeletedRange::EMPTY.0[1]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_move_with_their_messages() {
+        let messages: Vec<Uuid> = (0..10).map(|_| Uuid::new_v4()).collect();
+        let history = serde_json::json!([
+            [1, [0, [[0, [[5, "text", ["a"], []]]]]]],
+            [4, [0, [[0, [[5, "text", ["b"], []]]]]]],
+            [7, [0, [[0, [[5, "text", ["c"], []]]]]]],
+        ]);
+        let masks = Masks {
+            deleted_range: Some(DeletedRange([2, 5])),
+            history: ContextHistory::from_value(history).unwrap(),
+        };
+        let line = masks.to_line(&5.into(), &messages);
+        assert_eq!(
+            line.anchors.keys().copied().collect::<Vec<_>>(),
+            [1, 4, 5, 6, 7]
+        );
+        let logged = LoggedMasks {
+            deleted_range: masks.deleted_range,
+            history: masks.history.clone(),
+            time: None,
+            anchors: line.anchors,
+        };
+        assert_eq!(*logged.of(&messages), masks);
+        let seen = |lost: usize| {
+            let mut left = messages.clone();
+            left.remove(lost);
+            let masks = logged.of(&left);
+            let history = masks.history.clone().into_value();
+            let edited: Vec<usize> = edited(&history).collect();
+            (masks.deleted_range.unwrap().0[1], edited)
+        };
+        assert_eq!(seen(9), (5, vec![1, 4, 7]));
+        assert_eq!(seen(7), (5, vec![1, 4]));
+        assert_eq!(seen(6), (5, vec![1, 4, 6]));
+        assert_eq!(seen(5), (4, vec![1, 4, 6]));
+        assert_eq!(seen(4), (4, vec![1, 6]));
+        assert_eq!(seen(0), (4, vec![0, 3, 6]));
+        assert_eq!(logged.of(&messages[..3]).deleted_range.unwrap().0[1], 2);
+    }
+}

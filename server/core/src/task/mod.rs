@@ -1,0 +1,256 @@
+//! The task store: conversations that nothing is ever lost from.
+//!
+//! Below a task's directory, `conversation.jsonl` is the only truth: one entry
+//! per line (`entry`), added under the task's lock and never changed (`log`).
+//! What a conversation is now follows from the entries (`conversation`): what
+//! is masked (`masks`), rewound, compacted or rolled back is an entry too
+//! (`change`), so it can be taken back. Everything else can be made again from
+//! the log: `context_history.json`, a copy of what is masked in Cline's format,
+//! and `.index.json` beside the tasks, which saves reading every log to list
+//! them (`index`).
+//!
+//! Then there is what is done with stored conversations: `resume`, `import`,
+//! `export`, `retention`.
+//!
+//! Any number of stores, threads and processes may work on one task.
+
+mod cache;
+mod change;
+mod conversation;
+mod entry;
+
+mod index;
+mod lines;
+mod log;
+mod masks;
+mod title;
+
+use std::sync::Arc;
+
+use serde_json::{Number, value::RawValue};
+
+pub use change::{Compacted, CompactedMessage, Compaction, RewindId};
+pub use conversation::{Conversation, Facts, StoredMessage};
+pub use entry::Origin;
+pub use masks::Masks;
+
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    storage::{Storage, TaskDir, TaskId, TaskLock, Written},
+};
+use cache::{Cache, locked};
+use entry::{Line, MASKS};
+use log::{Log, mirror, not_found};
+
+/// All stored conversations. Cheap to clone; clones share what they have read.
+#[derive(Clone, Debug)]
+pub struct TaskStore {
+    storage: Storage,
+    cache: Arc<Cache>,
+}
+
+/// What is recorded beside what is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// Whose it is and where.
+    pub origin: Origin,
+    /// The time, milliseconds since the Unix epoch.
+    pub now: i64,
+}
+
+/// Messages that were appended.
+#[derive(Clone, Debug)]
+#[must_use = "they are durable only after `written.sync()`"]
+pub struct Appended {
+    /// Messages of the conversation in all.
+    pub count: u64,
+    /// Makes them durable.
+    pub written: Written,
+}
+
+/// What became of a decision made on a conversation.
+#[derive(Clone, Debug)]
+pub enum Decided<T> {
+    /// It is stored.
+    Stored(T),
+    /// Somebody else decided something meanwhile; nothing is stored. Decide
+    /// again, on this.
+    Outdated(Arc<Conversation>),
+}
+
+impl TaskStore {
+    /// The conversations in a data directory. Creates nothing.
+    pub fn new(storage: Storage) -> Self {
+        Self {
+            storage,
+            cache: Arc::default(),
+        }
+    }
+
+    /// Adds messages to a task, which begins with them if there is none. All
+    /// of them are added, or none.
+    ///
+    /// They can be read at once; they are durable after [`Written::sync`],
+    /// which also makes all earlier ones of the task durable: sync the last of
+    /// several.
+    ///
+    /// # Errors
+    /// `invalidParams` when a message is no object, `tooLarge`, `busy`,
+    /// `cancelled`, kind `storage`.
+    pub fn append(
+        &self,
+        task: &TaskId,
+        messages: &[&RawValue],
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<Appended, Error> {
+        let mut lines = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
+            cancel.check()?;
+            let line = Line::of_message(None, meta.now, &meta.origin, message);
+            lines.push(line.ok_or_else(|| {
+                Error::invalid(format!(
+                    "messages[{index}] is not an object; a message has a role and content"
+                ))
+            })?);
+        }
+        if lines.is_empty() {
+            return Err(Error::invalid(
+                "messages is empty; name at least one message",
+            ));
+        }
+        self.writing(task, cancel, |log, dir, lock| {
+            chain(&mut lines, log.entries.leaf());
+            let written = log.append(lock, &lines)?;
+            Ok(Appended {
+                count: log.conversation(dir).messages.len() as u64,
+                written,
+            })
+        })
+    }
+
+    /// The conversation of a task, as it is now.
+    ///
+    /// # Errors
+    /// `notFound`, `cancelled`, kind `storage`.
+    pub fn load(&self, task: &TaskId, cancel: &Cancel) -> Result<Arc<Conversation>, Error> {
+        let dir = self.storage.task(task);
+        let slot = self.cache.slot(task);
+        let conversation = {
+            let mut log = locked(&slot.log);
+            if !log.catch_up(&dir, cancel)? {
+                return Err(not_found(task));
+            }
+            slot.note(&log);
+            log.conversation(&dir)
+        };
+        self.cache.trim();
+        Ok(conversation)
+    }
+
+    /// Stores what was decided to mask in the conversation `seen`; `time` is
+    /// that of the edits made now. Durable when it returns.
+    ///
+    /// Messages that came meanwhile change nothing; another decision does.
+    ///
+    /// # Errors
+    /// `notFound`, `busy`, `cancelled`, kind `storage`.
+    pub fn store_masks(
+        &self,
+        task: &TaskId,
+        seen: &Conversation,
+        masks: &Masks,
+        time: &Number,
+        meta: &Meta,
+        cancel: &Cancel,
+    ) -> Result<Decided<()>, Error> {
+        self.deciding(task, cancel, |log, dir, lock| {
+            let now = log.conversation(dir);
+            if !seen.is_beginning_of(&now) {
+                return Ok((Decided::Outdated(now), None));
+            }
+            if *now.masks == *masks {
+                return Ok((Decided::Stored(()), None));
+            }
+            let mut line = Line::of_system(log.entries.leaf(), meta.now, &meta.origin, MASKS);
+            line.masks = Some(masks.to_line(time, &now.uuids()));
+            let written = log.append(lock, &[line])?;
+            mirror(dir, lock, &masks.history);
+            Ok((Decided::Stored(()), Some(written)))
+        })
+    }
+
+    /// Deletes a task with all its files; bytes they took.
+    ///
+    /// # Errors
+    /// `notFound`, `busy`, kind `storage`.
+    pub fn delete(&self, task: &TaskId) -> Result<u64, Error> {
+        let dir = self.storage.task(task);
+        if !dir.exists() {
+            return Err(not_found(task));
+        }
+        let freed = {
+            let slot = self.cache.slot(task);
+            let _writing = locked(&slot.writing);
+            dir.lock()?.delete()?
+        };
+        self.cache.forget(task);
+        self.storage.sweep_deleted()?;
+        Ok(freed)
+    }
+
+    /// Writes to a task that may not exist yet.
+    fn writing<T>(
+        &self,
+        task: &TaskId,
+        cancel: &Cancel,
+        write: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let dir = self.storage.task(task);
+        let slot = self.cache.slot(task);
+        let done = {
+            // Threads of this process queue here, and don't poll the lock.
+            let _writing = locked(&slot.writing);
+            let lock = dir.lock()?;
+            let mut log = locked(&slot.log);
+            log.catch_up_locked(&dir, cancel)?;
+            let done = write(&mut log, &dir, &lock);
+            slot.note(&log);
+            done
+        }?;
+        self.cache.trim();
+        Ok(done)
+    }
+
+    /// Writes a decision to a task that exists, durably.
+    fn deciding<T>(
+        &self,
+        task: &TaskId,
+        cancel: &Cancel,
+        decide: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<(T, Option<Written>), Error>,
+    ) -> Result<T, Error> {
+        if self.storage.task(task).stamp(log::LOG_FILE)?.is_none() {
+            return Err(not_found(task));
+        }
+        let (done, written) = self.writing(task, cancel, |log, dir, lock| {
+            if log.entries.is_empty() {
+                return Err(not_found(task));
+            }
+            decide(log, dir, lock)
+        })?;
+        if let Some(written) = written {
+            written.sync()?;
+        }
+        Ok(done)
+    }
+}
+
+/// Makes each line the child of the one before, and the first that of `parent`.
+fn chain(lines: &mut [Line<'_>], parent: Option<uuid::Uuid>) {
+    let mut parent = parent;
+    for line in lines {
+        line.parent_uuid = Some(parent);
+        parent = Some(line.uuid);
+    }
+}

@@ -1,0 +1,62 @@
+//! What a task is called: the beginning of the first text the user wrote.
+
+use crate::conversation::{
+    json::decode,
+    message::{Content, Kind, Message, Role},
+};
+
+/// Characters of a title at most.
+const MAX_CHARACTERS: usize = 80;
+
+/// The title a message gives, if it is one of the user's and has a text.
+pub(super) fn title_of(message: &str) -> Option<String> {
+    let message = Message::scan(message)?;
+    if message.role != Role::User {
+        return None;
+    }
+    let string = match &message.content {
+        Content::Text(place) => message.at(place),
+        _ => {
+            let texts = message.blocks().iter();
+            let mut texts = texts.filter(|block| block.kind == Kind::Text);
+            texts.find_map(|block| message.string(block))?
+        }
+    };
+    let text = decode(string);
+    let title = title(&text);
+    (!title.is_empty()).then_some(title)
+}
+
+/// The first line of a text, or of the task named in it.
+fn title(text: &str) -> String {
+    let inner = text.split_once("<task>").map(|(_, rest)| rest);
+    let inner = inner.and_then(|rest| rest.split_once("</task>"));
+    let text = inner.map_or(text, |(task, _)| task);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or_default();
+    let shown = line.chars().filter(|c| !c.is_control());
+    shown.take(MAX_CHARACTERS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles() {
+        let of = |content: &str| title_of(&format!(r#"{{"role":"user","content":{content}}}"#));
+        assert_eq!(of(r#""\n  Fix it \nnow""#).unwrap(), "Fix it");
+        let blocks =
+            r#"[{"type":"image"},{"type":"text","text":"<task>\nDo a\nthing\n</task> x"}]"#;
+        assert_eq!(of(blocks).unwrap(), "Do a");
+        assert_eq!(
+            of(&format!("\"{}\"", "ä".repeat(100))).unwrap(),
+            "ä".repeat(80)
+        );
+        assert_eq!(of(r#""<task>""#).unwrap(), "<task>");
+        for none in [r#""""#, r#"" \n""#, "[]", "5", "null"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(title_of(r#"{"role":"assistant","content":"x"}"#), None);
+    }
+}
