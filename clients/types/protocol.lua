@@ -105,7 +105,7 @@
 ---@field encoding? string Count with this encoding whatever the model: `o200k_base`, `o200k_harmony`, `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
 ---@field messages? sightline.Message[] Messages to count with what frames them: `role` and `content`, a string or blocks. Default: `[]`.
 ---@field model? sightline.ModelRef The model that will read them. Without model and encoding the count is that of `o200k_base`.
----@field taskId? string The task these messages belong to: usage reported for it is the base of the count.
+---@field taskId? string The task these messages belong to: usage reported for it is the base of the count. Without texts and messages, what would be sent of its stored conversation is counted.
 ---@field texts? string[] Texts to count as they are; the markers of special tokens count as ordinary text. Default: `[]`.
 ---@field usage? sightline.Usage What the provider reported for a request with just these texts and messages; the later counts of the task start from it.
 

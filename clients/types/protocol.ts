@@ -277,7 +277,10 @@ export interface CountTokensParams {
    * `o200k_base`.
    */
   model?: ModelRef;
-  /** The task these messages belong to: usage reported for it is the base of the count. */
+  /**
+   * The task these messages belong to: usage reported for it is the base of the count.
+   * Without texts and messages, what would be sent of its stored conversation is counted.
+   */
   taskId?: string;
   /**
    * Texts to count as they are; the markers of special tokens count as ordinary text.

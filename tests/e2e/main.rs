@@ -20,5 +20,6 @@ mod harness;
 mod lifecycle;
 mod neovim;
 mod settings;
+mod tasks;
 mod tracking;
 mod transport;

@@ -59,16 +59,14 @@ fn tools(workspace: &Workspace) -> PathBuf {
     folder
 }
 
-#[test]
-fn a_real_neovim_gets_the_block_of_the_moment() {
-    let Some(neovim) = neovim() else { return };
-    let workspace = sample();
+/// What a script of `tests/neovim` was answered; `None` without a Neovim.
+fn played(workspace: &Workspace, script: &str) -> Option<Value> {
     let output = workspace.data().with_extension("json");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neovim/session.lua");
-    let run = Command::new(neovim)
-        .env("PATH", tools(&workspace))
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neovim");
+    let run = Command::new(neovim()?)
+        .env("PATH", tools(workspace))
         .args(["--headless", "-u", "NONE", "-i", "NONE", "-l"])
-        .arg(script)
+        .arg(scripts.join(script))
         .arg(env!("CARGO_BIN_EXE_sightline"))
         .args([&workspace.root(), &workspace.data(), &output])
         .env("XDG_STATE_HOME", workspace.data().with_extension("state"))
@@ -76,8 +74,15 @@ fn a_real_neovim_gets_the_block_of_the_moment() {
         .unwrap();
     let said = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "Neovim failed: {said}");
-    let answers: Value = serde_json::from_slice(&std::fs::read(output).unwrap()).unwrap();
+    Some(serde_json::from_slice(&std::fs::read(output).unwrap()).unwrap())
+}
 
+#[test]
+fn a_real_neovim_gets_the_block_of_the_moment() {
+    let workspace = sample();
+    let Some(answers) = played(&workspace, "session.lua") else {
+        return;
+    };
     let root = workspace.root().display().to_string();
     let text = |name: &str| {
         let text = answers[name]
@@ -104,4 +109,63 @@ fn a_real_neovim_gets_the_block_of_the_moment() {
     insta::assert_snapshot!("neovim_unsaved", text("unsaved"));
     insta::assert_snapshot!("neovim_saved", text("saved"));
     insta::assert_snapshot!("neovim_rules_changed", text("rules_changed"));
+}
+
+#[test]
+fn a_real_neovim_drives_a_whole_conversation() {
+    let workspace = sample();
+    let Some(answers) = played(&workspace, "conversation.lua") else {
+        return;
+    };
+    for (name, answer) in answers.as_object().unwrap() {
+        assert!(
+            name == "gone" || answer.get("error").is_none(),
+            "{name}: {answer:#}"
+        );
+    }
+    let count = |name: &str| answers[name]["messages"].as_array().unwrap().len();
+    assert_eq!(answers["appended"]["count"], 22);
+    assert_eq!(answers["counted"]["items"].as_array().unwrap().len(), 22);
+    assert_eq!(answers["fits"]["decision"], "fits");
+    assert_eq!(count("fits"), 22);
+    // Ten reads of one file: all but the newest give way.
+    assert_eq!(answers["deduplicated"]["decision"], "deduplicated");
+    assert_eq!(
+        answers["deduplicated"]["edits"].as_array().unwrap().len(),
+        9
+    );
+    assert_eq!(
+        answers["truncated"]["deletedRange"],
+        serde_json::json!([2, 11])
+    );
+    assert_eq!(count("truncated"), 12);
+    assert_eq!(count("loaded"), 22, "what is left out is still stored");
+
+    assert_eq!(answers["plan"]["needed"], true, "{:#}", answers["plan"]);
+    assert_eq!(answers["plan"]["files"][0]["path"], "src/cart.py");
+    let prompt = answers["plan"]["prompt"].as_str().unwrap();
+    assert!(prompt.contains("Keep the names of functions.") && prompt.contains("Mend the cart."));
+    assert_eq!(answers["compacted"]["filesIncluded"][0], "src/cart.py");
+    assert_eq!(
+        answers["after"]["messages"],
+        answers["compacted"]["messages"]
+    );
+    assert!(
+        answers["after"]["messages"][0]
+            .to_string()
+            .contains("The cart adds up again.")
+    );
+
+    assert_eq!(answers["tasks"]["tasks"][0]["taskId"], "nvim-1");
+    assert_eq!(answers["tasks"]["tasks"][0]["title"], "Mend the cart.");
+    let resumed = &answers["resumed"];
+    assert_eq!(resumed["interruptedTools"][0], "call_7");
+    assert_eq!(count("resumed"), count("after") + 3);
+    let resumption = resumed["resumption"].as_str().unwrap();
+    assert!(resumption.starts_with("[TASK RESUMPTION]"), "{resumption}");
+    assert!(resumption.contains("src/cart.py"), "{resumption}");
+    // Everything that was said is there again, and what came after it.
+    assert_eq!(count("whole_again"), 24);
+    assert!(answers["deleted"]["freedBytes"].as_u64() > Some(1000));
+    assert_eq!(answers["gone"]["error"]["data"]["kind"], "notFound");
 }

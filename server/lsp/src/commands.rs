@@ -120,6 +120,7 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
     let snapshot = server.snapshot();
     let name = call.place.handler.name;
     let lane = match call.place.handler.lane {
+        LaneRule::Tasks => Lane::Tasks,
         LaneRule::ByTask if names_task(call.params()) => Lane::Tasks,
         _ => Lane::Pool,
     };

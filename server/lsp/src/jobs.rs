@@ -15,7 +15,6 @@ use std::{
     any::Any,
     collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     sync::{
         Arc, Condvar, Mutex,
         mpsc::{self, Sender},
@@ -24,7 +23,7 @@ use std::{
 };
 
 use serde_json::{Value, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error, task::Written};
+use sightline_core::{cancel::Cancel, error::Error, storage::Written};
 use sightline_protocol::error::{ErrorData, ErrorKind};
 
 use crate::outbound::{Body, Outbound, lock};
@@ -259,12 +258,19 @@ impl Jobs {
 
 /// Waits for the disk once for each file, then answers all.
 fn flush(batch: Vec<Waiting>) {
-    let mut flushed: HashMap<PathBuf, Result<(), Error>> = HashMap::new();
+    let mut flushed: Vec<(Written, Result<(), Error>)> = Vec::new();
     for waiting in batch {
         let durable = waiting.done.written.iter().try_for_each(|written| {
-            let path = written.path().to_owned();
-            let outcome = flushed.entry(path).or_insert_with(|| written.sync());
-            outcome.clone()
+            // All of the batch was written before the first wait.
+            let known = flushed
+                .iter()
+                .find(|(other, _)| other.is_same_file(written));
+            if let Some((_, outcome)) = known {
+                return outcome.clone();
+            }
+            let outcome = guarded(waiting.method, || written.sync());
+            flushed.push((written.clone(), outcome.clone()));
+            outcome
         });
         let outcome = durable.map(|()| waiting.done);
         waiting.jobs.answer(waiting.method, &waiting.id, outcome);

@@ -16,6 +16,7 @@ use sightline_core::{
     error::Error,
     path::Root,
     storage::{Storage, TaskId},
+    task::TaskStore,
     tokens::Counter,
     tracker::Tracker,
 };
@@ -49,6 +50,9 @@ pub struct Server {
     initialize: Mutex<Value>,
     storage: Mutex<Option<Storage>>,
     counter: Counter,
+    /// Names this session in what it stores.
+    session_id: String,
+    tasks_stored: Mutex<Option<(PathBuf, TaskStore)>>,
     /// Tasks that tracked a file in this session.
     tasks: Mutex<BTreeSet<String>>,
     watch: Watch,
@@ -86,6 +90,8 @@ impl Server {
             initialize: Mutex::default(),
             storage: Mutex::default(),
             counter: Counter::default(),
+            session_id: uuid::Uuid::new_v4().to_string(),
+            tasks_stored: Mutex::default(),
             tasks: Mutex::default(),
             watch: Watch::default(),
             telling: AtomicBool::new(false),
@@ -173,6 +179,27 @@ impl Server {
         let storage = Storage::open(&path)?;
         *kept = Some(storage.clone());
         Ok(storage)
+    }
+
+    /// The stored conversations.
+    ///
+    /// # Errors
+    /// Kind `storage` when the data directory cannot be used.
+    pub fn task_store(&self, snapshot: &Snapshot) -> Result<TaskStore, Error> {
+        let storage = self.storage(snapshot)?;
+        let mut kept = lock(&self.tasks_stored);
+        if let Some((_, store)) = kept.as_ref().filter(|(dir, _)| dir == storage.dir()) {
+            return Ok(store.clone());
+        }
+        let dir = storage.dir().to_owned();
+        let store = TaskStore::new(storage);
+        *kept = Some((dir, store.clone()));
+        Ok(store)
+    }
+
+    /// Names this session in what it stores.
+    pub fn session_id(&self) -> &str {
+        &self.session_id
     }
 
     /// The tracker of a task.

@@ -75,6 +75,11 @@ pub struct LazyAccess {
 }
 
 impl LazyAccess {
+    /// The roots; the rules are not read for this.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
     /// The rules.
     pub fn get(&self) -> &Access {
         self.access

@@ -25,6 +25,7 @@ pub struct CountTokensParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
     /// The task these messages belong to: usage reported for it is the base of the count.
+    /// Without texts and messages, what would be sent of its stored conversation is counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// What the provider reported for a request with just these texts and messages; the

@@ -8,6 +8,8 @@ use serde_json::{Number, value::RawValue};
 use sightline_core::{
     conversation::{self, Action, ContextHistory, DeletedRange, Outcome, Request},
     error::Error,
+    storage::TaskId,
+    task::{Decided, Masks},
     tokens::Family,
 };
 use sightline_protocol::{
@@ -16,9 +18,10 @@ use sightline_protocol::{
         TokenChange, TruncateHistoryParams,
     },
     method::{Request as _, TruncateHistory},
+    task::MessageMeta,
 };
 
-use super::{Answer, Context, tracking::now, written};
+use super::{Answer, Context, tasks, tracking::now, written};
 
 /// `sightline/truncateHistory`.
 pub fn truncate(
@@ -27,7 +30,7 @@ pub fn truncate(
     messages: Option<&[&RawValue]>,
 ) -> Answer {
     let Some(messages) = messages else {
-        return Err(Error::invalid("stored tasks come next"));
+        return truncate_stored(context, params);
     };
     let history = match &params.context_history {
         Some(value) => ContextHistory::from_value(value.clone())?,
@@ -43,6 +46,50 @@ pub fn truncate(
     written(TruncateHistory::NAME, &answer)
 }
 
+/// The same for a stored conversation; what was decided is stored with it.
+fn truncate_stored(context: &Context<'_>, params: TruncateHistoryParams) -> Answer {
+    let Some(task_id) = &params.task_id else {
+        return Err(Error::invalid(
+            "sightline/truncateHistory: neither messages nor taskId is given; give one of them",
+        ));
+    };
+    let task = TaskId::new(task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    let mut seen = store.load(&task, &context.cancel)?;
+    loop {
+        let messages = seen.raw_messages();
+        let Masks {
+            deleted_range,
+            history,
+        } = seen.masks.as_ref().clone();
+        let outcome = decide(context, &params, &messages, deleted_range, history.clone())?;
+        let masks = Masks {
+            deleted_range: outcome.deleted_range,
+            history: outcome.history.clone(),
+        };
+        let meta = tasks::meta(context, MessageMeta::default());
+        let time = time(&params);
+        let stored = store.store_masks(&task, &seen, &masks, &time, &meta, &context.cancel)?;
+        if let Decided::Outdated(now) = stored {
+            seen = now;
+            continue;
+        }
+        let mut answer = outcome.answer(&messages, params.reply);
+        if params.count_tokens {
+            let range = deleted_range;
+            let tokens = token_change(context, &params, &messages, range, history, &outcome)?;
+            answer.result.tokens = Some(tokens);
+        }
+        return written(TruncateHistory::NAME, &answer);
+    }
+}
+
+/// The time that edits made now carry.
+fn time(params: &TruncateHistoryParams) -> Number {
+    let previous = params.previous_request.as_ref();
+    previous.map_or_else(|| Number::from(now()), |request| request.ts.clone())
+}
+
 /// What is sent, by the settings of the session.
 fn decide(
     context: &Context<'_>,
@@ -52,10 +99,7 @@ fn decide(
     history: ContextHistory,
 ) -> Result<Outcome, Error> {
     let settings = &context.snapshot.settings.conversation;
-    let time = match &params.previous_request {
-        Some(request) => request.ts.clone(),
-        None => Number::from(now()),
-    };
+    let time = time(params);
     let request = Request {
         messages,
         deleted_range,
@@ -107,14 +151,27 @@ fn token_change(
 
 /// `sightline/rollbackHistory`.
 pub fn rollback(
-    _context: &Context<'_>,
+    context: &Context<'_>,
     params: RollbackHistoryParams,
 ) -> Result<RollbackHistoryResult, Error> {
-    let Some(value) = params.context_history else {
-        return Err(Error::invalid("stored tasks come next"));
+    let history = match (params.context_history, &params.task_id) {
+        (Some(value), _) => {
+            let mut history = ContextHistory::from_value(value)?;
+            history.rollback(&params.timestamp);
+            history
+        }
+        (None, Some(task_id)) => {
+            let task = TaskId::new(task_id)?;
+            let store = context.server.task_store(&context.snapshot)?;
+            let meta = tasks::meta(context, MessageMeta::default());
+            store.rollback(&task, &params.timestamp, &meta, &context.cancel)?
+        }
+        (None, None) => {
+            return Err(Error::invalid(
+                "sightline/rollbackHistory: neither contextHistory nor taskId is given; give one of them",
+            ));
+        }
     };
-    let mut history = ContextHistory::from_value(value)?;
-    history.rollback(&params.timestamp);
     Ok(RollbackHistoryResult {
         context_history: history.into_value(),
     })

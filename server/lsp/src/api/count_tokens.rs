@@ -8,18 +8,35 @@ use sightline_protocol::{
     tokens::{CountTokensParams, CountTokensResult},
 };
 
-use super::{Answer, Context, written};
+use super::{Answer, Context, tasks, written};
 
-/// Counts; with a task, on the base of what was reported for it.
+/// Counts; with a task, on the base of what was reported for it. With a task
+/// alone, what would be sent of its stored conversation.
 pub fn run(
     context: &Context<'_>,
     params: CountTokensParams,
     messages: Option<&[&RawValue]>,
 ) -> Answer {
-    let messages = messages.unwrap_or_default();
+    let stored = match (&params.task_id, messages) {
+        (Some(task_id), None) if params.texts.is_empty() => {
+            let task = TaskId::new(task_id)?;
+            let store = context.server.task_store(&context.snapshot)?;
+            Some(store.load(&task, &context.cancel)?)
+        }
+        _ => None,
+    };
+    let all = stored.as_ref().map(|stored| stored.raw_messages());
+    let outcome = match (&stored, &all) {
+        (Some(stored), Some(all)) => Some(tasks::sent(context, stored, all)?),
+        _ => None,
+    };
+    let sent = match (&outcome, &all) {
+        (Some(outcome), Some(all)) => outcome.messages(all),
+        _ => messages.unwrap_or_default().to_vec(),
+    };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
         let counter = context.server.counter();
-        counter.answer(&params, messages, calibration, &context.cancel)
+        counter.answer(&params, &sent, calibration, &context.cancel)
     };
     let calibration = match &params.task_id {
         None => Calibration::default(),

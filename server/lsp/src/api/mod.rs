@@ -5,6 +5,7 @@
 //! the session as it was when the request arrived, and may panic without harm.
 
 pub mod check_access;
+pub mod compaction;
 pub mod conversation;
 pub mod count_tokens;
 pub mod environment_details;
@@ -12,6 +13,7 @@ pub mod list_files;
 pub mod notifications;
 pub mod read_file;
 pub mod results;
+pub mod tasks;
 pub mod tracking;
 
 use std::{cell::RefCell, fmt, sync::Arc};
@@ -21,8 +23,9 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 use serde_json::{Value, value::RawValue};
-use sightline_core::{access::AccessView, cancel::Cancel, error::Error, task::Written};
+use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::Written};
 use sightline_protocol::{
+    compaction::{ApplyCompactionParams, PlanCompactionParams},
     conversation::{Message, TruncateHistoryParams},
     method::{self, Request},
     task::AppendMessagesParams,
@@ -96,6 +99,8 @@ pub enum LaneRule {
     /// Those that name a task wait for each other: they read and write its
     /// records, and a client may send them without waiting for answers.
     ByTask,
+    /// After those before it that name a task: it looks at all of them.
+    Tasks,
 }
 
 /// One request: how to schedule and how to run it.
@@ -185,6 +190,47 @@ const HANDLERS: &[Handler] = &[
             typed::<method::ClassifyError>(context, params, conversation::classify_error)
         },
     },
+    Handler {
+        name: method::AppendMessages::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            with_messages::<method::AppendMessages>(context, params, tasks::append)
+        },
+    },
+    Handler {
+        name: method::LoadTask::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| typed::<method::LoadTask>(context, params, tasks::load),
+    },
+    Handler {
+        name: method::ListTasks::NAME,
+        lane: LaneRule::Tasks,
+        run: |context, params| typed::<method::ListTasks>(context, params, tasks::list),
+    },
+    Handler {
+        name: method::ResumeTask::NAME,
+        lane: LaneRule::Tasks,
+        run: |context, params| typed::<method::ResumeTask>(context, params, tasks::resume),
+    },
+    Handler {
+        name: method::DeleteTask::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| typed::<method::DeleteTask>(context, params, tasks::delete),
+    },
+    Handler {
+        name: method::PlanCompaction::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            with_messages::<method::PlanCompaction>(context, params, compaction::plan)
+        },
+    },
+    Handler {
+        name: method::ApplyCompaction::NAME,
+        lane: LaneRule::ByTask,
+        run: |context, params| {
+            with_messages::<method::ApplyCompaction>(context, params, compaction::apply)
+        },
+    },
 ];
 
 /// The handler of a method, by its name on the wire.
@@ -228,6 +274,18 @@ impl WithMessages for CountTokensParams {
 impl WithMessages for AppendMessagesParams {
     fn take_messages(&mut self) -> Option<Vec<Message>> {
         Some(std::mem::take(&mut self.messages))
+    }
+}
+
+impl WithMessages for PlanCompactionParams {
+    fn take_messages(&mut self) -> Option<Vec<Message>> {
+        self.messages.take()
+    }
+}
+
+impl WithMessages for ApplyCompactionParams {
+    fn take_messages(&mut self) -> Option<Vec<Message>> {
+        self.messages.take()
     }
 }
 

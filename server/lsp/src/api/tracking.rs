@@ -11,7 +11,7 @@ use sightline_core::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, uri_to_path},
-    tracker::{ContentHash, FileEvent, FileRef, environment_entry},
+    tracker::{ContentHash, FileEvent, FileRef, Tracker, environment_entry},
 };
 use sightline_protocol::{
     error::ErrorKind,
@@ -111,13 +111,24 @@ pub fn task_context(
         let shown = files.into_iter().filter(|file| allowed(&file.abs));
         shown.map(|file| file.path).collect()
     };
+    let mut records = records(context, &tracker)?;
+    records.changed = names(scan.changed);
+    records.deleted = names(scan.deleted);
+    Ok(records)
+}
+
+/// What a task recorded, without files that may not be seen by now.
+pub(super) fn records(
+    context: &Context<'_>,
+    tracker: &Tracker,
+) -> Result<TaskContextResult, Error> {
+    let view = context.view();
+    let outside = outside_allowed(&context.snapshot);
     let mut records = tracker.records()?;
     records.files.retain(|entry| {
         let located = view.roots().locate(&entry.path);
-        located.is_ok_and(|location| allowed(&view.roots().absolute(&location)))
+        located.is_ok_and(|location| view.require(&location, outside).is_ok())
     });
-    records.changed = names(scan.changed);
-    records.deleted = names(scan.deleted);
     Ok(records)
 }
 

@@ -1,0 +1,257 @@
+//! `sightline/planCompaction` and `applyCompaction`: a summary in place of the
+//! older part of a conversation.
+
+use serde_json::value::RawValue;
+use sightline_core::{
+    compaction::{
+        self, ApplyOptions, Conversation, Item, KeyFileText, PlanOptions, TrackedFile, Workspace,
+    },
+    error::Error,
+    path::Location,
+    storage::TaskId,
+    task::{self, CompactedMessage, Compaction, Decided},
+    tokens::{Calibration, Family},
+};
+use sightline_protocol::{
+    compaction::{ApplyCompactionParams, PlanCompactionParams},
+    environment::ModelRef,
+    files::ReadFileParams,
+    method::{ApplyCompaction, PlanCompaction, Request},
+    task::MessageMeta,
+    tracker::FileMetadataEntry,
+};
+
+use super::{Answer, Context, read_file, tasks, tracking, written};
+
+/// `sightline/planCompaction`.
+pub fn plan(
+    context: &Context<'_>,
+    params: PlanCompactionParams,
+    messages: Option<&[&RawValue]>,
+) -> Answer {
+    let options = PlanOptions::of(&params);
+    let task = task_of(params.task_id.as_deref(), messages)?;
+    let stored = match &task {
+        Some(task) => Some(Stored::load(context, task)?),
+        None => None,
+    };
+    let plan = about(
+        context,
+        messages,
+        stored.as_ref(),
+        &params.model,
+        |conversation| compaction::plan(conversation, &options, &context.cancel),
+    )?;
+    written(PlanCompaction::NAME, &plan)
+}
+
+/// `sightline/applyCompaction`.
+pub fn apply(
+    context: &Context<'_>,
+    params: ApplyCompactionParams,
+    messages: Option<&[&RawValue]>,
+) -> Answer {
+    let options = ApplyOptions::of(&params);
+    let apply = |conversation: &Conversation<'_>| {
+        let applied = compaction::apply(conversation, &options, &context.cancel)?;
+        Ok((
+            applied,
+            conversation
+                .items
+                .iter()
+                .map(|item| item.index)
+                .collect::<Vec<_>>(),
+        ))
+    };
+    let unknown = ModelRef::Id(String::new());
+    let Some(task) = task_of(params.task_id.as_deref(), messages)? else {
+        let model = params.model.as_ref().unwrap_or(&unknown);
+        return about(context, messages, None, model, |conversation| {
+            let (applied, _) = apply(conversation)?;
+            written(
+                ApplyCompaction::NAME,
+                &applied.into_result(conversation.items),
+            )
+        });
+    };
+    let store = context.server.task_store(&context.snapshot)?;
+    let mut stored = Stored::load(context, &task)?;
+    loop {
+        let model = params.model.as_ref().or(stored.model.as_ref());
+        let model = model.unwrap_or(&unknown).clone();
+        let outcome = about(context, None, Some(&stored), &model, |conversation| {
+            let (applied, indexes) = apply(conversation)?;
+            let answer = written(
+                ApplyCompaction::NAME,
+                &applied.clone().into_result(conversation.items),
+            )?;
+            let Some(first) = &applied.first else {
+                // Nothing is left out: nothing to store.
+                return Ok((answer, Decided::Stored(())));
+            };
+            let summary = CompactedMessage {
+                message: first,
+                source: applied.fallback.then(|| indexes.first().copied()).flatten(),
+            };
+            let kept = conversation.items.iter().skip(applied.retained);
+            let kept = kept.map(|item| CompactedMessage {
+                message: item.message,
+                source: Some(item.index),
+            });
+            let compaction = Compaction {
+                trigger: params.trigger,
+                pre_tokens: applied.pre_tokens,
+                post_tokens: applied.post_tokens,
+                fallback_reason: applied.fallback_reason.clone(),
+                messages: std::iter::once(summary).chain(kept).collect(),
+            };
+            let meta = tasks::meta(context, MessageMeta::default());
+            let seen = &stored.conversation;
+            let decided = store.compact(&task, seen, &compaction, &meta, &context.cancel)?;
+            Ok((
+                answer,
+                match decided {
+                    Decided::Stored(_) => Decided::Stored(()),
+                    Decided::Outdated(now) => Decided::Outdated(now),
+                },
+            ))
+        })?;
+        match outcome {
+            (answer, Decided::Stored(())) => return Ok(answer),
+            // Messages came meanwhile: decide again, with them.
+            (_, Decided::Outdated(_)) => stored = Stored::load(context, &task)?,
+        }
+    }
+}
+
+/// The stored task that is meant, when no messages are given.
+fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Option<TaskId>, Error> {
+    match (messages, task_id) {
+        (Some(_), _) => Ok(None),
+        (None, Some(task_id)) => Ok(Some(TaskId::new(task_id)?)),
+        (None, None) => Err(Error::invalid(
+            "neither messages nor taskId is given; give one of them",
+        )),
+    }
+}
+
+/// A stored conversation with what is known of its task.
+struct Stored {
+    conversation: std::sync::Arc<task::Conversation>,
+    calibration: Calibration,
+    tracked: Vec<TrackedFile>,
+    /// The one recorded last.
+    model: Option<ModelRef>,
+}
+
+impl Stored {
+    fn load(context: &Context<'_>, task: &TaskId) -> Result<Self, Error> {
+        let store = context.server.task_store(&context.snapshot)?;
+        let conversation = store.load(task, &context.cancel)?;
+        let dir = context.server.storage(&context.snapshot)?.task(task);
+        let tracker = context.server.tracker(&context.snapshot, task.as_str())?;
+        let records = tracker.records()?;
+        let model = records.models.last();
+        Ok(Self {
+            conversation,
+            calibration: Calibration::load(&dir)?,
+            tracked: tracked(&records.files),
+            model: model.map(|entry| ModelRef::Id(entry.model_id.clone())),
+        })
+    }
+}
+
+/// One entry per file, with the newest time of each kind.
+fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
+    let mut files: Vec<TrackedFile> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for entry in entries {
+        let place = *places.entry(entry.path.as_str()).or_insert_with(|| {
+            files.push(TrackedFile {
+                path: entry.path.clone(),
+                ..TrackedFile::default()
+            });
+            files.len() - 1
+        });
+        let file = &mut files[place];
+        file.agent_edited_at = file.agent_edited_at.max(entry.cline_edit_date);
+        file.user_edited_at = file.user_edited_at.max(entry.user_edit_date);
+        file.read_at = file.read_at.max(entry.cline_read_date);
+    }
+    files
+}
+
+/// Works on what would be sent of the given messages, or of the stored ones.
+fn about<T>(
+    context: &Context<'_>,
+    given: Option<&[&RawValue]>,
+    stored: Option<&Stored>,
+    model: &ModelRef,
+    work: impl FnOnce(&Conversation<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let view = context.view();
+    let outside = tracking::outside_allowed(&context.snapshot);
+    let allowed = |path: &str| -> Option<Location> {
+        let location = view.roots().locate(path).ok()?;
+        view.require(&location, outside).ok().map(|()| location)
+    };
+    let name = |path: &str| -> Option<String> {
+        allowed(path).map(|location| view.roots().result_path(&location).0)
+    };
+    let may_name_command = |command: &str| view.check_command(command).allowed;
+    let read = |path: &str, lines: u64, bytes: u64| read_key_file(context, path, lines, bytes);
+    let workspace = Workspace {
+        name: &name,
+        may_name_command: &may_name_command,
+        read: &read,
+    };
+    let default = Calibration::default();
+    let run = |items: &[Item<'_>]| {
+        work(&Conversation {
+            items,
+            family: Family::of_model(model.id()),
+            window: context.snapshot.settings.conversation.window(model),
+            counter: context.server.counter(),
+            calibration: stored.map_or(&default, |stored| &stored.calibration),
+            tracked: stored.map_or(&[], |stored| &stored.tracked),
+            workspace: &workspace,
+        })
+    };
+    let Some(stored) = stored else {
+        let messages = given.unwrap_or_default().iter().enumerate();
+        let items: Vec<Item<'_>> = messages
+            .map(|(index, message)| Item { index, message })
+            .collect();
+        return run(&items);
+    };
+    let messages = stored.conversation.raw_messages();
+    let outcome = tasks::sent(context, &stored.conversation, &messages)?;
+    let items: Vec<Item<'_>> = outcome
+        .sent
+        .iter()
+        .filter_map(|sent| {
+            Some(Item {
+                index: sent.index,
+                message: sent.message(&messages)?,
+            })
+        })
+        .collect();
+    run(&items)
+}
+
+/// The beginning of a file, as an agent would be given it.
+fn read_key_file(context: &Context<'_>, path: &str, lines: u64, bytes: u64) -> Option<KeyFileText> {
+    let params = ReadFileParams {
+        path: path.to_owned(),
+        task_id: None,
+        start_line: None,
+        end_line: Some(lines.max(1)),
+        max_bytes: Some(bytes),
+    };
+    let read = read_file::run(context, params).ok()?;
+    Some(KeyFileText {
+        path: path.to_owned(),
+        text: read.text,
+        total_lines: read.total_lines,
+    })
+}

@@ -1,0 +1,144 @@
+//! `sightline/appendMessages`, `loadTask`, `listTasks`, `resumeTask`,
+//! `deleteTask`: stored conversations.
+
+use std::path::Path;
+
+use serde_json::{Number, value::RawValue};
+use sightline_core::{
+    conversation::{self, Action, Outcome},
+    error::Error,
+    git,
+    storage::TaskId,
+    task::{Conversation, Meta, Origin},
+};
+use sightline_protocol::{
+    conversation::Message,
+    method::{AppendMessages, Request},
+    task::{
+        AppendMessagesParams, AppendMessagesResult, DeleteTaskParams, DeleteTaskResult,
+        ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
+        TaskMetadata,
+    },
+};
+
+use super::{Answer, Context, tracking, written};
+
+/// `sightline/appendMessages`.
+pub fn append(
+    context: &Context<'_>,
+    params: AppendMessagesParams,
+    messages: Option<&[&RawValue]>,
+) -> Answer {
+    let task = TaskId::new(&params.task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    let meta = meta(context, params.meta.unwrap_or_default());
+    let messages = messages.unwrap_or_default();
+    let appended = store.append(&task, messages, &meta, &context.cancel)?;
+    context.answer_when_durable(appended.written);
+    let count = appended.count;
+    written(AppendMessages::NAME, &AppendMessagesResult { count })
+}
+
+/// What is recorded beside what this request stores.
+pub(super) fn meta(context: &Context<'_>, given: MessageMeta) -> Meta {
+    let snapshot = &context.snapshot;
+    let root = snapshot.access.roots().primary();
+    let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
+    let cwd = given.cwd.or(root);
+    let branch = || cwd.as_deref().and_then(|cwd| git::branch(Path::new(cwd)));
+    let version = Some(snapshot.client.version.clone()).filter(|version| !version.is_empty());
+    Meta {
+        origin: Origin {
+            git_branch: given.git_branch.or_else(branch),
+            session_id: given
+                .session_id
+                .or_else(|| Some(context.server.session_id().to_owned())),
+            version: given.version.or(version),
+            cwd,
+        },
+        now: given.now.unwrap_or_else(tracking::now),
+    }
+}
+
+/// `sightline/loadTask`.
+pub fn load(context: &Context<'_>, params: LoadTaskParams) -> Result<LoadTaskResult, Error> {
+    let task = TaskId::new(&params.task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    let conversation = store.load(&task, &context.cancel)?;
+    Ok(LoadTaskResult {
+        messages: owned(&conversation.raw_messages()),
+        deleted_range: conversation.masks.deleted_range.map(|range| range.0),
+        context_history: conversation.masks.history.clone().into_value(),
+        metadata: metadata(context, &params.task_id, &conversation)?,
+        recovered: conversation.recovered,
+    })
+}
+
+fn metadata(
+    context: &Context<'_>,
+    task_id: &str,
+    conversation: &Conversation,
+) -> Result<TaskMetadata, Error> {
+    let tracker = context.server.tracker(&context.snapshot, task_id)?;
+    let records = tracking::records(context, &tracker)?;
+    let facts = conversation.facts.clone();
+    Ok(TaskMetadata {
+        created_at: facts.created_at,
+        updated_at: facts.updated_at,
+        title: facts.title,
+        cwd: facts.cwd,
+        git_branch: facts.git_branch,
+        compactions: facts.compactions,
+        files: records.files,
+        models: records.models,
+        environments: records.environments,
+    })
+}
+
+/// `sightline/listTasks`.
+pub fn list(context: &Context<'_>, params: ListTasksParams) -> Result<ListTasksResult, Error> {
+    let store = context.server.task_store(&context.snapshot)?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let tasks = store.list(limit, &context.cancel)?;
+    Ok(ListTasksResult { tasks })
+}
+
+/// `sightline/deleteTask`.
+pub fn delete(context: &Context<'_>, params: DeleteTaskParams) -> Result<DeleteTaskResult, Error> {
+    let task = TaskId::new(&params.task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    let freed_bytes = store.delete(&task)?;
+    Ok(DeleteTaskResult { freed_bytes })
+}
+
+/// What would be sent of a stored conversation now.
+pub(super) fn sent(
+    context: &Context<'_>,
+    stored: &Conversation,
+    messages: &[&RawValue],
+) -> Result<Outcome, Error> {
+    let settings = &context.snapshot.settings.conversation;
+    let request = conversation::Request {
+        messages,
+        deleted_range: stored.masks.deleted_range,
+        history: stored.masks.history.clone(),
+        action: Action::Apply,
+        time: &Number::from(tracking::now()),
+        profile: settings.profile,
+        notices: &settings.notices,
+    };
+    conversation::truncate(request, &context.cancel)
+}
+
+pub(super) fn owned(messages: &[&RawValue]) -> Vec<Message> {
+    let messages = messages.iter().copied();
+    messages.map(|raw| Message(raw.to_owned())).collect()
+}
+
+/// TEMP
+pub fn resume(
+    _context: &Context<'_>,
+    _params: sightline_protocol::task::ResumeTaskParams,
+) -> Result<sightline_protocol::task::ResumeTaskResult, Error> {
+    Err(Error::invalid("later"))
+}
