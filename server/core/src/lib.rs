@@ -6,10 +6,10 @@
 //! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
 //! it be seen), then what is built on the two: [`listing`], [`read`],
 //! [`tracker`], [`editor`] and [`environment`]. [`conversation`] needs none of
-//! them: it decides which messages are sent. [`task`] keeps conversations, in
-//! the data directory of [`storage`]. [`git`] is the only door to
-//! libgit2, [`model`] what is known about models, [`tokens`] what counts their
-//! tokens.
+//! them: it decides which messages are sent; [`compaction`] puts a summary in
+//! place of the older ones; [`task`] keeps conversations, in the data directory
+//! of [`storage`]. [`git`] is the only door to libgit2, [`model`] what is known
+//! about models, [`tokens`] what counts their tokens.
 //!
 //! Invariants:
 //! - A path from outside becomes a [`path::Location`] before anything is done

@@ -160,8 +160,11 @@ fn it_is_needed_from_four_fifths_of_the_window() {
 #[test]
 fn a_second_compaction_carries_on_what_the_first_left() {
     let mut case = case(worked());
+    let text = "see <final_file_content path=\"sample.txt\">x</final_file_content>\n";
+    case.file("notes.txt", text);
     case.compact("first summary");
     assert_eq!(case.messages.len(), 2);
+    assert!(case.first().contains("sample.txt"));
     for turn in 0..6 {
         case.push(user(&[
             json!({"type": "text", "text": format!("request {turn}")}),
@@ -184,6 +187,8 @@ fn a_second_compaction_carries_on_what_the_first_left() {
     assert!(plan.prompt.contains("- make 0\n"));
     // Text of the files that went with the first one is not summarised again.
     assert!(!plan.prompt.contains("fn parse"));
+    // Nor is what they say taken for something that was done.
+    assert!(!plan.prompt.contains("sample.txt"));
 
     case.compact("second summary");
     let text = case.first();
