@@ -324,6 +324,11 @@ impl Entries {
         self.bytes
     }
 
+    /// Is there any message?
+    pub(super) fn has_message(&self) -> bool {
+        self.has_message
+    }
+
     /// Is there no entry at all?
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()

@@ -18,11 +18,14 @@ mod cache;
 mod change;
 mod conversation;
 mod entry;
-
+mod export;
+mod import;
 mod index;
 mod lines;
 mod log;
 mod masks;
+mod resume;
+mod retention;
 mod title;
 
 use std::sync::Arc;
@@ -32,7 +35,10 @@ use serde_json::{Number, value::RawValue};
 pub use change::{Compacted, CompactedMessage, Compaction, RewindId};
 pub use conversation::{Conversation, Facts, StoredMessage};
 pub use entry::Origin;
+pub use import::Imported;
 pub use masks::Masks;
+pub use resume::{Resumed, Resumption};
+pub use retention::{Limits, Pruned};
 
 use crate::{
     cancel::Cancel,
