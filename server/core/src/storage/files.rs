@@ -51,6 +51,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     // What is written must be readable again.
     check_size(path, content.len())?;
+    replace(path, content)
+}
+
+/// As [`write`], for files that are not read whole.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> io::Result<()> {
         let mut file = tempfile::Builder::new()

@@ -30,6 +30,7 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 pub use files::MAX_STATE_FILE_BYTES;
+pub(crate) use log::read_foreign;
 pub use log::{Stamp, Written};
 
 use crate::error::Error;

@@ -13,13 +13,15 @@ use uuid::Uuid;
 
 use super::{
     LOCK_FILE, Storage, TASKS, TaskDir, TaskId, TaskLock,
-    files::{failed, is_unfinished, read, sync_dir, write},
+    files::{failed, is_unfinished, make_dir, read, replace, sync_dir, write},
 };
 use crate::error::Error;
 
 /// How the names of tasks being deleted begin.
 const DELETED: &str = ".deleted-";
-/// Unfinished files older than this have no living writer.
+/// How the names of tasks being made begin.
+const MADE: &str = ".made-";
+/// Unfinished files and tasks older than this have no living writer.
 const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
 
 impl Storage {
@@ -55,14 +57,50 @@ impl Storage {
         write(&self.dir.join(TASKS).join(name), content)
     }
 
-    /// Removes what killed processes left of tasks they were deleting.
+    /// Makes a task of these files: all of it, or nothing.
+    ///
+    /// # Errors
+    /// `conflict` when there is one, kind `storage`.
+    pub fn create_task(&self, id: &TaskId, files: &[(&str, &[u8])]) -> Result<(), Error> {
+        let dir = self.task(id).dir;
+        let exists = || {
+            Error::new(
+                ErrorKind::Conflict,
+                format!("task {id} is there already; delete it first, or name another id"),
+            )
+        };
+        if dir.exists() {
+            return Err(exists());
+        }
+        self.create()?;
+        let tasks = self.dir.join(TASKS);
+        let made = tasks.join(format!("{MADE}{}", Uuid::new_v4()));
+        make_dir(&made)?;
+        let filled = files
+            .iter()
+            .try_for_each(|(name, content)| replace(&made.join(name), content));
+        let placed = filled.and_then(|()| {
+            fs::rename(&made, &dir).map_err(|error| match dir.exists() {
+                true => exists(),
+                false => failed("create", &dir, &error),
+            })
+        });
+        if placed.is_err() {
+            let _ = fs::remove_dir_all(&made);
+        }
+        placed?;
+        sync_dir(&tasks)
+    }
+
+    /// Removes what killed processes left of tasks they were deleting or making.
     ///
     /// # Errors
     /// Kind `storage`.
     pub fn sweep_deleted(&self) -> Result<(), Error> {
         for entry in self.entries_of_tasks()? {
             let name = entry.file_name();
-            if is_deleted(&name) {
+            let is_made = begins(&name, MADE) && is_forgotten(&entry.path());
+            if begins(&name, DELETED) || is_made {
                 let _ = fs::remove_dir_all(entry.path());
             } else if is_unfinished(&name) && is_forgotten(&entry.path()) {
                 let _ = fs::remove_file(entry.path());
@@ -113,17 +151,6 @@ impl TaskDir {
 }
 
 impl TaskLock {
-    /// Are there files besides the lock?
-    ///
-    /// # Errors
-    /// Kind `storage`.
-    pub fn has_files(&self) -> Result<bool, Error> {
-        let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, &error))?;
-        Ok(entries
-            .flatten()
-            .any(|entry| entry.file_name() != LOCK_FILE))
-    }
-
     /// Deletes the task; bytes its files took. A process killed meanwhile
     /// leaves all of it or nothing with its name.
     ///
@@ -141,8 +168,8 @@ impl TaskLock {
     }
 }
 
-fn is_deleted(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(DELETED))
+fn begins(name: &OsStr, start: &str) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(start))
 }
 
 fn is_forgotten(path: &Path) -> bool {

@@ -103,7 +103,7 @@ impl TaskStore {
                     "a compacted conversation has at least one message; give its summary",
                 )
             })?;
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let has_news = now.messages.len() != seen.messages.len();
             if has_news || !seen.is_beginning_of(&now) {
@@ -145,7 +145,7 @@ impl TaskStore {
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<bool, Error> {
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let Some(undone) = log.entries.without_compactions(None) else {
                 return Ok((false, None));
             };
@@ -167,7 +167,7 @@ impl TaskStore {
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<ContextHistory, Error> {
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let undone = timestamp
                 .as_f64()
@@ -211,7 +211,7 @@ impl TaskStore {
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<RewindId, Error> {
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let kept = now.messages.get(..keep).ok_or_else(|| {
                 Error::invalid(format!(
@@ -246,7 +246,7 @@ impl TaskStore {
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<RewindId, Error> {
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
                 Error::new(
                     ErrorKind::NotFound,

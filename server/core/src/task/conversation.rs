@@ -109,7 +109,7 @@ pub(super) struct Entries {
     conversation: Arc<Conversation>,
     /// Does the conversation no longer follow from the entries?
     is_stale: bool,
-    /// Did the log say what is masked?
+    /// Does the log say what is masked?
     masks_are_logged: bool,
     /// Bytes the messages take.
     bytes: usize,
@@ -198,6 +198,7 @@ impl Entries {
     }
 
     fn learn(&mut self, entry: &Entry, time: i64, origin: &Origin) {
+        self.masks_are_logged |= entry.masks.is_some() || entry.is_boundary;
         if let Some(message) = &entry.message {
             self.bytes = self.bytes.saturating_add(message.get().len());
             let facts = &mut self.facts;
@@ -302,7 +303,6 @@ impl Entries {
         let messages = messages.collect();
         let masks = self.masks_of(&path);
         self.facts.compactions = self.compactions(&path);
-        self.masks_are_logged = path.boundary.is_some() || !path.masks.is_empty();
         let conversation = Arc::make_mut(&mut self.conversation);
         conversation.messages = messages;
         conversation.masks = masks;
@@ -314,9 +314,19 @@ impl Entries {
         self.uuid_at(self.leaf)
     }
 
+    /// Does the log say what is masked? Not in a task that was copied here.
+    pub(super) fn masks_are_logged(&self) -> bool {
+        self.masks_are_logged
+    }
+
     /// Bytes the messages take.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Is there any message?
+    pub(super) fn has_message(&self) -> bool {
+        self.has_message
     }
 
     /// Is there no entry at all?

@@ -318,7 +318,8 @@ impl MasksLine {
     }
 }
 
-fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
+/// What a block of kind `tool_use` calls.
+pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
     let mut call = ToolCall {
         id: message.id(block)?.into_owned(),
         name: String::new(),
@@ -336,7 +337,8 @@ fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
     Some(call)
 }
 
-fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolResult> {
+/// What a block of kind `tool_result` answers.
+pub(super) fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolResult> {
     let mut result = ToolResult {
         tool_use_id: message.id(block)?.into_owned(),
         is_error: false,

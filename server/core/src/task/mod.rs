@@ -18,11 +18,14 @@ mod cache;
 mod change;
 mod conversation;
 mod entry;
-
+mod export;
+mod import;
 mod index;
 mod lines;
 mod log;
 mod masks;
+mod resume;
+mod retention;
 mod title;
 
 use std::sync::Arc;
@@ -32,7 +35,10 @@ use serde_json::{Number, value::RawValue};
 pub use change::{Compacted, CompactedMessage, Compaction, RewindId};
 pub use conversation::{Conversation, Facts, StoredMessage};
 pub use entry::Origin;
+pub use import::Imported;
 pub use masks::Masks;
+pub use resume::{Resumed, Resumption};
+pub use retention::{Limits, Pruned};
 
 use crate::{
     cancel::Cancel,
@@ -165,7 +171,7 @@ impl TaskStore {
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<Decided<()>, Error> {
-        self.deciding(task, cancel, |log, dir, lock| {
+        self.deciding(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             if !seen.is_beginning_of(&now) {
                 return Ok((Decided::Outdated(now), None));
@@ -227,6 +233,7 @@ impl TaskStore {
     fn deciding<T>(
         &self,
         task: &TaskId,
+        meta: &Meta,
         cancel: &Cancel,
         decide: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<(T, Option<Written>), Error>,
     ) -> Result<T, Error> {
@@ -236,6 +243,14 @@ impl TaskStore {
         let (done, written) = self.writing(task, cancel, |log, dir, lock| {
             if log.entries.is_empty() {
                 return Err(not_found(task));
+            }
+            let now = log.conversation(dir);
+            if !log.entries.masks_are_logged() && *now.masks != Masks::default() {
+                // From now on the log says it, and what was can come back.
+                let mut line = Line::of_system(log.entries.leaf(), meta.now, &meta.origin, MASKS);
+                line.masks = Some(now.masks.to_line(&0.into(), &now.uuids()));
+                // Durable with the decision.
+                let _ = log.append(lock, &[line])?;
             }
             decide(log, dir, lock)
         })?;

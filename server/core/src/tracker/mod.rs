@@ -46,8 +46,13 @@ use content::{Content, Look};
 use metadata::TaskMetadata;
 use whose::{Revealed, Tracked};
 
-const METADATA_FILE: &str = "task_metadata.json";
+pub(crate) const METADATA_FILE: &str = "task_metadata.json";
 const TRACKED_FILE: &str = "tracked_files.json";
+
+/// Is this the text of a `task_metadata.json` that makes sense?
+pub(crate) fn is_metadata(text: &[u8]) -> bool {
+    TaskMetadata::parse(text).is_some()
+}
 
 /// Something happened to a file.
 #[derive(Clone, Debug)]

@@ -1,0 +1,470 @@
+//! Tasks from elsewhere: Cline 3's task folders, folders and exports of ours.
+//!
+//! The source is read only. What it holds is other people's: of bounded size,
+//! regular files, and looked at before it is taken. A task is made whole or not
+//! at all. A file of the source that makes no sense does not keep the others
+//! from coming along; it is named.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, SeqAccess, Visitor},
+};
+use serde_json::{Number, Value, value::RawValue};
+use sightline_protocol::{error::ErrorKind, task::Recovered};
+use uuid::Uuid;
+
+use super::{
+    Masks, Meta, Origin, TaskStore, chain,
+    conversation::Entries,
+    entry::{Entry, Line, MASKS},
+    export::{FORMAT, VERSION},
+    lines::trimmed,
+    log::{HISTORY_FILE, LOG_FILE},
+};
+use crate::{
+    cancel::Cancel,
+    conversation::{
+        ContextHistory, DeletedRange,
+        json::decode,
+        message::{Kind, Message},
+    },
+    error::Error,
+    storage::{TaskId, read_foreign},
+    tracker::{METADATA_FILE, is_metadata},
+};
+
+/// Largest file read, in bytes.
+const MAX_FILE_BYTES: u64 = 512 * 1024 * 1024;
+const MESSAGES_FILE: &str = "api_conversation_history.json";
+const UI_FILE: &str = "ui_messages.json";
+/// What it was called in Cline's first version.
+const OLD_UI_FILE: &str = "claude_messages.json";
+
+/// A task that was imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Its id.
+    pub task_id: TaskId,
+    /// Messages of its conversation.
+    pub messages: u64,
+    /// What of the source could not be taken, in words.
+    pub problems: Vec<String>,
+}
+
+/// What becomes a task.
+#[derive(Default)]
+struct Found {
+    /// The id the source gives.
+    id: String,
+    log: Vec<u8>,
+    metadata: Option<Vec<u8>>,
+    /// What is masked if the log doesn't say.
+    unlogged: ContextHistory,
+    problems: Vec<String>,
+}
+
+/// An export of ours, as far as it is needed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    format: String,
+    version: u32,
+    task_id: String,
+    #[serde(default)]
+    messages: Vec<Box<RawValue>>,
+    #[serde(default)]
+    deleted_range: Option<[i64; 2]>,
+    #[serde(default)]
+    context_history: Value,
+    #[serde(default)]
+    task_metadata: Option<Box<RawValue>>,
+    #[serde(default)]
+    log: Vec<Box<RawValue>>,
+}
+
+/// A message of Cline's window, as far as it is needed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UiMessage {
+    #[serde(default)]
+    ts: Value,
+    #[serde(default)]
+    conversation_history_index: Value,
+    #[serde(default)]
+    conversation_history_deleted_range: Value,
+}
+
+/// When the messages came, and what is left out, according to Cline's window.
+#[derive(Default)]
+struct UiFacts {
+    first: Option<i64>,
+    /// By index of the message.
+    times: BTreeMap<usize, i64>,
+    range: Option<(DeletedRange, Number)>,
+}
+
+impl TaskStore {
+    /// Makes a task of `source`: a task folder of Cline 3, one of ours, or a
+    /// file with an export of ours. Its id is `id`, else that of the source.
+    ///
+    /// # Errors
+    /// `notFound`, `invalidParams` when there is no conversation in it,
+    /// `tooLarge`, `conflict` when the task is there already, `cancelled`, kind
+    /// `storage`.
+    pub fn import(
+        &self,
+        source: &Path,
+        id: Option<&TaskId>,
+        now: i64,
+        cancel: &Cancel,
+    ) -> Result<Imported, Error> {
+        let mut found = match source.is_dir() {
+            true => from_folder(source, now, cancel)?,
+            false => from_export(source, now)?,
+        };
+        cancel.check()?;
+        let task_id = match id {
+            Some(id) => id.clone(),
+            None => TaskId::new(&found.id)?,
+        };
+        let mut entries = Entries::default();
+        for line in found.log.split(|byte| *byte == b'\n') {
+            if let Some(entry) = Entry::read(line) {
+                entries.push(entry);
+            }
+        }
+        let unlogged = Masks {
+            deleted_range: None,
+            history: std::mem::take(&mut found.unlogged),
+        };
+        let conversation = entries.conversation(Recovered::default(), || unlogged);
+        if !entries.has_message() {
+            return Err(Error::invalid(format!(
+                "{} holds no message{}",
+                source.display(),
+                found
+                    .problems
+                    .iter()
+                    .map(|said| format!("; {said}"))
+                    .collect::<String>()
+            )));
+        }
+        let history = conversation.masks.history.clone().into_value().to_string();
+        let mut files = vec![(LOG_FILE, found.log.as_slice())];
+        if let Some(metadata) = &found.metadata {
+            files.push((METADATA_FILE, metadata));
+        }
+        if history != "[]" {
+            files.push((HISTORY_FILE, history.as_bytes()));
+        }
+        self.storage.create_task(&task_id, &files)?;
+        Ok(Imported {
+            task_id,
+            messages: conversation.messages.len() as u64,
+            problems: std::mem::take(&mut found.problems),
+        })
+    }
+}
+
+impl Found {
+    /// A file of the folder, unless there is none or it can't be read.
+    fn read(&mut self, dir: &Path, name: &str) -> Option<Vec<u8>> {
+        read_foreign(&dir.join(name), MAX_FILE_BYTES).unwrap_or_else(|error| {
+            self.problems.push(format!("left out {name}: {error}"));
+            None
+        })
+    }
+
+    fn take_metadata(&mut self, text: Option<Vec<u8>>) {
+        let is_broken = text.as_ref().is_some_and(|text| !is_metadata(text));
+        if is_broken {
+            self.left_out(METADATA_FILE);
+        }
+        self.metadata = text.filter(|_| !is_broken);
+    }
+
+    fn read_history(&mut self, dir: &Path) -> ContextHistory {
+        let Some(text) = self.read(dir, HISTORY_FILE) else {
+            return ContextHistory::default();
+        };
+        self.history(serde_json::from_slice(&text).unwrap_or(Value::Null))
+    }
+
+    fn history(&mut self, value: Value) -> ContextHistory {
+        ContextHistory::from_value(value).unwrap_or_else(|_| {
+            self.left_out(HISTORY_FILE);
+            ContextHistory::default()
+        })
+    }
+
+    fn left_out(&mut self, name: &str) {
+        self.problems
+            .push(format!("left out {name}: it makes no sense"));
+    }
+
+    /// Lines of a log, those that make sense.
+    fn take_log<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) {
+        let mut broken = 0_u64;
+        for line in lines.map(trimmed).filter(|line| !line.is_empty()) {
+            if Entry::read(line).is_none() {
+                broken += 1;
+                continue;
+            }
+            // As a value of a document it may have more lines than one.
+            let on_one = line.iter().map(|byte| match byte {
+                b'\n' | b'\r' => b' ',
+                byte => *byte,
+            });
+            self.log.extend(on_one);
+            self.log.push(b'\n');
+        }
+        if broken > 0 {
+            self.problems.push(format!(
+                "left out {broken} of the log's lines, which make no sense"
+            ));
+        }
+    }
+}
+
+fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
+    let mut found = Found::default();
+    let name = dir.canonicalize().ok();
+    let name = name.as_deref().unwrap_or(dir).file_name();
+    found.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let metadata = found.read(dir, METADATA_FILE);
+    found.take_metadata(metadata);
+    if let Some(log) = read_foreign(&dir.join(LOG_FILE), MAX_FILE_BYTES)? {
+        found.take_log(log.split(|byte| *byte == b'\n'));
+        found.unlogged = found.read_history(dir);
+        return Ok(found);
+    }
+    cancel.check()?;
+    let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_FILE_BYTES)?.ok_or_else(|| {
+        Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "{} holds neither {MESSAGES_FILE} nor {LOG_FILE}; name the folder of one task",
+                dir.display()
+            ),
+        )
+    })?;
+    let (messages, is_whole) = elements(&text);
+    if !is_whole {
+        found.problems.push(format!(
+            "{MESSAGES_FILE} makes no sense behind its first {} messages, which were taken",
+            messages.len()
+        ));
+    }
+    let ui = ui_facts(&mut found, dir);
+    let history = found.read_history(dir);
+    let begun = found.id.parse().ok().filter(|millis| *millis > 0);
+    let begun = ui.first.or(begun).unwrap_or(now);
+    let range = ui
+        .range
+        .as_ref()
+        .map(|(range, _)| range.within(messages.len()));
+    let masks = Masks {
+        deleted_range: range,
+        history,
+    };
+    let time = ui.range.as_ref().map(|(_, time)| time);
+    found.log = log_of(
+        &messages,
+        |index| ui.times.get(&index).copied(),
+        begun,
+        &masks,
+        time,
+    )?;
+    Ok(found)
+}
+
+fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
+    let text = read_foreign(path, MAX_FILE_BYTES)?.ok_or_else(|| {
+        Error::new(
+            ErrorKind::NotFound,
+            format!("there is no {}", path.display()),
+        )
+    })?;
+    let refused = |why: &str| {
+        Error::invalid(format!(
+            "{} is no exported task: {why}; name a task folder or what `task export` wrote",
+            path.display()
+        ))
+    };
+    let document: Document =
+        serde_json::from_slice(&text).map_err(|error| refused(&error.to_string()))?;
+    if document.format != FORMAT || document.version != VERSION {
+        return Err(refused("its format or version is another one"));
+    }
+    let mut found = Found {
+        id: document.task_id,
+        ..Found::default()
+    };
+    let metadata = document.task_metadata;
+    found.take_metadata(metadata.map(|raw| raw.get().as_bytes().to_vec()));
+    found.take_log(document.log.iter().map(|line| line.get().as_bytes()));
+    if found.log.is_empty() {
+        let masks = Masks {
+            deleted_range: document.deleted_range.map(DeletedRange),
+            history: match document.context_history {
+                Value::Null => ContextHistory::default(),
+                value => found.history(value),
+            },
+        };
+        found.log = log_of(&document.messages, |_| None, now, &masks, None)?;
+    }
+    Ok(found)
+}
+
+/// A log of these messages. Their time is what they say themselves, or `time`
+/// says, or that of the one before; that of the first is `begun`.
+fn log_of(
+    messages: &[Box<RawValue>],
+    time: impl Fn(usize) -> Option<i64>,
+    begun: i64,
+    masks: &Masks,
+    masked_at: Option<&Number>,
+) -> Result<Vec<u8>, Error> {
+    let origin = Origin {
+        cwd: messages.first().and_then(|first| cwd_of(first)),
+        ..Origin::default()
+    };
+    let mut meta = Meta { origin, now: begun };
+    let mut lines = Vec::new();
+    for (index, message) in messages.iter().enumerate() {
+        meta.now = own_time(message)
+            .or_else(|| time(index))
+            .unwrap_or(meta.now);
+        let line = Line::of_message(None, meta.now, &meta.origin, message);
+        lines.push(line.ok_or_else(|| {
+            Error::invalid(format!(
+                "message {index} of the conversation is not an object"
+            ))
+        })?);
+    }
+    if *masks != Masks::default() {
+        let uuids: Vec<Uuid> = lines.iter().map(|line| line.uuid).collect();
+        let mut line = Line::of_system(None, meta.now, &meta.origin, MASKS);
+        line.masks = Some(masks.to_line(masked_at.unwrap_or(&meta.now.into()), &uuids));
+        lines.push(line);
+    }
+    chain(&mut lines, None);
+    let mut log = Vec::new();
+    for line in &lines {
+        line.write(&mut log)?;
+    }
+    Ok(log)
+}
+
+/// The `ts` of a message.
+fn own_time(message: &RawValue) -> Option<i64> {
+    #[derive(Deserialize)]
+    struct Timed {
+        #[serde(default)]
+        ts: Value,
+    }
+    let timed: Timed = serde_json::from_str(message.get()).ok()?;
+    millis(&timed.ts)
+}
+
+fn millis(value: &Value) -> Option<i64> {
+    let whole = value.as_i64();
+    whole.or_else(|| value.as_f64().map(|millis| millis as i64))
+}
+
+/// The working directory Cline told the model of in the first message.
+fn cwd_of(message: &RawValue) -> Option<String> {
+    let message = Message::scan(message.get())?;
+    let texts = message.blocks().iter();
+    let mut texts = texts.filter(|block| block.kind == Kind::Text);
+    texts.find_map(|block| {
+        let text = decode(message.string(block)?);
+        let (_, rest) = text.split_once("\n# Current Working Directory (")?;
+        let (cwd, _) = rest.lines().next()?.split_once(") Files")?;
+        (!cwd.is_empty()).then(|| cwd.to_owned())
+    })
+}
+
+fn ui_facts(found: &mut Found, dir: &Path) -> UiFacts {
+    let mut facts = UiFacts::default();
+    let (name, text) = match found.read(dir, UI_FILE) {
+        Some(text) => (UI_FILE, text),
+        None => match found.read(dir, OLD_UI_FILE) {
+            Some(text) => (OLD_UI_FILE, text),
+            None => return facts,
+        },
+    };
+    let Ok(messages) = serde_json::from_slice::<Vec<UiMessage>>(&text) else {
+        found.left_out(name);
+        return facts;
+    };
+    for message in messages {
+        let time = millis(&message.ts);
+        facts.first = facts.first.or(time);
+        let index = message.conversation_history_index.as_u64();
+        let index = index.and_then(|index| usize::try_from(index).ok());
+        if let (Some(index), Some(time)) = (index, time) {
+            facts.times.entry(index).or_insert(time);
+        }
+        let range = serde_json::from_value(message.conversation_history_deleted_range);
+        if let Ok(range) = range {
+            let made = time.or(facts.first).unwrap_or_default();
+            facts.range = Some((DeletedRange(range), made.into()));
+        }
+    }
+    facts
+}
+
+/// The elements of a JSON list, up to where it is broken. Is it whole?
+fn elements(text: &[u8]) -> (Vec<Box<RawValue>>, bool) {
+    struct Elements<'a>(&'a mut Vec<Box<RawValue>>);
+
+    impl<'de> DeserializeSeed<'de> for Elements<'_> {
+        type Value = ();
+
+        fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
+            list.deserialize_seq(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Elements<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of messages")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+            while let Some(element) = list.next_element()? {
+                self.0.push(element);
+            }
+            Ok(())
+        }
+    }
+
+    let mut found = Vec::new();
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let read = Elements(&mut found).deserialize(&mut json);
+    let is_whole = read.and_then(|()| json.end()).is_ok();
+    (found, is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_up_to_where_it_is_broken() {
+        let read = |text: &str| {
+            let (found, is_whole) = elements(text.as_bytes());
+            (found.len(), is_whole)
+        };
+        assert_eq!(read(r#"[{"a":1},{}]"#), (2, true));
+        assert_eq!(read(r#"[{"a":1},{"b":"#), (1, false));
+        assert_eq!(read(r#"[{"a":1}] x"#), (1, false));
+        assert_eq!(read("{}"), (0, false));
+        assert_eq!(read(""), (0, false));
+    }
+}

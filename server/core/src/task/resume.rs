@@ -1,0 +1,251 @@
+//! Going on with a conversation that was interrupted.
+//!
+//! The messages are those that would be sent now, every tool call with a
+//! result. A text tells the model what it can't know: how long ago that was,
+//! and what may have changed since. It is the client's to send it.
+
+use std::{collections::HashSet, fmt::Write};
+
+use serde_json::{json, value::RawValue};
+use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
+
+use super::{
+    Conversation, TaskStore,
+    entry::{ToolCall, tool_call},
+};
+use crate::{
+    cancel::Cancel,
+    conversation::{
+        Action, Notices, Request,
+        message::{Kind, Message, Role},
+        truncate,
+    },
+    error::Error,
+    line::one_line,
+    storage::TaskId,
+};
+
+/// How the text begins.
+const HEADING: &str = "[TASK RESUMPTION]";
+/// Files and tool calls named at most, of each kind.
+const MAX_NAMED: usize = 20;
+/// Characters of each at most.
+const MAX_NAME_CHARACTERS: usize = 400;
+
+/// How a task is resumed.
+#[derive(Clone, Debug)]
+pub struct Resumption<'a> {
+    /// The time, milliseconds since the Unix epoch.
+    pub now: i64,
+    /// The agent's working directory; the one recorded last when absent.
+    pub cwd: Option<&'a str>,
+    /// Files whose content is no longer what the agent last saw. The caller
+    /// has judged that they may be named.
+    pub changed: &'a [String],
+    /// Files the agent saw and that are gone; judged as well.
+    pub deleted: &'a [String],
+    /// Whose decisions.
+    pub profile: ConversationProfile,
+    /// The texts put in place of what is taken out or missing.
+    pub notices: &'a Notices,
+}
+
+/// A resumed task.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// The messages to go on with.
+    pub messages: Vec<Box<RawValue>>,
+    /// Ids of the tool calls that have no result.
+    pub interrupted_tools: Vec<String>,
+    /// What the model is told.
+    pub resumption: String,
+}
+
+impl TaskStore {
+    /// What to go on with.
+    ///
+    /// # Errors
+    /// `notFound`, `cancelled`, kind `storage`.
+    pub fn resume(
+        &self,
+        task: &TaskId,
+        how: &Resumption<'_>,
+        cancel: &Cancel,
+    ) -> Result<Resumed, Error> {
+        let conversation = self.load(task, cancel)?;
+        let interrupted = unanswered(&conversation, cancel)?;
+        let messages = messages_to_send(&conversation, how, cancel)?;
+        Ok(Resumed {
+            messages,
+            resumption: text(&conversation, how, &interrupted),
+            interrupted_tools: interrupted.into_iter().map(|call| call.id).collect(),
+        })
+    }
+}
+
+fn messages_to_send(
+    conversation: &Conversation,
+    how: &Resumption<'_>,
+    cancel: &Cancel,
+) -> Result<Vec<Box<RawValue>>, Error> {
+    let messages = conversation.raw_messages();
+    let request = Request {
+        messages: &messages,
+        deleted_range: conversation.masks.deleted_range,
+        history: conversation.masks.history.clone(),
+        action: Action::Apply,
+        time: &how.now.into(),
+        profile: how.profile,
+        notices: how.notices,
+    };
+    let outcome = truncate(request, cancel)?;
+    let sent = outcome.sent.iter();
+    let sent = sent.filter_map(|sent| sent.message(&messages));
+    let mut sent: Vec<Box<RawValue>> = sent.map(ToOwned::to_owned).collect();
+    // Calls are answered by the message behind them; the last has none.
+    let calls = sent.last().map(|last| calls(last)).unwrap_or_default();
+    if !calls.is_empty() {
+        sent.push(answers(&calls, &how.notices.missing_tool_result)?);
+    }
+    Ok(sent)
+}
+
+/// A message that answers calls.
+fn answers(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
+    let results: Vec<_> = calls
+        .iter()
+        .map(|call| json!({"type": "tool_result", "tool_use_id": call.id, "content": text}))
+        .collect();
+    let message = json!({"role": "user", "content": results});
+    serde_json::value::to_raw_value(&message).map_err(|error| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("a message could not be put together: {error}; please report this"),
+        )
+    })
+}
+
+/// The tools a message calls, if it is the assistant's, each once.
+fn calls(raw: &RawValue) -> Vec<ToolCall> {
+    let Some(message) = Message::scan(raw.get()).filter(|said| said.role == Role::Assistant) else {
+        return Vec::new();
+    };
+    let blocks = message.blocks().iter();
+    let blocks = blocks.filter(|block| block.kind == Kind::ToolUse);
+    let mut seen = HashSet::new();
+    blocks
+        .filter_map(|block| tool_call(&message, block))
+        .filter(|call| seen.insert(call.id.clone()))
+        .collect()
+}
+
+/// The tool calls without a result, in order.
+fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCall>, Error> {
+    let mut open: Vec<ToolCall> = Vec::new();
+    let mut answered: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
+    for stored in &conversation.messages {
+        cancel.check()?;
+        let Some(message) = Message::scan(stored.message.get()) else {
+            continue;
+        };
+        let results = message.blocks().iter();
+        let results = results.filter(|block| block.kind == Kind::ToolResult);
+        answered.extend(results.filter_map(|block| Some(message.id(block)?.into_owned())));
+        let calls = calls(&stored.message).into_iter();
+        open.extend(calls.filter(|call| seen.insert(call.id.clone())));
+    }
+    open.retain(|call| !answered.contains(&call.id));
+    Ok(open)
+}
+
+fn text(conversation: &Conversation, how: &Resumption<'_>, interrupted: &[ToolCall]) -> String {
+    let last = conversation.messages.last().map(|last| last.time);
+    let last = last.unwrap_or(conversation.facts.updated_at);
+    let mut text = format!(
+        "{HEADING} Work on this task stopped {} and goes on now. ",
+        how_long_ago(how.now, last)
+    );
+    let cwd = how.cwd.or(conversation.facts.cwd.as_deref());
+    if let Some(cwd) = cwd {
+        let _ = write!(text, "The working directory is {}. ", one_line(cwd));
+    }
+    text += "Files, branches and running programs may be different from what this conversation \
+        says of them: look at what matters before you build on it.";
+    name(
+        &mut text,
+        "These files have changed since you last saw them; read them again before you edit them:",
+        how.changed.iter().map(String::as_str),
+    );
+    name(
+        &mut text,
+        "These files, which you saw, are gone:",
+        how.deleted.iter().map(String::as_str),
+    );
+    let calls: Vec<String> = interrupted
+        .iter()
+        .map(|call| match call.name.as_str() {
+            "" => call.id.clone(),
+            name => format!("{name} ({})", call.id),
+        })
+        .collect();
+    name(
+        &mut text,
+        "These tool calls were cut off: no result came, and what they did is unknown. Take them \
+            as failed, find out where they left things, and repeat what is still needed:",
+        calls.iter().map(String::as_str),
+    );
+    text
+}
+
+/// Adds a list, if there is anything in it.
+fn name<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = &'a str>) {
+    let count = names.len();
+    if count == 0 {
+        return;
+    }
+    let _ = write!(text, "\n\n{lead}");
+    for name in names.take(MAX_NAMED) {
+        let shown: String = one_line(name).chars().take(MAX_NAME_CHARACTERS).collect();
+        let _ = write!(text, "\n- {shown}");
+    }
+    if count > MAX_NAMED {
+        let _ = write!(text, "\n- and {} more", count - MAX_NAMED);
+    }
+}
+
+fn how_long_ago(now: i64, then: i64) -> String {
+    let minutes = now.saturating_sub(then) / 60_000;
+    let (count, unit) = match minutes {
+        ..1 => return "just now".to_owned(),
+        1..60 => (minutes, "minute"),
+        60..1440 => (minutes / 60, "hour"),
+        _ => (minutes / 1440, "day"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural} ago")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_ago_it_was() {
+        let minute = 60_000;
+        for (passed, expected) in [
+            (-5, "just now"),
+            (0, "just now"),
+            (minute - 1, "just now"),
+            (minute, "1 minute ago"),
+            (59 * minute, "59 minutes ago"),
+            (60 * minute, "1 hour ago"),
+            (24 * 60 * minute - 1, "23 hours ago"),
+            (24 * 60 * minute, "1 day ago"),
+            (72 * 60 * minute, "3 days ago"),
+        ] {
+            assert_eq!(how_long_ago(1_000 + passed, 1_000), expected);
+        }
+        assert!(how_long_ago(i64::MAX, i64::MIN).ends_with("days ago"));
+    }
+}

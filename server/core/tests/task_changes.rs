@@ -1,0 +1,333 @@
+//! Compacting, rewinding and rolling back, and taking it back.
+
+#![allow(clippy::unwrap_used)]
+
+mod tasks;
+
+use std::{fs, sync::Arc};
+
+use serde_json::{Value, json};
+use sightline_core::{
+    cancel::Cancel,
+    conversation::{ContextHistory, DeletedRange},
+    error::Error,
+    storage::TaskId,
+    task::{
+        Compacted, CompactedMessage, Compaction, Conversation, Decided, Masks, Meta, TaskStore,
+    },
+};
+use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
+use tasks::{Scratch, at, raw, says, texts, turn};
+
+fn at_time(now: i64) -> Meta {
+    Meta {
+        now,
+        ..Meta::default()
+    }
+}
+
+fn load(store: &TaskStore) -> Arc<Conversation> {
+    store.load(&at("t"), &Cancel::default()).unwrap()
+}
+
+fn edits(message: usize, times: &[i64]) -> ContextHistory {
+    let updates: Vec<Value> = times
+        .iter()
+        .map(|time| json!([time, "text", ["less"], []]))
+        .collect();
+    ContextHistory::from_value(json!([[message, [0, [[0, updates]]]]])).unwrap()
+}
+
+fn mask(store: &TaskStore, masks: &Masks, now: i64) {
+    let stored = store.store_masks(
+        &at("t"),
+        &load(store),
+        masks,
+        &now.into(),
+        &at_time(now),
+        &Cancel::default(),
+    );
+    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+}
+
+fn compact(
+    store: &TaskStore,
+    seen: &Conversation,
+    from: usize,
+    now: i64,
+) -> Result<Decided<Compacted>, Error> {
+    let summary = raw(&says("user", "summary"));
+    let mut messages = vec![CompactedMessage {
+        message: &summary,
+        source: None,
+    }];
+    let retained = seen.messages.iter().enumerate().skip(from);
+    messages.extend(retained.map(|(index, stored)| CompactedMessage {
+        message: &stored.message,
+        source: Some(index),
+    }));
+    let compaction = Compaction {
+        trigger: CompactionTrigger::Manual,
+        pre_tokens: 100,
+        post_tokens: 10,
+        fallback_reason: None,
+        messages,
+    };
+    store.compact(
+        &at("t"),
+        seen,
+        &compaction,
+        &at_time(now),
+        &Cancel::default(),
+    )
+}
+
+#[test]
+fn a_compaction_is_stored_and_taken_back() {
+    let scratch = Scratch::new();
+    let store = &scratch.store;
+    scratch.say("t", 6, 5);
+    let masks = Masks {
+        deleted_range: Some(DeletedRange([2, 3])),
+        history: edits(5, &[6]),
+    };
+    mask(store, &masks, 6);
+    let before = load(store);
+    let Decided::Stored(compacted) = compact(store, &before, 4, 10).unwrap() else {
+        panic!("outdated");
+    };
+    let expected = [says("user", "summary"), turn(4), turn(5)];
+    assert_eq!(texts(&compacted.conversation), expected);
+    for store in [store, &scratch.again()] {
+        let now = load(store);
+        assert_eq!(texts(&now), expected);
+        assert_eq!(*now.masks, Masks::default());
+        assert_eq!(now.facts.compactions, 1);
+        let summaries: Vec<bool> = now
+            .messages
+            .iter()
+            .map(|stored| stored.is_summary)
+            .collect();
+        assert_eq!(summaries, [true, false, false]);
+        let times: Vec<i64> = now.messages.iter().map(|stored| stored.time).collect();
+        assert_eq!(times, [10, 5, 5]);
+    }
+    assert_eq!(scratch.file("t", "context_history.json"), "[]");
+
+    scratch.append("t", &[&turn(6)], 11);
+    let again = load(store);
+    assert!(matches!(
+        compact(store, &again, 3, 12),
+        Ok(Decided::Stored(_))
+    ));
+    scratch.append("t", &[&turn(7)], 13);
+    let undo = || store.undo_compaction(&at("t"), &at_time(20), &Cancel::default());
+    assert!(undo().unwrap());
+    let mut expected = expected.to_vec();
+    expected.extend([turn(6), turn(7)]);
+    assert_eq!(texts(&load(&scratch.again())), expected);
+    assert!(undo().unwrap());
+    for store in [store, &scratch.again()] {
+        let now = load(store);
+        assert_eq!(texts(&now), (0..8).map(turn).collect::<Vec<_>>());
+        assert_eq!(*now.masks, masks);
+        assert_eq!(now.facts.compactions, 0);
+        assert_eq!(now.facts.updated_at, 13);
+    }
+    let mirror = scratch.file("t", "context_history.json");
+    assert_eq!(mirror, masks.history.into_value().to_string());
+    assert!(!undo().unwrap());
+}
+
+#[test]
+fn a_compaction_of_what_is_no_longer_so_is_not_stored() {
+    let scratch = Scratch::new();
+    scratch.say("t", 4, 5);
+    let seen = load(&scratch.store);
+    scratch.append("t", &[&turn(4)], 6);
+    let log = scratch.log("t");
+    let Decided::Outdated(now) = compact(&scratch.store, &seen, 2, 7).unwrap() else {
+        panic!("stored");
+    };
+    assert_eq!(now.messages.len(), 5);
+    let masks = Masks {
+        deleted_range: Some(DeletedRange([2, 3])),
+        history: ContextHistory::default(),
+    };
+    mask(&scratch.store, &masks, 8);
+    assert!(matches!(
+        compact(&scratch.store, &now, 2, 9),
+        Ok(Decided::Outdated(_))
+    ));
+    assert!(scratch.log("t").starts_with(&log));
+    let message = raw("{}");
+    let no_source = Compaction {
+        trigger: CompactionTrigger::Auto,
+        pre_tokens: 0,
+        post_tokens: 0,
+        fallback_reason: None,
+        messages: vec![CompactedMessage {
+            message: &message,
+            source: Some(9),
+        }],
+    };
+    let refused = |compaction: &Compaction<'_>| {
+        let (now, cancel) = (load(&scratch.store), Cancel::default());
+        let stored = scratch
+            .store
+            .compact(&at("t"), &now, compaction, &at_time(9), &cancel);
+        stored.unwrap_err().kind
+    };
+    assert_eq!(refused(&no_source), ErrorKind::InvalidParams);
+    let empty = Compaction {
+        messages: Vec::new(),
+        ..no_source
+    };
+    assert_eq!(refused(&empty), ErrorKind::InvalidParams);
+}
+
+#[test]
+fn a_compaction_torn_anywhere_did_not_happen() {
+    let scratch = Scratch::new();
+    scratch.say("t", 3, 5);
+    let start = scratch.log("t").len();
+    let seen = load(&scratch.store);
+    assert!(matches!(
+        compact(&scratch.store, &seen, 1, 7),
+        Ok(Decided::Stored(_))
+    ));
+    let whole = fs::read(scratch.log_path("t")).unwrap();
+    let turns: Vec<String> = (0..3).map(turn).collect();
+    for end in start..whole.len() - 1 {
+        fs::write(scratch.log_path("t"), &whole[..end]).unwrap();
+        let store = scratch.again();
+        assert_eq!(texts(&load(&store)), turns, "cut at {end}");
+        assert_eq!(load(&store).facts.compactions, 0);
+        tasks::append(&store, "t", &[&turn(3)], 8);
+        for store in [store, scratch.again()] {
+            let now = load(&store);
+            assert_eq!(
+                texts(&now),
+                (0..4).map(turn).collect::<Vec<_>>(),
+                "cut at {end}"
+            );
+            assert_eq!(now.facts.compactions, 0);
+        }
+    }
+    fs::write(scratch.log_path("t"), &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(load(&scratch.again()).facts.compactions, 1);
+}
+
+#[test]
+fn a_rewind_is_undone_and_the_undoing_too() {
+    let scratch = Scratch::new();
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    scratch.say("t", 8, 5);
+    let masks = Masks {
+        deleted_range: Some(DeletedRange([2, 5])),
+        history: edits(6, &[6]),
+    };
+    mask(store, &masks, 6);
+    let before = texts(&load(store));
+    let range = Some(DeletedRange([2, 5]));
+    let id = store
+        .rewind(&at("t"), 4, range, &5.into(), &at_time(9), &cancel)
+        .unwrap();
+    let now = load(&scratch.again());
+    assert_eq!(texts(&now), before[..4]);
+    // A range beyond what is kept would swallow what comes next.
+    assert_eq!(now.masks.deleted_range, Some(DeletedRange([2, 3])));
+    assert_eq!(now.masks.history, ContextHistory::default());
+    scratch.append("t", &[&turn(9)], 10);
+    let rewound = texts(&load(store));
+    let undo = store
+        .undo_rewind(&at("t"), id, &at_time(11), &cancel)
+        .unwrap();
+    let now = load(&scratch.again());
+    assert_eq!((texts(&now), &*now.masks), (before, &masks));
+    store
+        .undo_rewind(&at("t"), undo, &at_time(12), &cancel)
+        .unwrap();
+    assert_eq!(texts(&load(&scratch.again())), rewound);
+
+    let rewind = |keep| store.rewind(&at("t"), keep, None, &0.into(), &at_time(13), &cancel);
+    assert_eq!(rewind(6).unwrap_err().kind, ErrorKind::InvalidParams);
+    rewind(0).unwrap();
+    assert_eq!(load(&scratch.again()).messages.len(), 0);
+    scratch.append("t", &[&turn(0)], 14);
+    assert_eq!(texts(&load(&scratch.again())), [turn(0)]);
+
+    let unknown = "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap();
+    let refused = store.undo_rewind(&at("t"), unknown, &at_time(15), &cancel);
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
+    // A message is no rewind.
+    let message = load(store).messages[0].uuid.to_string().parse().unwrap();
+    let refused = store.undo_rewind(&at("t"), message, &at_time(15), &cancel);
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
+    assert!("x".parse::<sightline_core::task::RewindId>().is_err());
+}
+
+#[test]
+fn edits_of_messages_that_are_not_kept_go() {
+    let scratch = Scratch::new();
+    scratch.say("t", 6, 5);
+    let masks = Masks {
+        deleted_range: None,
+        history: edits(4, &[6]),
+    };
+    mask(&scratch.store, &masks, 6);
+    let cancel = Cancel::default();
+    // Whatever the clock says: the edit would land in the next message there.
+    let rewound = scratch
+        .store
+        .rewind(&at("t"), 4, None, &100.into(), &at_time(9), &cancel);
+    rewound.unwrap();
+    assert_eq!(*load(&scratch.store).masks, Masks::default());
+}
+
+#[test]
+fn rolling_back_takes_back_what_was_decided_and_drops_no_message() {
+    let scratch = Scratch::new();
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    scratch.say("t", 8, 5);
+    let early = Masks {
+        deleted_range: Some(DeletedRange([2, 3])),
+        history: edits(6, &[10]),
+    };
+    let late = Masks {
+        deleted_range: Some(DeletedRange([2, 5])),
+        history: edits(6, &[10, 20]),
+    };
+    mask(store, &early, 10);
+    mask(store, &late, 20);
+    let seen = load(store);
+    assert!(matches!(
+        compact(store, &seen, 6, 30),
+        Ok(Decided::Stored(_))
+    ));
+    scratch.append("t", &[&turn(8)], 31);
+    let rollback = |time: i64| {
+        let task: TaskId = at("t");
+        let history = store.rollback(&task, &time.into(), &at_time(40), &cancel);
+        let now = load(&scratch.again());
+        assert_eq!(history.unwrap(), now.masks.history);
+        now
+    };
+    let now = rollback(30);
+    assert_eq!((now.facts.compactions, now.messages.len()), (1, 4));
+    let turns: Vec<String> = (0..9).map(turn).collect();
+    for (time, masks) in [
+        (29, &late),
+        (20, &late),
+        (19, &early),
+        (9, &Masks::default()),
+    ] {
+        let now = rollback(time);
+        assert_eq!((texts(&now), &*now.masks), (turns.clone(), masks), "{time}");
+        assert_eq!(now.facts.compactions, 0);
+    }
+    // Nothing to take back, nothing written.
+    let log = scratch.log("t");
+    rollback(9);
+    assert_eq!(scratch.log("t"), log);
+}

@@ -1,0 +1,258 @@
+//! Resuming tasks, and how long they are kept.
+
+#![allow(clippy::unwrap_used)]
+
+mod tasks;
+
+use std::{collections::HashSet, fs};
+
+use serde_json::{Value, json};
+use sightline_core::{
+    cancel::Cancel,
+    conversation::{ContextHistory, DeletedRange, Notices},
+    storage::Storage,
+    task::{Decided, Limits, Masks, Meta, Origin, Resumed, Resumption},
+};
+use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
+use tasks::{Scratch, at, raw, says, turn};
+
+const MINUTE: i64 = 60_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+fn calls(ids: &[&str]) -> String {
+    let blocks: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"type": "tool_use", "id": id, "name": "read_file", "input": {}}))
+        .collect();
+    json!({"role": "assistant", "content": blocks}).to_string()
+}
+
+fn answers(ids: &[&str]) -> String {
+    let blocks: Vec<Value> = ids
+        .iter()
+        .map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "done"}))
+        .collect();
+    json!({"role": "user", "content": blocks}).to_string()
+}
+
+fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> Resumed {
+    let notices = Notices::default();
+    let how = Resumption {
+        now: 5 * MINUTE,
+        cwd: None,
+        changed,
+        deleted,
+        profile: ConversationProfile::Default,
+        notices: &notices,
+    };
+    scratch
+        .store
+        .resume(&at("t"), &how, &Cancel::default())
+        .unwrap()
+}
+
+fn texts(resumed: &Resumed) -> Vec<String> {
+    let messages = resumed.messages.iter();
+    messages.map(|raw| raw.get().to_owned()).collect()
+}
+
+/// No call without its result in the next message.
+fn assert_answered(resumed: &Resumed) {
+    let messages: Vec<Value> = texts(resumed)
+        .iter()
+        .map(|text| serde_json::from_str(text).unwrap())
+        .collect();
+    let ids = |message: Option<&Value>, key: &str| -> HashSet<String> {
+        let blocks = message.and_then(|message| message["content"].as_array());
+        let ids = blocks.into_iter().flatten();
+        let ids = ids.filter_map(|block| block[key].as_str());
+        ids.map(str::to_owned).collect()
+    };
+    for (index, message) in messages.iter().enumerate() {
+        let called = ids(Some(message), "id");
+        let answered = ids(messages.get(index + 1), "tool_use_id");
+        assert!(called.is_subset(&answered), "{message}");
+    }
+}
+
+#[test]
+fn interrupted_tool_calls_are_found_and_answered() {
+    let scratch = Scratch::new();
+    let end = calls(&["c4", "c4", "c5"]);
+    let messages = [
+        says("user", "x"),
+        calls(&["c1", "c2"]),
+        answers(&["c1"]),
+        calls(&["c3"]),
+        answers(&["c3"]),
+        end.clone(),
+    ];
+    let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+    scratch.append("t", &messages, 0);
+    let resumed = resume(&scratch, &[], &[]);
+    assert_eq!(resumed.interrupted_tools, ["c2", "c4", "c5"]);
+    assert_eq!(resumed.messages.len(), 7);
+    assert_answered(&resumed);
+    let notice = Notices::default().missing_tool_result;
+    let last: Value = serde_json::from_str(resumed.messages[6].get()).unwrap();
+    let result = |id| json!({"type": "tool_result", "tool_use_id": id, "content": notice});
+    assert_eq!(
+        last,
+        json!({"role": "user", "content": [result("c4"), result("c5")]})
+    );
+    assert!(resumed.resumption.contains("read_file (c2)"));
+    // Only looked at: nothing is written.
+    assert_eq!(scratch.log("t").lines().count(), 6);
+    scratch.append("t", &[&answers(&["c4", "c5"])], 1);
+    let resumed = resume(&scratch, &[], &[]);
+    assert_eq!(resumed.interrupted_tools, ["c2"]);
+    assert_answered(&resumed);
+}
+
+#[test]
+fn what_is_resumed_is_what_would_be_sent() {
+    let scratch = Scratch::new();
+    let mut messages: Vec<String> = (0..5).map(turn).collect();
+    messages.push(calls(&["c1"]));
+    messages.push(answers(&["c1"]));
+    let texts_in: Vec<&str> = messages.iter().map(String::as_str).collect();
+    scratch.append("t", &texts_in, 0);
+    let cancel = Cancel::default();
+    let history = json!([[1, [0, [[0, [[1, "text", ["left out"], []]]]]]]]);
+    let masks = Masks {
+        deleted_range: Some(DeletedRange([2, 3])),
+        history: ContextHistory::from_value(history).unwrap(),
+    };
+    let seen = scratch.store.load(&at("t"), &cancel).unwrap();
+    let stored = scratch.store.store_masks(
+        &at("t"),
+        &seen,
+        &masks,
+        &1.into(),
+        &Meta::default(),
+        &cancel,
+    );
+    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+    let resumed = resume(&scratch, &[], &[]);
+    let mut expected = vec![messages[0].clone()];
+    expected.push(messages[1].replace("assistant 1", "left out"));
+    expected.extend_from_slice(&messages[4..]);
+    assert_eq!(texts(&resumed), expected);
+}
+
+#[test]
+fn the_model_is_told_what_it_can_not_know() {
+    let scratch = Scratch::new();
+    let origin = Origin {
+        cwd: Some("/home/u/p".to_owned()),
+        ..Origin::default()
+    };
+    let meta = Meta {
+        origin,
+        now: 3 * MINUTE,
+    };
+    let message = raw(&says("user", "x"));
+    let cancel = Cancel::default();
+    let appended = scratch.store.append(&at("t"), &[&message], &meta, &cancel);
+    appended.unwrap().written.sync().unwrap();
+    let changed: Vec<String> = (0..25).map(|n| format!("src/{n}.rs")).collect();
+    let deleted = ["gone\n- made up".to_owned()];
+    insta::assert_snapshot!(resume(&scratch, &changed, &deleted).resumption);
+    let plain = resume(&scratch, &[], &[]).resumption;
+    assert!(plain.starts_with("[TASK RESUMPTION] "), "{plain}");
+    assert_eq!(plain.lines().count(), 1, "{plain}");
+    let notices = Notices::default();
+    let how = Resumption {
+        now: 0,
+        cwd: None,
+        changed: &[],
+        deleted: &[],
+        profile: ConversationProfile::Default,
+        notices: &notices,
+    };
+    let missing = scratch.store.resume(&at("none"), &how, &cancel);
+    assert_eq!(missing.unwrap_err().kind, ErrorKind::NotFound);
+}
+
+fn kept(scratch: &Scratch) -> Vec<String> {
+    let listed = scratch.store.list(None, &Cancel::default()).unwrap();
+    listed.into_iter().map(|task| task.task_id).collect()
+}
+
+fn prune(scratch: &Scratch, limits: Limits) -> Vec<String> {
+    let pruned = scratch
+        .store
+        .prune(&limits, 100 * DAY, &Cancel::default())
+        .unwrap();
+    assert_eq!(pruned.removed.is_empty(), pruned.freed_bytes == 0);
+    pruned.removed.iter().map(ToString::to_string).collect()
+}
+
+/// Five tasks, `t1` the oldest.
+fn five() -> Scratch {
+    let scratch = Scratch::new();
+    for day in 1..=5 {
+        scratch.say(&format!("t{day}"), 2, (90 + day) * DAY);
+    }
+    scratch
+}
+
+#[test]
+fn tasks_are_kept_by_age_count_and_bytes() {
+    let scratch = five();
+    assert_eq!(prune(&scratch, Limits::default()), [""; 0]);
+    let by_age = Limits {
+        max_age_days: Some(8),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, by_age), ["t1"]);
+    assert_eq!(prune(&scratch, by_age), [""; 0]);
+    let by_count = Limits {
+        max_count: Some(3),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, by_count), ["t2"]);
+    let two = scratch.log("t5").len() + scratch.log("t4").len();
+    let by_bytes = |max| Limits {
+        max_bytes: Some(max),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, by_bytes(two as u64)), ["t3"]);
+    assert_eq!(kept(&scratch), ["t5", "t4"]);
+    assert_eq!(prune(&scratch, by_bytes(0)), ["t4"]);
+    assert_eq!(kept(&scratch), ["t5"], "the last updated stays");
+    assert!(!scratch.path("t4").exists());
+}
+
+#[test]
+fn a_task_that_is_written_to_stays() {
+    let scratch = five();
+    let storage = Storage::open(&scratch.data()).unwrap();
+    let lock = storage.task(&at("t1")).lock().unwrap();
+    let none = Limits {
+        max_count: Some(1),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, none), ["t4", "t3", "t2"]);
+    drop(lock);
+    assert_eq!(prune(&scratch, none), ["t1"]);
+}
+
+#[test]
+fn tasks_that_only_trackers_wrote_go_too() {
+    let scratch = five();
+    fs::create_dir(scratch.path("tracked")).unwrap();
+    fs::write(scratch.path("tracked").join("task_metadata.json"), "{}").unwrap();
+    // It was written now, by the real clock.
+    let by_count = Limits {
+        max_count: Some(1),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, by_count).len(), 5);
+    assert!(scratch.path("tracked").exists());
+    let none = Limits {
+        max_count: Some(0),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, none), ["tracked"]);
+}
