@@ -165,7 +165,7 @@ fn a_real_neovim_drives_a_whole_conversation() {
     assert!(resumption.starts_with("[TASK RESUMPTION]"), "{resumption}");
     assert!(resumption.contains("src/cart.py"), "{resumption}");
     // Everything that was said is there again, and what came after it.
-    assert_eq!(count("whole_again"), 24);
+    assert_eq!(count("whole_again"), 26);
     assert!(answers["deleted"]["freedBytes"].as_u64() > Some(1000));
     assert_eq!(answers["gone"]["error"]["data"]["kind"], "notFound");
 }

@@ -323,9 +323,11 @@ fn t8_every_spelling_of_nothing_is_accepted() {
         }
         outcomes.dedup();
         assert_eq!(outcomes.len(), 1, "{}: {outcomes:?}", row.name);
+        // There is no task to go on with.
+        let is_not_found = row.name == "sightline/resumeTask" && outcomes[0] == -32803;
         assert!(
-            outcomes[0] == Value::Null || outcomes[0] == -32602,
-            "{}",
+            outcomes[0] == Value::Null || outcomes[0] == -32602 || is_not_found,
+            "{}: {outcomes:?}",
             row.name
         );
     }
@@ -333,8 +335,11 @@ fn t8_every_spelling_of_nothing_is_accepted() {
         Vec::from_iter(without_required),
         [
             "sightline/checkAccess",
+            "sightline/classifyError",
+            "sightline/countTokens",
             "sightline/environmentDetails",
-            "sightline/listFiles"
+            "sightline/listFiles",
+            "sightline/listTasks"
         ]
     );
     for row in METHODS

@@ -66,9 +66,13 @@ answers.truncated = request('truncateHistory', { taskId = task, model = model, k
 answers.loaded = request('loadTask', { taskId = task })
 
 -- The window is full: the client's model is asked for a summary.
+request('appendMessages', {
+  taskId = task,
+  messages = { message('user', ('more words '):rep(3000)), message('assistant', ('and more '):rep(3000)) },
+})
 answers.plan = request('planCompaction', {
   taskId = task,
-  model = { id = model, contextWindow = 1000 },
+  model = { id = model, contextWindow = 6000 },
   instructions = 'Keep the names of functions.',
 })
 answers.compacted = request('applyCompaction', {

@@ -161,10 +161,11 @@ fn files_that_make_no_sense_are_named() {
     fs::write(&messages_file, &text[..text.len() - 5]).unwrap();
     let imported = import(&scratch, &dir, Some("cut")).unwrap();
     assert_eq!(imported.messages, 5);
-    assert!(
-        imported.problems[0].contains("first 5 messages"),
-        "{imported:?}"
+    let named = imported.problems.join(
+        "
+",
     );
+    assert!(named.contains("first 5 messages"), "{named}");
     for (text, id) in [("", "a"), ("{}", "b"), ("[]", "c"), ("[5]", "d")] {
         fs::write(&messages_file, text).unwrap();
         let refused = import(&scratch, &dir, Some(id)).unwrap_err();

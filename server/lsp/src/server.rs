@@ -13,10 +13,11 @@ use std::{
 use serde_json::Value;
 use sightline_core::{
     access::AccessView,
+    cancel::Cancel,
     error::Error,
     path::Root,
     storage::{Storage, TaskId},
-    task::TaskStore,
+    task::{Limits, TaskStore},
     tokens::Counter,
     tracker::Tracker,
 };
@@ -27,6 +28,7 @@ use sightline_protocol::{
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
+    api,
     jobs::Jobs,
     logging,
     outbound::{Outbound, lock},
@@ -264,6 +266,24 @@ impl Server {
         if settings.notifications {
             self.watch.start(self);
         }
+        self.prune_tasks(settings.tasks.into());
+    }
+
+    /// Deletes the tasks that settings do not keep, before later requests.
+    fn prune_tasks(self: &Arc<Self>, limits: Limits) {
+        if limits == Limits::default() {
+            return;
+        }
+        let server = self.clone();
+        self.jobs.run_silent("tasks", move || {
+            let store = server.task_store(&server.snapshot());
+            let pruned = store
+                .and_then(|store| store.prune(&limits, api::tracking::now(), &Cancel::default()));
+            match pruned {
+                Ok(pruned) => tracing::info!(removed = pruned.removed.len(), "tasks pruned"),
+                Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
+            }
+        });
     }
 
     /// `window/showMessage`, on one line.

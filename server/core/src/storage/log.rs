@@ -143,7 +143,7 @@ pub struct Written {
 impl Written {
     /// Does syncing one make the other durable too, if it was written before?
     pub fn is_same_file(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.file, &other.file)
+        self.stamp.is_of_same_file(&other.stamp)
     }
 
     /// Waits until the lines, and all lines before them, are on the disk.

@@ -37,6 +37,9 @@ pub(super) const HISTORY_FILE: &str = "context_history.json";
 /// Bytes of the last line that tell whether the file is still the one that was
 /// read: the uuid is among them.
 const HEAD_BYTES: usize = 64;
+/// A log that others wrote to is read again up to this size: whatever happened
+/// to its old lines shows, and it takes a millisecond.
+const REREAD_BYTES: u64 = 256 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What is known of a log.
@@ -107,9 +110,10 @@ impl Log {
         let failed = |error: &io::Error| {
             Error::storage(format!("could not read {}: {error}", path.display()))
         };
-        if !self
-            .is_continued_by(&mut file, stamp)
-            .map_err(|error| failed(&error))?
+        if self.read_to <= REREAD_BYTES
+            || !self
+                .is_continued_by(&mut file, stamp)
+                .map_err(|error| failed(&error))?
         {
             *self = Self::default();
         }

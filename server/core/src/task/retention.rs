@@ -136,3 +136,31 @@ impl TaskStore {
         Ok(Some(freed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::{storage::Storage, task::Meta};
+
+    #[test]
+    fn a_task_written_to_meanwhile_stays() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = TaskStore::new(Storage::open(scratch.path()).unwrap());
+        let (task, cancel) = (TaskId::new("t").unwrap(), Cancel::default());
+        let message = RawValue::from_string(r#"{"role":"user"}"#.to_owned()).unwrap();
+        let append = || store.append(&task, &[&message], &Meta::default(), &cancel);
+        append().unwrap().written.sync().unwrap();
+        let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
+        append().unwrap().written.sync().unwrap();
+        assert_eq!(store.delete_unchanged(&candidate).unwrap(), None);
+        let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
+        assert!(store.delete_unchanged(&candidate).unwrap().is_some());
+        // And one that got a log meanwhile.
+        std::fs::create_dir_all(scratch.path().join("tasks/t")).unwrap();
+        let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
+        append().unwrap().written.sync().unwrap();
+        assert_eq!(store.delete_unchanged(&candidate).unwrap(), None);
+    }
+}

@@ -8,16 +8,18 @@ use sightline_core::{
     conversation::{self, Action, Outcome},
     error::Error,
     git,
+    path::AbsPath,
     storage::TaskId,
-    task::{Conversation, Meta, Origin},
+    task::{Conversation, Meta, Origin, Resumption, TaskStore},
 };
 use sightline_protocol::{
     conversation::Message,
+    error::ErrorKind,
     method::{AppendMessages, Request},
     task::{
         AppendMessagesParams, AppendMessagesResult, DeleteTaskParams, DeleteTaskResult,
         ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
-        TaskMetadata,
+        ResumeTaskParams, ResumeTaskResult, TaskMetadata,
     },
 };
 
@@ -103,6 +105,47 @@ pub fn list(context: &Context<'_>, params: ListTasksParams) -> Result<ListTasksR
     Ok(ListTasksResult { tasks })
 }
 
+/// `sightline/resumeTask`.
+pub fn resume(context: &Context<'_>, params: ResumeTaskParams) -> Result<ResumeTaskResult, Error> {
+    let snapshot = &context.snapshot;
+    let store = context.server.task_store(snapshot)?;
+    let task = match &params.task_id {
+        Some(task_id) => TaskId::new(task_id)?,
+        None => newest(context, &store)?,
+    };
+    let tracker = context.server.tracker(snapshot, task.as_str())?;
+    let stale = tracking::stale(context, &tracker)?;
+    let root = snapshot.access.roots().primary();
+    let cwd = root.map(|root| root.path.display());
+    let settings = &snapshot.settings.conversation;
+    let how = Resumption {
+        now: params.now.unwrap_or_else(tracking::now),
+        cwd: cwd.as_deref(),
+        changed: &stale.changed,
+        deleted: &stale.deleted,
+        profile: settings.profile,
+        notices: &settings.notices,
+    };
+    let resumed = store.resume(&task, &how, &context.cancel)?;
+    Ok(ResumeTaskResult {
+        task_id: task.as_str().to_owned(),
+        messages: resumed.messages.into_iter().map(Message).collect(),
+        interrupted_tools: resumed.interrupted_tools,
+        resumption: resumed.resumption,
+    })
+}
+
+/// The last updated task of this workspace.
+fn newest(context: &Context<'_>, store: &TaskStore) -> Result<TaskId, Error> {
+    let roots = context.snapshot.access.roots().as_slice().iter();
+    let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
+    let found = store.newest(&roots, &context.cancel)?;
+    found.ok_or_else(|| {
+        let why = "no task of this workspace is stored; name one of sightline/listTasks";
+        Error::new(ErrorKind::NotFound, why)
+    })
+}
+
 /// `sightline/deleteTask`.
 pub fn delete(context: &Context<'_>, params: DeleteTaskParams) -> Result<DeleteTaskResult, Error> {
     let task = TaskId::new(&params.task_id)?;
@@ -133,12 +176,4 @@ pub(super) fn sent(
 pub(super) fn owned(messages: &[&RawValue]) -> Vec<Message> {
     let messages = messages.iter().copied();
     messages.map(|raw| Message(raw.to_owned())).collect()
-}
-
-/// TEMP
-pub fn resume(
-    _context: &Context<'_>,
-    _params: sightline_protocol::task::ResumeTaskParams,
-) -> Result<sightline_protocol::task::ResumeTaskResult, Error> {
-    Err(Error::invalid("later"))
 }

@@ -99,6 +99,24 @@ pub fn task_context(
 ) -> Result<TaskContextResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    let stale = stale(context, &tracker)?;
+    let mut records = records(context, &tracker)?;
+    records.changed = stale.changed;
+    records.deleted = stale.deleted;
+    Ok(records)
+}
+
+/// Names of files that are no longer what a task knows.
+pub(super) struct Stale {
+    /// Whose content is another.
+    pub(super) changed: Vec<String>,
+    /// That are gone.
+    pub(super) deleted: Vec<String>,
+}
+
+/// Where a task's picture of its files is out of date, as far as it may be told.
+pub(super) fn stale(context: &Context<'_>, tracker: &Tracker) -> Result<Stale, Error> {
+    let snapshot = &context.snapshot;
     let unsaved = unsaved(snapshot);
     let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
     // The rules may have changed since a file was tracked.
@@ -111,10 +129,10 @@ pub fn task_context(
         let shown = files.into_iter().filter(|file| allowed(&file.abs));
         shown.map(|file| file.path).collect()
     };
-    let mut records = records(context, &tracker)?;
-    records.changed = names(scan.changed);
-    records.deleted = names(scan.deleted);
-    Ok(records)
+    Ok(Stale {
+        changed: names(scan.changed),
+        deleted: names(scan.deleted),
+    })
 }
 
 /// What a task recorded, without files that may not be seen by now.
@@ -181,7 +199,7 @@ pub(super) fn unsaved(snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
 }
 
 /// Milliseconds since the Unix epoch.
-pub(super) fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

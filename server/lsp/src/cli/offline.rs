@@ -10,11 +10,17 @@ use sightline_core::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, Root},
+    storage::{TaskId, Written},
 };
 use sightline_protocol::error::ErrorKind;
 
-use super::{DONE, NEGATIVE, Workspace, print, print_result};
-use crate::{api, server::Server, session::Session, settings::Source};
+use super::{DONE, NEGATIVE, Workspace, conversations::ExportFormat, print, print_result};
+use crate::{
+    api::{self, tracking::now},
+    server::Server,
+    session::Session,
+    settings::Source,
+};
 
 /// The result of a request on the workspace, answered from the disk.
 ///
@@ -41,7 +47,11 @@ pub(super) fn call_text(
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
     with_server(workspace, |server| {
         let context = api::Context::new(server, server.snapshot(), Cancel::default());
-        (handler.run)(&context, params)
+        let result = (handler.run)(&context, params)?;
+        let done = context.done(result);
+        done.written.iter().try_for_each(Written::sync)?;
+        done.commits.into_iter().for_each(|commit| commit());
+        Ok(done.result)
     })
 }
 
@@ -163,13 +173,34 @@ fn current() -> Result<AbsPath, Error> {
 
 /// A stored task as text.
 pub(super) fn export(
-    _w: &Workspace,
-    _id: &str,
-    _f: super::conversations::ExportFormat,
+    workspace: &Workspace,
+    id: &str,
+    format: ExportFormat,
 ) -> Result<String, Error> {
-    Err(Error::invalid("later"))
+    let task = TaskId::new(id)?;
+    with_server(workspace, |server| {
+        let store = server.task_store(&server.snapshot())?;
+        match format {
+            ExportFormat::Json => store.export_json(&task, &Cancel::default()),
+            ExportFormat::Markdown => store.export_markdown(&task, &Cancel::default()),
+        }
+    })
 }
-/// Takes a task in.
-pub(super) fn import(_w: &Workspace, _path: &Path, _id: Option<&str>) -> Result<Value, Error> {
-    Err(Error::invalid("later"))
+
+/// Takes a task in: what became of it, as `sightline task import --json` says it.
+pub(super) fn import(
+    workspace: &Workspace,
+    source: &Path,
+    id: Option<&str>,
+) -> Result<Value, Error> {
+    let id = id.map(TaskId::new).transpose()?;
+    with_server(workspace, |server| {
+        let store = server.task_store(&server.snapshot())?;
+        let imported = store.import(source, id.as_ref(), now(), &Cancel::default())?;
+        Ok(json!({
+            "taskId": imported.task_id.as_str(),
+            "messageCount": imported.messages,
+            "problems": imported.problems,
+        }))
+    })
 }
