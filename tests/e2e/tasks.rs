@@ -102,13 +102,13 @@ fn requests_sent_without_waiting_keep_their_order() {
 fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
     let workspace = Workspace::new(&[]);
     let messages = turns(8);
-    for round in 0..messages.len() {
+    for (round, message) in messages.iter().enumerate() {
         let (mut child, mut client) = spawn();
         client
             .request("initialize", workspace.initialize())
             .unwrap()
             .unwrap();
-        let params = json!({ "taskId": "t", "messages": [messages[round]] });
+        let params = json!({ "taskId": "t", "messages": [message] });
         let result = client
             .request("sightline/appendMessages", params)
             .unwrap()
