@@ -1,7 +1,13 @@
 //! What decides in a message: its role, the kinds of its blocks, where their
 //! texts and tool ids stand.
 
-use std::{borrow::Cow, ops::Range};
+use std::{
+    borrow::Cow,
+    ops::{Deref, Range},
+    sync::Arc,
+};
+
+use serde_json::value::RawValue;
 
 use super::json::{Cursor, decode, says};
 
@@ -18,8 +24,34 @@ pub(crate) enum Role {
 pub(crate) struct Message<'a> {
     /// As it was written.
     pub(crate) text: &'a str,
+    outline: Outline,
+}
+
+/// What was seen of a message. Whoever keeps a message can keep this with it:
+/// then it costs nothing to look at it again.
+#[derive(Clone, Debug)]
+pub struct Outline(Arc<Shape>);
+
+/// What decides in a message, by where it stands in it.
+#[derive(Debug)]
+pub(crate) struct Shape {
     pub(crate) role: Role,
     pub(crate) content: Content,
+}
+
+impl Outline {
+    /// Looks at a message; `None` when it is no object.
+    pub fn at(message: &RawValue) -> Option<Self> {
+        Message::scan(message.get()).map(|message| message.outline)
+    }
+}
+
+impl Deref for Message<'_> {
+    type Target = Shape;
+
+    fn deref(&self) -> &Shape {
+        &self.outline.0
+    }
 }
 
 /// The content of a message, by where it stands in it.
@@ -68,15 +100,14 @@ impl<'a> Message<'a> {
         if !cursor.enter(b'{') {
             return None;
         }
-        let mut message = Self {
-            text,
+        let mut shape = Shape {
             role: Role::Other,
             content: Content::Nothing(None),
         };
         while let Some(key) = cursor.member() {
             if says(key, "role") {
-                let role = message.at(&cursor.value());
-                message.role = if says(role, "user") {
+                let role = text.get(cursor.value()).unwrap_or_default();
+                shape.role = if says(role, "user") {
                     Role::User
                 } else if says(role, "assistant") {
                     Role::Assistant
@@ -84,12 +115,23 @@ impl<'a> Message<'a> {
                     Role::Other
                 };
             } else if says(key, "content") {
-                message.content = content(text, &mut cursor);
+                shape.content = content(text, &mut cursor);
             } else {
                 cursor.value();
             }
         }
-        Some(message)
+        Some(Self {
+            text,
+            outline: Outline(Arc::new(shape)),
+        })
+    }
+
+    /// A message that was looked at before.
+    pub(crate) fn seen(text: &'a str, outline: &Outline) -> Self {
+        Self {
+            text,
+            outline: outline.clone(),
+        }
     }
 
     /// What stands at a place of this message.
@@ -297,14 +339,14 @@ mod tests {
 
     #[test]
     fn content_that_is_no_list() {
-        let content = |text| Message::scan(text).unwrap().content;
-        assert!(matches!(content(r#"{"content":"x"}"#), Content::Text(_)));
-        assert!(matches!(content(r#"{}"#), Content::Nothing(None)));
-        assert!(matches!(
-            content(r#"{"content":null}"#),
-            Content::Nothing(Some(_))
-        ));
-        assert!(matches!(content(r#"{"content":{}}"#), Content::Other(_)));
+        let of = |text| Message::scan(text).unwrap();
+        let text = of(r#"{"content":"x"}"#);
+        assert!(matches!(text.content, Content::Text(_)));
+        assert!(matches!(of("{}").content, Content::Nothing(None)));
+        let null = of(r#"{"content":null}"#);
+        assert!(matches!(null.content, Content::Nothing(Some(_))));
+        let object = of(r#"{"content":{}}"#);
+        assert!(matches!(object.content, Content::Other(_)));
         assert!(Message::scan("[]").is_none());
     }
 }

@@ -47,6 +47,7 @@ use crate::{cancel::Cancel, error::Error};
 
 pub use error::classify;
 pub use history::ContextHistory;
+pub use message::Outline;
 pub use range::DeletedRange;
 pub use window::Window;
 pub use wire::Answer;
@@ -200,7 +201,7 @@ pub struct Edit {
 ///
 /// # Errors
 /// `invalidParams` when a message is no object, `cancelled`.
-pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
+pub fn truncate(request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
     let mut messages = Vec::with_capacity(request.messages.len());
     for (index, raw) in request.messages.iter().enumerate() {
         cancel.check()?;
@@ -211,7 +212,31 @@ pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Er
             ))
         })?);
     }
+    decide(&messages, request, cancel)
+}
 
+/// Decides what is sent of messages that were looked at before: `outlines` has one
+/// for each.
+///
+/// # Errors
+/// `cancelled`.
+pub fn truncate_outlined(
+    request: Request<'_>,
+    outlines: &[&Outline],
+    cancel: &Cancel,
+) -> Result<Outcome, Error> {
+    let messages = request.messages.iter().zip(outlines);
+    let messages: Vec<Message<'_>> = messages
+        .map(|(raw, outline)| Message::seen(raw.get(), outline))
+        .collect();
+    decide(&messages, request, cancel)
+}
+
+fn decide(
+    messages: &[Message<'_>],
+    mut request: Request<'_>,
+    cancel: &Cancel,
+) -> Result<Outcome, Error> {
     let start = DeletedRange::start_of_rest(request.deleted_range);
     let mut outcome = Outcome {
         deleted_range: request.deleted_range,
@@ -228,7 +253,7 @@ pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Er
         Action::Auto { used, limit } => match used.filter(|used| *used >= limit) {
             None => None,
             Some(used) => {
-                let enough = outcome.deduplicate(&messages, start, &request, cancel)?;
+                let enough = outcome.deduplicate(messages, start, &request, cancel)?;
                 // Half may not be enough after a change to a smaller model.
                 let keep = if used / 2.0 > limit {
                     Keep::Quarter
@@ -239,7 +264,7 @@ pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Er
             }
         },
         Action::Deduplicate => {
-            let enough = outcome.deduplicate(&messages, start, &request, cancel)?;
+            let enough = outcome.deduplicate(messages, start, &request, cancel)?;
             outcome.need_to_truncate = Some(!enough);
             None
         }
@@ -254,7 +279,7 @@ pub fn truncate(mut request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Er
         outcome.add_notice(&request);
     }
     outcome.sent = apply::apply(
-        &messages,
+        messages,
         DeletedRange::start_of_rest(outcome.deleted_range),
         &outcome.history,
         request.profile,

@@ -23,6 +23,7 @@ use super::{
     masks::{LoggedMasks, Masks},
     title::title_of,
 };
+use crate::conversation::Outline;
 
 /// The conversation of a task, as it is now.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +43,8 @@ pub struct Conversation {
 pub struct StoredMessage {
     /// As the client sent it.
     pub message: Arc<RawValue>,
+    /// What was seen of it.
+    pub outline: Outline,
     /// When it came, milliseconds since the Unix epoch.
     pub time: i64,
     /// The id of its entry.
@@ -74,6 +77,11 @@ impl Conversation {
             .iter()
             .map(|stored| &*stored.message)
             .collect()
+    }
+
+    /// What was seen of them, in the same order.
+    pub fn outlines(&self) -> Vec<&Outline> {
+        self.messages.iter().map(|stored| &stored.outline).collect()
     }
 
     pub(super) fn uuids(&self) -> Vec<Uuid> {
@@ -199,7 +207,7 @@ impl Entries {
 
     fn learn(&mut self, entry: &Entry, time: i64, origin: &Origin) {
         self.masks_are_logged |= entry.masks.is_some() || entry.is_boundary;
-        if let Some(message) = &entry.message {
+        if let Some((message, _)) = &entry.message {
             self.bytes = self.bytes.saturating_add(message.get().len());
             let facts = &mut self.facts;
             if !self.has_message {
@@ -249,12 +257,13 @@ impl Entries {
         let is_plain = !entry.is_boundary && entry.masks.is_none();
         if self.is_stale || !is_next || !is_plain {
             self.is_stale = true;
-        } else if let Some(message) = &entry.message {
+        } else if let Some((message, outline)) = &entry.message {
             // The everyday case costs one message, not all.
             Arc::make_mut(&mut self.conversation)
                 .messages
                 .push(StoredMessage {
                     message: Arc::clone(message),
+                    outline: outline.clone(),
                     time,
                     uuid: entry.uuid,
                     is_summary: entry.is_summary,
@@ -293,8 +302,10 @@ impl Entries {
         let path = self.path(self.leaf);
         let messages = path.messages.iter().filter_map(|place| {
             let placed = self.entries.get(*place)?;
+            let (message, outline) = placed.entry.message.as_ref()?;
             Some(StoredMessage {
-                message: Arc::clone(placed.entry.message.as_ref()?),
+                message: Arc::clone(message),
+                outline: outline.clone(),
                 time: placed.time,
                 uuid: placed.entry.uuid,
                 is_summary: placed.entry.is_summary,
@@ -443,7 +454,7 @@ impl Entries {
     fn source_at(&self, place: usize) -> Option<Source> {
         let placed = self.entries.get(place)?;
         Some(Source {
-            message: Arc::clone(placed.entry.message.as_ref()?),
+            message: Arc::clone(&placed.entry.message.as_ref()?.0),
             time: placed.time,
             origin: Arc::clone(&placed.origin),
             first: placed.entry.copy_of.unwrap_or(placed.entry.uuid),

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::masks::LoggedMasks;
 use crate::{
     conversation::{
-        ContextHistory, DeletedRange,
+        ContextHistory, DeletedRange, Outline,
         json::{Cursor, decode, says},
         message::{Block, Kind, Message, Role},
     },
@@ -60,7 +60,7 @@ pub(super) struct Entry {
     /// Milliseconds since the Unix epoch.
     pub(super) time: Option<i64>,
     pub(super) origin: Origin,
-    pub(super) message: Option<Arc<RawValue>>,
+    pub(super) message: Option<(Arc<RawValue>, Outline)>,
     pub(super) is_summary: bool,
     pub(super) is_boundary: bool,
     pub(super) is_rewind: bool,
@@ -272,8 +272,7 @@ impl Entry {
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
         let message = match line.message {
-            Some(raw) if raw.get().starts_with('{') => Some(Arc::from(raw.to_owned())),
-            Some(_) => return None,
+            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::at(raw)?)),
             None => None,
         };
         let masks = match line.masks {
@@ -398,7 +397,7 @@ mod tests {
         );
         assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
         let entry = Entry::read(&written).unwrap();
-        assert_eq!(entry.message.unwrap().get(), text.replace('\n', " "));
+        assert_eq!(entry.message.unwrap().0.get(), text.replace('\n', " "));
         assert_eq!((entry.parent, entry.time), (Parent::None, Some(1_234)));
         assert_eq!(entry.origin, origin);
         assert!(Line::of_message(None, 0, &origin, &raw("[]")).is_none());

@@ -18,7 +18,7 @@ use crate::{
     conversation::{
         Action, Notices, Request,
         message::{Kind, Message, Role},
-        truncate,
+        truncate_outlined,
     },
     error::Error,
     line::one_line,
@@ -98,7 +98,7 @@ fn messages_to_send(
         profile: how.profile,
         notices: how.notices,
     };
-    let outcome = truncate(request, cancel)?;
+    let outcome = truncate_outlined(request, &conversation.outlines(), cancel)?;
     let sent = outcome.sent.iter();
     let sent = sent.filter_map(|sent| sent.message(&messages));
     let mut sent: Vec<Box<RawValue>> = sent.map(ToOwned::to_owned).collect();

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
-    conversation::{self, Action, ContextHistory, DeletedRange, Outcome, Request},
+    conversation::{self, Action, ContextHistory, DeletedRange, Outcome, Outline, Request},
     error::Error,
     storage::TaskId,
     task::{Decided, Masks},
@@ -37,7 +37,7 @@ pub fn truncate(
         None => ContextHistory::default(),
     };
     let range = params.deleted_range.map(DeletedRange);
-    let outcome = decide(context, &params, messages, range, history.clone())?;
+    let outcome = decide(context, &params, (messages, None), range, history.clone())?;
     let mut answer = outcome.answer(messages, params.reply);
     if params.count_tokens {
         let tokens = token_change(context, &params, messages, range, history, &outcome)?;
@@ -62,7 +62,15 @@ fn truncate_stored(context: &Context<'_>, params: TruncateHistoryParams) -> Answ
             deleted_range,
             history,
         } = seen.masks.as_ref().clone();
-        let outcome = decide(context, &params, &messages, deleted_range, history.clone())?;
+        let outlines = seen.outlines();
+        let conversation = (&*messages, Some(&*outlines));
+        let outcome = decide(
+            context,
+            &params,
+            conversation,
+            deleted_range,
+            history.clone(),
+        )?;
         let masks = Masks {
             deleted_range: outcome.deleted_range,
             history: outcome.history.clone(),
@@ -94,7 +102,7 @@ fn time(params: &TruncateHistoryParams) -> Number {
 fn decide(
     context: &Context<'_>,
     params: &TruncateHistoryParams,
-    messages: &[&RawValue],
+    (messages, outlines): (&[&RawValue], Option<&[&Outline]>),
     deleted_range: Option<DeletedRange>,
     history: ContextHistory,
 ) -> Result<Outcome, Error> {
@@ -109,7 +117,10 @@ fn decide(
         profile: settings.profile,
         notices: &settings.notices,
     };
-    conversation::truncate(request, &context.cancel)
+    match outlines {
+        Some(outlines) => conversation::truncate_outlined(request, outlines, &context.cancel),
+        None => conversation::truncate(request, &context.cancel),
+    }
 }
 
 /// Tokens of what would have been sent, and of what is.

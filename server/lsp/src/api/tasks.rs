@@ -170,7 +170,7 @@ pub(super) fn sent(
         profile: settings.profile,
         notices: &settings.notices,
     };
-    conversation::truncate(request, &context.cancel)
+    conversation::truncate_outlined(request, &stored.outlines(), &context.cancel)
 }
 
 pub(super) fn owned(messages: &[&RawValue]) -> Vec<Message> {
