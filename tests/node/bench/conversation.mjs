@@ -17,7 +17,7 @@ function version(name) {
   for (let folder = dirname(entry); folder !== dirname(folder); folder = dirname(folder)) {
     try {
       const found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-      if (found.name === name) return found.version;
+      if (found.name === name && found.version) return found.version;
     } catch {
       // Not here: one folder up.
     }
