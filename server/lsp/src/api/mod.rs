@@ -113,124 +113,39 @@ pub struct Handler {
     pub run: fn(&Context<'_>, &str) -> Answer,
 }
 
+/// A row of the table: how the params are read, of which method, on which lane,
+/// by what it is run.
+macro_rules! handler {
+    ($read:ident, $method:ident, $lane:ident, $run:path) => {
+        Handler {
+            name: method::$method::NAME,
+            lane: LaneRule::$lane,
+            run: |context, params| $read::<method::$method>(context, params, $run),
+        }
+    };
+}
+
+#[rustfmt::skip]
 const HANDLERS: &[Handler] = &[
-    Handler {
-        name: method::EnvironmentDetails::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            typed::<method::EnvironmentDetails>(context, params, environment_details::run)
-        },
-    },
-    Handler {
-        name: method::CheckAccess::NAME,
-        lane: LaneRule::Pool,
-        run: |context, params| typed::<method::CheckAccess>(context, params, check_access::run),
-    },
-    Handler {
-        name: method::ListFiles::NAME,
-        lane: LaneRule::Pool,
-        run: |context, params| typed::<method::ListFiles>(context, params, list_files::run),
-    },
-    Handler {
-        name: method::ReadFile::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| typed::<method::ReadFile>(context, params, read_file::run),
-    },
-    Handler {
-        name: method::TrackFile::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| typed::<method::TrackFile>(context, params, tracking::track_file),
-    },
-    Handler {
-        name: method::RecordModel::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            typed::<method::RecordModel>(context, params, tracking::record_model)
-        },
-    },
-    Handler {
-        name: method::RecordEnvironment::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            typed::<method::RecordEnvironment>(context, params, tracking::record_environment)
-        },
-    },
-    Handler {
-        name: method::TaskContext::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            typed::<method::TaskContext>(context, params, tracking::task_context)
-        },
-    },
-    Handler {
-        name: method::CountTokens::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            with_messages::<method::CountTokens>(context, params, count_tokens::run)
-        },
-    },
-    Handler {
-        name: method::TruncateHistory::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            with_messages::<method::TruncateHistory>(context, params, conversation::truncate)
-        },
-    },
-    Handler {
-        name: method::RollbackHistory::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            typed::<method::RollbackHistory>(context, params, conversation::rollback)
-        },
-    },
-    Handler {
-        name: method::ClassifyError::NAME,
-        lane: LaneRule::Pool,
-        run: |context, params| {
-            typed::<method::ClassifyError>(context, params, conversation::classify_error)
-        },
-    },
-    Handler {
-        name: method::AppendMessages::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            with_messages::<method::AppendMessages>(context, params, tasks::append)
-        },
-    },
-    Handler {
-        name: method::LoadTask::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| typed::<method::LoadTask>(context, params, tasks::load),
-    },
-    Handler {
-        name: method::ListTasks::NAME,
-        lane: LaneRule::Tasks,
-        run: |context, params| typed::<method::ListTasks>(context, params, tasks::list),
-    },
-    Handler {
-        name: method::ResumeTask::NAME,
-        lane: LaneRule::Tasks,
-        run: |context, params| typed::<method::ResumeTask>(context, params, tasks::resume),
-    },
-    Handler {
-        name: method::DeleteTask::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| typed::<method::DeleteTask>(context, params, tasks::delete),
-    },
-    Handler {
-        name: method::PlanCompaction::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            with_messages::<method::PlanCompaction>(context, params, compaction::plan)
-        },
-    },
-    Handler {
-        name: method::ApplyCompaction::NAME,
-        lane: LaneRule::ByTask,
-        run: |context, params| {
-            with_messages::<method::ApplyCompaction>(context, params, compaction::apply)
-        },
-    },
+    handler!(typed, EnvironmentDetails, ByTask, environment_details::run),
+    handler!(typed, CheckAccess, Pool, check_access::run),
+    handler!(typed, ListFiles, Pool, list_files::run),
+    handler!(typed, ReadFile, ByTask, read_file::run),
+    handler!(typed, TrackFile, ByTask, tracking::track_file),
+    handler!(typed, RecordModel, ByTask, tracking::record_model),
+    handler!(typed, RecordEnvironment, ByTask, tracking::record_environment),
+    handler!(typed, TaskContext, ByTask, tracking::task_context),
+    handler!(with_messages, CountTokens, ByTask, count_tokens::run),
+    handler!(with_messages, TruncateHistory, ByTask, conversation::truncate),
+    handler!(typed, RollbackHistory, ByTask, conversation::rollback),
+    handler!(typed, ClassifyError, Pool, conversation::classify_error),
+    handler!(with_messages, AppendMessages, ByTask, tasks::append),
+    handler!(typed, LoadTask, ByTask, tasks::load),
+    handler!(typed, ListTasks, Tasks, tasks::list),
+    handler!(typed, ResumeTask, Tasks, tasks::resume),
+    handler!(typed, DeleteTask, ByTask, tasks::delete),
+    handler!(with_messages, PlanCompaction, ByTask, compaction::plan),
+    handler!(with_messages, ApplyCompaction, ByTask, compaction::apply),
 ];
 
 /// The handler of a method, by its name on the wire.
