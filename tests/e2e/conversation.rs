@@ -138,6 +138,10 @@ fn settings_decide_with_which_words_and_in_which_window() {
         let result = server.ask("sightline/truncateHistory", params);
         assert_eq!(result["decision"], decision, "{model}");
     }
+    // The block counts against the same window.
+    let usage = json!({ "tokensIn": 32_000 });
+    let block = server.block(json!({ "model": "house.model", "usage": usage }));
+    assert!(block.contains("64K"), "{block}");
 }
 
 #[test]

@@ -20,10 +20,12 @@ use crate::outbound::lock;
 /// Builds the block, and marks what it delivered.
 pub fn run(
     context: &Context<'_>,
-    params: EnvironmentDetailsParams,
+    mut params: EnvironmentDetailsParams,
 ) -> Result<EnvironmentDetailsResult, Error> {
     check_numbers(&params)?;
     let snapshot = &context.snapshot;
+    let conversation = &snapshot.settings.conversation;
+    params.model = params.model.map(|model| conversation.model(&model));
     let view = context.view();
     let tracker = match &params.task_id {
         Some(task) => Some(context.server.tracker(snapshot, task)?),
