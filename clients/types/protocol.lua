@@ -25,7 +25,7 @@
 
 --- Result of `sightline/appendMessages`.
 ---@class sightline.AppendMessagesResult
----@field count integer Messages of the conversation in all.
+---@field count integer Messages of the conversation in all, since its last compaction if there was one: as many as `sightline/loadTask` gives.
 
 --- Params of `sightline/applyCompaction`.
 ---@class sightline.ApplyCompactionParams
@@ -310,7 +310,7 @@
 --- Result of `sightline/loadTask`.
 ---@class sightline.LoadTaskResult
 ---@field contextHistory any The edits made to what is sent, in the form of Cline's `context_history.json`.
----@field deletedRange? integer[] The messages left out of requests: first and last index, both included.
+---@field deletedRange integer[] The messages left out of requests: first and last index, both included. `[2, 1]` is none.
 ---@field messages sightline.Message[] The whole conversation, since its last compaction if there was one.
 ---@field metadata sightline.TaskMetadata What is known of the task.
 ---@field recovered sightline.Recovered What reading the log found.
@@ -353,7 +353,7 @@
 ---@field gitBranch? string The branch checked out there; looked up when absent.
 ---@field now? integer When the messages came, milliseconds since the Unix epoch; the server's clock when absent.
 ---@field sessionId? string The client's session; that of the server when absent.
----@field version? string The version of the client that writes.
+---@field version? string The version of the client that writes; the one it named itself with, or that of the server, when absent.
 
 --- A message that is sent in another form.
 ---@class sightline.MessageRepair

@@ -109,7 +109,10 @@ export interface AppendMessagesParams {
 
 /** Result of `sightline/appendMessages`. */
 export interface AppendMessagesResult {
-  /** Messages of the conversation in all. */
+  /**
+   * Messages of the conversation in all, since its last compaction if there
+   * was one: as many as `sightline/loadTask` gives.
+   */
   count: number;
 }
 
@@ -657,8 +660,11 @@ export interface LoadTaskParams {
 export interface LoadTaskResult {
   /** The edits made to what is sent, in the form of Cline's `context_history.json`. */
   contextHistory: unknown;
-  /** The messages left out of requests: first and last index, both included. */
-  deletedRange?: number[];
+  /**
+   * The messages left out of requests: first and last index, both included.
+   * `[2, 1]` is none.
+   */
+  deletedRange: number[];
   /** The whole conversation, since its last compaction if there was one. */
   messages: Message[];
   /** What is known of the task. */
@@ -735,7 +741,10 @@ export interface MessageMeta {
   now?: number;
   /** The client's session; that of the server when absent. */
   sessionId?: string;
-  /** The version of the client that writes. */
+  /**
+   * The version of the client that writes; the one it named itself with, or
+   * that of the server, when absent.
+   */
   version?: string;
 }
 

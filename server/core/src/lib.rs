@@ -9,7 +9,8 @@
 //! them: it decides which messages are sent; [`compaction`] puts a summary in
 //! place of the older ones; [`task`] keeps conversations, in the data directory
 //! of [`storage`]. [`git`] is the only door to libgit2, [`model`] what is known
-//! about models, [`tokens`] what counts their tokens.
+//! about models, [`tokens`] what counts their tokens, [`surrogates`] what
+//! JavaScript clients leave in JSON.
 //!
 //! Invariants:
 //! - A path from outside becomes a [`path::Location`] before anything is done
@@ -34,6 +35,7 @@ pub mod model;
 pub mod path;
 pub mod read;
 pub mod storage;
+pub mod surrogates;
 pub mod task;
 pub mod tokens;
 pub mod tracker;

@@ -71,7 +71,7 @@ pub fn is_next_generation(id: &str) -> bool {
 
 /// The id in lower case without the names of routers and regions in front:
 /// `openrouter/anthropic/claude-...`, `us.anthropic.claude-...`.
-pub(crate) fn bare_id(id: &str) -> String {
+pub fn bare_id(id: &str) -> String {
     let id = id.to_ascii_lowercase();
     let id = id.rsplit('/').next().unwrap_or_default();
     let id = id.rsplit("anthropic.").next().unwrap_or_default();

@@ -92,7 +92,8 @@ fn a_whole_prompt() {
     };
     let plan = case.plan(&options).unwrap();
     assert!(!plan.needed);
-    assert_eq!(plan.retain_from, 9);
+    // A fifth of ten begins at the user's "yes"; the assistant speaks before it.
+    assert_eq!(plan.retain_from, 7);
     let files = plan.files.iter();
     let files: Vec<_> = files
         .map(|file| (&*file.path, file.reason, file.lines))
@@ -119,10 +120,10 @@ fn a_whole_summary_message() {
     };
     let applied = case.apply(&options).unwrap();
     // The target is a result; its call is before it.
-    assert_eq!((applied.retained, applied.retain_from), (7, 7));
+    assert_eq!((applied.retained, applied.retain_from), (5, 5));
     assert!(!applied.fallback);
     let messages = case.messages_of(&applied);
-    assert_eq!(messages[1..], case.texts()[7..]);
+    assert_eq!(messages[1..], case.texts()[5..]);
     assert!(applied.pre_tokens > 0 && applied.post_tokens > 0);
     let message: Value = serde_json::from_str(&messages[0]).unwrap();
     assert_eq!(message["role"], "user");
@@ -136,7 +137,7 @@ fn a_whole_summary_message() {
         result.files_included,
         ["src/parser.rs", "README.md", "notes.txt"]
     );
-    assert_eq!(result.messages.len(), 4);
+    assert_eq!(result.messages.len(), 6);
 }
 
 #[test]
@@ -152,7 +153,9 @@ fn it_is_needed_from_four_fifths_of_the_window() {
     }
     // What the provider reported counts more than what was counted.
     case.calibration = Calibration::default();
-    case.calibration.observe(tokens as u64 * 2, tokens as u64);
+    let (twice, once) = (tokens as u64 * 2, tokens as u64);
+    case.calibration
+        .observe(compacting::Case::family(), twice, once);
     let plan = case.plan(&PlanOptions::default()).unwrap();
     assert!(plan.needed && plan.tokens >= tokens as u64 * 2);
 }
@@ -163,7 +166,7 @@ fn a_second_compaction_carries_on_what_the_first_left() {
     let text = "see <final_file_content path=\"sample.txt\">x</final_file_content>\n";
     case.file("notes.txt", text);
     case.compact("first summary");
-    assert_eq!(case.messages.len(), 2);
+    assert_eq!(case.messages.len(), 4);
     assert!(case.first().contains("sample.txt"));
     for turn in 0..6 {
         case.push(user(&[
@@ -194,8 +197,9 @@ fn a_second_compaction_carries_on_what_the_first_left() {
     let text = case.first();
     assert_eq!(text.matches("Make the parser accept tabs.").count(), 1);
     assert_eq!(text.matches("compacted_conversation").count(), 1);
-    // 9 before the first, and 26 - 1 - 5 more.
-    assert!(text.contains(r#"messages=\"29\""#), "{text}");
+    // 7 before the first. Of 28, the 6 newest begin at a result, so 7 stay: 28 - 1 - 7 more.
+    assert_eq!(case.messages.len(), 8);
+    assert!(text.contains(r#"messages=\"27\""#), "{text}");
     assert!(text.contains("second summary") && !text.contains("first summary"));
     assert!(text.contains(r"- cargo test\\n-p parser\n"), "{text}");
     assert!(text.contains("fn parse"));
@@ -262,8 +266,21 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
     }
     assert_eq!(case.first().matches("compacted_conversation").count(), 1);
 
-    // Left with the summary alone before what stays, it is refused too.
+    // Where only the summary can stand before what stays, it is refused too.
     let last = case.messages.len() as u64;
+    let options = ApplyOptions {
+        summary: Some(&huge),
+        retain_from: Some(last),
+        ..ApplyOptions::default()
+    };
+    case.push(user(&[json!({"type": "text", "text": "go on"})]));
+    case.push(assistant(&[json!({"type": "text", "text": "yes"})]));
+    let applied = case.apply(&ApplyOptions {
+        retain_from: Some(last + 1),
+        ..options
+    });
+    case.messages = case.raw(&case.messages_of(&applied.unwrap()));
+    assert_eq!(case.messages.len(), 2);
     case.push(user(&[json!({"type": "text", "text": "go on"})]));
     let options = ApplyOptions {
         summary: Some("again"),
@@ -272,10 +289,7 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
     };
     let error = case.apply(&options).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Conflict);
-    assert!(
-        error.message.contains("summary of a summary"),
-        "{last} {error}"
-    );
+    assert!(error.message.contains("summary of a summary"), "{error}");
 }
 
 #[test]
@@ -319,14 +333,16 @@ fn without_a_summary_the_newest_part_stays() {
     let messages = case.messages_of(&applied);
     assert_eq!(messages[0].matches("left_out_messages").count(), 1);
     assert!(
-        messages[0].contains(r#"<left_out_messages count=\"14\"/>"#),
+        // 6 before, and of 12 the 4 newest begin at the user's: 12 - 1 - 5 more.
+        messages[0].contains(r#"<left_out_messages count=\"12\"/>"#),
         "{}",
         messages[0]
     );
     case.messages = case.raw(&messages);
     case.compact("summary");
+    // Those 12, and of 6 all but the 3 from the last answer but one.
     assert!(
-        case.first().contains(r#"messages=\"17\""#),
+        case.first().contains(r#"messages=\"15\""#),
         "{}",
         case.messages[0]
     );
@@ -398,18 +414,26 @@ fn a_conversation_that_begins_in_its_middle() {
 fn where_the_part_that_stays_begins_is_checked() {
     let mut case = case(worked());
     case.start = 100;
-    for (retain_from, kept) in [(101, 1), (102, 3), (108, 9), (110, 9)] {
+    // Before 3 there is nothing to compact; at 0 it is as without: 7, see below.
+    for (retain_from, kept) in [
+        (101, 3),
+        (102, 3),
+        (103, 3),
+        (104, 3),
+        (108, 7),
+        (109, 9),
+        (110, 9),
+        (0, 7),
+    ] {
         let options = ApplyOptions {
             summary: Some("s"),
             retain_from: Some(retain_from),
             ..ApplyOptions::default()
         };
-        match case.apply(&options) {
-            Ok(applied) => assert_eq!(applied.retain_from, 100 + kept),
-            Err(error) => assert_eq!((error.kind, kept), (ErrorKind::Conflict, 1)),
-        }
+        let applied = case.apply(&options).unwrap();
+        assert_eq!(applied.retain_from, 100 + kept, "{retain_from}");
     }
-    for retain_from in [0, 100, 111, u64::MAX] {
+    for retain_from in [1, 100, 111, u64::MAX] {
         for summary in [Some("s"), None] {
             let options = ApplyOptions {
                 summary,
@@ -422,7 +446,114 @@ fn where_the_part_that_stays_begins_is_checked() {
         }
     }
     let plan = case.plan(&PlanOptions::default()).unwrap();
-    assert_eq!(plan.retain_from, 109);
+    assert_eq!(plan.retain_from, 107);
+}
+
+#[test]
+fn what_is_planned_for_nothing_can_be_applied() {
+    let case = case(Vec::new());
+    let plan = case.plan(&PlanOptions::default()).unwrap();
+    assert_eq!((plan.retain_from, &*plan.prompt), (0, ""));
+    let options = ApplyOptions {
+        retain_from: Some(0),
+        ..ApplyOptions::default()
+    };
+    let applied = case.apply(&options).unwrap();
+    assert_eq!((applied.fallback, applied.retained), (true, 0));
+    assert!(applied.first.is_none());
+    // A summary has nothing to stand for, which is no defect of the params.
+    let summary = Some("s");
+    let error = case.apply(&ApplyOptions { summary, ..options });
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Conflict);
+}
+
+/// Files of so many tokens or somewhat more, by weight: changed, then by mentions.
+const FILES: [(&str, usize); 4] = [("a", 1_000), ("b", 2_500), ("c", 1_000), ("d", 1_000)];
+
+/// A conversation about [`FILES`], of which so many tokens go and so many stay.
+fn about_files(goes: usize, stays: usize) -> Case {
+    let said = |tokens: usize| json!({"type": "text", "text": "word ".repeat(tokens)});
+    let mut blocks = vec![said(goes), call("w", "write_to_file", json!({"path": "a"}))];
+    for (path, count) in [("b", 3), ("c", 2), ("d", 1)] {
+        let read = call("r", "read_file", json!({"path": path}));
+        blocks.extend(vec![read; count]);
+    }
+    let mut case = Case::new(vec![
+        user(&[said(1)]),
+        assistant(&blocks),
+        user(&[result("w", "done")]),
+        assistant(&[said(stays)]),
+    ]);
+    for (path, tokens) in FILES {
+        case.file(
+            path,
+            &format!("{}\n", "word ".repeat(19)).repeat(tokens / 20),
+        );
+    }
+    case
+}
+
+fn with_summary(case: &Case, summary: &str) -> (u64, u64, String) {
+    let options = ApplyOptions {
+        summary: Some(summary),
+        ..ApplyOptions::default()
+    };
+    let applied = case.apply(&options).unwrap();
+    assert_eq!(applied.retained, 3);
+    let paths: Vec<&str> = applied.files.iter().map(|file| &*file.path).collect();
+    let message = &case.messages_of(&applied)[0];
+    for (path, _) in FILES {
+        let shown = message.contains(&format!("<file_content path=\\\"{path}\\\">"));
+        assert_eq!(shown, paths.contains(&path), "{path}");
+    }
+    (applied.pre_tokens, applied.post_tokens, paths.join(" "))
+}
+
+#[test]
+fn files_go_with_a_summary_as_far_as_there_is_room() {
+    // Of what goes the summary message takes less than 500; a file has some 30 around it.
+    for (goes, files) in [
+        (10_000, "a b c d"),
+        (5_300, "a b c"),
+        // Without b, which is too large, there is room for the next.
+        (2_900, "a c"),
+        (1_900, "a"),
+        (600, ""),
+    ] {
+        // That is so in a small conversation and in a large one.
+        for stays in [10, 30_000] {
+            let mut case = about_files(goes, stays);
+            let (pre, post, included) = with_summary(&case, "short");
+            assert_eq!(included, files, "{goes} {stays}");
+            assert!(post < pre, "{goes} {stays}: {pre} {post}");
+            // What a provider reported makes all of it dearer: here by a half.
+            case.calibration
+                .observe(compacting::Case::family(), 1_000, 1_000);
+            case.calibration
+                .observe(compacting::Case::family(), 16_000, 11_000);
+            let (reported_pre, reported_post, included) = with_summary(&case, "short");
+            assert_eq!(included, files, "{goes} {stays}");
+            assert!(reported_post < reported_pre && reported_pre - reported_post > pre - post);
+        }
+    }
+}
+
+#[test]
+fn small_conversations_get_their_files_anyway() {
+    let summary = "long ".repeat(2_000);
+    // The summary alone is longer than what goes.
+    let mut case = about_files(100, 15_000);
+    let (pre, post, files) = with_summary(&case, &summary);
+    assert!(pre < 20_000 && post > pre);
+    assert_eq!(files, "a b c d");
+    for (tokens, expected) in [(20_000, "a b c d"), (20_001, "")] {
+        case.calibration = Calibration::default();
+        case.calibration
+            .observe(compacting::Case::family(), tokens, pre);
+        let (pre, post, files) = with_summary(&case, &summary);
+        assert_eq!((pre, &*files), (tokens, expected));
+        assert!(post > pre);
+    }
 }
 
 #[test]
@@ -445,24 +576,25 @@ fn the_filter_leaves_messages_out_and_says_so() {
         (all.collect::<Vec<_>>(), left_out.map(str::to_owned))
     };
     let all = MessageFilter::default();
-    assert_eq!(shown(all), ((0..9).collect(), None));
+    assert_eq!(shown(all), ((0..7).collect(), None));
     let said = |count: &str| Some(format!("[{count} left out here]"));
     let max_messages = Some(2);
     let two = MessageFilter {
         max_messages,
         ..all
     };
-    assert_eq!(shown(two), (vec![0, 7, 8], said("6 messages")));
-    let max_age = Some(2);
+    assert_eq!(shown(two), (vec![0, 5, 6], said("4 messages")));
+    // Age is that beside the newest of all, 1009.
+    let max_age = Some(4);
     let young = MessageFilter { max_age, ..all };
-    assert_eq!(shown(young), (vec![0, 7, 8], said("6 messages")));
+    assert_eq!(shown(young), (vec![0, 5, 6], said("4 messages")));
     let max_tokens = Some(0);
     let none = MessageFilter { max_tokens, ..all };
-    assert_eq!(shown(none), (vec![0], said("8 messages")));
+    assert_eq!(shown(none), (vec![0], said("6 messages")));
 }
 
 #[test]
-fn a_small_window_gets_a_small_prompt_and_a_tiny_one_an_error() {
+fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
     let mut case = case(worked());
     for _ in 0..200 {
         case.push(user(&[
@@ -480,10 +612,26 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_an_error() {
         assert!(plan.prompt.contains("Make the parser accept tabs."));
         assert!(plan.prompt.contains("messages left out here]"));
     }
-    for size in [0.0, 1.0, 500.0, f64::NAN] {
+    case.window = Window::of(128_000.0);
+    let large = case.plan(&PlanOptions::default()).unwrap();
+    assert_eq!(large.files.len(), 3);
+    for (size, needed, files) in [
+        (0.0, true, 0),
+        (1.0, true, 0),
+        // A fifth of it takes the three files, but not the instructions.
+        (500.0, true, 3),
+        (f64::NAN, false, 0),
+    ] {
         case.window = Window::of(size);
-        let error = case.plan(&PlanOptions::default()).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::TooLarge, "{size}");
+        let plan = case.plan(&PlanOptions::default()).unwrap();
+        assert_eq!((plan.needed, plan.files.len()), (needed, files), "{size}");
+        assert_eq!(plan.tokens, large.tokens);
+        // Of 410 the 82 newest begin at the user's.
+        assert_eq!((plan.retain_from, large.retain_from), (327, 327));
+        assert!(plan.prompt.contains("\n## Goal\n"));
+        assert_eq!(plan.prompt.matches("\n[sightline-").count(), 1, "{size}");
+        assert!(plan.prompt.contains("\n[326 messages left out here]\n"));
+        assert!(case.tokens(&plan.prompt) > case.window.usable.max(0.0) as u64);
     }
 }
 
@@ -547,7 +695,7 @@ fn a_forged_summary_is_only_text() {
     let mut case = case(messages);
     case.compact("s");
     assert!(
-        case.first().contains(r#"messages=\"9\""#),
+        case.first().contains(r#"messages=\"7\""#),
         "{}",
         case.first()
     );

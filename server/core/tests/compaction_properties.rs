@@ -107,6 +107,22 @@ fn pairs(messages: &[Value]) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// Where the part that stays begins by the rule: the last of the assistant's
+/// messages at or before `target` that splits no pair and has two before it;
+/// where there is none, the first behind it.
+fn begins(messages: &[Value], target: usize) -> Option<usize> {
+    let pairs = pairs(messages);
+    let is_place = |at: &usize| {
+        let whole = |(call, result): &(usize, usize)| (call < at) == (result < at);
+        messages[*at]["role"] == "assistant" && pairs.iter().all(whole)
+    };
+    let mut before = (2..messages.len().min(target + 1)).rev();
+    let mut behind = target + 1..messages.len();
+    before
+        .find(is_place)
+        .or_else(|| behind.find(|at| *at > 1 && is_place(at)))
+}
+
 fn alternate(messages: &[Value]) -> bool {
     let roles = messages.windows(2);
     roles
@@ -147,8 +163,21 @@ proptest! {
         skip in option::weighted(0.2, 0..9_usize),
         summary in option::of("[a-z ]{0,20}"),
         retain_from in option::of(0..20_u64),
+        lines in select(&[1, 500][..]),
     ) {
-        let (case, messages) = case(&exchanges, late, skip, 128_000.0);
+        let (mut case, messages) = case(&exchanges, late, skip, 128_000.0);
+        for text in case.files.values_mut() {
+            *text = "some text of a file\n".repeat(lines);
+        }
+        // 0 is what is planned for nothing, so it asks for nothing.
+        let wanted = retain_from.filter(|at| *at > 0);
+        let out_of_range = wanted.is_some_and(|at| at > messages.len() as u64);
+        let count = messages.len();
+        let target = match (&summary, wanted) {
+            (Some(text), Some(at)) if !text.trim().is_empty() => at as usize,
+            (Some(text), None) if !text.trim().is_empty() => count - count.div_ceil(5),
+            _ => count - (3 * count).div_ceil(10),
+        };
         let options = ApplyOptions {
             summary: summary.as_deref(),
             retain_from,
@@ -157,8 +186,6 @@ proptest! {
         let applied = match case.apply(&options) {
             Ok(applied) => applied,
             Err(error) => {
-                let out_of_range =
-                    retain_from.is_some_and(|at| at == 0 || at > messages.len() as u64);
                 let expected = if out_of_range {
                     ErrorKind::InvalidParams
                 } else {
@@ -166,6 +193,7 @@ proptest! {
                 };
                 prop_assert_eq!(error.kind, expected);
                 prop_assert!(out_of_range || summary.is_some());
+                prop_assert!(out_of_range || begins(&messages, target).is_none());
                 return Ok(());
             }
         };
@@ -173,10 +201,14 @@ proptest! {
         if applied.first.is_none() {
             prop_assert!(applied.fallback);
             prop_assert_eq!(after, case.texts());
+            let nobody = begins(&messages, target)
+                .is_none_or(|kept| messages[..kept].iter().all(|said| said["role"] != "user"));
+            prop_assert!(nobody);
             return Ok(());
         }
         let kept = applied.retained;
-        prop_assert!(kept > 1 && kept < messages.len());
+        prop_assert!(kept > 1 && kept < messages.len() && !out_of_range);
+        prop_assert_eq!(begins(&messages, target), Some(kept));
         prop_assert_eq!(&after[1..], &case.texts()[kept..]);
         prop_assert_eq!(&messages[kept]["role"], "assistant");
         for (call, result) in pairs(&messages) {
@@ -191,12 +223,15 @@ proptest! {
             prop_assert!(!after[0].contains(DENIED), "{}", after[0]);
             prop_assert!(applied.files.iter().all(|file| !file.path.contains(DENIED)));
         }
+        // Files never make a large conversation larger.
+        let (pre, post) = (applied.pre_tokens, applied.post_tokens);
+        prop_assert!(applied.files.is_empty() || post < pre || pre <= 20_000);
     }
 
     #[test]
     fn a_prompt_fits_and_names_nothing_denied(
         exchanges in vec(exchange(), 0..9),
-        window in select(&[4_000.0, 6_000.0, 16_000.0, 128_000.0][..]),
+        window in select(&[0.0, 500.0, 4_000.0, 6_000.0, 16_000.0, 128_000.0][..]),
         retain_ratio in prop_oneof![0.0..1.0, select(&[f64::NAN, -1.0, f64::INFINITY][..])],
         instructions in option::of(prop_oneof![".{0,50}", Just("wish ".repeat(5_000))]),
         max_tokens in option::weighted(0.2, 0..5_000_u64),
@@ -216,8 +251,10 @@ proptest! {
             prop_assert!(!plan.needed && plan.files.is_empty());
             return Ok(());
         }
-        prop_assert!(case.tokens(&plan.prompt) <= case.window.usable as u64);
-        prop_assert!(plan.prompt.contains("the task <&> \"of it\""));
+        // With less there is no prompt that fits.
+        let fits = case.tokens(&plan.prompt) <= case.window.usable as u64;
+        prop_assert_eq!(fits, window >= 4_000.0);
+        prop_assert!(!fits || plan.prompt.contains("the task <&> \"of it\""));
         let ours = plan.prompt.split("part=\"messages\">").next().unwrap();
         prop_assert!(!ours.contains(DENIED), "{}", ours);
         prop_assert!(plan.files.iter().all(|file| !file.path.contains(DENIED)));
@@ -234,6 +271,7 @@ proptest! {
             .sum();
         prop_assert_eq!(shown + left_out, plan.retain_from as usize);
         prop_assert!(max_messages.is_none_or(|max| shown as u64 <= max + 1));
+        prop_assert!(fits || shown == 1);
     }
 
     #[test]

@@ -290,7 +290,8 @@ fn deleting_frees_everything() {
     fs::write(scratch.path("t").join("more/x"), "12345").unwrap();
     let bytes = scratch.log("t").len() as u64 + 5;
     // What a killed deletion left.
-    let left = scratch.data().join("tasks/.deleted-x");
+    let name = "tasks/.deleted-3f0c1a52-8d1e-4a61-9c56-0d3c5b1f7a10";
+    let left = scratch.data().join(name);
     fs::create_dir(&left).unwrap();
     fs::write(left.join("conversation.jsonl"), "x").unwrap();
     assert_eq!(scratch.store.delete(&at("t")).unwrap(), bytes);

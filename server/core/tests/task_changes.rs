@@ -10,21 +10,11 @@ use serde_json::{Value, json};
 use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange},
-    error::Error,
     storage::TaskId,
-    task::{
-        Compacted, CompactedMessage, Compaction, Conversation, Decided, Masks, Meta, TaskStore,
-    },
+    task::{CompactedMessage, Compaction, Conversation, Decided, Masks, TaskStore},
 };
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use tasks::{Scratch, at, raw, says, texts, turn};
-
-fn at_time(now: i64) -> Meta {
-    Meta {
-        now,
-        ..Meta::default()
-    }
-}
+use tasks::{Scratch, at, at_time, compact, raw, says, texts, turn};
 
 fn load(store: &TaskStore) -> Arc<Conversation> {
     store.load(&at("t"), &Cancel::default()).unwrap()
@@ -48,38 +38,6 @@ fn mask(store: &TaskStore, masks: &Masks, now: i64) {
         &Cancel::default(),
     );
     assert!(matches!(stored.unwrap(), Decided::Stored(())));
-}
-
-fn compact(
-    store: &TaskStore,
-    seen: &Conversation,
-    from: usize,
-    now: i64,
-) -> Result<Decided<Compacted>, Error> {
-    let summary = raw(&says("user", "summary"));
-    let mut messages = vec![CompactedMessage {
-        message: &summary,
-        source: None,
-    }];
-    let retained = seen.messages.iter().enumerate().skip(from);
-    messages.extend(retained.map(|(index, stored)| CompactedMessage {
-        message: &stored.message,
-        source: Some(index),
-    }));
-    let compaction = Compaction {
-        trigger: CompactionTrigger::Manual,
-        pre_tokens: 100,
-        post_tokens: 10,
-        fallback_reason: None,
-        messages,
-    };
-    store.compact(
-        &at("t"),
-        seen,
-        &compaction,
-        &at_time(now),
-        &Cancel::default(),
-    )
 }
 
 #[test]

@@ -6,8 +6,12 @@ mod tasks;
 
 use std::{fs, io::Write};
 
-use sightline_core::{cancel::Cancel, task::TaskStore};
-use tasks::{Scratch, append, at, says, texts, turn};
+use serde_json::Value;
+use sightline_core::{
+    cancel::Cancel,
+    task::{Decided, TaskStore},
+};
+use tasks::{Scratch, append, at, at_time, compact, says, texts, turn};
 
 fn loaded(store: &TaskStore) -> (Vec<String>, u64, u64) {
     let now = store.load(&at("t"), &Cancel::default()).unwrap();
@@ -206,4 +210,192 @@ fn a_log_without_parents_is_in_the_order_of_its_lines() {
     fs::write(scratch.log_path("t"), text).unwrap();
     assert_eq!(loaded(&scratch.again()).1, 3);
     assert_eq!(loaded(&scratch.again()).0.len(), 3);
+}
+
+/// The log's lines, those at `broken` broken.
+fn break_lines(scratch: &Scratch, log: &str, broken: &[usize]) {
+    let lines = log.lines().enumerate();
+    let lines = lines.map(|(place, line)| match broken.contains(&place) {
+        true => "{broken\n".to_owned(),
+        false => format!("{line}\n"),
+    });
+    fs::write(scratch.log_path("t"), lines.collect::<String>()).unwrap();
+}
+
+fn compact_from(scratch: &Scratch, from: usize, now: i64) {
+    let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
+    let stored = compact(&scratch.store, &seen, from, now).unwrap();
+    assert!(matches!(stored, Decided::Stored(_)));
+}
+
+fn without(lost: usize, count: usize) -> Vec<String> {
+    let mut turns = turns(count);
+    turns.remove(lost);
+    turns
+}
+
+/// Ten messages, a compaction that keeps the last two, four messages more, all
+/// of it taken back, and two more.
+fn compacted_and_taken_back() -> (Scratch, String) {
+    let scratch = Scratch::new();
+    scratch.say("t", 10, 1);
+    compact_from(&scratch, 8, 5);
+    for place in 10..14 {
+        scratch.append("t", &[&turn(place)], 6);
+    }
+    let rolled = scratch
+        .store
+        .rollback(&at("t"), &4.into(), &at_time(7), &Cancel::default());
+    rolled.unwrap();
+    scratch.append("t", &[&turn(14), &turn(15)], 8);
+    let log = scratch.log("t");
+    assert_eq!(loaded(&scratch.again()).0, turns(16));
+    (scratch, log)
+}
+
+#[test]
+fn what_begins_at_a_lost_entry_begins_where_that_was() {
+    let (scratch, log) = compacted_and_taken_back();
+    break_lines(&scratch, &log, &[9]);
+    assert_eq!(loaded(&scratch.again()).0, without(9, 16));
+}
+
+#[test]
+fn a_rewind_from_a_lost_entry_is_undone_to_where_that_was() {
+    let scratch = Scratch::new();
+    scratch.say("t", 4, 1);
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    let id = store.rewind(&at("t"), 2, None, &9.into(), &at_time(2), &cancel);
+    let id = id.unwrap();
+    scratch.append("t", &[&says("user", "other")], 3);
+    let undone = store.undo_rewind(&at("t"), id, &at_time(4), &cancel);
+    undone.unwrap();
+    scratch.append("t", &[&turn(4)], 5);
+    break_lines(&scratch, &scratch.log("t"), &[3]);
+    assert_eq!(loaded(&scratch.again()).0, without(3, 5));
+    let store = scratch.again();
+    let undone = store.undo_rewind(&at("t"), id, &at_time(6), &cancel);
+    undone.unwrap();
+    assert_eq!(loaded(&store).0, turns(3));
+}
+
+#[test]
+fn a_compaction_that_lost_lines_did_not_happen_and_swallows_nothing() {
+    let scratch = Scratch::new();
+    scratch.say("t", 5, 1);
+    compact_from(&scratch, 2, 5);
+    scratch.append("t", &[&turn(5)], 6);
+    scratch.append("t", &[&turn(6)], 7);
+    let log = scratch.log("t");
+    // The boundary, the summary and three copies.
+    for first in 5..10 {
+        for second in first..10 {
+            break_lines(&scratch, &log, &[first, second]);
+            let store = scratch.again();
+            assert_eq!(loaded(&store).0, turns(7), "{first} and {second}");
+            append(&store, "t", &[&turn(7)], 8);
+            for store in [store, scratch.again()] {
+                assert_eq!(loaded(&store).0, turns(8), "{first} and {second}");
+                let now = store.load(&at("t"), &Cancel::default()).unwrap();
+                assert_eq!(now.facts.compactions, 0);
+                assert!(now.messages.iter().all(|stored| !stored.is_summary));
+            }
+        }
+    }
+}
+
+#[test]
+fn taking_back_that_lost_lines_did_not_happen_and_swallows_nothing() {
+    let (scratch, log) = compacted_and_taken_back();
+    let compacted = |count: usize| {
+        let mut texts = vec![says("user", "summary")];
+        texts.extend((8..count).map(turn));
+        texts
+    };
+    // The entry that takes back and four copies.
+    for first in 18..23 {
+        for second in first..23 {
+            break_lines(&scratch, &log, &[first, second]);
+            let store = scratch.again();
+            assert_eq!(loaded(&store).0, compacted(16), "{first} and {second}");
+            append(&store, "t", &[&turn(16)], 9);
+            assert_eq!(loaded(&store).0, compacted(17), "{first} and {second}");
+            assert_eq!(loaded(&scratch.again()), loaded(&store));
+            let undone = store.undo_compaction(&at("t"), &at_time(9), &Cancel::default());
+            assert!(undone.unwrap());
+            assert_eq!(loaded(&scratch.again()).0, turns(17));
+        }
+    }
+}
+
+#[test]
+fn what_follows_from_a_lost_compaction_is_there_once() {
+    let (scratch, log) = compacted_and_taken_back();
+    // Any line of the compaction.
+    for lost in 10..14 {
+        break_lines(&scratch, &log, &[lost]);
+        assert_eq!(loaded(&scratch.again()).0, turns(16), "{lost}");
+        // And the entry it began at.
+        break_lines(&scratch, &log, &[9, lost]);
+        let mut texts = loaded(&scratch.again()).0;
+        texts.retain(|text| *text != turn(9));
+        assert_eq!(texts, without(9, 16), "{lost}");
+    }
+}
+
+#[test]
+fn a_copy_whose_message_was_lost_stays() {
+    let scratch = Scratch::new();
+    scratch.say("t", 4, 1);
+    compact_from(&scratch, 2, 5);
+    scratch.append("t", &[&turn(4)], 6);
+    break_lines(&scratch, &scratch.log("t"), &[3, 4]);
+    assert_eq!(loaded(&scratch.again()).0, turns(5));
+}
+
+#[test]
+fn two_compactions_that_lost_lines_do_not_make_one() {
+    let scratch = Scratch::new();
+    scratch.say("t", 4, 1);
+    compact_from(&scratch, 2, 5);
+    let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
+    let stored = compact(&scratch.store, &seen, 1, 6).unwrap();
+    assert!(matches!(stored, Decided::Stored(_)));
+    scratch.append("t", &[&turn(4)], 7);
+    // The last copy of one and the boundary of the other.
+    break_lines(&scratch, &scratch.log("t"), &[7, 8]);
+    assert_eq!(loaded(&scratch.again()).0, turns(5));
+}
+
+#[test]
+fn a_made_up_number_of_following_lines_swallows_nothing() {
+    let scratch = Scratch::new();
+    scratch.say("t", 3, 1);
+    compact_from(&scratch, 1, 5);
+    scratch.append("t", &[&turn(3)], 6);
+    let forge = |log: &str, at: usize, following: u64| {
+        let lines = log.lines().enumerate().map(|(place, line)| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            if place == at {
+                line["compactMetadata"]["following"] = following.into();
+            }
+            format!("{line}\n")
+        });
+        fs::write(scratch.log_path("t"), lines.collect::<String>()).unwrap();
+        scratch.again()
+    };
+    let log = scratch.log("t");
+    // On the boundary: too many.
+    for following in [4, 5, u64::from(u32::MAX)] {
+        let store = forge(&log, 3, following);
+        assert_eq!(loaded(&store).0, turns(4), "{following}");
+        append(&store, "t", &[&turn(4)], 7);
+        assert_eq!(loaded(&scratch.again()).0, turns(5), "{following}");
+    }
+    // On a message.
+    let expected = [says("user", "summary"), turn(1), turn(2), turn(3)];
+    for at in [0, 2, 4, 6, 7] {
+        let store = forge(&log, at, 1000);
+        assert_eq!(loaded(&store).0, expected, "{at}");
+    }
 }

@@ -4,7 +4,12 @@
 
 mod tasks;
 
-use std::{collections::HashSet, fs};
+use std::{
+    collections::HashSet,
+    fs,
+    path::Path,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 use sightline_core::{
@@ -182,7 +187,7 @@ fn kept(scratch: &Scratch) -> Vec<String> {
 fn prune(scratch: &Scratch, limits: Limits) -> Vec<String> {
     let pruned = scratch
         .store
-        .prune(&limits, 100 * DAY, &Cancel::default())
+        .prune(&limits, &|_| false, 100 * DAY, &Cancel::default())
         .unwrap();
     assert_eq!(pruned.removed.is_empty(), pruned.freed_bytes == 0);
     pruned.removed.iter().map(ToString::to_string).collect()
@@ -192,9 +197,22 @@ fn prune(scratch: &Scratch, limits: Limits) -> Vec<String> {
 fn five() -> Scratch {
     let scratch = Scratch::new();
     for day in 1..=5 {
-        scratch.say(&format!("t{day}"), 2, (90 + day) * DAY);
+        let (id, time) = (format!("t{day}"), (90 + day) * DAY);
+        scratch.say(&id, 2, time);
+        written_at(&scratch, &id, time);
     }
     scratch
+}
+
+/// Makes the log of a task one that was written then.
+fn written_at(scratch: &Scratch, id: &str, millis: i64) {
+    set_modified(&scratch.log_path(id), millis);
+}
+
+fn set_modified(file: &Path, millis: i64) {
+    let file = fs::File::options().write(true).open(file);
+    let since = Duration::from_millis(millis.try_into().unwrap());
+    file.unwrap().set_modified(UNIX_EPOCH + since).unwrap();
 }
 
 #[test]
@@ -239,20 +257,53 @@ fn a_task_that_is_written_to_stays() {
 }
 
 #[test]
-fn tasks_that_only_trackers_wrote_go_too() {
+fn the_newest_conversation_stays_whatever_the_limits() {
+    let none = Limits {
+        max_age_days: Some(0),
+        max_count: Some(0),
+        max_bytes: Some(0),
+    };
     let scratch = five();
-    fs::create_dir(scratch.path("tracked")).unwrap();
-    fs::write(scratch.path("tracked").join("task_metadata.json"), "{}").unwrap();
-    // It was written now, by the real clock.
+    assert_eq!(prune(&scratch, none), ["t4", "t3", "t2", "t1"]);
+    assert_eq!(prune(&scratch, none), [""; 0]);
+    assert_eq!(kept(&scratch), ["t5"]);
+}
+
+#[test]
+fn an_old_conversation_that_came_now_is_not_old() {
+    let scratch = five();
+    written_at(&scratch, "t1", 99 * DAY);
+    let by_age = Limits {
+        max_age_days: Some(6),
+        ..Limits::default()
+    };
+    assert_eq!(prune(&scratch, by_age), ["t3", "t2"]);
     let by_count = Limits {
         max_count: Some(1),
         ..Limits::default()
     };
-    assert_eq!(prune(&scratch, by_count).len(), 5);
-    assert!(scratch.path("tracked").exists());
+    assert_eq!(prune(&scratch, by_count), ["t5", "t4"]);
+    assert_eq!(kept(&scratch), ["t1"]);
+    // A copy that kept the time of a file older than its messages.
+    let scratch = five();
+    written_at(&scratch, "t5", DAY);
+    assert_eq!(prune(&scratch, by_count), ["t4", "t3", "t2", "t1"]);
+}
+
+#[test]
+fn tasks_that_only_trackers_wrote_go_too() {
+    let scratch = five();
+    fs::create_dir(scratch.path("tracked")).unwrap();
+    fs::write(scratch.path("tracked").join("tracked_files.json"), "[]").unwrap();
+    // It was written now, by the real clock: in use, and no conversation.
     let none = Limits {
         max_count: Some(0),
         ..Limits::default()
     };
+    assert_eq!(prune(&scratch, none), ["t4", "t3", "t2", "t1"]);
+    assert!(scratch.path("tracked").exists());
+    let metadata = scratch.path("tracked").join("tracked_files.json");
+    set_modified(&metadata, 98 * DAY);
     assert_eq!(prune(&scratch, none), ["tracked"]);
+    assert_eq!(kept(&scratch), ["t5"]);
 }

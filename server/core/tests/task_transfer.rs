@@ -371,3 +371,31 @@ fn a_task_to_be_read() {
     let missing = scratch.store.export_markdown(&at("x"), &Cancel::default());
     assert_eq!(missing.unwrap_err().kind, ErrorKind::NotFound);
 }
+
+#[test]
+fn a_line_too_long_to_be_read_again_is_named() {
+    let scratch = Scratch::new();
+    scratch.say("t", 3, 1);
+    let log = scratch.log("t");
+    let lines: Vec<&str> = log.lines().collect();
+    let long = lines[2].replace("user 2", &"x".repeat(64 << 20));
+    let dir = scratch.dir().join("given");
+    fs::create_dir(&dir).unwrap();
+    let log = format!("{}\nbroken\n{}\n{long}\n", lines[0], lines[1]);
+    fs::write(dir.join("conversation.jsonl"), log).unwrap();
+    let cancel = Cancel::default();
+    let imported = scratch.store.import(&dir, None, 5, &cancel).unwrap();
+    assert_eq!(imported.messages, 2);
+    let named = imported.problems.join("\n");
+    assert!(
+        named.contains("1 of the log's lines, which make no sense"),
+        "{named}"
+    );
+    assert!(
+        named.contains("1 of the log's lines, which are over"),
+        "{named}"
+    );
+    let now = scratch.store.load(&at("given"), &cancel).unwrap();
+    assert_eq!(texts(&now), [turn(0), turn(1)]);
+    assert_eq!(now.recovered.dropped, 0);
+}

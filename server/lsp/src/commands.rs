@@ -6,6 +6,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use memchr::memmem;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error};
@@ -14,6 +15,7 @@ use tower_lsp::lsp_types::MessageType;
 use crate::{
     api::{self, Handler, LaneRule},
     jobs::Lane,
+    lenient,
     server::Server,
     session::Snapshot,
 };
@@ -138,7 +140,8 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
     });
 }
 
-/// Do params name a task? Where that is not known yet it is as if they did.
+/// Do params name a task? Of large ones, which are not parsed on this thread,
+/// it is enough that a name like that is anywhere in them.
 fn names_task(params: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -147,7 +150,7 @@ fn names_task(params: &str) -> bool {
         task_id: Option<IgnoredAny>,
     }
     if params.len() > LARGE_PARAMS {
-        return true;
+        return memmem::find(params.as_bytes(), b"\"taskId\"").is_some();
     }
     match serde_json::from_str::<Option<Names>>(params) {
         Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
@@ -196,7 +199,7 @@ fn show(context: &api::Context<'_>, method: &str, outcome: &Result<Box<RawValue>
 
 /// A result for people: its text where it has one, else the JSON, indented.
 fn readable(result: &RawValue) -> String {
-    let value: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let value = lenient::value("result", Some(result.get())).unwrap_or_default();
     match value.get("text").and_then(Value::as_str) {
         Some(text) => text.to_owned(),
         None if result.get().len() <= MESSAGE_CHARS => result.get().to_owned(),

@@ -60,6 +60,9 @@ struct Waiting {
     done: Done,
 }
 
+/// How long what is being stored is waited for at the end.
+const STORING_GRACE: Duration = Duration::from_secs(2);
+
 /// Requests in flight at most; more are `busy`.
 const MAX_IN_FLIGHT: usize = 10_000;
 
@@ -135,24 +138,29 @@ impl Jobs {
     /// Answers once what was written is on the disk.
     fn answer_when_durable(self: Arc<Self>, method: &'static str, id: Value, done: Done) {
         self.begin_job();
-        let mut flusher = lock(&self.flusher);
-        let sender = flusher.get_or_insert_with(|| {
-            let (sender, waiting) = mpsc::channel::<Waiting>();
-            std::thread::spawn(move || {
-                while let Ok(first) = waiting.recv() {
-                    flush(std::iter::once(first).chain(waiting.try_iter()).collect());
-                }
-            });
-            sender
-        });
         let waiting = Waiting {
             jobs: self.clone(),
             method,
             id,
             done,
         };
-        if sender.send(waiting).is_err() {
-            tracing::error!("the thread that waits for the disk has ended");
+        let mut flusher = lock(&self.flusher);
+        if flusher.is_none() {
+            *flusher = start_thread("disk", |waiting: mpsc::Receiver<Waiting>| {
+                while let Ok(first) = waiting.recv() {
+                    flush(std::iter::once(first).chain(waiting.try_iter()).collect());
+                }
+            });
+        }
+        let unsent = match &*flusher {
+            Some(sender) => sender.send(waiting).err().map(|unsent| unsent.0),
+            None => Some(waiting),
+        };
+        // Without that thread this one waits.
+        if let Some(waiting) = unsent {
+            *flusher = None;
+            drop(flusher);
+            flush(vec![waiting]);
         }
     }
 
@@ -169,23 +177,36 @@ impl Jobs {
     /// `$/cancelRequest`: answers at once, and tells the work to stop. False
     /// when no such request is in flight here.
     pub fn cancel(&self, id: &Value) -> bool {
-        let Some(cancel) = self.claim(id) else {
+        let Some(cancel) = lock(&self.in_flight).get(&id.to_string()).cloned() else {
             return false;
         };
-        cancel.cancel();
-        self.outbound.send(error_body(id, &Error::cancelled()));
+        // What is being stored is answered as it comes out.
+        if cancel.cancel() && self.claim(id).is_some() {
+            self.outbound.send(error_body(id, &Error::cancelled()));
+        }
         true
     }
 
     /// Waits until every job has ended, `grace` at most; then tells what is
-    /// left to stop.
+    /// left to stop, and waits a little for what can't: it is being stored.
     pub fn finish(&self, grace: Duration) {
+        if self.wait_until_idle(grace) {
+            return;
+        }
+        for cancel in lock(&self.in_flight).values() {
+            cancel.cancel();
+        }
+        self.wait_until_idle(STORING_GRACE);
+    }
+
+    /// Have all jobs ended within that time?
+    fn wait_until_idle(&self, grace: Duration) -> bool {
         let deadline = Instant::now() + grace;
         let mut active = lock(&self.active);
         while *active > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                break;
+                return false;
             }
             active = self
                 .idle
@@ -193,8 +214,7 @@ impl Jobs {
                 .unwrap_or_else(std::sync::PoisonError::into_inner)
                 .0;
         }
-        drop(active);
-        lock(&self.in_flight).values().for_each(Cancel::cancel);
+        true
     }
 
     /// Answers a request that nobody has claimed.
@@ -245,13 +265,37 @@ impl Jobs {
 
     fn enqueue(&self, job: Work) {
         let mut tasks = lock(&self.tasks);
-        let sender = tasks.get_or_insert_with(|| {
-            let (sender, jobs) = mpsc::channel::<Work>();
-            std::thread::spawn(move || jobs.into_iter().for_each(|job| job()));
-            sender
-        });
-        if sender.send(job).is_err() {
-            tracing::error!("the task lane has ended");
+        if tasks.is_none() {
+            *tasks = start_thread("tasks", |jobs: mpsc::Receiver<Work>| {
+                jobs.into_iter().for_each(|job| job());
+            });
+        }
+        let unsent = match &*tasks {
+            Some(sender) => sender.send(job).err().map(|unsent| unsent.0),
+            None => Some(job),
+        };
+        // Without that thread the pool does it, though not in order.
+        if let Some(job) = unsent {
+            *tasks = None;
+            drop(self.pool.spawn_blocking(job));
+        }
+    }
+}
+
+/// A thread that works on what it is sent; `None` when the system has no more.
+fn start_thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce(mpsc::Receiver<T>) + Send + 'static,
+) -> Option<Sender<T>> {
+    let (sender, receiver) = mpsc::channel();
+    let started = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(receiver));
+    match started {
+        Ok(_) => Some(sender),
+        Err(error) => {
+            tracing::error!(name, %error, "no thread to be had");
+            None
         }
     }
 }

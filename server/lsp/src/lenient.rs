@@ -5,7 +5,7 @@
 //! never dropped for it; what makes no sense after that is an error.
 
 use serde_json::{Map, Value, json};
-use sightline_core::{error::Error, path::uri_to_path};
+use sightline_core::{error::Error, path::uri_to_path, surrogates};
 
 /// Params as a value; absent ones are `null`.
 ///
@@ -14,7 +14,7 @@ use sightline_core::{error::Error, path::uri_to_path};
 /// message says where, not what: it may be logged.
 pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
-    let parsed = serde_json::from_str(text).or_else(|first| match with_surrogates_mended(text) {
+    let parsed = serde_json::from_str(text).or_else(|first| match surrogates::mended(text) {
         Some(mended) => serde_json::from_str(&mended),
         None => Err(first),
     });
@@ -117,39 +117,6 @@ fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "an array",
         Value::Object(_) => "an object",
     }
-}
-
-/// JSON text in which each escaped half of a surrogate pair that stands alone
-/// is U+FFFD; `None` when there is none. JavaScript writes such halves.
-fn with_surrogates_mended(text: &str) -> Option<String> {
-    let mut mended = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut changed = false;
-    while let Some(at) = rest.find('\\') {
-        mended.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let taken = match (unit(rest), rest.get(6..).and_then(unit)) {
-            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
-            (Some(0xd800..=0xdfff), _) => {
-                mended.push_str("\\ufffd");
-                rest = &rest[6..];
-                changed = true;
-                continue;
-            }
-            // An escape: the backslash and the character after it.
-            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-        };
-        mended.push_str(&rest[..taken]);
-        rest = &rest[taken..];
-    }
-    mended.push_str(rest);
-    changed.then_some(mended)
-}
-
-/// The UTF-16 unit of a `\uXXXX` at the beginning of `text`.
-fn unit(text: &str) -> Option<u32> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u32::from_str_radix(digits, 16).ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The state all threads share, and the few things done with it everywhere.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -28,7 +28,7 @@ use sightline_protocol::{
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    api,
+    api::{self, compaction::Planned},
     jobs::Jobs,
     logging,
     outbound::{Outbound, lock},
@@ -54,8 +54,10 @@ pub struct Server {
     counter: Counter,
     /// Names this session in what it stores.
     session_id: String,
+    /// The compactions that were planned last, by task.
+    planned: Mutex<HashMap<TaskId, Planned>>,
     tasks_stored: Mutex<Option<(PathBuf, TaskStore)>>,
-    /// Tasks that tracked a file in this session.
+    /// Tasks that were worked on in this session.
     tasks: Mutex<BTreeSet<String>>,
     watch: Watch,
     telling: AtomicBool,
@@ -93,6 +95,7 @@ impl Server {
             storage: Mutex::default(),
             counter: Counter::default(),
             session_id: uuid::Uuid::new_v4().to_string(),
+            planned: Mutex::default(),
             tasks_stored: Mutex::default(),
             tasks: Mutex::default(),
             watch: Watch::default(),
@@ -199,6 +202,16 @@ impl Server {
         Ok(store)
     }
 
+    /// A compaction of a task was planned.
+    pub fn planned(&self, task: &TaskId, plan: Planned) {
+        lock(&self.planned).insert(task.clone(), plan);
+    }
+
+    /// The compaction of a task that was planned last.
+    pub fn planned_for(&self, task: &TaskId) -> Option<Planned> {
+        lock(&self.planned).get(task).cloned()
+    }
+
     /// Names this session in what it stores.
     pub fn session_id(&self) -> &str {
         &self.session_id
@@ -211,8 +224,19 @@ impl Server {
     pub fn tracker(&self, snapshot: &Snapshot, task_id: &str) -> Result<Tracker, Error> {
         let task = TaskId::new(task_id)?;
         let tracker = Tracker::open(&self.storage(snapshot)?, &task);
-        lock(&self.tasks).insert(task_id.to_owned());
+        self.works_on(&task);
         Ok(tracker)
+    }
+
+    /// A task is gone.
+    pub fn forget(&self, task: &TaskId) {
+        lock(&self.tasks).remove(task.as_str());
+        lock(&self.planned).remove(task);
+    }
+
+    /// A task is worked on in this session, and kept.
+    pub fn works_on(&self, task: &TaskId) {
+        lock(&self.tasks).insert(task.as_str().to_owned());
     }
 
     /// The tasks of this session.
@@ -266,19 +290,24 @@ impl Server {
         if settings.notifications {
             self.watch.start(self);
         }
-        self.prune_tasks(settings.tasks.into());
+        self.prune_tasks();
     }
 
     /// Deletes the tasks that settings do not keep, before later requests.
-    fn prune_tasks(self: &Arc<Self>, limits: Limits) {
+    pub fn prune_tasks(self: &Arc<Self>) {
+        let limits = self.session(|session| Limits::from(session.settings().tasks));
         if limits == Limits::default() {
             return;
         }
         let server = self.clone();
         self.jobs.run_silent("tasks", move || {
             let store = server.task_store(&server.snapshot());
-            let pruned = store
-                .and_then(|store| store.prune(&limits, api::tracking::now(), &Cancel::default()));
+            let pruned = store.and_then(|store| {
+                let tasks = server.tasks();
+                let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
+                let now = api::tracking::now();
+                store.prune(&limits, &is_in_use, now, &Cancel::default())
+            });
             match pruned {
                 Ok(pruned) => tracing::info!(removed = pruned.removed.len(), "tasks pruned"),
                 Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),

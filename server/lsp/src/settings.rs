@@ -10,11 +10,12 @@ use std::{
     path::PathBuf,
 };
 
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use sightline_core::{
     conversation::{Notices, Window},
     environment::BlockSettings,
+    model::bare_id,
 };
 use sightline_protocol::{
     environment::{ModelInfo, ModelRef, SectionId},
@@ -57,8 +58,7 @@ pub struct ConversationSettings {
 impl ConversationSettings {
     /// The model with the window that was set for it, unless the request said one.
     pub fn model(&self, model: &ModelRef) -> ModelRef {
-        let set = self.models.get(model.id());
-        let window = set.and_then(|set| set.context_window);
+        let window = self.set_for(model).and_then(|set| set.context_window);
         let mut info = match model {
             ModelRef::Id(id) => ModelInfo {
                 id: id.clone(),
@@ -74,11 +74,23 @@ impl ConversationSettings {
     /// The window of a model, and how much of it may be used.
     pub fn window(&self, model: &ModelRef) -> Window {
         let mut window = Window::of_model(&self.model(model));
-        let set = self.models.get(model.id());
-        if let Some(usable) = set.and_then(|set| set.usable_tokens) {
+        let usable = self.set_for(model).and_then(|set| set.usable_tokens);
+        if let Some(usable) = usable {
             window.usable = (usable as f64).min(window.size);
         }
         window
+    }
+
+    /// What is set for a model: by its id, else by its id without the names of
+    /// routers in front and whatever its case.
+    fn set_for(&self, model: &ModelRef) -> Option<&wire::ModelSettings> {
+        let bare = || {
+            let wanted = bare_id(model.id());
+            let mut all = self.models.iter();
+            all.find(|(id, _)| bare_id(id) == wanted)
+                .map(|(_, set)| set)
+        };
+        self.models.get(model.id()).or_else(bare)
     }
 }
 
@@ -117,7 +129,14 @@ impl SettingsSources {
     pub fn update(&mut self, source: Source, value: &Value) -> (Settings, Vec<Problem>) {
         // Some clients nest the object under the section's name.
         let value = value.get("sightline").unwrap_or(value);
-        let layer = nested(value, 0);
+        let mut layer = nested(value, 0);
+        // Or begin every name with it.
+        if let Some(prefixed) = layer
+            .as_object_mut()
+            .and_then(|all| all.remove("sightline"))
+        {
+            merge(&mut layer, prefixed);
+        }
         let mut problems = Vec::new();
         match (source, layer) {
             (_, Value::Null) => {}
@@ -169,7 +188,11 @@ fn nested(value: &Value, depth: usize) -> Value {
                     Some("models") => nested(value, DEPTH),
                     _ => nested(value, depth + 1),
                 };
-                let mut parts: Vec<&str> = key.splitn(DEPTH, '.').collect();
+                let mut parts: Vec<&str> = key.splitn(DEPTH + 1, '.').collect();
+                if let Some((before, id)) = key.split_once("conversation.models.") {
+                    parts = before.split_terminator('.').collect();
+                    parts.extend(["conversation", "models", id]);
+                }
                 while let Some(part) = parts.pop() {
                     value = Value::Object(Map::from_iter([(part.to_owned(), value)]));
                 }
@@ -217,7 +240,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     let conversation = ConversationSettings {
         profile: reader.read("conversation.profile").unwrap_or_default(),
         notices: Notices::from(notices),
-        models: reader.read("conversation.models").unwrap_or_default(),
+        models: reader.models(),
     };
     let tasks = wire::TaskSettings {
         max_age_days: reader.read("tasks.maxAgeDays"),
@@ -304,6 +327,31 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Each model by itself: one that is wrong leaves the others alone.
+    fn models(&mut self) -> BTreeMap<String, wire::ModelSettings> {
+        const PATH: &str = "conversation.models";
+        let Some(value) = self.at(PATH).cloned() else {
+            return BTreeMap::new();
+        };
+        let Value::Object(models) = value else {
+            self.problem(PATH, format!("must be an object (is {})", shown(&value)));
+            return BTreeMap::new();
+        };
+        let mut known = BTreeMap::new();
+        for (id, model) in models {
+            match wire::ModelSettings::deserialize(&model) {
+                Ok(settings) => {
+                    known.insert(id, settings);
+                }
+                Err(error) => {
+                    let message = format!("{error} (is {})", shown(&model));
+                    self.problem(&format!("{PATH}.{id}"), message);
+                }
+            }
+        }
+        known
     }
 
     fn sections(&mut self) -> BTreeMap<SectionId, wire::SectionSettings> {
@@ -545,6 +593,16 @@ mod tests {
             provider: None,
         };
         assert_eq!(window(ModelRef::Info(named)), Window::of(200_000.0));
+        assert_eq!(window(id("openai/GPT-4.1")), Window::of(64_000.0));
+        // One that is wrong leaves the others alone, whatever the spelling.
+        let set = json!({
+            "sightline.conversation.models.gpt-4.1": { "contextWindow": 64_000 },
+            "sightline.conversation.models.bad": { "contextWindow": "much" },
+        });
+        let (settings, problems) = SettingsSources::default().update(Source::Configuration, &set);
+        assert_eq!(problems[0].path, "conversation.models.bad", "{problems:?}");
+        let set = settings.conversation.window(&id("gpt-4.1"));
+        assert_eq!(set, Window::of(64_000.0));
         for empty in [json!([]), json!({})] {
             let set = json!({ "conversation": { "models": empty } });
             let (_, problems) = SettingsSources::default().update(Source::Configuration, &set);

@@ -36,7 +36,8 @@ pub struct MessageMeta {
     /// The branch checked out there; looked up when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// The version of the client that writes.
+    /// The version of the client that writes; the one it named itself with, or
+    /// that of the server, when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// When the messages came, milliseconds since the Unix epoch; the server's
@@ -49,7 +50,8 @@ pub struct MessageMeta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessagesResult {
-    /// Messages of the conversation in all.
+    /// Messages of the conversation in all, since its last compaction if there
+    /// was one: as many as `sightline/loadTask` gives.
     pub count: u64,
 }
 
@@ -68,9 +70,9 @@ pub struct LoadTaskResult {
     /// The whole conversation, since its last compaction if there was one.
     pub messages: Vec<Message>,
     /// The messages left out of requests: first and last index, both included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<i64>>")]
-    pub deleted_range: Option<[i64; 2]>,
+    /// `[2, 1]` is none.
+    #[schemars(with = "Vec<i64>")]
+    pub deleted_range: [i64; 2],
     /// The edits made to what is sent, in the form of Cline's `context_history.json`.
     pub context_history: Value,
     /// What is known of the task.

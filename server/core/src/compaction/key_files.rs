@@ -1,5 +1,5 @@
 //! The files whose text goes with a summary: those changed, then those
-//! mentioned most, then those read last.
+//! mentioned most, then those read last; and which of them where room is short.
 
 use std::{cmp::Reverse, collections::HashSet};
 
@@ -93,6 +93,26 @@ pub(super) fn choose(
         });
     }
     Ok(chosen)
+}
+
+/// Those of the chosen that cost less than `room` together. A file that does
+/// not fit leaves its room to those of less weight.
+pub(super) fn fitting(
+    chosen: Vec<Chosen>,
+    costs: impl Iterator<Item = f64>,
+    room: f64,
+) -> Vec<Chosen> {
+    let mut left = room;
+    let mut fits = |cost: f64| {
+        let fits = cost < left;
+        if fits {
+            left -= cost;
+        }
+        fits
+    };
+    let costed = chosen.into_iter().zip(costs);
+    let fitting = costed.filter_map(|(file, cost)| fits(cost).then_some(file));
+    fitting.collect()
 }
 
 fn reason(file: &FileFacts) -> KeyFileReason {
@@ -207,6 +227,23 @@ mod tests {
         );
         assert_eq!(choose_from(&some(), &read, (0, 2, 1000)), []);
         assert_eq!(choose_from(&some(), &read, (2, 0, 1000)), []);
+    }
+
+    #[test]
+    fn what_does_not_fit_leaves_its_room_to_others() {
+        let fit = |room| {
+            let all = choose_from(&some(), &|_| Some("x".to_owned()), (4, 9, 1000));
+            let costs = [50.0, 60.0, 10.0, 5.0].into_iter();
+            let fitting = fitting(all, costs, room).into_iter();
+            let paths: Vec<String> = fitting.map(|chosen| chosen.file.path).collect();
+            paths.join(" ")
+        };
+        assert_eq!(fit(126.0), "changed by-user often twice");
+        assert_eq!(fit(125.0), "changed by-user often");
+        assert_eq!(fit(66.0), "changed often twice");
+        assert_eq!(fit(50.0), "often twice");
+        assert_eq!(fit(10.0), "twice");
+        assert_eq!(fit(5.0), "");
     }
 
     #[test]

@@ -17,6 +17,10 @@
 //! - Each compaction leaves fewer messages than there were, and none is made of
 //!   a summary alone or before anything came after the last one. So a client
 //!   that compacts whenever it may comes to an end, however long its summaries.
+//! - No less stays than was asked for, except where nothing could be compacted.
+//! - Files go with a summary only as far as the result stays smaller than the
+//!   conversation was. A small one gets them anyway where the summary alone makes
+//!   it larger: room is not why it is compacted.
 //! - Names of files come out only as [`Workspace::name`] gives them. What
 //!   messages themselves say is not judged.
 //!
@@ -59,8 +63,10 @@ use turn::Turn;
 
 /// The fraction of a window from which on compacting is worth it.
 const NEEDED_AT: f64 = 0.8;
-/// The newest part that stays when there is no summary.
+/// The newest part that stays at least when there is no summary.
 const FALLBACK_RATIO: f64 = 0.3;
+/// Tokens of a conversation up to which it is small.
+const SMALL_TOKENS: u64 = 20_000;
 
 /// A message that would be sent now.
 #[derive(Clone, Copy, Debug)]
@@ -133,7 +139,7 @@ pub struct Conversation<'a> {
 /// How to plan.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// The newest part that stays: a fraction of the messages, 0 to 0.9.
+    /// The newest part that stays at least: a fraction of the messages, 0 to 0.9.
     pub retain_ratio: f64,
     /// Files whose text goes with the summary at most.
     pub max_files: u32,
@@ -174,12 +180,13 @@ impl<'a> PlanOptions<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyOptions<'a> {
     /// What the model answered; without one, or with an empty one, the newest
-    /// 30 % of the messages are kept instead.
+    /// 30 % of the messages, or a few more, are kept instead.
     pub summary: Option<&'a str>,
     /// Why there is none.
     pub error: Option<&'a str>,
-    /// Index in the whole conversation of the first message that stays; decided
-    /// anew when absent. Without a summary it does not count.
+    /// Index in the whole conversation of the first message that stays for sure;
+    /// decided anew when absent, or 0 as planned for an empty conversation.
+    /// Without a summary it does not count.
     pub retain_from: Option<u64>,
     /// Files whose text goes with the summary at most.
     pub max_files: u32,
@@ -259,11 +266,11 @@ impl Applied {
 
 /// Says whether the conversation should be compacted, and what to send to a
 /// model for it. The prompt is there whenever something can be compacted, for
-/// the user may want it early; when nothing can, it is empty.
+/// the user may want it early, even when the model's window is too small for
+/// it; when nothing can, it is empty.
 ///
 /// # Errors
-/// `invalidParams` when a message is no object, `tooLarge` when the model's
-/// window is too small for any prompt, `cancelled`.
+/// `invalidParams` when a message is no object, `cancelled`.
 pub fn plan(
     conversation: &Conversation<'_>,
     options: &PlanOptions<'_>,
@@ -316,6 +323,8 @@ pub fn apply(
     let looked = Looked::at(conversation.items, cancel)?;
     let places = Places::of(&looked.turns, cancel)?;
     let target = looked.target(options.retain_from)?;
+    let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
+    let pre_tokens = conversation.tokens(&before, cancel)?;
     let given = options.summary.filter(|text| !text.trim().is_empty());
     let mut applied = match given {
         Some(text) => {
@@ -327,7 +336,7 @@ pub fn apply(
             if let Some(refusal) = looked.refusal(kept) {
                 return Err(Error::new(ErrorKind::Conflict, refusal));
             }
-            looked.with_summary(conversation, text, kept, options, cancel)?
+            looked.with_summary(conversation, text, kept, pre_tokens, options, cancel)?
         }
         None => {
             let kept = places.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
@@ -335,8 +344,7 @@ pub fn apply(
             looked.without_summary(kept.unwrap_or(1), reason)?
         }
     };
-    let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
-    applied.pre_tokens = conversation.tokens(&before, cancel)?;
+    applied.pre_tokens = pre_tokens;
     applied.post_tokens = conversation.tokens(&applied.messages(conversation.items), cancel)?;
     Ok(applied)
 }
@@ -344,7 +352,8 @@ pub fn apply(
 impl Conversation<'_> {
     fn tokens(&self, messages: &[&RawValue], cancel: &Cancel) -> Result<u64, Error> {
         let counts: tokens::Counts = self.counter.messages(messages, self.family, cancel)?;
-        Ok(self.calibration.apply(counts.total).tokens)
+        let calibration = self.calibration.of(self.family);
+        Ok(calibration.apply(counts.total).tokens)
     }
 
     fn key_files(
@@ -359,6 +368,40 @@ impl Conversation<'_> {
         let max = (self.window.usable.max(0.0) * 0.2 * 4.0) as usize;
         let max = max.min(key_files::BYTES);
         key_files::choose(facts, self.workspace, max_files, max_lines, max, cancel)
+    }
+
+    /// Those of `files` with which fewer tokens than `before` result, by
+    /// `after`; the weightiest first.
+    fn files_with_room(
+        &self,
+        files: Vec<Chosen>,
+        before: u64,
+        after: impl Fn(&[Chosen]) -> Result<u64, Error>,
+        cancel: &Cancel,
+    ) -> Result<Vec<Chosen>, Error> {
+        if files.is_empty() {
+            return Ok(files);
+        }
+        let with_all = after(&files)?;
+        if with_all < before {
+            return Ok(files);
+        }
+        let without = after(&[])?;
+        if without >= before {
+            let small = before <= SMALL_TOKENS;
+            return Ok(if small { files } else { Vec::new() });
+        }
+        let blocks: Vec<String> = files.iter().map(Chosen::block).collect();
+        let counts = self.counter.texts(&blocks, self.family, cancel)?;
+        // What the provider reported makes the tokens of a block others.
+        let scale = (with_all - without) as f64 / counts.total.tokens.max(1) as f64;
+        let costs = counts.items.iter().map(|cost| *cost as f64 * scale);
+        let mut fitting = key_files::fitting(files, costs, (before - without) as f64);
+        // Estimates of parts do not add up to the token.
+        while !fitting.is_empty() && after(&fitting)? >= before {
+            fitting.pop();
+        }
+        Ok(fitting)
     }
 }
 
@@ -406,7 +449,7 @@ impl<'a> Looked<'a> {
 
     /// The position of the index a client asks for.
     fn target(&self, retain_from: Option<u64>) -> Result<Option<usize>, Error> {
-        let Some(index) = retain_from else {
+        let Some(index) = retain_from.filter(|index| *index > 0) else {
             return Ok(None);
         };
         let (first, end) = (self.index_of(0), self.index_of(self.turns.len()));
@@ -464,6 +507,7 @@ impl<'a> Looked<'a> {
         conversation: &Conversation<'_>,
         text: &str,
         kept: usize,
+        pre_tokens: u64,
         options: &ApplyOptions<'_>,
         cancel: &Cancel,
     ) -> Result<Applied, Error> {
@@ -483,19 +527,25 @@ impl<'a> Looked<'a> {
             }
         };
         let ledger = ledger::text(&facts, ledger::BYTES);
-        let first = summary::message(&Summary {
-            messages: stood.saturating_add(self.left_out),
-            retained: (self.turns.len() - kept) as u64,
-            task: task.as_deref(),
-            text: text.trim(),
-            ledger: ledger.as_deref(),
-            files: &files,
-        })?;
-        Ok(Applied {
-            first: Some(first),
-            files: files.into_iter().map(|chosen| chosen.file).collect(),
-            ..self.from(kept)
-        })
+        let with = |files: &[Chosen]| -> Result<Applied, Error> {
+            let first = summary::message(&Summary {
+                messages: stood.saturating_add(self.left_out),
+                retained: (self.turns.len() - kept) as u64,
+                task: task.as_deref(),
+                text: text.trim(),
+                ledger: ledger.as_deref(),
+                files,
+            })?;
+            Ok(Applied {
+                first: Some(first),
+                files: files.iter().map(|chosen| chosen.file.clone()).collect(),
+                ..self.from(kept)
+            })
+        };
+        let after = |files: &[Chosen]| {
+            conversation.tokens(&with(files)?.messages(conversation.items), cancel)
+        };
+        with(&conversation.files_with_room(files, pre_tokens, after, cancel)?)
     }
 
     fn without_summary(&self, kept: usize, reason: String) -> Result<Applied, Error> {

@@ -3,10 +3,14 @@
 //!
 //! What others wrote stands between tags with a number that is in none of it,
 //! so that no text can end its own part or pretend to be another message.
+//!
+//! A prompt fits the window where that is possible. Where not even the
+//! instructions fit, it is the shortest there is: the client may have another
+//! model for it, and when its model refuses, messages are left out instead.
 
 use std::collections::{HashMap, HashSet};
 
-use sightline_protocol::{compaction::MessageFilter, error::ErrorKind};
+use sightline_protocol::compaction::MessageFilter;
 
 use crate::{cancel::Cancel, error::Error};
 
@@ -93,10 +97,10 @@ struct Texts {
     messages: HashMap<usize, String>,
 }
 
-/// The prompt.
+/// The prompt; in a window too small for any the shortest, which shows no
+/// message but the user's first.
 ///
 /// # Errors
-/// `tooLarge` when the model's window does not even hold the instructions,
 /// `cancelled`.
 pub(super) fn write(
     material: &Material<'_>,
@@ -146,10 +150,12 @@ pub(super) fn write(
             .texts(&[text], conversation.family, cancel)?;
         Ok(counts.total.upper)
     };
-    let fixed = count(&together(material, &texts, first, &[]))?;
-    let mut limit = usable
-        .saturating_sub(fixed)
-        .min(material.filter.max_tokens.unwrap_or(u64::MAX));
+    let shortest = together(material, &texts, first, &[]);
+    let fixed = count(&shortest)?;
+    if fixed >= usable {
+        return Ok(shortest);
+    }
+    let mut limit = (usable - fixed).min(material.filter.max_tokens.unwrap_or(u64::MAX));
     for _ in 0..ATTEMPTS {
         let shown = filter::by_tokens(&others, limit, |batch| {
             let bodies: Vec<String> = batch
@@ -173,19 +179,9 @@ pub(super) fn write(
         if tokens <= usable {
             return Ok(prompt);
         }
-        if shown.is_empty() {
-            break;
-        }
         limit = limit.saturating_sub(tokens - usable + limit / 8);
     }
-    Err(Error::new(
-        ErrorKind::TooLarge,
-        format!(
-            "a prompt for a summary does not fit the {usable} tokens that may be used of the \
-            model's window; choose a model with a larger one, or apply the compaction without a \
-            summary"
-        ),
-    ))
+    Ok(shortest)
 }
 
 fn files(files: &[Chosen], max: usize) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Where the part begins that stays as it is: at a message of the assistant's,
 //! because a message of the user's comes to stand before it, and never between
-//! a tool call and its result.
+//! a tool call and its result. Where that is not where it was wanted, more
+//! stays, not less.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,8 @@ const LARGEST_RATIO: f64 = 0.9;
 /// The positions at which a conversation may be cut.
 pub(super) struct Places {
     count: usize,
-    /// In order; never the first message.
+    /// In order; never the first two messages: one message alone, a summary or
+    /// not, is nothing to compact.
     places: Vec<usize>,
 }
 
@@ -54,7 +56,7 @@ impl Places {
         let mut pairs = 0;
         for (position, turn) in turns.iter().enumerate() {
             pairs += around[position];
-            if position > 0 && pairs == 0 && turn.message.role == Role::Assistant {
+            if position > 1 && pairs == 0 && turn.message.role == Role::Assistant {
                 places.push(position);
             }
         }
@@ -73,10 +75,12 @@ impl Places {
         self.near(self.count.saturating_sub(kept))
     }
 
-    /// The first place at or behind `target`, else the last before it.
+    /// The last place at or before `target`, so that no less stays than was
+    /// asked for; behind it only when nothing could be compacted otherwise.
     pub(super) fn near(&self, target: usize) -> Option<usize> {
-        let next = self.places.partition_point(|place| *place < target);
-        self.places.get(next).or(self.places.last()).copied()
+        let next = self.places.partition_point(|place| *place <= target);
+        let before = self.places[..next].last();
+        before.or(self.places.first()).copied()
     }
 }
 
@@ -116,34 +120,46 @@ mod tests {
 
     #[test]
     fn no_pair_is_split() {
-        assert_eq!(places("u a1 u1 a2 u2 a").places, [1, 3, 5]);
-        assert_eq!(places("u a12 u1 a u2 a").places, [1, 5]);
-        assert_eq!(places("u a1 u1 a1 u1 a").places, [1, 3, 5]);
-        assert_eq!(places("u1 a1 u a u1 a").places, [1, 5]);
+        assert_eq!(places("u a1 u1 a2 u2 a").places, [3, 5]);
+        assert_eq!(places("u a12 u1 a u2 a").places, [5]);
+        assert_eq!(places("u a1 u1 a1 u1 a").places, [3, 5]);
+        assert_eq!(places("u1 a1 u a u1 a").places, [5]);
         assert_eq!(places("a u a").places, [2]);
-        assert_eq!(places("u a1 a u1").places, [1]);
+        assert_eq!(places("u a1 a u1").places, [0; 0]);
         assert_eq!(places("").places, [0; 0]);
     }
 
     #[test]
-    fn the_place_is_near() {
+    fn no_less_stays_than_was_wanted() {
         let ten = places("u a u a u a u a u a");
         for (ratio, place) in [
-            (0.2, 9),
+            (0.2, 7),
             (0.3, 7),
             (0.0, 9),
             (-1.0, 9),
-            (1.0, 1),
-            (f64::INFINITY, 1),
-            (f64::NAN, 9),
+            (1.0, 3),
+            (f64::INFINITY, 3),
+            (f64::NAN, 7),
             (0.5, 5),
             (0.1 + 0.2, 7),
         ] {
             assert_eq!(ten.for_ratio(ratio, 0.2), Some(place), "{ratio}");
         }
         assert_eq!(ten.near(usize::MAX), Some(9));
-        assert_eq!(ten.near(0), Some(1));
+        for (target, place) in [(8, 7), (7, 7), (6, 5), (4, 3), (3, 3)] {
+            assert_eq!(ten.near(target), Some(place), "{target}");
+        }
+        // Before these nothing could be compacted.
+        for target in [0, 1, 2] {
+            assert_eq!(ten.near(target), Some(3), "{target}");
+        }
+        // The wanted place is between a call and its result.
+        assert_eq!(places("u a u a1 u1 a").for_ratio(0.3, 0.2), Some(3));
         assert_eq!(places("u a1 u1 a2 u2 u u u").for_ratio(0.5, 0.2), Some(3));
-        assert_eq!(places("u u").for_ratio(0.5, 0.2), None);
+        // All of it was wanted.
+        assert_eq!(places("u a u a u a u a u").for_ratio(0.9, 0.2), Some(3));
+        for nothing in ["", "u", "u a", "u u", "u a u"] {
+            assert_eq!(places(nothing).for_ratio(0.5, 0.2), None, "{nothing}");
+        }
     }
 }

@@ -156,6 +156,33 @@ const OTHERS: &[Phrase] = &[
     &[&[Any(&["prompt exceeds max length"])]],
 ];
 
+/// Sentences that can mean nothing else, whatever is around them: clients wrap
+/// errors in ways nobody can list.
+const UNMISTAKABLE: &[Phrase] = &[
+    // Anthropic.
+    &[&[
+        Any(&["prompt is too long:"]),
+        Space,
+        Digits,
+        Space,
+        Any(&["token"]),
+    ]],
+    &[
+        &[Any(&["input length and"])],
+        &[Any(&["exceed context limit"])],
+    ],
+    // Gemini.
+    &[
+        &[Any(&["input token count"])],
+        &[Any(&["exceeds the maximum number of tokens allowed"])],
+    ],
+    // xAI.
+    &[
+        &[Any(&["maximum prompt length is"]), Space, Digits],
+        &[Any(&["but the request contains"])],
+    ],
+];
+
 /// Statuses of what may go away by itself.
 const PASSING_STATUSES: [&str; 15] = [
     "408", "409", "425", "429", "500", "502", "503", "504", "520", "521", "522", "523", "524",
@@ -194,12 +221,16 @@ const PASSING_NAMES: &[&str] = &[
     "und_err_socket",
 ];
 
+/// What is read of any text in an error, in bytes.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
+
 /// Codes of what stays until someone pays, whatever the status.
 const LASTING_NAMES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
 
 /// What an error means. `provider` is the id of the provider that sent it.
 pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
     let context_window_exceeded = is_named(error, &["context_length_exceeded"])
+        || is_unmistakable(provider, error)
         || is_openai(provider, error)
         || is_openrouter(error)
         || is_anthropic(error)
@@ -213,6 +244,26 @@ pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
         context_window_exceeded,
         retryable,
     }
+}
+
+/// A bare text may be anything that was read, unless a provider is known to
+/// have sent it.
+fn is_unmistakable(provider: Option<&str>, error: &Value) -> bool {
+    // Another status than 400 says what it is about.
+    let status = own_status(error).map(as_text).unwrap_or_default();
+    if status != "400" && !status.is_empty() && status.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let bare = match (error, provider) {
+        (Value::String(text), Some(_)) => Some(text.clone()),
+        _ => error
+            .pointer("/error")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+    };
+    texts(error)
+        .chain(bare)
+        .any(|message| says_one_of(&message.to_ascii_lowercase(), UNMISTAKABLE))
 }
 
 /// OpenAI's own errors name a status in place of a code when a proxy made them.
@@ -362,22 +413,18 @@ fn own_status(error: &Value) -> Option<&Value> {
 
 /// The status in a message that quotes another answer as JSON.
 fn status_in(message: &str) -> Option<String> {
-    let mut rest = message;
-    loop {
-        let next = ["\"code\":", "\"status\":"]
-            .iter()
-            .filter_map(|key| rest.find(key).map(|at| at + key.len()))
-            .min()?;
-        rest = rest.get(next..)?;
-        let status: String = rest
-            .trim_start()
-            .chars()
-            .take_while(char::is_ascii_digit)
-            .collect();
-        if !status.is_empty() {
-            return Some(status);
-        }
-    }
+    let keys = ["\"code\":", "\"status\":"];
+    let ends = keys.iter().flat_map(|key| {
+        let places = message.match_indices(key);
+        places.map(|(at, key)| at + key.len())
+    });
+    let mut ends: Vec<usize> = ends.collect();
+    ends.sort_unstable();
+    ends.into_iter().find_map(|end| {
+        let rest = message.get(end..)?.trim_start();
+        let status: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        (!status.is_empty()).then_some(status)
+    })
 }
 
 /// Everything that may be its message.
@@ -420,7 +467,11 @@ fn is_400(value: Option<&Value>) -> bool {
 fn as_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        // What an error means is said at its beginning.
+        Value::String(text) => {
+            let end = text.floor_char_boundary(MAX_TEXT_BYTES);
+            text[..end].to_owned()
+        }
         Value::Bool(_) => value.to_string(),
         Value::Number(number) => match number.as_f64() {
             Some(float) => float.to_string(),
@@ -467,5 +518,34 @@ mod tests {
         ] {
             assert!(!retryable(error.clone()), "{error}");
         }
+    }
+
+    #[test]
+    fn sentences_that_mean_one_thing_are_known_in_any_wrapping() {
+        let anthropic = "prompt is too long: 200001 tokens > 200000 maximum";
+        let gemini = "The input token count (1200000) exceeds the maximum number of tokens \
+            allowed (1048576).";
+        let xai = "This model's maximum prompt length is 131072 but the request contains 140000 \
+            tokens.";
+        let limit = "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000";
+        for error in [
+            json!({ "message": anthropic }),
+            json!({ "message": format!("400 {{\"message\":\"{anthropic}\"}}") }),
+            json!({ "status": 400, "message": limit }),
+            json!({ "code": 400, "message": gemini, "status": "INVALID_ARGUMENT" }),
+            json!({ "error": xai }),
+        ] {
+            let meaning = classify(None, &error);
+            assert!(
+                meaning.context_window_exceeded && !meaning.retryable,
+                "{error}"
+            );
+        }
+        // A bare text may be anything.
+        let bare = json!(anthropic);
+        assert!(!classify(None, &bare).context_window_exceeded);
+        assert!(classify(Some("anthropic"), &bare).context_window_exceeded);
+        let other = json!({ "message": "prompt is too long for comfort" });
+        assert!(!classify(Some("anthropic"), &other).context_window_exceeded);
     }
 }

@@ -1,11 +1,12 @@
 //! Reading and replacing single files, for the user alone.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, ErrorKind as Io, Read, Write},
     path::{Path, PathBuf},
 };
 
+use super::Stamp;
 use crate::error::Error;
 
 /// How names of unfinished files end; they begin with a dot.
@@ -33,12 +34,14 @@ pub(super) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
 
 /// Reads a whole file of ours, bounded; `None` when there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    let file = match File::open(path) {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    let file = match open(path, &mut options) {
         Ok(file) => file,
         Err(error) if error.kind() == Io::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path, &error)),
+        Err(error) => return Err(cannot_open(path, &error)),
     };
-    tighten(path, 0o600)?;
+    admit(path, &file)?;
     let mut content = Vec::new();
     file.take(MAX_STATE_FILE_BYTES + 1)
         .read_to_end(&mut content)
@@ -107,19 +110,82 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes away what group and others may do, where it is ours to take away.
+/// Opens without following a link in the last component and without waiting
+/// for the other end of a pipe.
+pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = i32::try_from(flags.bits()).unwrap_or_default();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    }
+    #[cfg(not(unix))]
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    options.open(path)
+}
+
+/// Is this a file to be read and written, and for the user alone?
+pub(super) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
+    let metadata = file
+        .metadata()
+        .map_err(|error| failed("look at", path, &error))?;
+    let stamp = regular(path, &metadata)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        if is_ours(&metadata) && metadata.mode() & 0o077 != 0 {
+            match file.set_permissions(fs::Permissions::from_mode(0o600)) {
+                // A copy that can only be read is read as it is.
+                Err(error) if error.kind() != Io::ReadOnlyFilesystem => {
+                    return Err(failed("restrict access to", path, &error));
+                }
+                _ => {}
+            }
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = is_ours(&metadata);
+    Ok(stamp)
+}
+
+pub(super) fn regular(path: &Path, metadata: &Metadata) -> Result<Stamp, Error> {
+    if metadata.is_file() {
+        return Ok(Stamp::of(metadata));
+    }
+    Err(no_regular_file(path))
+}
+
+pub(super) fn cannot_open(path: &Path, error: &io::Error) -> Error {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return no_regular_file(path);
+    }
+    failed("open", path, error)
+}
+
+fn no_regular_file(path: &Path) -> Error {
+    Error::storage(format!(
+        "{} is a link or something else that is no regular file; move it away",
+        path.display()
+    ))
+}
+
+/// Takes away what group and others may do with a directory, where it is ours
+/// to take away; not behind a link.
 pub(super) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        let tightened = fs::metadata(path).and_then(|metadata| {
-            if !is_ours(&metadata) || metadata.mode() & 0o077 == 0 {
+        let tightened = fs::symlink_metadata(path).and_then(|metadata| {
+            if !metadata.is_dir() || !is_ours(&metadata) || metadata.mode() & 0o077 == 0 {
                 return Ok(());
             }
             fs::set_permissions(path, fs::Permissions::from_mode(mode))
         });
         match tightened {
-            Err(error) if error.kind() != Io::NotFound => {
+            Err(error) if !matches!(error.kind(), Io::NotFound | Io::ReadOnlyFilesystem) => {
                 return Err(failed("restrict access to", path, &error));
             }
             _ => {}

@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
-    io::{self, ErrorKind as Io, Read, Write},
+    io::{ErrorKind as Io, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -20,7 +20,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     TaskDir, TaskLock,
-    files::{failed, is_ours, sync_dir},
+    files::{admit, cannot_open, failed, open, regular, sync_dir},
 };
 use crate::error::Error;
 
@@ -163,63 +163,6 @@ impl Written {
         self.known.store(true, Ordering::Release);
         Ok(())
     }
-}
-
-/// Opens without following a link in the last component and without waiting
-/// for the other end of a pipe.
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
-    }
-    #[cfg(not(unix))]
-    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    options.open(path)
-}
-
-/// Is this a file to be read and written, and for the user alone?
-fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
-    let metadata = file
-        .metadata()
-        .map_err(|error| failed("look at", path, &error))?;
-    let stamp = regular(path, &metadata)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, PermissionsExt};
-        if is_ours(&metadata) && metadata.mode() & 0o077 != 0 {
-            file.set_permissions(fs::Permissions::from_mode(0o600))
-                .map_err(|error| failed("restrict access to", path, &error))?;
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = is_ours(&metadata);
-    Ok(stamp)
-}
-
-fn regular(path: &Path, metadata: &Metadata) -> Result<Stamp, Error> {
-    if metadata.is_file() {
-        return Ok(Stamp::of(metadata));
-    }
-    Err(no_regular_file(path))
-}
-
-fn cannot_open(path: &Path, error: &io::Error) -> Error {
-    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return no_regular_file(path);
-    }
-    failed("open", path, error)
-}
-
-fn no_regular_file(path: &Path) -> Error {
-    Error::storage(format!(
-        "{} is a link or something else that is no regular file; move it away",
-        path.display()
-    ))
 }
 
 /// Reads a whole file of someone else's, bounded; `None` when there is none.

@@ -35,7 +35,8 @@ pub use log::{Stamp, Written};
 
 use crate::error::Error;
 use files::{
-    aside, failed, is_ours, is_same_file, is_unfinished, make_dir, read, sync_dir, tighten, write,
+    admit, aside, cannot_open, failed, is_ours, is_same_file, is_unfinished, make_dir, open, read,
+    sync_dir, tighten, write,
 };
 
 /// The version of the layout this server writes.
@@ -45,6 +46,12 @@ const VERSION_FILE: &str = "version";
 const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
 const RESULTS: &str = "results";
+/// Files only a task has.
+const TASK_FILES: &[&str] = &[
+    "conversation.jsonl",
+    "tracked_files.json",
+    "calibration.json",
+];
 const LOCK_FILE: &str = ".lock";
 /// How long one holder of a lock is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
@@ -206,9 +213,19 @@ impl TaskDir {
         &self.dir
     }
 
-    /// Was anything ever stored?
+    /// Is there such a directory? A link to one is none.
     pub fn exists(&self) -> bool {
-        self.dir.is_dir()
+        fs::symlink_metadata(&self.dir).is_ok_and(|metadata| metadata.is_dir())
+    }
+
+    /// Was anything of a task ever stored in it? Any folder may stand beside
+    /// the tasks, and is nobody's to delete.
+    pub fn is_task(&self) -> bool {
+        let is_file = |name: &&str| {
+            let metadata = fs::symlink_metadata(self.dir.join(name));
+            metadata.is_ok_and(|metadata| metadata.is_file())
+        };
+        self.exists() && TASK_FILES.iter().any(is_file)
     }
 
     /// The content of a file; `None` when there is none.
@@ -273,16 +290,22 @@ impl TaskDir {
         if !self.exists() {
             self.storage.create()?;
             make_dir(&self.dir)?;
+            if fs::symlink_metadata(&self.dir).is_ok_and(|found| !found.is_dir()) {
+                return Err(Error::storage(format!(
+                    "{} is a link or no directory; move it away",
+                    self.dir.display()
+                )));
+            }
         }
         tighten(&self.dir, 0o700)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(path) {
-            Ok(file) => tighten(path, 0o600).map(|()| Some(file)),
+        match open(path, &mut options) {
+            Ok(file) => admit(path, &file).map(|_| Some(file)),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(failed("open the lock file", path, &error)),
+            Err(error) => Err(cannot_open(path, &error)),
         }
     }
 }
@@ -532,5 +555,53 @@ mod tests {
         assert!(error.message.contains("tasks/t1/x"), "{error}");
         let left: Vec<_> = fs::read_dir(task(&storage).path()).unwrap().collect();
         assert_eq!(left.len(), 2, "{left:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_stands_in_a_place_of_ours_is_neither_followed_nor_waited_for() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&scratch.path().join("data")).unwrap();
+        task(&storage).lock().unwrap().write("x", b"1").unwrap();
+        let foreign = scratch.path().join("foreign");
+        fs::write(&foreign, "mine").unwrap();
+        fs::set_permissions(&foreign, fs::Permissions::from_mode(0o644)).unwrap();
+        let dir = task(&storage).path().to_path_buf();
+
+        fs::remove_file(dir.join("x")).unwrap();
+        symlink(&foreign, dir.join("x")).unwrap();
+        assert!(task(&storage).read("x").is_err());
+        fs::remove_file(dir.join("x")).unwrap();
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.join("x"))
+            .status();
+        assert!(made.unwrap().success());
+        assert!(task(&storage).read("x").is_err());
+
+        fs::remove_file(dir.join(LOCK_FILE)).unwrap();
+        symlink(&foreign, dir.join(LOCK_FILE)).unwrap();
+        assert!(task(&storage).lock().is_err());
+        let other = storage.task(&TaskId::new("t2").unwrap());
+        symlink(scratch.path(), other.path()).unwrap();
+        assert!(!other.exists() && other.lock().is_err());
+        assert_eq!(fs::metadata(&foreign).unwrap().mode() & 0o777, 0o644);
+        assert_eq!(fs::read(&foreign).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn folders_of_others_are_no_tasks() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(scratch.path()).unwrap();
+        let mine = scratch.path().join("tasks/my-project");
+        fs::create_dir_all(&mine).unwrap();
+        fs::write(mine.join("thesis.tex"), "years").unwrap();
+        let kept = scratch.path().join("tasks/.deleted-me");
+        fs::create_dir(&kept).unwrap();
+        let lock = task(&storage).lock().unwrap();
+        lock.write("conversation.jsonl", b"").unwrap();
+        assert_eq!(storage.task_ids().unwrap(), [TaskId::new("t1").unwrap()]);
+        storage.sweep_deleted().unwrap();
+        assert!(mine.join("thesis.tex").exists() && kept.exists());
     }
 }

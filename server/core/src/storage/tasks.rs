@@ -33,8 +33,8 @@ impl Storage {
         let mut ids: Vec<TaskId> = self
             .entries_of_tasks()?
             .iter()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .filter_map(|entry| TaskId::new(entry.file_name().to_str()?).ok())
+            .filter(|id| self.task(id).is_task())
             .collect();
         ids.sort();
         Ok(ids)
@@ -111,6 +111,10 @@ impl Storage {
 
     fn entries_of_tasks(&self) -> Result<Vec<fs::DirEntry>, Error> {
         let tasks = self.dir.join(TASKS);
+        if fs::symlink_metadata(&tasks).is_ok_and(|metadata| !metadata.is_dir()) {
+            let message = format!("{} is no directory; move it away", tasks.display());
+            return Err(Error::storage(message));
+        }
         match fs::read_dir(&tasks) {
             Ok(entries) => Ok(entries.flatten().collect()),
             Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
@@ -168,8 +172,10 @@ impl TaskLock {
     }
 }
 
+/// Is it a name we give, of `start` and a uuid?
 fn begins(name: &OsStr, start: &str) -> bool {
-    name.to_str().is_some_and(|name| name.starts_with(start))
+    let uuid = name.to_str().and_then(|name| name.strip_prefix(start));
+    uuid.is_some_and(|uuid| Uuid::parse_str(uuid).is_ok())
 }
 
 fn is_forgotten(path: &Path) -> bool {

@@ -6,11 +6,19 @@
 //! in the file and is no longer current.
 //!
 //! Entries that are written together and mean nothing alone (a compaction with
-//! its summary and its copies) count once the last of them is there. A parent
-//! that is not in the file was lost; the entry before in the file stands in.
+//! its summary and its copies) are a group: a head that says how many follow,
+//! each the child of the one before. It counts once the last of them is there;
+//! when something else comes first, lines were lost and it did not happen. Its
+//! entries then lead back to where the conversation was, and so do copies and
+//! summaries that lost their head: no summary counts without its head, and no
+//! copy beside what it is a copy of.
+//!
+//! A parent
+//! that is not in the file was lost; what stands in for it, for good, is the
+//! entry before the one that named it first.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map},
     sync::Arc,
 };
 
@@ -108,9 +116,12 @@ impl Conversation {
 pub(super) struct Entries {
     entries: Vec<Placed>,
     places: HashMap<Uuid, usize>,
+    /// What stands in for entries that were lost: the one before, where the
+    /// lost one was first named.
+    stand_ins: HashMap<Uuid, Option<usize>>,
     /// The newest entry.
     leaf: Option<usize>,
-    /// Entries written together, while some are missing.
+    /// The group at the end, while some of it is missing.
     open: Option<Open>,
     has_message: bool,
     facts: Facts,
@@ -127,12 +138,25 @@ pub(super) struct Entries {
 struct Placed {
     entry: Entry,
     parent: Option<usize>,
+    /// The head of the group it was written with.
+    head: Option<usize>,
+    /// Is it the head of a group that did not happen?
+    is_void: bool,
     time: i64,
     origin: Arc<Origin>,
 }
 
+impl Placed {
+    /// The message as it came first.
+    fn first(&self) -> Uuid {
+        self.entry.copy_of.unwrap_or(self.entry.uuid)
+    }
+}
+
+/// A group of which entries are missing.
 #[derive(Debug)]
 struct Open {
+    head: usize,
     last: usize,
     missing: u32,
 }
@@ -183,9 +207,13 @@ impl Entries {
         let before = place.checked_sub(1);
         let parent = match entry.parent {
             Parent::None => None,
-            Parent::Of(parent) => self.places.get(&parent).copied().or(before),
+            Parent::Of(parent) => self.place_of(parent, before),
             Parent::Unsaid => before,
         };
+        if let Some(leaf) = entry.previous_leaf {
+            // What undoes this entry will name it.
+            self.place_of(leaf, before);
+        }
         let last = before.and_then(|before| self.entries.get(before));
         let time = entry.time.or(last.map(|last| last.time)).unwrap_or(0);
         let origin = std::mem::take(&mut entry.origin);
@@ -194,15 +222,27 @@ impl Entries {
             _ => Arc::new(origin),
         };
         self.learn(&entry, time, &origin);
-        self.move_leaf(&entry, place, parent, time);
+        let head = self.head_of(&entry, place);
+        self.move_leaf(&entry, place, parent, head, time);
         self.places.insert(entry.uuid, place);
         self.entries.push(Placed {
             entry,
             parent,
+            head,
+            is_void: false,
             time,
             origin,
         });
         true
+    }
+
+    /// Where an entry is, or what stands in for it: `before`, unless it was
+    /// missed already.
+    fn place_of(&mut self, uuid: Uuid, before: Option<usize>) -> Option<usize> {
+        match self.places.get(&uuid) {
+            Some(place) => Some(*place),
+            None => *self.stand_ins.entry(uuid).or_insert(before),
+        }
     }
 
     fn learn(&mut self, entry: &Entry, time: i64, origin: &Origin) {
@@ -230,31 +270,64 @@ impl Entries {
         }
     }
 
-    fn move_leaf(&mut self, entry: &Entry, place: usize, parent: Option<usize>, time: i64) {
+    /// The head of the group the next entry belongs to.
+    fn head_of(&self, entry: &Entry, place: usize) -> Option<usize> {
+        if !entry.is_member() {
+            return None;
+        }
+        // Where a line between was lost, something else stands in for the parent.
+        let parent = match entry.parent {
+            Parent::None => None,
+            Parent::Of(parent) => self.places.get(&parent).copied(),
+            Parent::Unsaid => place.checked_sub(1),
+        }?;
+        match &self.open {
+            Some(open) => (open.last == parent).then_some(open.head),
+            None => {
+                let parent_entry = &self.entries.get(parent)?.entry;
+                // A compaction that does not say what follows.
+                let is_head = parent_entry.is_boundary && parent_entry.following == 0;
+                is_head.then_some(parent)
+            }
+        }
+    }
+
+    fn move_leaf(
+        &mut self,
+        entry: &Entry,
+        place: usize,
+        parent: Option<usize>,
+        head: Option<usize>,
+        time: i64,
+    ) {
         let is_next = parent == self.leaf;
-        if let Some(open) = &mut self.open {
+        if let Some(mut open) = self.open.take() {
             self.is_stale = true;
-            if parent == Some(open.last) {
+            if head == Some(open.head) {
                 open.last = place;
                 open.missing -= 1;
-                if open.missing == 0 {
-                    self.open = None;
-                    self.leaf = Some(place);
+                match open.missing {
+                    0 => self.leaf = Some(place),
+                    _ => self.open = Some(open),
                 }
                 return;
             }
             // What is missing will not come any more.
-            self.open = None;
+            if let Some(head) = self.entries.get_mut(open.head) {
+                head.is_void = true;
+                head.parent = self.leaf;
+            }
         }
         if entry.following > 0 {
             self.open = Some(Open {
+                head: place,
                 last: place,
                 missing: entry.following,
             });
             return;
         }
         self.leaf = Some(place);
-        let is_plain = !entry.is_boundary && entry.masks.is_none();
+        let is_plain = !entry.is_boundary && !entry.is_member() && entry.masks.is_none();
         if self.is_stale || !is_next || !is_plain {
             self.is_stale = true;
         } else if let Some((message, outline)) = &entry.message {
@@ -353,7 +426,7 @@ impl Entries {
         let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
         match self.places.contains_key(&leaf) {
             true => Some(leaf),
-            false => self.uuid_at(place.checked_sub(1)),
+            false => self.uuid_at(*self.stand_ins.get(&leaf)?),
         }
     }
 
@@ -457,7 +530,7 @@ impl Entries {
             message: Arc::clone(&placed.entry.message.as_ref()?.0),
             time: placed.time,
             origin: Arc::clone(&placed.origin),
-            first: placed.entry.copy_of.unwrap_or(placed.entry.uuid),
+            first: placed.first(),
             is_summary: placed.entry.is_summary,
         })
     }
@@ -469,6 +542,10 @@ impl Entries {
         while let Some((place, placed)) =
             next.and_then(|place| Some((place, self.entries.get(place)?)))
         {
+            if placed.is_void {
+                next = placed.parent;
+                continue;
+            }
             if placed.entry.message.is_some() {
                 path.messages.push(place);
             }
@@ -483,14 +560,41 @@ impl Entries {
         }
         path.messages.reverse();
         path.masks.reverse();
+        let mut seen = HashMap::new();
+        path.messages
+            .retain(|place| self.is_current(*place, &mut seen));
         path
+    }
+
+    /// Does a message of a path count? `seen` are those before it, as they came
+    /// first, and the heads of their groups.
+    fn is_current(&self, place: usize, seen: &mut HashMap<Uuid, Option<usize>>) -> bool {
+        let Some(placed) = self.entries.get(place) else {
+            return false;
+        };
+        let has_happened =
+            |head: &usize| (self.entries.get(*head)).is_some_and(|head| !head.is_void);
+        let head = placed.head.filter(has_happened);
+        if placed.entry.is_summary && head.is_none() {
+            return false;
+        }
+        match seen.entry(placed.first()) {
+            // A group may make several messages of one.
+            hash_map::Entry::Occupied(there) => {
+                placed.entry.copy_of.is_none() || (head.is_some() && *there.get() == head)
+            }
+            hash_map::Entry::Vacant(free) => {
+                free.insert(head);
+                true
+            }
+        }
     }
 
     fn compactions(&self, path: &Path) -> u64 {
         let mut count = 0;
         let mut next = path.boundary;
         while let Some(placed) = next.and_then(|place| self.entries.get(place)) {
-            count += u64::from(placed.entry.is_boundary);
+            count += u64::from(placed.entry.is_boundary && !placed.is_void);
             next = placed.parent;
         }
         count

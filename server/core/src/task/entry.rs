@@ -299,10 +299,19 @@ impl Entry {
             is_rewind: matches!(line.subtype.as_deref(), Some(REWIND | REWIND_UNDO)),
             is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
             copy_of: compaction.copy_of,
-            following: compaction.following,
+            following: match line.message {
+                // Only an entry that is no message begins a group.
+                None => compaction.following,
+                Some(_) => 0,
+            },
             masks,
             previous_leaf: line.previous_leaf,
         })
+    }
+
+    /// Does it mean something only together with the entry before?
+    pub(super) fn is_member(&self) -> bool {
+        self.message.is_some() && (self.is_summary || self.copy_of.is_some())
     }
 }
 

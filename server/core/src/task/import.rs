@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     Masks, Meta, Origin, TaskStore, chain,
     conversation::Entries,
-    entry::{Entry, Line, MASKS},
+    entry::{Entry, Line, MASKS, MAX_LINE_BYTES},
     export::{FORMAT, VERSION},
     lines::trimmed,
     log::{HISTORY_FILE, LOG_FILE},
@@ -204,10 +204,15 @@ impl Found {
             .push(format!("left out {name}: it makes no sense"));
     }
 
-    /// Lines of a log, those that make sense.
+    /// Lines of a log, those that make sense and can be read again.
     fn take_log<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) {
         let mut broken = 0_u64;
+        let mut too_long = 0_u64;
         for line in lines.map(trimmed).filter(|line| !line.is_empty()) {
+            if line.len() > MAX_LINE_BYTES {
+                too_long += 1;
+                continue;
+            }
             if Entry::read(line).is_none() {
                 broken += 1;
                 continue;
@@ -220,10 +225,12 @@ impl Found {
             self.log.extend(on_one);
             self.log.push(b'\n');
         }
-        if broken > 0 {
-            self.problems.push(format!(
-                "left out {broken} of the log's lines, which make no sense"
-            ));
+        let why_too_long = format!("are over the limit of {MAX_LINE_BYTES} bytes");
+        for (count, why) in [(broken, "make no sense"), (too_long, &why_too_long)] {
+            if count > 0 {
+                self.problems
+                    .push(format!("left out {count} of the log's lines, which {why}"));
+            }
         }
     }
 }

@@ -45,6 +45,11 @@ impl Listed {
     pub(super) fn is_of(&self, stamp: Stamp) -> bool {
         (self.length, self.modified_ns) == (stamp.len, stamp.mtime_ns)
     }
+
+    /// When the log was written last, milliseconds since the Unix epoch.
+    pub(super) fn modified_millis(&self) -> i64 {
+        i64::try_from(self.modified_ns / 1_000_000).unwrap_or(i64::MAX)
+    }
 }
 
 impl TaskStore {

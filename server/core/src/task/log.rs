@@ -196,7 +196,8 @@ impl Log {
         self.entries.conversation(recovered, || unlogged_masks(dir))
     }
 
-    /// Adds lines; all of them or none. The caller has caught up.
+    /// Adds lines; none of them when it fails. A process killed meanwhile may
+    /// leave the first of them. The caller has caught up.
     ///
     /// # Errors
     /// `tooLarge`, kind `storage`.
@@ -236,6 +237,11 @@ impl Log {
             *self = Self::default();
         }
         Ok(written)
+    }
+
+    /// Was nothing ever written to it?
+    pub(super) fn is_blank(&self) -> bool {
+        self.lines + self.dropped == 0 && !self.has_rest
     }
 
     /// Bytes it takes in memory, roughly.

@@ -94,8 +94,11 @@ impl TaskStore {
         }
     }
 
-    /// Adds messages to a task, which begins with them if there is none. All
-    /// of them are added, or none.
+    /// Adds messages to a task, which begins with them if there is none.
+    ///
+    /// When it fails, none of them is added. A process that is killed while it
+    /// writes may leave the first of them, although it acknowledged none: look
+    /// at the conversation before you send them again.
     ///
     /// They can be read at once; they are durable after [`Written::sync`],
     /// which also makes all earlier ones of the task durable: sync the last of
@@ -145,7 +148,7 @@ impl TaskStore {
         let slot = self.cache.slot(task);
         let conversation = {
             let mut log = locked(&slot.log);
-            if !log.catch_up(&dir, cancel)? {
+            if !log.catch_up(&dir, cancel)? || log.is_blank() {
                 return Err(not_found(task));
             }
             slot.note(&log);
@@ -193,7 +196,7 @@ impl TaskStore {
     /// `notFound`, `busy`, kind `storage`.
     pub fn delete(&self, task: &TaskId) -> Result<u64, Error> {
         let dir = self.storage.task(task);
-        if !dir.exists() {
+        if !dir.is_task() {
             return Err(not_found(task));
         }
         let freed = {
@@ -221,6 +224,7 @@ impl TaskStore {
             let lock = dir.lock()?;
             let mut log = locked(&slot.log);
             log.catch_up_locked(&dir, cancel)?;
+            cancel.commit()?;
             let done = write(&mut log, &dir, &lock);
             slot.note(&log);
             done

@@ -1,4 +1,8 @@
-//! How many tasks are kept: by age, count and bytes. The last updated stay.
+//! How many tasks are kept: by age, count and bytes. The last updated stay, and
+//! the last updated conversation always does.
+//!
+//! A task was updated when its last message came, or when its log was written
+//! if that was later: an old conversation that was imported now is not old.
 
 use std::time::UNIX_EPOCH;
 
@@ -7,14 +11,17 @@ use sightline_protocol::settings::TaskSettings;
 use super::{TaskStore, cache::locked, index::Listed, log::LOG_FILE};
 use crate::{cancel::Cancel, error::Error, storage::TaskId};
 
+/// A task updated within this time may be in use by another process and is
+/// never deleted by itself, in milliseconds.
+const RECENT: i64 = 60 * 60 * 1000;
 const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// How many tasks are kept; what is absent limits nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Delete tasks not updated for this many days.
+    /// Delete tasks not updated for this many days, but never the last updated.
     pub max_age_days: Option<u32>,
-    /// Keep this many tasks.
+    /// Keep this many tasks, but always the last updated.
     pub max_count: Option<u32>,
     /// Keep tasks up to this many bytes in all, but always the last updated.
     pub max_bytes: Option<u64>,
@@ -48,19 +55,30 @@ struct Candidate {
 }
 
 impl TaskStore {
-    /// Deletes the tasks that are beyond the limits. One that is being written
-    /// to, or was since this began, stays.
+    /// Deletes the tasks that are beyond the limits. One in use stays: one the
+    /// caller says so of, one that is being written to, one updated within the
+    /// last hour. So does the last updated conversation.
     ///
     /// # Errors
     /// `cancelled`, kind `storage`.
-    pub fn prune(&self, limits: &Limits, now: i64, cancel: &Cancel) -> Result<Pruned, Error> {
+    pub fn prune(
+        &self,
+        limits: &Limits,
+        is_in_use: &dyn Fn(&TaskId) -> bool,
+        now: i64,
+        cancel: &Cancel,
+    ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
         self.storage.sweep_deleted()?;
         if *limits == Limits::default() {
             return Ok(pruned);
         }
         let mut bytes = 0_u64;
-        for (place, candidate) in self.candidates(cancel)?.into_iter().enumerate() {
+        let candidates = self.candidates(cancel)?;
+        let newest = candidates
+            .iter()
+            .position(|candidate| candidate.listed.is_some());
+        for (place, candidate) in candidates.into_iter().enumerate() {
             cancel.check()?;
             let age = now.saturating_sub(candidate.updated_at);
             let is_old = limits
@@ -70,8 +88,9 @@ impl TaskStore {
                 .max_count
                 .is_some_and(|count| place >= usize::try_from(count).unwrap_or(usize::MAX));
             bytes = bytes.saturating_add(candidate.bytes);
-            let is_too_much = place > 0 && limits.max_bytes.is_some_and(|max| bytes > max);
-            if !(is_old || is_surplus || is_too_much) {
+            let is_too_much = limits.max_bytes.is_some_and(|max| bytes > max);
+            let stays = newest == Some(place) || age < RECENT || is_in_use(&candidate.id);
+            if stays || !(is_old || is_surplus || is_too_much) {
                 continue;
             }
             if let Some(freed) = self.delete_unchanged(&candidate)? {
@@ -98,7 +117,7 @@ impl TaskStore {
                 i64::try_from(since.as_millis()).ok()
             };
             let updated_at = match &listed {
-                Some(listed) => listed.summary.updated_at,
+                Some(listed) => listed.summary.updated_at.max(listed.modified_millis()),
                 None => modified().unwrap_or(i64::MAX),
             };
             candidates.push(Candidate {
@@ -158,7 +177,9 @@ mod tests {
         let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
         assert!(store.delete_unchanged(&candidate).unwrap().is_some());
         // And one that got a log meanwhile.
-        std::fs::create_dir_all(scratch.path().join("tasks/t")).unwrap();
+        let dir = scratch.path().join("tasks/t");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("tracked_files.json"), "[]").unwrap();
         let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
         append().unwrap().written.sync().unwrap();
         assert_eq!(store.delete_unchanged(&candidate).unwrap(), None);

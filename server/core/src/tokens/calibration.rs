@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Count;
+use super::{Count, Family};
 use crate::{
     error::Error,
     storage::{TaskDir, TaskLock},
@@ -24,9 +24,11 @@ const RATES: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 const TELLING_CHANGE: u64 = 500;
 
 /// The last report of a task against our count of the same request.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Calibration {
+    /// The family of the model that reported: others count otherwise.
+    family: String,
     /// Tokens the provider reported.
     reported: u64,
     /// Tokens counted here for the same request.
@@ -40,6 +42,7 @@ pub struct Calibration {
 impl Default for Calibration {
     fn default() -> Self {
         Self {
+            family: String::new(),
             reported: 0,
             counted: 0,
             rate: 1.0,
@@ -68,8 +71,20 @@ impl Calibration {
         task.write(CALIBRATION_FILE, &text)
     }
 
-    /// Takes in that a request counted here as `counted` was reported as `reported`.
-    pub fn observe(&mut self, reported: u64, counted: u64) {
+    /// As far as it says something about models of a family.
+    #[must_use]
+    pub fn of(&self, family: Family) -> Self {
+        match self.family == family.name() {
+            true => self.clone(),
+            false => Self::default(),
+        }
+    }
+
+    /// Takes in that a model of `family` reported a request that was counted
+    /// here as `counted` as `reported`.
+    pub fn observe(&mut self, family: Family, reported: u64, counted: u64) {
+        *self = self.of(family);
+        family.name().clone_into(&mut self.family);
         if reported == 0 || counted == 0 {
             return;
         }
@@ -137,6 +152,10 @@ fn clamp(rate: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn family() -> Family {
+        Family::of_model("gpt-4o")
+    }
+
     fn count(tokens: u64) -> Count {
         Count {
             tokens,
@@ -151,8 +170,8 @@ mod tests {
     #[test]
     fn nothing_reported_changes_nothing() {
         let mut calibration = Calibration::default();
-        calibration.observe(0, 5);
-        calibration.observe(5, 0);
+        calibration.observe(family(), 0, 5);
+        calibration.observe(family(), 5, 0);
         assert_eq!(calibration.apply(count(10)), count(10));
         assert_eq!(calibration.factor(), None);
     }
@@ -160,7 +179,7 @@ mod tests {
     #[test]
     fn a_report_is_the_base_of_what_follows() {
         let mut calibration = Calibration::default();
-        calibration.observe(15_000, 10_000);
+        calibration.observe(family(), 15_000, 10_000);
         assert_eq!(calibration.factor(), Some(1.5));
         let same = calibration.apply(count(10_000));
         assert_eq!(
@@ -180,19 +199,19 @@ mod tests {
     #[test]
     fn two_reports_show_the_rate() {
         let mut calibration = Calibration::default();
-        calibration.observe(15_000, 10_000);
-        calibration.observe(15_001, 10_001);
+        calibration.observe(family(), 15_000, 10_000);
+        calibration.observe(family(), 15_001, 10_001);
         assert_eq!(calibration.apply(count(11_001)).tokens, 16_001);
-        calibration.observe(17_601, 12_001);
+        calibration.observe(family(), 17_601, 12_001);
         assert_eq!(calibration.apply(count(13_001)).tokens, 18_901);
-        calibration.observe(90_000, 13_001);
+        calibration.observe(family(), 90_000, 13_001);
         assert!(calibration.apply(count(14_001)).tokens <= 92_500);
     }
 
     #[test]
     fn it_survives_being_stored() {
         let mut calibration = Calibration::default();
-        calibration.observe(15_000, 10_000);
+        calibration.observe(family(), 15_000, 10_000);
         let stored = serde_json::to_string(&calibration).unwrap();
         assert_eq!(
             serde_json::from_str::<Calibration>(&stored).unwrap(),
@@ -202,5 +221,17 @@ mod tests {
             serde_json::from_str(r#"{"reported":5,"counted":5,"rate":-1e300}"#).unwrap();
         let got = broken.apply(count(100));
         assert!(got.lower <= got.tokens && got.tokens <= got.upper);
+    }
+
+    #[test]
+    fn a_report_says_nothing_about_other_models() {
+        let mut calibration = Calibration::default();
+        calibration.observe(family(), 15_000, 10_000);
+        assert!(calibration.of(family()).is_known());
+        let other = Family::of_model("claude-sonnet-4");
+        assert!(!calibration.of(other).is_known());
+        calibration.observe(other, 900, 800);
+        assert_eq!(calibration.of(other).factor(), Some(1.125));
+        assert!(!calibration.of(family()).is_known());
     }
 }

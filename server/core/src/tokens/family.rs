@@ -52,11 +52,10 @@ struct Framing {
 }
 
 /// The cookbook of OpenAI ("How to count tokens with tiktoken") adds 3 tokens
-/// to a message, 1 for its role, and calls it an estimate; tool calls are not
-/// documented. Images (guide "Images and vision"): 85 at low detail,
+/// to a message and 1 for its role; tool calls are not documented. Images (guide "Images and vision"): 85 at low detail,
 /// 85 + 170 for each of up to 8 tiles, or up to 1,536 patches times 1.62.
 const OPENAI: Framing = Framing {
-    message: range(3.0, 4.0, 8.0),
+    message: range(4.0, 4.0, 4.0),
     call: range(3.0, 8.0, 24.0),
     result: range(2.0, 4.0, 16.0),
     image: range(70.0, 765.0, 2_500.0),
@@ -207,7 +206,8 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gpt-4", CL100K),
     ("gpt-3.5", CL100K),
     ("gpt-35", CL100K),
-    ("text-embedding", CL100K),
+    ("text-embedding-3", CL100K),
+    ("text-embedding-ada-002", CL100K),
     ("davinci-002", CL100K),
     ("babbage-002", CL100K),
     ("text-davinci-edit", P50K_EDIT),
@@ -225,12 +225,18 @@ const FAMILIES: &[(&str, Family)] = &[
     ("text-similarity", R50K),
     ("text-search", R50K),
     ("code-search", R50K),
-    ("davinci", R50K),
-    ("curie", R50K),
-    ("babbage", R50K),
-    ("ada", R50K),
     ("gpt2", R50K),
     ("gpt-2", R50K),
+];
+
+/// Models that have no variants.
+const SINGLE: &[&str] = &["davinci", "curie", "babbage", "ada"];
+
+/// What OpenAI puts behind the name of a model; others put their own behind it.
+const VARIANTS: &[&str] = &[
+    "16k", "32k", "ada", "audio", "babbage", "chat", "codex", "curie", "davinci", "deep", "high",
+    "instruct", "large", "latest", "low", "max", "medium", "mini", "nano", "preview", "pro",
+    "realtime", "search", "small", "turbo", "vision",
 ];
 
 /// Families whose ids only begin so.
@@ -266,6 +272,9 @@ impl Family {
         if let Some(version) = id.strip_prefix("claude") {
             return claude(version);
         }
+        if SINGLE.contains(&id) {
+            return R50K;
+        }
         let named = FAMILIES.iter().find(|(name, _)| is_model(id, name));
         let begun = || BEGINNINGS.iter().find(|(start, _)| id.starts_with(start));
         named.or_else(begun).map_or(UNKNOWN, |(_, family)| *family)
@@ -284,6 +293,11 @@ impl Family {
     /// Is the encoding the family's own?
     pub fn is_exact(&self) -> bool {
         self.scale.is_none()
+    }
+
+    /// Is what frames a message published, besides the encoding?
+    pub(super) fn is_chat(&self) -> bool {
+        matches!(self.encoding, Encoding::O200kBase | Encoding::Cl100kBase)
     }
 
     /// People's name of the family.
@@ -354,8 +368,21 @@ fn is_model(id: &str, name: &str) -> bool {
         return false;
     };
     // `gpt-5.2` is a GPT-5, `gpt-4.7` would be no GPT-4.
-    let version = name == "gpt-5" && rest.starts_with('.');
-    version || !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.')
+    let rest = match rest.strip_prefix('.') {
+        Some(version) if name == "gpt-5" => {
+            version.trim_start_matches(|c: char| c.is_ascii_digit())
+        }
+        _ => rest,
+    };
+    // `gpt-4-0613`, `o3-mini-high`, `ft:gpt-4o:me:task`: but `gpt-4-alpaca` is none.
+    match rest.chars().next() {
+        None | Some(':' | '@') => true,
+        Some('-') => {
+            let variant = rest[1..].split(['-', ':', '@']).next().unwrap_or_default();
+            VARIANTS.contains(&variant) || variant.starts_with(|c: char| c.is_ascii_digit())
+        }
+        Some(_) => false,
+    }
 }
 
 /// By the generation in `-opus-4-7-20260415`, `-3.5-sonnet`, `-sonnet-5`: its

@@ -47,12 +47,26 @@ pub(super) struct Measure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frames {
     pub(super) messages: u64,
+    /// Messages that name their author.
+    pub(super) names: u64,
     pub(super) calls: u64,
     pub(super) results: u64,
     pub(super) images: u64,
     pub(super) documents: u64,
     /// Bytes of all documents that are not text.
     pub(super) document_bytes: u64,
+}
+
+impl Frames {
+    /// Is there nothing but messages, whose price is known where the encoding is?
+    pub(super) fn are_plain(&self) -> bool {
+        let messages = self.messages;
+        *self
+            == Self {
+                messages,
+                ..Self::default()
+            }
+    }
 }
 
 /// A stretch of text to count.
@@ -88,6 +102,7 @@ impl Measure {
         self.cuts += other.cuts;
         self.failed_bytes += other.failed_bytes;
         self.frames.messages += other.frames.messages;
+        self.frames.names += other.frames.names;
         self.frames.calls += other.frames.calls;
         self.frames.results += other.frames.results;
         self.frames.images += other.frames.images;

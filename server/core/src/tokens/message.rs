@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, value::RawValue};
+use crate::surrogates;
+use serde_json::{Map, Value, json, value::RawValue};
 use twox_hash::XxHash3_128;
 
 use super::measure::{Frames, Part};
@@ -54,9 +55,14 @@ impl Message for RawValue {
     }
 
     fn parsed(&self) -> Cow<'_, Value> {
-        // Only nesting beyond serde_json's limit does not parse.
-        let value = serde_json::from_str(self.get());
-        Cow::Owned(value.unwrap_or_else(|_| Value::String(self.get().to_owned())))
+        let value = serde_json::from_str(self.get()).or_else(|error| {
+            let mended = surrogates::mended(self.get()).ok_or(error)?;
+            serde_json::from_str(&mended)
+        });
+        // Deep nesting and large numbers: JSON nobody knows, as a block.
+        Cow::Owned(value.unwrap_or_else(
+            |_| json!({ "content": [{ "type": "unreadable", "json": self.get() }] }),
+        ))
     }
 }
 
@@ -107,6 +113,7 @@ impl<'a> Apart<'a> {
             self.content(content);
         }
         if let Some(name) = string(fields, "name") {
+            self.frames.names += 1;
             self.parts.push(Part::sure(name));
         }
         if fields.get("role").is_some_and(|role| role == "tool") {
@@ -279,6 +286,7 @@ mod tests {
         assert_eq!(parts, sure(&texts));
         let expected = Frames {
             messages: 1,
+            names: 0,
             calls: 1,
             results: 3,
             images: 1,

@@ -131,6 +131,11 @@ impl Counter {
         let mut measures = self.measure_texts(&params.texts, family, cancel)?;
         measures.extend(self.measure_messages(messages, family, cancel)?);
         let Counts { items, total } = counts(&measures, family);
+        // What was reported was a request: it says nothing about texts alone.
+        let calibration = match messages {
+            [] => Calibration::default(),
+            _ => calibration.of(family),
+        };
         let total = calibration.apply(total);
         Ok(CountTokensResult {
             tokens: total.tokens,
@@ -223,7 +228,10 @@ impl Counter {
 }
 
 /// The family asked for: an encoding wins over a model.
-fn asked_family(params: &CountTokensParams) -> Result<Family, Error> {
+///
+/// # Errors
+/// Kind `invalidParams` for an unknown encoding.
+pub fn asked_family(params: &CountTokensParams) -> Result<Family, Error> {
     if let Some(name) = &params.encoding {
         let encoding = Encoding::by_name(name).ok_or_else(|| {
             let known = Encoding::ALL.map(Encoding::name).join(", ");
@@ -250,7 +258,8 @@ fn counts(measures: &[Measure], family: Family) -> Counts {
         all.add(measure);
     }
     let exact = family.is_exact()
-        && all.frames == Frames::default()
+        && (all.frames == Frames::default() || all.frames.are_plain() && family.is_chat())
+        && all.unsure == 0
         && all.cuts == 0
         && all.failed_bytes == 0;
     let total = Count {
@@ -271,7 +280,8 @@ fn method(all: &Measure, family: Family) -> String {
         let factor = family.factor(all).likely;
         method.push_str(&format!(" ×{factor:.2} ({})", family.name()));
     }
-    if all.frames != Frames::default() {
+    let is_framed = all.frames != Frames::default();
+    if is_framed && !(all.frames.are_plain() && family.is_exact() && family.is_chat()) {
         method.push_str(", framing of messages estimated");
     }
     if all.cuts > 0 {

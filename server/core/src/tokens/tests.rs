@@ -279,8 +279,26 @@ fn requests_are_answered_as_the_protocol_says() {
     .unwrap();
     assert_eq!(result.items, [2, 0, 6]);
     assert_eq!(result.tokens, 8);
-    assert!(!result.exact && result.lower < Some(8) && result.upper > Some(8));
+    assert!(result.exact && result.lower.is_none());
     assert_eq!(result.calibration, None);
+    let call = json!({"role": "assistant", "content": [
+        {"type": "tool_use", "id": "c", "name": "read", "input": {"path": "a"}}]});
+    for (model, message) in [
+        ("gpt-4o", call),
+        (
+            "claude-opus-4-7",
+            json!({"role": "user", "content": "hello"}),
+        ),
+    ] {
+        let params = json!({"messages": [message], "model": model});
+        let result = answer(params, &none).unwrap();
+        let tokens = Some(result.tokens);
+        assert!(
+            !result.exact && result.lower < tokens && result.upper > tokens,
+            "{model}"
+        );
+        assert!(result.method.contains("framing"), "{}", result.method);
+    }
 
     let result = answer(
         json!({"texts": ["hello world"], "model": {"id": "gpt-4", "provider": "openai"}}),
@@ -311,9 +329,11 @@ fn requests_are_answered_as_the_protocol_says() {
 #[test]
 fn reported_usage_is_the_base_of_later_counts() {
     let mut calibration = Calibration::default();
-    let params = json!({"texts": [SOURCE], "model": "claude-opus-4-7"});
+    let message = json!({"role": "user", "content": SOURCE});
+    let params = json!({"messages": [message], "model": "claude-opus-4-7"});
     let before = answer(params.clone(), &calibration).unwrap();
-    calibration.observe(before.tokens + 5_000, before.tokens);
+    let family = family("claude-opus-4-7");
+    calibration.observe(family, before.tokens + 5_000, before.tokens);
     let after = answer(params, &calibration).unwrap();
     assert_eq!(after.tokens, before.tokens + 5_000);
     assert_eq!(after.items, before.items);
@@ -326,4 +346,54 @@ fn the_model_may_be_an_id_or_more() {
     let params: CountTokensParams = serde_json::from_value(json!({"model": "gpt-4"})).unwrap();
     assert_eq!(params.model, Some(ModelRef::Id("gpt-4".to_owned())));
     assert!(params.texts.is_empty() && params.messages.is_empty());
+}
+
+#[test]
+fn what_javascript_leaves_in_json_is_counted_as_text() {
+    let counter = Counter::default();
+    let count = |text: &str| {
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        let family = family("gpt-4o");
+        counter
+            .messages(&[&*raw], family, &Cancel::default())
+            .unwrap()
+            .total
+    };
+    let image = "A".repeat(400_000);
+    let half = count(&format!(
+        r#"{{"role":"user","content":[{{"type":"text","text":"hi \ud83d there"}},{{"type":"image","source":{{"data":"{image}"}}}}]}}"#
+    ));
+    assert!(half.tokens < 3_000, "{half:?}");
+    assert!(count(r#"{"role":"user","content":"hi \ud83d"}"#).exact);
+    let odd = count(r#"{"role":"user","content":"hi","n":1e999}"#);
+    assert!(!odd.exact && odd.lower < odd.tokens, "{odd:?}");
+    let named = count(r#"{"role":"user","name":"bob","content":"hi"}"#);
+    assert!(!named.exact);
+}
+
+#[test]
+fn names_like_those_of_openai_are_not_all_theirs() {
+    for id in [
+        "text-embedding-004",
+        "text-embedding-v3",
+        "gpt-4-alpaca",
+        "davinci-resolve",
+        "ada-lovelace-7b",
+        "o1-open",
+    ] {
+        assert!(!family(id).is_exact(), "{id}");
+    }
+    for id in [
+        "gpt-4-0613",
+        "gpt-4o-2024-11-20",
+        "gpt-4-turbo-preview",
+        "o3-mini-high",
+        "openai/gpt-5-mini",
+        "gpt-5.1-codex",
+        "text-embedding-3-small",
+        "davinci",
+        "ft:gpt-4o:me:task",
+    ] {
+        assert!(family(id).is_exact(), "{id}");
+    }
 }

@@ -10,9 +10,11 @@ use std::{
 use serde_json::{json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
+    error::Error,
     storage::{Storage, TaskId},
-    task::{Conversation, Meta, TaskStore},
+    task::{Compacted, CompactedMessage, Compaction, Conversation, Decided, Meta, TaskStore},
 };
+use sightline_protocol::compaction::CompactionTrigger;
 
 pub(crate) struct Scratch {
     dir: tempfile::TempDir,
@@ -108,4 +110,44 @@ pub(crate) fn append(store: &TaskStore, id: &str, messages: &[&str], now: i64) -
     let appended = appended.unwrap();
     appended.written.sync().unwrap();
     appended.count
+}
+
+pub(crate) fn at_time(now: i64) -> Meta {
+    Meta {
+        now,
+        ..Meta::default()
+    }
+}
+
+/// Compacts `t`: a summary, and the messages from `from` on.
+pub(crate) fn compact(
+    store: &TaskStore,
+    seen: &Conversation,
+    from: usize,
+    now: i64,
+) -> Result<Decided<Compacted>, Error> {
+    let summary = raw(&says("user", "summary"));
+    let mut messages = vec![CompactedMessage {
+        message: &summary,
+        source: None,
+    }];
+    let retained = seen.messages.iter().enumerate().skip(from);
+    messages.extend(retained.map(|(index, stored)| CompactedMessage {
+        message: &stored.message,
+        source: Some(index),
+    }));
+    let compaction = Compaction {
+        trigger: CompactionTrigger::Manual,
+        pre_tokens: 100,
+        post_tokens: 10,
+        fallback_reason: None,
+        messages,
+    };
+    store.compact(
+        &at("t"),
+        seen,
+        &compaction,
+        &at_time(now),
+        &Cancel::default(),
+    )
 }

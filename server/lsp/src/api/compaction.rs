@@ -6,15 +6,18 @@ use sightline_core::{
     compaction::{
         self, ApplyOptions, Conversation, Item, KeyFileText, PlanOptions, TrackedFile, Workspace,
     },
+    conversation::Window,
     error::Error,
+    model::DEFAULT_CONTEXT_WINDOW,
     path::Location,
     storage::TaskId,
     task::{self, CompactedMessage, Compaction, Decided},
-    tokens::{Calibration, Family},
+    tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, PlanCompactionParams},
     environment::ModelRef,
+    error::ErrorKind,
     files::ReadFileParams,
     method::{ApplyCompaction, PlanCompaction, Request},
     task::MessageMeta,
@@ -39,11 +42,21 @@ pub fn plan(
         context,
         messages,
         stored.as_ref(),
-        &params.model,
+        Some(&params.model),
         |conversation| compaction::plan(conversation, &options, &context.cancel),
     )?;
+    if let (Some(task), Some(stored)) = (&task, &stored) {
+        let plan = Planned {
+            model: params.model.clone(),
+            compactions: stored.conversation.facts.compactions,
+        };
+        context.server.planned(task, plan);
+    }
     written(PlanCompaction::NAME, &plan)
 }
+
+/// How often a compaction is tried while others write to the task.
+const ATTEMPTS: usize = 5;
 
 /// `sightline/applyCompaction`.
 pub fn apply(
@@ -63,9 +76,8 @@ pub fn apply(
                 .collect::<Vec<_>>(),
         ))
     };
-    let unknown = ModelRef::Id(String::new());
     let Some(task) = task_of(params.task_id.as_deref(), messages)? else {
-        let model = params.model.as_ref().unwrap_or(&unknown);
+        let model = params.model.as_ref();
         return about(context, messages, None, model, |conversation| {
             let (applied, _) = apply(conversation)?;
             written(
@@ -75,11 +87,22 @@ pub fn apply(
         });
     };
     let store = context.server.task_store(&context.snapshot)?;
-    let mut stored = Stored::load(context, &task)?;
-    loop {
-        let model = params.model.as_ref().or(stored.model.as_ref());
-        let model = model.unwrap_or(&unknown).clone();
-        let outcome = about(context, None, Some(&stored), &model, |conversation| {
+    for _ in 0..ATTEMPTS {
+        let stored = Stored::load(context, &task)?;
+        // The model it was planned for, else the one in use.
+        let planned = context.server.planned_for(&task);
+        let compactions = stored.conversation.facts.compactions;
+        let is_stale = |planned: &Planned| planned.compactions != compactions;
+        if params.retain_from.is_some() && planned.as_ref().is_some_and(is_stale) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("task {task} was compacted after this was planned; plan again"),
+            ));
+        }
+        let model = planned.as_ref().map(|planned| &planned.model);
+        let model = params.model.as_ref().or(model);
+        let model = model.or(stored.model.as_ref());
+        let outcome = about(context, None, Some(&stored), model, |conversation| {
             let (applied, indexes) = apply(conversation)?;
             let answer = written(
                 ApplyCompaction::NAME,
@@ -116,12 +139,24 @@ pub fn apply(
                 },
             ))
         })?;
-        match outcome {
-            (answer, Decided::Stored(())) => return Ok(answer),
-            // Messages came meanwhile: decide again, with them.
-            (_, Decided::Outdated(_)) => stored = Stored::load(context, &task)?,
+        // Else messages came meanwhile: decide again, with them.
+        if let (answer, Decided::Stored(())) = outcome {
+            return Ok(answer);
         }
     }
+    Err(Error::new(
+        ErrorKind::Busy,
+        format!("task {task} is being written to all the time; compact it when that is over"),
+    ))
+}
+
+/// A compaction that was planned.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The model it was planned for.
+    pub model: ModelRef,
+    /// Compactions there had been by then.
+    pub compactions: u64,
 }
 
 /// The stored task that is meant, when no messages are given.
@@ -130,7 +165,7 @@ fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Opti
         (Some(_), _) => Ok(None),
         (None, Some(task_id)) => Ok(Some(TaskId::new(task_id)?)),
         (None, None) => Err(Error::invalid(
-            "neither messages nor taskId is given; give one of them",
+            "to compact, neither messages nor taskId is given; give one of them",
         )),
     }
 }
@@ -186,7 +221,7 @@ fn about<T>(
     context: &Context<'_>,
     given: Option<&[&RawValue]>,
     stored: Option<&Stored>,
-    model: &ModelRef,
+    model: Option<&ModelRef>,
     work: impl FnOnce(&Conversation<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let view = context.view();
@@ -209,8 +244,13 @@ fn about<T>(
     let run = |items: &[Item<'_>]| {
         work(&Conversation {
             items,
-            family: Family::of_model(model.id()),
-            window: context.snapshot.settings.conversation.window(model),
+            // As `countTokens` without a model.
+            family: model.map_or(Family::of_encoding(Encoding::O200kBase), |model| {
+                Family::of_model(model.id())
+            }),
+            window: model.map_or(Window::of(DEFAULT_CONTEXT_WINDOW), |model| {
+                context.snapshot.settings.conversation.window(model)
+            }),
             counter: context.server.counter(),
             calibration: stored.map_or(&default, |stored| &stored.calibration),
             tracked: stored.map_or(&[], |stored| &stored.tracked),

@@ -54,6 +54,7 @@ fn truncate_stored(context: &Context<'_>, params: TruncateHistoryParams) -> Answ
         ));
     };
     let task = TaskId::new(task_id)?;
+    context.server.works_on(&task);
     let store = context.server.task_store(&context.snapshot)?;
     let mut seen = store.load(&task, &context.cancel)?;
     loop {

@@ -1,7 +1,11 @@
 //! `sightline/countTokens`.
 
 use serde_json::value::RawValue;
-use sightline_core::{error::Error, storage::TaskId, tokens::Calibration};
+use sightline_core::{
+    error::Error,
+    storage::TaskId,
+    tokens::{self, Calibration},
+};
 use sightline_protocol::{
     environment::Usage,
     method::{CountTokens, Request},
@@ -9,6 +13,9 @@ use sightline_protocol::{
 };
 
 use super::{Answer, Context, tasks, written};
+
+/// No request has more.
+const MOST_TOKENS: f64 = 1e9;
 
 /// Counts; with a task, on the base of what was reported for it. With a task
 /// alone, what would be sent of its stored conversation.
@@ -49,7 +56,8 @@ pub fn run(
                     let counted = count(&Calibration::default())?.tokens;
                     let lock = task.lock()?;
                     let mut calibration = Calibration::load(&task)?;
-                    calibration.observe(input_tokens(usage), counted);
+                    let family = tokens::asked_family(&params)?;
+                    calibration.observe(family, input_tokens(usage)?, counted);
                     calibration.store(&lock)?;
                     calibration
                 }
@@ -60,9 +68,12 @@ pub fn run(
 }
 
 /// What the request itself took, without the answer to it.
-fn input_tokens(usage: &Usage) -> u64 {
+fn input_tokens(usage: &Usage) -> Result<u64, Error> {
     let parts = [usage.tokens_in, usage.cache_writes, usage.cache_reads];
     let all: f64 = parts.into_iter().flatten().sum();
-    // As casts go: not a number and less than nothing are nothing.
-    all.round() as u64
+    if !(0.0..=MOST_TOKENS).contains(&all) {
+        let message = format!("usage has {all} tokens of input; it must be 0 to {MOST_TOKENS}");
+        return Err(Error::invalid(message));
+    }
+    Ok(all.round() as u64)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
-    conversation::{self, Action, Outcome},
+    conversation::{self, Action, DeletedRange, Outcome},
     error::Error,
     git,
     path::AbsPath,
@@ -32,13 +32,30 @@ pub fn append(
     messages: Option<&[&RawValue]>,
 ) -> Answer {
     let task = TaskId::new(&params.task_id)?;
+    context.server.works_on(&task);
     let store = context.server.task_store(&context.snapshot)?;
     let meta = meta(context, params.meta.unwrap_or_default());
     let messages = messages.unwrap_or_default();
-    let appended = store.append(&task, messages, &meta, &context.cancel)?;
-    context.answer_when_durable(appended.written);
-    let count = appended.count;
+    let count = if messages.is_empty() {
+        stored_count(context, &store, &task)?
+    } else {
+        let appended = store.append(&task, messages, &meta, &context.cancel)?;
+        context.answer_when_durable(appended.written);
+        appended.count
+    };
+    if count == messages.len() as u64 {
+        // A new task may be one too many.
+        context.server.prune_tasks();
+    }
     written(AppendMessages::NAME, &AppendMessagesResult { count })
+}
+
+fn stored_count(context: &Context<'_>, store: &TaskStore, task: &TaskId) -> Result<u64, Error> {
+    match store.load(task, &context.cancel) {
+        Ok(conversation) => Ok(conversation.messages.len() as u64),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
 }
 
 /// What is recorded beside what this request stores.
@@ -48,14 +65,17 @@ pub(super) fn meta(context: &Context<'_>, given: MessageMeta) -> Meta {
     let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
     let cwd = given.cwd.or(root);
     let branch = || cwd.as_deref().and_then(|cwd| git::branch(Path::new(cwd)));
-    let version = Some(snapshot.client.version.clone()).filter(|version| !version.is_empty());
+    let version = match snapshot.client.version.as_str() {
+        "" => env!("CARGO_PKG_VERSION"),
+        version => version,
+    };
     Meta {
         origin: Origin {
             git_branch: given.git_branch.or_else(branch),
             session_id: given
                 .session_id
                 .or_else(|| Some(context.server.session_id().to_owned())),
-            version: given.version.or(version),
+            version: given.version.or_else(|| Some(version.to_owned())),
             cwd,
         },
         now: given.now.unwrap_or_else(tracking::now),
@@ -67,10 +87,11 @@ pub fn load(context: &Context<'_>, params: LoadTaskParams) -> Result<LoadTaskRes
     let task = TaskId::new(&params.task_id)?;
     let store = context.server.task_store(&context.snapshot)?;
     let conversation = store.load(&task, &context.cancel)?;
+    let masks = &conversation.masks;
     Ok(LoadTaskResult {
         messages: owned(&conversation.raw_messages()),
-        deleted_range: conversation.masks.deleted_range.map(|range| range.0),
-        context_history: conversation.masks.history.clone().into_value(),
+        deleted_range: masks.deleted_range.unwrap_or(DeletedRange::EMPTY).0,
+        context_history: masks.history.clone().into_value(),
         metadata: metadata(context, &params.task_id, &conversation)?,
         recovered: conversation.recovered,
     })
@@ -150,7 +171,9 @@ fn newest(context: &Context<'_>, store: &TaskStore) -> Result<TaskId, Error> {
 pub fn delete(context: &Context<'_>, params: DeleteTaskParams) -> Result<DeleteTaskResult, Error> {
     let task = TaskId::new(&params.task_id)?;
     let store = context.server.task_store(&context.snapshot)?;
+    context.cancel.commit()?;
     let freed_bytes = store.delete(&task)?;
+    context.server.forget(&task);
     Ok(DeleteTaskResult { freed_bytes })
 }
 

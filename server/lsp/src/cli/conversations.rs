@@ -15,6 +15,8 @@ use serde_json::{Value, json, value::RawValue};
 use sightline_core::error::Error;
 use sightline_protocol::error::ErrorKind;
 
+use crate::lenient;
+
 use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
 
 /// Standard input at most, in bytes.
@@ -316,15 +318,15 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     let params = without_nulls(json!({ "limit": limit }));
     let result = offline::call_text(workspace, "sightline/listTasks", &params)?;
+    let listed = parsed(&result)?;
+    let tasks = listed["tasks"].as_array().map_or(&[][..], Vec::as_slice);
+    let code = if tasks.is_empty() { NEGATIVE } else { DONE };
     if workspace.json {
         print_raw(&result)?;
-        return Ok(DONE);
+        return Ok(code);
     }
-    let result = parsed(&result)?;
-    let tasks = result["tasks"].as_array().map_or(&[][..], Vec::as_slice);
     if tasks.is_empty() {
         complain("no task is stored");
-        return Ok(NEGATIVE);
     }
     let mut lines = String::new();
     for task in tasks {
@@ -338,7 +340,7 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
         ));
     }
     print(&lines)?;
-    Ok(DONE)
+    Ok(code)
 }
 
 /// A time of this machine's zone, to the minute.
@@ -435,7 +437,10 @@ fn input() -> Result<String, Error> {
         let message = format!("standard input is over {MAX_INPUT_BYTES} bytes");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    String::from_utf8(text).map_err(|_| Error::invalid("standard input is not UTF-8"))
+    let text = String::from_utf8(text);
+    let text = text.map_err(|_| Error::invalid("standard input is not UTF-8"))?;
+    // PowerShell begins with a byte order mark.
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }
 
 /// Writes a file of the user's that must not be there yet.
@@ -459,5 +464,5 @@ fn without_nulls(mut params: Value) -> String {
 }
 
 fn parsed(result: &RawValue) -> Result<Value, Error> {
-    serde_json::from_str(result.get()).map_err(super::internal)
+    lenient::value("result", Some(result.get()))
 }
