@@ -309,7 +309,7 @@
 
 --- Result of `sightline/loadTask`.
 ---@class sightline.LoadTaskResult
----@field contextHistory any The edits made to what is sent, in the form of Cline's `context_history.json`.
+---@field contextHistory any[] The edits made to what is sent, in the form of Cline's `context_history.json`.
 ---@field deletedRange integer[] The messages left out of requests: first and last index, both included. `[2, 1]` is none.
 ---@field messages sightline.Message[] The whole conversation, since its last compaction if there was one.
 ---@field metadata sightline.TaskMetadata What is known of the task.
@@ -508,13 +508,13 @@
 
 --- Params of `sightline/rollbackHistory`.
 ---@class sightline.RollbackHistoryParams
----@field contextHistory? any The edits. When absent, the stored ones of `taskId`.
+---@field contextHistory? any[] The edits. When absent, the stored ones of `taskId`.
 ---@field taskId? string Id of the task whose stored edits are meant; the outcome is stored too.
 ---@field timestamp number Edits newer than this go, milliseconds since the Unix epoch.
 
 --- Result of `sightline/rollbackHistory`.
 ---@class sightline.RollbackHistoryResult
----@field contextHistory any The edits that are left.
+---@field contextHistory any[] The edits that are left.
 
 --- One section of the block.
 ---@class sightline.Section
@@ -653,7 +653,7 @@
 
 --- Params of `sightline/truncateHistory`.
 ---@class sightline.TruncateHistoryParams
----@field contextHistory? any The edits made so far: the `contextHistory` of the last result, or the content of Cline's `context_history.json`.
+---@field contextHistory? any[] The edits made so far: the `contextHistory` of the last result, or the content of Cline's `context_history.json`.
 ---@field countTokens? boolean Also count the tokens before and after. Default: `false`.
 ---@field deletedRange? integer[] The messages left out so far: first and last index, both included. `[2, 1]` is none.
 ---@field keep? sightline.Keep Truncate by this amount at once, whatever was used and whatever `strategy` says.
@@ -668,7 +668,7 @@
 --- Result of `sightline/truncateHistory`.
 ---@class sightline.TruncateHistoryResult
 ---@field charactersSaved number The fraction of characters that replacing duplicate file reads saved in this call; negative when the notices are longer than the files.
----@field contextHistory any The edits made so far, to be given back next time.
+---@field contextHistory any[] The edits made so far, to be given back next time.
 ---@field contextHistoryChanged boolean Did this call make edits?
 ---@field decision sightline.Decision What was done.
 ---@field deletedRange? integer[] The messages to leave out: first and last index, both included.

@@ -659,7 +659,7 @@ export interface LoadTaskParams {
 /** Result of `sightline/loadTask`. */
 export interface LoadTaskResult {
   /** The edits made to what is sent, in the form of Cline's `context_history.json`. */
-  contextHistory: unknown;
+  contextHistory: unknown[];
   /**
    * The messages left out of requests: first and last index, both included.
    * `[2, 1]` is none.
@@ -1018,7 +1018,7 @@ export interface ResumeTaskResult {
 /** Params of `sightline/rollbackHistory`. */
 export interface RollbackHistoryParams {
   /** The edits. When absent, the stored ones of `taskId`. */
-  contextHistory?: unknown;
+  contextHistory?: unknown[];
   /** Id of the task whose stored edits are meant; the outcome is stored too. */
   taskId?: string;
   /** Edits newer than this go, milliseconds since the Unix epoch. */
@@ -1028,7 +1028,7 @@ export interface RollbackHistoryParams {
 /** Result of `sightline/rollbackHistory`. */
 export interface RollbackHistoryResult {
   /** The edits that are left. */
-  contextHistory: unknown;
+  contextHistory: unknown[];
 }
 
 /** One section of the block. */
@@ -1282,7 +1282,7 @@ export interface TruncateHistoryParams {
    * The edits made so far: the `contextHistory` of the last result, or the
    * content of Cline's `context_history.json`.
    */
-  contextHistory?: unknown;
+  contextHistory?: unknown[];
   /**
    * Also count the tokens before and after.
    * Default: `false`.
@@ -1322,7 +1322,7 @@ export interface TruncateHistoryResult {
    */
   charactersSaved: number;
   /** The edits made so far, to be given back next time. */
-  contextHistory: unknown;
+  contextHistory: unknown[];
   /** Did this call make edits? */
   contextHistoryChanged: boolean;
   /** What was done. */

@@ -66,6 +66,7 @@ pub struct TruncateHistoryParams {
     /// The edits made so far: the `contextHistory` of the last result, or the
     /// content of Cline's `context_history.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
     /// What may be done.
     #[serde(default)]
@@ -145,6 +146,7 @@ pub struct TruncateHistoryResult {
     /// Was the range decided anew?
     pub updated_deleted_range: bool,
     /// The edits made so far, to be given back next time.
+    #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
     /// Did this call make edits?
     pub context_history_changed: bool,
@@ -221,6 +223,7 @@ pub struct TokenChange {
 pub struct RollbackHistoryParams {
     /// The edits. When absent, the stored ones of `taskId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
     /// Id of the task whose stored edits are meant; the outcome is stored too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -234,6 +237,7 @@ pub struct RollbackHistoryParams {
 #[serde(rename_all = "camelCase")]
 pub struct RollbackHistoryResult {
     /// The edits that are left.
+    #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
 }
 

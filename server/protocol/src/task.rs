@@ -74,6 +74,7 @@ pub struct LoadTaskResult {
     #[schemars(with = "Vec<i64>")]
     pub deleted_range: [i64; 2],
     /// The edits made to what is sent, in the form of Cline's `context_history.json`.
+    #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
     /// What is known of the task.
     pub metadata: TaskMetadata,
