@@ -11,6 +11,14 @@ fn paths(listed: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// Where a text was read from, and whether the editor has it unsaved.
+fn assert_source(read: &Value, source: &str, dirty: bool) {
+    assert_eq!(
+        (&read["source"], &read["isDirty"]),
+        (&json!(source), &json!(dirty))
+    );
+}
+
 #[test]
 fn lists_leave_out_what_is_denied_and_say_so() {
     let workspace = Workspace::new(&[
@@ -85,10 +93,7 @@ fn unsaved_text_wins_over_the_disk() {
     );
     let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
     assert_eq!(read["text"], "changed");
-    assert_eq!(
-        (&read["source"], &read["isDirty"]),
-        (&json!("buffer"), &json!(true))
-    );
+    assert_source(&read, "buffer", true);
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
     assert!(unsaved.contains("\na.txt\n"), "{unsaved}");
 
@@ -96,10 +101,7 @@ fn unsaved_text_wins_over_the_disk() {
     workspace.write("a.txt", "changed");
     server.tell("textDocument/didSave", saved);
     let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
-    assert_eq!(
-        (&read["source"], &read["isDirty"]),
-        (&json!("disk"), &json!(false))
-    );
+    assert_source(&read, "disk", false);
     assert_eq!(server.end(), 0);
 }
 
@@ -158,10 +160,7 @@ fn text_that_was_unsaved_when_opened_wins_too() {
     server.open(&workspace.uri("new.txt"), "not on the disk");
     let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
     assert_eq!(read["text"], "kept\n");
-    assert_eq!(
-        (&read["source"], &read["isDirty"]),
-        (&json!("buffer"), &json!(true))
-    );
+    assert_source(&read, "buffer", true);
     let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
     assert!(unsaved.contains("\na.txt\nnew.txt\n"), "{unsaved}");
     let read = server.ask("sightline/readFile", json!({ "path": "crlf.txt" }));
@@ -170,9 +169,6 @@ fn text_that_was_unsaved_when_opened_wins_too() {
     workspace.write("a.txt", "kept\n");
     server.tell("textDocument/didSave", saved);
     let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
-    assert_eq!(
-        (&read["source"], &read["isDirty"]),
-        (&json!("disk"), &json!(false))
-    );
+    assert_source(&read, "disk", false);
     assert_eq!(server.end(), 0);
 }

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sightline_protocol::error::ErrorKind;
+
 use super::Stamp;
 use crate::error::Error;
 
@@ -34,12 +36,8 @@ pub(super) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
 
 /// Reads a whole file of ours, bounded; `None` when there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    let file = match open(path, &mut options) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Io::NotFound => return Ok(None),
-        Err(error) => return Err(cannot_open(path, &error)),
+    let Some(file) = open_to_read(path)? else {
+        return Ok(None);
     };
     admit(path, &file)?;
     let mut content = Vec::new();
@@ -48,6 +46,39 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
         .map_err(|error| failed("read", path, &error))?;
     check_size(path, content.len())?;
     Ok(Some(content))
+}
+
+/// Reads a whole file of someone else's, bounded; `None` when there is none.
+///
+/// # Errors
+/// `tooLarge`, kind `storage` when it can't be read or is no regular file.
+pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    let Some(file) = open_to_read(path)? else {
+        return Ok(None);
+    };
+    let metadata = file
+        .metadata()
+        .map_err(|error| failed("look at", path, &error))?;
+    regular(path, &metadata)?;
+    let mut content = Vec::new();
+    file.take(limit + 1)
+        .read_to_end(&mut content)
+        .map_err(|error| failed("read", path, &error))?;
+    if content.len() as u64 > limit {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            format!("{} is over the limit of {limit} bytes", path.display()),
+        ));
+    }
+    Ok(Some(content))
+}
+
+fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
+    match open(path, OpenOptions::new().read(true)) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == Io::NotFound => Ok(None),
+        Err(error) => Err(cannot_open(path, &error)),
+    }
 }
 
 /// Replaces a file: a new one is written beside it, flushed, and renamed.

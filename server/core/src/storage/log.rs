@@ -7,16 +7,14 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
-    io::{ErrorKind as Io, Read, Write},
-    path::{Path, PathBuf},
+    io::{ErrorKind as Io, Write},
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::UNIX_EPOCH,
 };
-
-use sightline_protocol::error::ErrorKind;
 
 use super::{
     TaskDir, TaskLock,
@@ -163,33 +161,4 @@ impl Written {
         self.known.store(true, Ordering::Release);
         Ok(())
     }
-}
-
-/// Reads a whole file of someone else's, bounded; `None` when there is none.
-///
-/// # Errors
-/// `tooLarge`, kind `storage` when it can't be read or is no regular file.
-pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    let file = match open(path, &mut options) {
-        Ok(file) => file,
-        Err(error) if error.kind() == Io::NotFound => return Ok(None),
-        Err(error) => return Err(cannot_open(path, &error)),
-    };
-    let metadata = file
-        .metadata()
-        .map_err(|error| failed("look at", path, &error))?;
-    regular(path, &metadata)?;
-    let mut content = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| failed("read", path, &error))?;
-    if content.len() as u64 > limit {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("{} is over the limit of {limit} bytes", path.display()),
-        ));
-    }
-    Ok(Some(content))
 }

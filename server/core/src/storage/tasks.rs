@@ -12,8 +12,9 @@ use sightline_protocol::error::ErrorKind;
 use uuid::Uuid;
 
 use super::{
-    LOCK_FILE, Storage, TASKS, TaskDir, TaskId, TaskLock,
+    Storage, TASKS, TaskDir, TaskId, TaskLock,
     files::{failed, is_unfinished, make_dir, read, replace, sync_dir, write},
+    task_dir::LOCK_FILE,
 };
 use crate::error::Error;
 

@@ -1,0 +1,161 @@
+//! Files that are damaged, large or no files, and records that are not kept.
+
+use super::*;
+
+#[test]
+fn corrupt_files_are_set_aside() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    for name in ["task_metadata.json", "tracked_files.json"] {
+        fs::write(desk.task_file(name), "{torn").unwrap();
+    }
+    assert_eq!(desk.look(20.0), (vec![], vec![]));
+    assert_eq!(desk.tracker().records().unwrap().files, []);
+    // Looking replaced nothing.
+    assert_eq!(
+        fs::read(desk.task_file("task_metadata.json")).unwrap(),
+        b"{torn"
+    );
+    desk.track("a", ReadTool, 30.0);
+    let mut aside: Vec<String> = fs::read_dir(desk.task_file(""))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| fs::read(entry.path()).unwrap() == b"{torn")
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    aside.sort();
+    assert_eq!(aside.len(), 2);
+    assert!(aside[0].starts_with("task_metadata.json.corrupt-"));
+    assert!(aside[1].starts_with("tracked_files.json.corrupt-"));
+    desk.write("a", "user", 40.0);
+    desk.assert_users("a", 41.0);
+}
+
+#[test]
+fn nothing_is_stored_by_looking() {
+    let desk = Desk::new();
+    desk.assert_quiet(1.0);
+    let saved = desk.tracker();
+    saved
+        .saved(&desk.abs("a"), hash("x"), &Cancel::default())
+        .unwrap();
+    saved.acknowledge(&[]).unwrap();
+    assert!(!desk.scratch.path().join("data").exists());
+}
+
+#[test]
+fn a_trusted_stamp_does_not_hide_an_edit() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    // By the real clock these looks come long after the file was written, so
+    // that its stamp is trusted from now on.
+    let later = |seconds| SystemTime::now() + Duration::from_secs(seconds);
+    let scan = |at| {
+        let tracker = desk.tracker();
+        tracker
+            .scan(&HashMap::new(), 0, at, &Cancel::default())
+            .unwrap()
+    };
+    let stored = || fs::read_to_string(desk.task_file("tracked_files.json")).unwrap();
+    assert!(!stored().contains("hashed"));
+    assert_eq!(scan(later(60)), Scan::default());
+    assert!(stored().contains("hashed"));
+    // Same size, and even the same time.
+    desk.write("a", "2", 0.0);
+    assert_eq!(scan(later(90)).changed.len(), 1);
+}
+
+#[test]
+fn large_files_are_compared_by_size_and_time() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    let file = File::options().write(true).open(desk.path("a")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    file.set_modified(clock(1.0)).unwrap();
+    desk.track("a", ReadTool, 10.0);
+    desk.assert_quiet(11.0);
+    // A hash says nothing of a file that is not hashed; the order still does.
+    desk.announce("a", "whatever", 20.0);
+    file.set_modified(clock(20.5)).unwrap();
+    desk.assert_quiet(60.0);
+    file.set_modified(clock(70.0)).unwrap();
+    desk.assert_users("a", 71.0);
+    desk.track("a", ReadTool, 80.0);
+    desk.announce("a", "whatever", 90.0);
+    file.set_modified(clock(100.0)).unwrap();
+    desk.assert_users("a", 101.0);
+    // A file that becomes large by an announced write.
+    desk.write("b", "1", 0.0);
+    desk.track("b", ReadTool, 110.0);
+    desk.announce("b", "large", 120.0);
+    let file = File::options().write(true).open(desk.path("b")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    assert_eq!(desk.look(130.0).0, ["a"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn odd_files_are_tracked_without_harm() {
+    use std::{
+        ffi::OsStr,
+        os::unix::{ffi::OsStrExt, fs::symlink},
+    };
+    let desk = Desk::new();
+    let name = PathBuf::from(OsStr::from_bytes(b"caf\xe9"));
+    let abs = AbsPath::new(&desk.path("").join(&name)).unwrap();
+    fs::write(abs.as_path(), "1").unwrap();
+    let event = FileEvent {
+        path: "caf%E9",
+        abs: &abs,
+        operation: ReadTool,
+        content_hash: None,
+        content: None,
+        now: 10,
+        received: clock(10.0),
+    };
+    desk.tracker().track(&event, &Cancel::default()).unwrap();
+    symlink("loop", desk.path("loop")).unwrap();
+    fs::create_dir(desk.path("folder")).unwrap();
+    desk.track("loop", ReadTool, 10.0);
+    desk.track("folder", ReadTool, 10.0);
+    desk.track("/dev/zero", ReadTool, 10.0);
+    desk.assert_quiet(20.0);
+    fs::write(abs.as_path(), "2").unwrap();
+    let scan = desk.scan(30.0);
+    assert_eq!(scan.changed.len(), 1);
+    assert_eq!(scan.changed[0].abs, abs);
+}
+
+#[test]
+fn cancelling_records_nothing() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "user", 20.0);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let error = desk
+        .tracker()
+        .scan(&HashMap::new(), 21, clock(21.0), &cancel)
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert_eq!(desk.sources(), [ReadTool]);
+}
+
+#[test]
+fn models_are_recorded_when_they_change() {
+    let desk = Desk::new();
+    let record = |model, mode, now| desk.tracker().record_model(model, "p", mode, now).unwrap();
+    assert!(record("m", Mode::Act, 1));
+    assert!(!record("m", Mode::Act, 2));
+    assert!(record("m", Mode::Plan, 3));
+    let models = desk.tracker().records().unwrap().models;
+    let modes: Vec<_> = models
+        .iter()
+        .map(|entry| (entry.ts, entry.mode.as_str()))
+        .collect();
+    assert_eq!(modes, [(1, "act"), (3, "plan")]);
+    assert!(!desk.task_file("tracked_files.json").exists());
+}
