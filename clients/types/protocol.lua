@@ -58,12 +58,46 @@
 ---@field command? sightline.CommandAccess The verdict on the command, when one was asked about.
 ---@field paths sightline.PathAccess[] One verdict for each asked path, in the order asked.
 
+--- The workspace as it was.
+---@class sightline.Checkpoint
+---@field added integer Files that were not in the one before.
+---@field bytes integer Their sizes, in bytes.
+---@field createdAt integer When it was taken, milliseconds since the Unix epoch.
+---@field deleted integer Files of the one before that are not in it.
+---@field durationMs integer How long it took, in milliseconds.
+---@field files integer Files it holds.
+---@field group? sightline.GroupMember[] The checkpoints that were taken together, one of each workspace folder; absent when there is one folder.
+---@field id string Its id, that of a git commit: 40 hexadecimal digits.
+---@field label? string What people call it.
+---@field messages? integer How many messages the conversation of its task had.
+---@field modified integer Files that were in it with other content or mode.
+---@field purpose? sightline.CheckpointPurpose Why it was taken, when nobody asked for it.
+---@field root string URI of the workspace folder it is of.
+---@field skipped sightline.SkippedPath[] What is in the workspace and not in the checkpoint. What the ignore rules leave out is not named.
+---@field taskId? string The task it belongs to.
+
+--- Why a checkpoint was taken that nobody asked for.
+---@alias sightline.CheckpointPurpose
+---| "undo" # Before a restore, to be able to undo it.
+---| "imported" # It came from another tool's store.
+
 --- Checkpoints of the workspace.
 ---@class sightline.CheckpointSettings
 ---@field exclude? string[] Folders skipped besides the ignore rules. Default: `["node_modules",".venv","__pycache__"]`.
----@field maxFileSize? integer Files larger than this many bytes are skipped.
+---@field maxFileSize? integer Files larger than this many bytes are skipped. Default: `20971520`.
 ---@field maxFiles? integer Files above which the first checkpoint must be confirmed. Default: `500000`.
----@field maxTotalSize? integer Bytes above which the first checkpoint must be confirmed. Default: `10000000000`.
+---@field maxTotalSize? integer Bytes above which the first checkpoint must be confirmed. Default: `10737418240`.
+
+--- Params of `sightline/checkpointStats`.
+---@class sightline.CheckpointStatsParams
+---@field root? string Only this workspace folder: its path, URI or name.
+
+--- Result of `sightline/checkpointStats`.
+---@class sightline.CheckpointStatsResult
+---@field bytes integer What they take on disk, in bytes.
+---@field count integer Checkpoints that are stored, undo points included.
+---@field newest? integer When the newest was taken.
+---@field oldest? integer When the oldest was taken, milliseconds since the Unix epoch.
 
 --- Params of `sightline/classifyError`.
 ---@class sightline.ClassifyErrorParams
@@ -120,6 +154,14 @@
 ---@field tokens integer All of it. The sum of `items`, unless reported usage is the base.
 ---@field upper? integer The most it is likely to be; absent when exact.
 
+--- Params of `sightline/createCheckpoint`.
+---@class sightline.CreateCheckpointParams
+---@field confirmLarge? boolean Go ahead however large the workspace is. Default: `false`.
+---@field label? string What people call it.
+---@field root? string A workspace folder: its path, URI or name. One checkpoint of each folder, as a group, when absent.
+---@field taskId? string The task it belongs to.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
 --- What `sightline/truncateHistory` did.
 ---@alias sightline.Decision
 ---| "fits" # Nothing had to be done.
@@ -160,9 +202,35 @@
 ---@class sightline.DidChangeVisibleEditorsParams
 ---@field editors sightline.VisibleEditor[] All editors on the screen.
 
+--- Params of `sightline/didCreateCheckpoint`.
+---@class sightline.DidCreateCheckpointParams
+---@field checkpoint sightline.Checkpoint The checkpoint.
+
 --- Params of `textDocument/didFocus`: the active editor.
 ---@class sightline.DidFocusParams
 ---@field textDocument? sightline.FocusedDocument The focused document; absent when no editor has the focus.
+
+--- Params of `sightline/diffCheckpoints`.
+---@class sightline.DiffCheckpointsParams
+---@field contents? boolean Also give the contents. Default: `false`.
+---@field from string The older side: id of a checkpoint.
+---@field patch? boolean Also give the differences as unified text, in `text`. Default: `false`.
+---@field paths? string[] Only these paths and what is below them; all when absent.
+---@field to? string The newer side; the workspace as it is now when absent.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
+--- Result of `sightline/diffCheckpoints`.
+---@class sightline.DiffCheckpointsResult
+---@field files sightline.FileDifference[] The files that differ, in order of path.
+---@field text? string The differences as unified text, when that was wanted.
+
+--- How a file differs.
+---@alias sightline.DifferenceStatus
+---| "added" # It is new.
+---| "modified" # Its content, or whether it may be executed.
+---| "deleted" # It is gone.
+---| "renamed" # It is elsewhere, its content the same or similar.
+---| "typeChanged" # A file became a link, or a link a file.
 
 --- Params of `sightline/environmentDetails`.
 ---@class sightline.EnvironmentDetailsParams
@@ -221,6 +289,22 @@
 ---| "notInitialized" # `initialize` has not been answered yet.
 ---| "internal" # A defect of the server.
 
+--- A file that differs.
+---@class sightline.FileDifference
+---@field additions integer Lines that are new; 0 when binary.
+---@field after? string The new text, when contents were wanted.
+---@field before? string The old text, when contents were wanted.
+---@field binary boolean One of the sides is no text.
+---@field deletions integer Lines that are gone; 0 when binary.
+---@field newMode? string git's mode after.
+---@field oldMode? string git's mode before, as `100644`.
+---@field oldPath? string Where it was, when it is elsewhere now.
+---@field omitted? string Why contents that were wanted are not here.
+---@field path string Where it is, or was when it is gone: relative to a workspace folder.
+---@field pathEncoded? boolean True when a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
+---@field status sightline.DifferenceStatus How it differs.
+---@field uri string The file, to be opened.
+
 --- One entry of a listing.
 ---@class sightline.FileEntry
 ---@field access sightline.AccessKind `denied` entries are present only with the setting `environment.ignoredFiles: "lock"`.
@@ -257,6 +341,11 @@
 ---@class sightline.FocusedDocument
 ---@field uri string Its URI.
 
+--- One of the checkpoints that were taken together.
+---@class sightline.GroupMember
+---@field id string Its checkpoint.
+---@field root string URI of the workspace folder.
+
 --- What to do with denied entries in file lists.
 ---@alias sightline.IgnoredFiles
 ---| "hide" # Leave them out; one closing line counts them.
@@ -280,6 +369,16 @@
 ---| "modified" # It was changed in the conversation.
 ---| "mentioned" # It is mentioned several times.
 ---| "recent" # It was read lately.
+
+--- Params of `sightline/listCheckpoints`.
+---@class sightline.ListCheckpointsParams
+---@field limit? integer At most so many, the newest.
+---@field root? string Only those of this workspace folder: its path, URI or name.
+---@field taskId? string Only those of this task.
+
+--- Result of `sightline/listCheckpoints`.
+---@class sightline.ListCheckpointsResult
+---@field checkpoints sightline.Checkpoint[] The checkpoints, the newest first.
 
 --- Params of `sightline/listFiles`.
 ---@class sightline.ListFilesParams
@@ -433,6 +532,19 @@
 ---@field character integer Offset in the line, from 0, in the negotiated position encoding.
 ---@field line integer Line, from 0.
 
+--- Params of `sightline/previewRestore`.
+---@class sightline.PreviewRestoreParams
+---@field allRoots? boolean Also the checkpoints of other workspace folders taken with it. Default: `false`.
+---@field id string The checkpoint; the word `HEAD ` in front of it is passed over.
+---@field paths? string[] Only these paths and what is below them; all when absent.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
+--- Result of `sightline/previewRestore`.
+---@class sightline.PreviewRestoreResult
+---@field changes sightline.RestoreChange[] What would be changed.
+---@field conflicts sightline.RestoreConflict[] What differs and would be left alone.
+---@field token string Names this preview: a restore with it does just this, or nothing.
+
 --- What a request to a model used, and when it was sent.
 ---@class sightline.PreviousRequest
 ---@field cacheReads? number Tokens read from the prompt cache.
@@ -443,6 +555,19 @@
 
 --- The token of `$/progress`: a string or a whole number.
 ---@alias sightline.ProgressToken string|integer
+
+--- Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed.
+---@class sightline.PruneCheckpointsParams
+---@field keep? integer Keep the newest so many of each workspace folder; undo points are not counted.
+---@field maxBytes? integer Remove the oldest until each workspace folder's take so many bytes.
+---@field olderThan? integer Remove those taken before this time, milliseconds since the Unix epoch.
+---@field root? string Only this workspace folder: its path, URI or name.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
+--- Result of `sightline/pruneCheckpoints`.
+---@class sightline.PruneCheckpointsResult
+---@field freedBytes integer Bytes on disk given back.
+---@field removed integer Checkpoints that were removed.
 
 --- A range of text, as in LSP.
 ---@class sightline.Range
@@ -493,6 +618,63 @@
 ---@class sightline.Recovered
 ---@field dropped integer Lines that made no sense and are left out; they stay in the file.
 ---@field lines integer Lines that were read.
+
+--- What a restore does to a path.
+---@alias sightline.RestoreAction
+---| "write" # It gets the content, mode or type it had.
+---| "delete" # It goes.
+
+--- Something a restore would change.
+---@class sightline.RestoreChange
+---@field action sightline.RestoreAction What would be done.
+---@field path string Path relative to a workspace folder.
+---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
+---@field reason string Why, for people.
+---@field uri string The file, to be opened.
+
+--- Params of `sightline/restoreCheckpoint`.
+---@class sightline.RestoreCheckpointParams
+---@field allRoots? boolean Also the checkpoints of other workspace folders taken with it. Default: `false`.
+---@field force? boolean Also replace unsaved text of open documents. Default: `false`.
+---@field id string The checkpoint; the word `HEAD ` in front of it is passed over.
+---@field mode? sightline.RestoreMode What is restored. Default: `"files"`.
+---@field paths? string[] Only these paths and what is below them; all when absent.
+---@field taskId? string The task; that of the checkpoint when absent.
+---@field token? string The preview this must still be true of; else nothing is done, and the error is a `conflict`.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
+--- Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`.
+---@class sightline.RestoreCheckpointResult
+---@field outcomes sightline.RestoreOutcome[] What became of each path that was to be changed.
+---@field task? sightline.RestoredTask What became of the conversation, when that was restored.
+---@field undoId string The checkpoint taken just before: give it to `sightline/undoRestore`.
+
+--- Something that differs and would be left alone.
+---@class sightline.RestoreConflict
+---@field path string Path relative to a workspace folder.
+---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
+---@field reason string Why, for people.
+---@field uri string The file, to be opened.
+
+--- What is restored.
+---@alias sightline.RestoreMode
+---| "files" # The files.
+---| "task" # The conversation of the task, to the messages it had.
+---| "filesAndTask" # Both.
+
+--- What became of a path.
+---@class sightline.RestoreOutcome
+---@field action sightline.RestoreAction What was to be done.
+---@field error? string Why not.
+---@field ok boolean Was it done?
+---@field path string Path relative to a workspace folder.
+---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
+---@field uri string The file, to be opened.
+
+--- A conversation that was taken back, or forth again.
+---@class sightline.RestoredTask
+---@field messages integer Messages its conversation has now.
+---@field taskId string The task.
 
 --- Params of `sightline/resumeTask`.
 ---@class sightline.ResumeTaskParams
@@ -558,6 +740,12 @@
 ---@field notifications? boolean Send the notifications of the server, such as `sightline/didChangeContext`. Default: `false`.
 ---@field storage? sightline.StorageSettings Where the server keeps its data.
 ---@field tasks? sightline.TaskSettings Stored tasks: how many are kept.
+
+--- Something that is not in a checkpoint.
+---@class sightline.SkippedPath
+---@field path string Path below the workspace folder of the checkpoint, with `/`.
+---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
+---@field reason string Why, for people.
 
 --- Where the server keeps its data.
 ---@class sightline.StorageSettings
@@ -684,12 +872,28 @@
 ---| "messages" # The messages to send.
 ---| "edits" # What to change in the caller's own copy before sending it.
 
+--- Params of `sightline/undoRestore`.
+---@class sightline.UndoRestoreParams
+---@field force? boolean Also replace unsaved text of open documents. Default: `false`.
+---@field undoId? string What the restore returned; the last restore when absent.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
 --- Tokens of one request to a model, as the provider reported them.
 ---@class sightline.Usage
 ---@field cacheReads? number Tokens read from the prompt cache.
 ---@field cacheWrites? number Tokens written to the prompt cache.
 ---@field tokensIn? number Input tokens.
 ---@field tokensOut? number Output tokens.
+
+--- Params of `sightline/verifyCheckpoints`.
+---@class sightline.VerifyCheckpointsParams
+---@field root? string Only this workspace folder: its path, URI or name.
+---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
+
+--- Result of `sightline/verifyCheckpoints`.
+---@class sightline.VerifyCheckpointsResult
+---@field ok boolean Is every checkpoint whole?
+---@field problems string[] What is wrong, for people.
 
 --- One editor on the screen.
 ---@class sightline.VisibleEditor
@@ -743,6 +947,24 @@ M.methods = {
   planCompaction = "sightline/planCompaction",
   --- Replaces the older part of a conversation by a summary. Takes `sightline.ApplyCompactionParams`, answers `sightline.ApplyCompactionResult`.
   applyCompaction = "sightline/applyCompaction",
+  --- Takes a checkpoint of the workspace. Takes `sightline.CreateCheckpointParams`, answers `sightline.Checkpoint`.
+  createCheckpoint = "sightline/createCheckpoint",
+  --- Lists checkpoints, the newest first. Takes `sightline.ListCheckpointsParams`, answers `sightline.ListCheckpointsResult`.
+  listCheckpoints = "sightline/listCheckpoints",
+  --- Compares two checkpoints, or one and the workspace now. Takes `sightline.DiffCheckpointsParams`, answers `sightline.DiffCheckpointsResult`.
+  diffCheckpoints = "sightline/diffCheckpoints",
+  --- Tells what a restore would do. Changes nothing. Takes `sightline.PreviewRestoreParams`, answers `sightline.PreviewRestoreResult`.
+  previewRestore = "sightline/previewRestore",
+  --- Puts files, conversation or both back to a checkpoint. Takes `sightline.RestoreCheckpointParams`, answers `sightline.RestoreCheckpointResult`.
+  restoreCheckpoint = "sightline/restoreCheckpoint",
+  --- Takes a restore back. Takes `sightline.UndoRestoreParams`, answers `sightline.RestoreCheckpointResult`.
+  undoRestore = "sightline/undoRestore",
+  --- Tells how many checkpoints there are and what they take. Takes `sightline.CheckpointStatsParams`, answers `sightline.CheckpointStatsResult`.
+  checkpointStats = "sightline/checkpointStats",
+  --- Removes old checkpoints. Takes `sightline.PruneCheckpointsParams`, answers `sightline.PruneCheckpointsResult`.
+  pruneCheckpoints = "sightline/pruneCheckpoints",
+  --- Reads every checkpoint and tells whether all are whole. Takes `sightline.VerifyCheckpointsParams`, answers `sightline.VerifyCheckpointsResult`.
+  verifyCheckpoints = "sightline/verifyCheckpoints",
 }
 
 --- Notifications a client sends.
@@ -763,6 +985,8 @@ M.server_notifications = {
   didChangeContext = "sightline/didChangeContext",
   --- The access rules of a root changed. Takes `sightline.DidChangeAccessRulesParams`.
   didChangeAccessRules = "sightline/didChangeAccessRules",
+  --- A checkpoint was taken. Takes `sightline.DidCreateCheckpointParams`.
+  didCreateCheckpoint = "sightline/didCreateCheckpoint",
 }
 
 return M

@@ -44,6 +44,24 @@ export interface Methods {
   "sightline/planCompaction": { params: PlanCompactionParams; result: PlanCompactionResult };
   /** Replaces the older part of a conversation by a summary. */
   "sightline/applyCompaction": { params: ApplyCompactionParams; result: ApplyCompactionResult };
+  /** Takes a checkpoint of the workspace. */
+  "sightline/createCheckpoint": { params: CreateCheckpointParams; result: Checkpoint };
+  /** Lists checkpoints, the newest first. */
+  "sightline/listCheckpoints": { params: ListCheckpointsParams; result: ListCheckpointsResult };
+  /** Compares two checkpoints, or one and the workspace now. */
+  "sightline/diffCheckpoints": { params: DiffCheckpointsParams; result: DiffCheckpointsResult };
+  /** Tells what a restore would do. Changes nothing. */
+  "sightline/previewRestore": { params: PreviewRestoreParams; result: PreviewRestoreResult };
+  /** Puts files, conversation or both back to a checkpoint. */
+  "sightline/restoreCheckpoint": { params: RestoreCheckpointParams; result: RestoreCheckpointResult };
+  /** Takes a restore back. */
+  "sightline/undoRestore": { params: UndoRestoreParams; result: RestoreCheckpointResult };
+  /** Tells how many checkpoints there are and what they take. */
+  "sightline/checkpointStats": { params: CheckpointStatsParams; result: CheckpointStatsResult };
+  /** Removes old checkpoints. */
+  "sightline/pruneCheckpoints": { params: PruneCheckpointsParams; result: PruneCheckpointsResult };
+  /** Reads every checkpoint and tells whether all are whole. */
+  "sightline/verifyCheckpoints": { params: VerifyCheckpointsParams; result: VerifyCheckpointsResult };
 }
 
 /** Every notification a client sends, with its params. */
@@ -64,6 +82,8 @@ export interface ServerNotifications {
   "sightline/didChangeContext": DidChangeContextParams;
   /** The access rules of a root changed. */
   "sightline/didChangeAccessRules": DidChangeAccessRulesParams;
+  /** A checkpoint was taken. */
+  "sightline/didCreateCheckpoint": DidCreateCheckpointParams;
 }
 
 /** What an agent may do with a path. */
@@ -179,6 +199,53 @@ export interface CheckAccessResult {
   paths: PathAccess[];
 }
 
+/** The workspace as it was. */
+export interface Checkpoint {
+  /** Files that were not in the one before. */
+  added: number;
+  /** Their sizes, in bytes. */
+  bytes: number;
+  /** When it was taken, milliseconds since the Unix epoch. */
+  createdAt: number;
+  /** Files of the one before that are not in it. */
+  deleted: number;
+  /** How long it took, in milliseconds. */
+  durationMs: number;
+  /** Files it holds. */
+  files: number;
+  /**
+   * The checkpoints that were taken together, one of each workspace folder;
+   * absent when there is one folder.
+   */
+  group?: GroupMember[];
+  /** Its id, that of a git commit: 40 hexadecimal digits. */
+  id: string;
+  /** What people call it. */
+  label?: string;
+  /** How many messages the conversation of its task had. */
+  messages?: number;
+  /** Files that were in it with other content or mode. */
+  modified: number;
+  /** Why it was taken, when nobody asked for it. */
+  purpose?: CheckpointPurpose;
+  /** URI of the workspace folder it is of. */
+  root: string;
+  /**
+   * What is in the workspace and not in the checkpoint. What the ignore
+   * rules leave out is not named.
+   */
+  skipped: SkippedPath[];
+  /** The task it belongs to. */
+  taskId?: string;
+}
+
+/** Why a checkpoint was taken that nobody asked for. */
+export type CheckpointPurpose =
+  /** Before a restore, to be able to undo it. */
+  | "undo"
+  /** It came from another tool's store. */
+  | "imported";
+
 /** Checkpoints of the workspace. */
 export interface CheckpointSettings {
   /**
@@ -186,7 +253,10 @@ export interface CheckpointSettings {
    * Default: `["node_modules",".venv","__pycache__"]`.
    */
   exclude?: string[];
-  /** Files larger than this many bytes are skipped. */
+  /**
+   * Files larger than this many bytes are skipped.
+   * Default: `20971520`.
+   */
   maxFileSize?: number;
   /**
    * Files above which the first checkpoint must be confirmed.
@@ -195,9 +265,27 @@ export interface CheckpointSettings {
   maxFiles?: number;
   /**
    * Bytes above which the first checkpoint must be confirmed.
-   * Default: `10000000000`.
+   * Default: `10737418240`.
    */
   maxTotalSize?: number;
+}
+
+/** Params of `sightline/checkpointStats`. */
+export interface CheckpointStatsParams {
+  /** Only this workspace folder: its path, URI or name. */
+  root?: string;
+}
+
+/** Result of `sightline/checkpointStats`. */
+export interface CheckpointStatsResult {
+  /** What they take on disk, in bytes. */
+  bytes: number;
+  /** Checkpoints that are stored, undo points included. */
+  count: number;
+  /** When the newest was taken. */
+  newest?: number;
+  /** When the oldest was taken, milliseconds since the Unix epoch. */
+  oldest?: number;
 }
 
 /** Params of `sightline/classifyError`. */
@@ -317,6 +405,26 @@ export interface CountTokensResult {
   upper?: number;
 }
 
+/** Params of `sightline/createCheckpoint`. */
+export interface CreateCheckpointParams {
+  /**
+   * Go ahead however large the workspace is.
+   * Default: `false`.
+   */
+  confirmLarge?: boolean;
+  /** What people call it. */
+  label?: string;
+  /**
+   * A workspace folder: its path, URI or name. One checkpoint of each folder,
+   * as a group, when absent.
+   */
+  root?: string;
+  /** The task it belongs to. */
+  taskId?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
 /** What `sightline/truncateHistory` did. */
 export type Decision =
   /** Nothing had to be done. */
@@ -378,11 +486,60 @@ export interface DidChangeVisibleEditorsParams {
   editors: VisibleEditor[];
 }
 
+/** Params of `sightline/didCreateCheckpoint`. */
+export interface DidCreateCheckpointParams {
+  /** The checkpoint. */
+  checkpoint: Checkpoint;
+}
+
 /** Params of `textDocument/didFocus`: the active editor. */
 export interface DidFocusParams {
   /** The focused document; absent when no editor has the focus. */
   textDocument?: FocusedDocument;
 }
+
+/** Params of `sightline/diffCheckpoints`. */
+export interface DiffCheckpointsParams {
+  /**
+   * Also give the contents.
+   * Default: `false`.
+   */
+  contents?: boolean;
+  /** The older side: id of a checkpoint. */
+  from: string;
+  /**
+   * Also give the differences as unified text, in `text`.
+   * Default: `false`.
+   */
+  patch?: boolean;
+  /** Only these paths and what is below them; all when absent. */
+  paths?: string[];
+  /** The newer side; the workspace as it is now when absent. */
+  to?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
+/** Result of `sightline/diffCheckpoints`. */
+export interface DiffCheckpointsResult {
+  /** The files that differ, in order of path. */
+  files: FileDifference[];
+  /** The differences as unified text, when that was wanted. */
+  text?: string;
+}
+
+/** How a file differs. */
+export type DifferenceStatus =
+  /** It is new. */
+  | "added"
+  /** Its content, or whether it may be executed. */
+  | "modified"
+  /** It is gone. */
+  | "deleted"
+  /** It is elsewhere, its content the same or similar. */
+  | "renamed"
+  /** A file became a link, or a link a file. */
+  | "typeChanged";
 
 /** Params of `sightline/environmentDetails`. */
 export interface EnvironmentDetailsParams {
@@ -506,6 +663,36 @@ export type ErrorKind =
   /** A defect of the server. */
   | "internal";
 
+/** A file that differs. */
+export interface FileDifference {
+  /** Lines that are new; 0 when binary. */
+  additions: number;
+  /** The new text, when contents were wanted. */
+  after?: string;
+  /** The old text, when contents were wanted. */
+  before?: string;
+  /** One of the sides is no text. */
+  binary: boolean;
+  /** Lines that are gone; 0 when binary. */
+  deletions: number;
+  /** git's mode after. */
+  newMode?: string;
+  /** git's mode before, as `100644`. */
+  oldMode?: string;
+  /** Where it was, when it is elsewhere now. */
+  oldPath?: string;
+  /** Why contents that were wanted are not here. */
+  omitted?: string;
+  /** Where it is, or was when it is gone: relative to a workspace folder. */
+  path: string;
+  /** True when a name is not UTF-8 and `path` and `oldPath` are percent-encoded. */
+  pathEncoded?: boolean;
+  /** How it differs. */
+  status: DifferenceStatus;
+  /** The file, to be opened. */
+  uri: string;
+}
+
 /** One entry of a listing. */
 export interface FileEntry {
   /**
@@ -568,6 +755,14 @@ export interface FocusedDocument {
   uri: string;
 }
 
+/** One of the checkpoints that were taken together. */
+export interface GroupMember {
+  /** Its checkpoint. */
+  id: string;
+  /** URI of the workspace folder. */
+  root: string;
+}
+
 /** What to do with denied entries in file lists. */
 export type IgnoredFiles =
   /** Leave them out; one closing line counts them. */
@@ -604,6 +799,22 @@ export type KeyFileReason =
   | "mentioned"
   /** It was read lately. */
   | "recent";
+
+/** Params of `sightline/listCheckpoints`. */
+export interface ListCheckpointsParams {
+  /** At most so many, the newest. */
+  limit?: number;
+  /** Only those of this workspace folder: its path, URI or name. */
+  root?: string;
+  /** Only those of this task. */
+  taskId?: string;
+}
+
+/** Result of `sightline/listCheckpoints`. */
+export interface ListCheckpointsResult {
+  /** The checkpoints, the newest first. */
+  checkpoints: Checkpoint[];
+}
 
 /** Params of `sightline/listFiles`. */
 export interface ListFilesParams {
@@ -889,6 +1100,31 @@ export interface Position {
   line: number;
 }
 
+/** Params of `sightline/previewRestore`. */
+export interface PreviewRestoreParams {
+  /**
+   * Also the checkpoints of other workspace folders taken with it.
+   * Default: `false`.
+   */
+  allRoots?: boolean;
+  /** The checkpoint; the word `HEAD ` in front of it is passed over. */
+  id: string;
+  /** Only these paths and what is below them; all when absent. */
+  paths?: string[];
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
+/** Result of `sightline/previewRestore`. */
+export interface PreviewRestoreResult {
+  /** What would be changed. */
+  changes: RestoreChange[];
+  /** What differs and would be left alone. */
+  conflicts: RestoreConflict[];
+  /** Names this preview: a restore with it does just this, or nothing. */
+  token: string;
+}
+
 /** What a request to a model used, and when it was sent. */
 export interface PreviousRequest {
   /** Tokens read from the prompt cache. */
@@ -905,6 +1141,28 @@ export interface PreviousRequest {
 
 /** The token of `$/progress`: a string or a whole number. */
 export type ProgressToken = string | number;
+
+/** Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed. */
+export interface PruneCheckpointsParams {
+  /** Keep the newest so many of each workspace folder; undo points are not counted. */
+  keep?: number;
+  /** Remove the oldest until each workspace folder's take so many bytes. */
+  maxBytes?: number;
+  /** Remove those taken before this time, milliseconds since the Unix epoch. */
+  olderThan?: number;
+  /** Only this workspace folder: its path, URI or name. */
+  root?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
+/** Result of `sightline/pruneCheckpoints`. */
+export interface PruneCheckpointsResult {
+  /** Bytes on disk given back. */
+  freedBytes: number;
+  /** Checkpoints that were removed. */
+  removed: number;
+}
 
 /** A range of text, as in LSP. */
 export interface Range {
@@ -987,6 +1245,114 @@ export interface Recovered {
   dropped: number;
   /** Lines that were read. */
   lines: number;
+}
+
+/** What a restore does to a path. */
+export type RestoreAction =
+  /** It gets the content, mode or type it had. */
+  | "write"
+  /** It goes. */
+  | "delete";
+
+/** Something a restore would change. */
+export interface RestoreChange {
+  /** What would be done. */
+  action: RestoreAction;
+  /** Path relative to a workspace folder. */
+  path: string;
+  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /** Why, for people. */
+  reason: string;
+  /** The file, to be opened. */
+  uri: string;
+}
+
+/** Params of `sightline/restoreCheckpoint`. */
+export interface RestoreCheckpointParams {
+  /**
+   * Also the checkpoints of other workspace folders taken with it.
+   * Default: `false`.
+   */
+  allRoots?: boolean;
+  /**
+   * Also replace unsaved text of open documents.
+   * Default: `false`.
+   */
+  force?: boolean;
+  /** The checkpoint; the word `HEAD ` in front of it is passed over. */
+  id: string;
+  /**
+   * What is restored.
+   * Default: `"files"`.
+   */
+  mode?: RestoreMode;
+  /** Only these paths and what is below them; all when absent. */
+  paths?: string[];
+  /** The task; that of the checkpoint when absent. */
+  taskId?: string;
+  /**
+   * The preview this must still be true of; else nothing is done, and the
+   * error is a `conflict`.
+   */
+  token?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
+/** Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`. */
+export interface RestoreCheckpointResult {
+  /** What became of each path that was to be changed. */
+  outcomes: RestoreOutcome[];
+  /** What became of the conversation, when that was restored. */
+  task?: RestoredTask;
+  /** The checkpoint taken just before: give it to `sightline/undoRestore`. */
+  undoId: string;
+}
+
+/** Something that differs and would be left alone. */
+export interface RestoreConflict {
+  /** Path relative to a workspace folder. */
+  path: string;
+  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /** Why, for people. */
+  reason: string;
+  /** The file, to be opened. */
+  uri: string;
+}
+
+/** What is restored. */
+export type RestoreMode =
+  /** The files. */
+  | "files"
+  /** The conversation of the task, to the messages it had. */
+  | "task"
+  /** Both. */
+  | "filesAndTask";
+
+/** What became of a path. */
+export interface RestoreOutcome {
+  /** What was to be done. */
+  action: RestoreAction;
+  /** Why not. */
+  error?: string;
+  /** Was it done? */
+  ok: boolean;
+  /** Path relative to a workspace folder. */
+  path: string;
+  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /** The file, to be opened. */
+  uri: string;
+}
+
+/** A conversation that was taken back, or forth again. */
+export interface RestoredTask {
+  /** Messages its conversation has now. */
+  messages: number;
+  /** The task. */
+  taskId: string;
 }
 
 /** Params of `sightline/resumeTask`. */
@@ -1113,6 +1479,16 @@ export interface Settings {
   storage?: StorageSettings;
   /** Stored tasks: how many are kept. */
   tasks?: TaskSettings;
+}
+
+/** Something that is not in a checkpoint. */
+export interface SkippedPath {
+  /** Path below the workspace folder of the checkpoint, with `/`. */
+  path: string;
+  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  pathEncoded?: boolean;
+  /** Why, for people. */
+  reason: string;
 }
 
 /** Where the server keeps its data. */
@@ -1353,6 +1729,19 @@ export type TruncateReply =
   /** What to change in the caller's own copy before sending it. */
   | "edits";
 
+/** Params of `sightline/undoRestore`. */
+export interface UndoRestoreParams {
+  /**
+   * Also replace unsaved text of open documents.
+   * Default: `false`.
+   */
+  force?: boolean;
+  /** What the restore returned; the last restore when absent. */
+  undoId?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
 /** Tokens of one request to a model, as the provider reported them. */
 export interface Usage {
   /** Tokens read from the prompt cache. */
@@ -1363,6 +1752,22 @@ export interface Usage {
   tokensIn?: number;
   /** Output tokens. */
   tokensOut?: number;
+}
+
+/** Params of `sightline/verifyCheckpoints`. */
+export interface VerifyCheckpointsParams {
+  /** Only this workspace folder: its path, URI or name. */
+  root?: string;
+  /** Report `$/progress` under this token, as in LSP. */
+  workDoneToken?: ProgressToken;
+}
+
+/** Result of `sightline/verifyCheckpoints`. */
+export interface VerifyCheckpointsResult {
+  /** Is every checkpoint whole? */
+  ok: boolean;
+  /** What is wrong, for people. */
+  problems: string[];
 }
 
 /** One editor on the screen. */

@@ -106,6 +106,34 @@ fn unsaved_text_wins_over_the_disk() {
 }
 
 #[test]
+fn a_document_read_again_from_the_disk_is_not_unsaved() {
+    let workspace = Workspace::new(&[("a.txt", "old\n")]);
+    let mut server = Server::start(&workspace);
+    server.open(&workspace.uri("a.txt"), "old\n");
+    workspace.write("a.txt", "written by the agent\n");
+    let change = |version: i32, text: &str| {
+        json!({
+            "textDocument": { "uri": workspace.uri("a.txt"), "version": version },
+            "contentChanges": [{ "text": text }],
+        })
+    };
+    // As VS Code and Helix do it: a change, and no save.
+    server.tell(
+        "textDocument/didChange",
+        change(2, "written by the agent\n"),
+    );
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_source(&read, "disk", false);
+    let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
+    assert!(!unsaved.contains("a.txt"), "{unsaved}");
+
+    server.tell("textDocument/didChange", change(3, "typed\n"));
+    let read = server.ask("sightline/readFile", json!({ "path": "a.txt" }));
+    assert_source(&read, "buffer", true);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn what_cannot_be_read_is_told_apart() {
     let workspace = Workspace::new(&[("a.txt", "abc"), ("dir/x", "")]);
     std::fs::write(workspace.path("binary"), b"\0\x01\x02").unwrap();

@@ -11,7 +11,9 @@
 )]
 
 mod access;
+mod checkpoints;
 mod cli;
+mod cli_checkpoints;
 mod conversation;
 mod editors;
 mod environment;
@@ -19,7 +21,9 @@ mod files;
 mod harness;
 mod lifecycle;
 mod neovim;
+mod restores;
 mod settings;
 mod tasks;
 mod tracking;
 mod transport;
+mod watching;

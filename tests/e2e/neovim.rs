@@ -169,3 +169,37 @@ fn a_real_neovim_drives_a_whole_conversation() {
     assert!(answers["deleted"]["freedBytes"].as_u64() > Some(1000));
     assert_eq!(answers["gone"]["error"]["data"]["kind"], "notFound");
 }
+
+#[test]
+fn a_real_neovim_takes_checkpoints_and_goes_back() {
+    let workspace = sample();
+    let Some(answers) = played(&workspace, "checkpoints.lua") else {
+        return;
+    };
+    for (name, answer) in answers.as_object().unwrap() {
+        assert!(answer.get("error").is_none(), "{name}: {answer:#}");
+    }
+    let paths = |name: &str, field: &str| -> Vec<String> {
+        let all = answers[name][field].as_array().unwrap().iter();
+        all.map(|one| one["path"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(answers["created"]["label"], "before");
+    assert_eq!(answers["created"]["skipped"], serde_json::json!([]));
+    let changed = ["src/cart.py", "src/made.py", "src/prices.py"];
+    assert_eq!(paths("diff", "files"), changed);
+    assert_eq!(paths("preview", "changes"), changed[1..]);
+    assert_eq!(paths("preview", "conflicts"), changed[..1]);
+    assert_eq!(paths("restored", "outcomes"), changed[1..]);
+    assert_eq!(answers["typed"], "# 😀 unsaved");
+    assert_ne!(answers["prices"][0], "changed by the agent");
+
+    assert_eq!(paths("forced", "outcomes"), changed[..1]);
+    assert_eq!(answers["replaced"], true, "{:#}", answers["buffer"]);
+    assert_eq!(answers["buffer"], answers["disk"]);
+    assert_eq!(paths("undone", "outcomes"), changed, "as it was before it");
+    assert_eq!(answers["agent"][0], "changed by the agent");
+    assert_eq!(answers["list"]["checkpoints"].as_array().unwrap().len(), 4);
+    assert_eq!(answers["stats"]["count"], 4);
+    assert_eq!(answers["verified"]["ok"], true);
+}

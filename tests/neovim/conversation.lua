@@ -1,34 +1,13 @@
--- A whole conversation from a real Neovim: started by tests/e2e/neovim.rs as
---   nvim --headless -u NONE -i NONE -l conversation.lua SERVER ROOT DATA OUTPUT
--- Writes what it was answered to OUTPUT as JSON.
+-- A whole conversation from a real Neovim. See client.lua.
 
-local server, root, data, output = unpack(_G.arg, 1, 4)
-local answers = {}
+local nvim = dofile(vim.fs.dirname(_G.arg[0]) .. '/client.lua')
+local answers, request, root = nvim.answers, nvim.request, nvim.root
 
-local client = assert(vim.lsp.get_client_by_id(assert(vim.lsp.start({
-  name = 'sightline',
-  cmd = { server, '--stdio' },
-  root_dir = root,
-  workspace_folders = { { uri = vim.uri_from_fname(root), name = 'shop' } },
-  init_options = { storage = { path = data } },
-}))))
-
-local function request(method, params)
-  local reply, why = client:request_sync('sightline/' .. method, params or {}, 10000)
-  assert(reply, why)
-  if reply.err then
-    return { error = reply.err }
-  end
-  return reply.result
-end
+nvim.start()
 
 local function message(role, text)
   return { role = role, content = { { type = 'text', text = text } } }
 end
-
-assert(vim.wait(5000, function()
-  return client.initialized
-end))
 
 local task = 'nvim-1'
 local model = 'claude-sonnet-4'
@@ -96,22 +75,10 @@ request('appendMessages', {
     },
   },
 })
-client:stop()
-assert(vim.wait(5000, function()
-  return client:is_stopped()
-end))
+assert(nvim.stop())
 vim.fn.writefile({ 'changed by another hand' }, root .. '/src/cart.py')
 
-client = assert(vim.lsp.get_client_by_id(assert(vim.lsp.start({
-  name = 'sightline',
-  cmd = { server, '--stdio' },
-  root_dir = root,
-  workspace_folders = { { uri = vim.uri_from_fname(root), name = 'shop' } },
-  init_options = { storage = { path = data } },
-}))))
-assert(vim.wait(5000, function()
-  return client.initialized
-end))
+nvim.start()
 answers.tasks = request('listTasks')
 answers.resumed = request('resumeTask')
 answers.rolled_back = request('rollbackHistory', { taskId = task, timestamp = 1 })
@@ -119,10 +86,4 @@ answers.whole_again = request('loadTask', { taskId = task })
 answers.deleted = request('deleteTask', { taskId = task })
 answers.gone = request('loadTask', { taskId = task })
 
-client:stop()
-vim.wait(5000, function()
-  return client:is_stopped()
-end)
-local file = assert(io.open(output, 'w'))
-file:write(vim.json.encode(answers))
-file:close()
+nvim.finish()

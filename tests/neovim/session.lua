@@ -1,9 +1,7 @@
--- A session of a real Neovim with the server: started by tests/e2e/neovim.rs as
---   nvim --headless -u NONE -i NONE -l session.lua SERVER ROOT DATA OUTPUT
--- Writes what it was answered to OUTPUT as JSON.
+-- A session of a real Neovim with the server. See client.lua.
 
-local server, root, data, output = unpack(_G.arg, 1, 4)
-local answers = {}
+local nvim = dofile(vim.fs.dirname(_G.arg[0]) .. '/client.lua')
+local answers, request, root, open = nvim.answers, nvim.request, nvim.root, nvim.open
 
 vim.o.swapfile = false
 vim.o.hidden = true
@@ -11,22 +9,14 @@ vim.o.columns = 120
 vim.o.lines = 60
 
 local rules_changed = 0
-local function start()
-  return vim.lsp.start({
-    name = 'sightline',
-    cmd = { server, '--stdio' },
-    root_dir = root,
-    workspace_folders = { { uri = vim.uri_from_fname(root), name = 'shop' } },
-    init_options = { storage = { path = data }, notifications = true },
-    handlers = {
-      ['sightline/didChangeAccessRules'] = function()
-        rules_changed = rules_changed + 1
-      end,
-    },
-  })
-end
-
-local client
+local client = nvim.start({
+  init_options = { notifications = true },
+  handlers = {
+    ['sightline/didChangeAccessRules'] = function()
+      rules_changed = rules_changed + 1
+    end,
+  },
+})
 
 local function send_editor()
   local tabs, editors = {}, {}
@@ -56,34 +46,14 @@ local function send_editor()
   client:notify('sightline/didChangeVisibleEditors', { editors = editors })
 end
 
-local function request(method, params)
-  -- Changes are sent 150 ms after the last one, or before the next request.
-  local reply, why = client:request_sync(method, params or {}, 10000)
-  assert(reply, why)
-  if reply.err then
-    return { error = reply.err }
-  end
-  return reply.result
-end
-
 local function block(params)
   params = vim.tbl_extend('force', {
     taskId = 'nvim',
     now = 1749308645000,
     timeZone = 'Europe/Berlin',
   }, params or {})
-  return request('sightline/environmentDetails', params).text
+  return request('environmentDetails', params).text
 end
-
-local function open(name, how)
-  vim.cmd(how .. ' ' .. vim.fn.fnameescape(root .. '/' .. name))
-  vim.lsp.buf_attach_client(0, client.id)
-end
-
-client = assert(vim.lsp.get_client_by_id(start()))
-vim.wait(10000, function()
-  return client.initialized
-end)
 
 open('src/cart.py', 'edit')
 open('src/prices.py', 'vsplit')
@@ -97,8 +67,8 @@ vim.cmd('buffer ' .. vim.fn.fnameescape(root .. '/src/cart.py'))
 vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# 😀 unsaved' })
 vim.api.nvim_buf_set_text(0, 0, 2, 0, 6, { '🍎' })
 send_editor()
-answers.empty_params = request('sightline/checkAccess', {})
-answers.read_dirty = request('sightline/readFile', { path = 'src/cart.py', taskId = 'nvim', endLine = 1 })
+answers.empty_params = request('checkAccess', {})
+answers.read_dirty = request('readFile', { path = 'src/cart.py', taskId = 'nvim', endLine = 1 })
 answers.unsaved = block({ includeFiles = true, maxFiles = 50 })
 
 vim.cmd('write')
@@ -113,17 +83,10 @@ file = assert(io.open(root .. '/.clineignore', 'a'))
 file:write('docs/\n/src/prices.py\n')
 file:close()
 answers.rules_changed = block({ includeFiles = true, maxFiles = 50 })
-answers.denied_now = request('sightline/readFile', { path = 'docs/ideas.md' })
+answers.denied_now = request('readFile', { path = 'docs/ideas.md' })
 vim.wait(5000, function()
   return rules_changed > 0
 end, 20)
 answers.notified = rules_changed
 
-local written = assert(io.open(output, 'w'))
-written:write(vim.json.encode(answers))
-written:close()
-client:stop()
-vim.wait(5000, function()
-  return client:is_stopped()
-end, 20)
-vim.cmd('qall!')
+nvim.finish()

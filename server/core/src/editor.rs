@@ -90,17 +90,21 @@ pub struct OpenDocument {
 }
 
 impl OpenDocument {
-    /// Does the editor hold text that is not on the disk? Compares with the
-    /// file `path` once, unless the document was changed: an editor may open a
-    /// document with changes it has kept. Not for the reading thread.
+    /// Does the editor hold text that is not on the disk? Compares with the file
+    /// `path`: an editor may open a document with changes it has kept, and one
+    /// that reads a changed file again sends a change and no save. Not for the
+    /// reading thread.
     pub fn is_unsaved(&self, path: Option<&AbsPath>) -> bool {
-        self.document.is_dirty()
-            || *self.unsaved_when_opened.get_or_init(|| {
-                let opened = self.opened_at.zip(path);
-                opened.is_some_and(|(at, path)| {
-                    read::differs_from_disk(self.document.text(), path.as_path(), at)
-                })
+        if self.document.is_dirty() {
+            let text = self.document.text();
+            return !path.is_some_and(|path| read::is_on_disk(text, path.as_path()));
+        }
+        *self.unsaved_when_opened.get_or_init(|| {
+            let opened = self.opened_at.zip(path);
+            opened.is_some_and(|(at, path)| {
+                read::differs_from_disk(self.document.text(), path.as_path(), at)
             })
+        })
     }
 }
 

@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod cancel;
+pub mod checkpoint;
 pub mod compaction;
 pub mod conversation;
 pub mod document;
@@ -28,6 +29,7 @@ pub mod editor;
 pub mod environment;
 pub mod error;
 pub mod git;
+mod gitignore;
 pub mod limits;
 pub mod line;
 pub mod listing;

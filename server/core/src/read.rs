@@ -6,7 +6,7 @@
 //! not to be is read again, once to recognise its encoding and once to decode.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::{self, Read, Seek},
     path::Path,
     time::SystemTime,
@@ -72,25 +72,43 @@ pub fn differs_from_disk(text: &Rope, path: &Path, opened: SystemTime) -> bool {
         Err(error) => return error.kind() == io::ErrorKind::NotFound && text.len_bytes() > 1,
     };
     let changed_since = metadata.modified().is_ok_and(|modified| modified > opened);
-    if !metadata.is_file() || changed_since || metadata.len() > limits::MAX_READ_BYTES {
+    if changed_since {
         return false;
+    }
+    let Some(disk) = text_of(file, &metadata) else {
+        return false;
+    };
+    let plain = |text: &str| unified(text).trim_end_matches('\n').to_owned();
+    plain(&disk) != plain(&text.to_string())
+}
+
+/// Is an editor's text what the file `path` holds? Byte order mark, line endings
+/// and whether the last line has one do not count. False when that can't be told.
+pub fn is_on_disk(text: &Rope, path: &Path) -> bool {
+    let opened = access::open_without_waiting(path).ok();
+    let disk = opened.and_then(|(file, metadata)| text_of(file, &metadata));
+    disk.is_some_and(|disk| {
+        let (disk, text) = (unified(&disk), unified(&text.to_string()));
+        disk.strip_suffix('\n').unwrap_or(&disk) == text.strip_suffix('\n').unwrap_or(&text)
+    })
+}
+
+/// The text of a regular file in UTF-8 that is not too large.
+fn text_of(file: File, metadata: &Metadata) -> Option<String> {
+    if !metadata.is_file() || metadata.len() > limits::MAX_READ_BYTES {
+        return None;
     }
     let mut bytes = Vec::new();
-    if file
-        .take(limits::MAX_READ_BYTES)
+    file.take(limits::MAX_READ_BYTES)
         .read_to_end(&mut bytes)
-        .is_err()
-    {
-        return false;
-    }
-    let Ok(disk) = std::str::from_utf8(&bytes) else {
-        return false;
-    };
-    let plain = |text: &str| {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        text.replace("\r\n", "\n").trim_end_matches('\n').to_owned()
-    };
-    plain(disk) != plain(&text.to_string())
+        .ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// Without a byte order mark, lines ended the same way.
+fn unified(text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.replace("\r\n", "\n")
 }
 
 /// Reads `location`. `buffer` is the editor's text where that counts instead of

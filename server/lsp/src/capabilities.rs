@@ -29,6 +29,10 @@ pub struct Client {
     pub configuration: bool,
     /// Takes registrations for `workspace/didChangeWatchedFiles`.
     pub watches_files: bool,
+    /// Answers `workspace/applyEdit`.
+    pub applies_edits: bool,
+    /// Takes edits that name the version of the document they are for.
+    pub versioned_edits: bool,
 }
 
 impl Client {
@@ -49,6 +53,8 @@ impl Client {
             watches_files: flag(
                 "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration",
             ),
+            applies_edits: flag("/capabilities/workspace/applyEdit"),
+            versioned_edits: flag("/capabilities/workspace/workspaceEdit/documentChanges"),
             name,
         }
     }

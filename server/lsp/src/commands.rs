@@ -124,19 +124,27 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
     let lane = match call.place.handler.lane {
         LaneRule::Tasks => Lane::Tasks,
         LaneRule::ByTask if names_task(call.params()) => Lane::Tasks,
-        _ => Lane::Pool,
+        LaneRule::Roots => {
+            let params = Some(call.params()).filter(|params| params.len() <= LARGE_PARAMS);
+            server.checkpoints().lane(name, &snapshot, params)
+        }
+        LaneRule::Pool | LaneRule::ByTask => Lane::Pool,
     };
     let jobs = server.jobs().clone();
     let server = server.clone();
     jobs.run(id, lane, name, move || {
-        cancel.check()?;
-        server.fault(name);
         let context = api::Context::new(&server, snapshot, cancel);
-        let outcome = (call.place.handler.run)(&context, call.params());
-        if call.place.as_command {
-            show(&context, name, &outcome);
-        }
-        Ok(context.done(outcome?))
+        let as_command = call.place.as_command;
+        let part: api::Part = Box::new(move |context| {
+            context.server.fault(name);
+            (call.place.handler.run)(context, call.params())
+        });
+        let shown: api::Shown = Box::new(move |context, outcome| {
+            if as_command {
+                show(context, name, outcome);
+            }
+        });
+        context.step(part, shown)
     });
 }
 
@@ -171,7 +179,7 @@ fn show(context: &api::Context<'_>, method: &str, outcome: &Result<Box<RawValue>
             let message = format!("sightline: {error}");
             return context.server.show(MessageType::ERROR, &message);
         }
-        Ok(result) => readable(result),
+        Ok(result) => context.summary().unwrap_or_else(|| readable(result)),
     };
     if text.chars().count() <= MESSAGE_CHARS && text.lines().count() <= 1 {
         let message = format!("{}: {text}", api::command_title(method));

@@ -7,6 +7,13 @@
 //! change (output marked as read) is a [`Commit`], made only by a job that has
 //! claimed its request: a cancelled request changes nothing.
 //!
+//! Requests that only read run in the pool. Those that name a task run on the
+//! task lane, one after the other. Those that change a workspace root, or its
+//! checkpoints, take a place in the lane of each root they change ([`Lanes`]):
+//! one writer per root, in order of arrival, and nothing else waits for it. A
+//! job that needs both, because it is also about a conversation, takes its place
+//! in both when it arrives ([`Turn`]).
+//!
 //! What a job has [`Written`] reaches the disk before the request is answered.
 //! One thread sees to that for all of them: while it waits for the disk, later
 //! jobs write, and the next wait covers them together.
@@ -15,6 +22,7 @@ use std::{
     any::Any,
     collections::{HashMap, hash_map::Entry},
     panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
     sync::{
         Arc, Condvar, Mutex,
         mpsc::{self, Sender},
@@ -26,18 +34,48 @@ use serde_json::{Value, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error, storage::Written};
 use sightline_protocol::error::{ErrorData, ErrorKind};
 
-use crate::outbound::{Body, Outbound, lock};
+use crate::{
+    lanes::{Lanes, Ticket, Work},
+    outbound::{Body, Outbound, lock},
+};
 
 /// Where a job runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// In the pool, beside others: it only reads.
     Pool,
     /// One after the other, in the order of arrival: it touches a task's records.
     Tasks,
+    /// After those before it that change the same workspace roots.
+    Roots {
+        /// The roots it changes, by their path without links.
+        roots: Vec<PathBuf>,
+        /// What it has to do with tasks.
+        tasks: Turn,
+    },
 }
 
-type Work = Box<dyn FnOnce() + Send>;
+/// What a job of a root has to do with the task lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing.
+    None,
+    /// It comes after the task requests before it: it looks at what they wrote.
+    After,
+    /// It changes a conversation: task requests after it wait for its end.
+    Holding,
+}
+
+/// What a job came to.
+pub enum Step {
+    /// Its end.
+    Done(Done),
+    /// It goes on elsewhere; the request is answered there.
+    Then(Lane, Next),
+}
+
+/// The rest of a job.
+pub type Next = Box<dyn FnOnce() -> Result<Step, Error> + Send>;
 
 /// What is done once it is certain that the client gets the answer.
 pub type Commit = Box<dyn FnOnce() + Send>;
@@ -71,6 +109,7 @@ pub struct Jobs {
     outbound: Arc<Outbound>,
     pool: tokio::runtime::Handle,
     tasks: Mutex<Option<Sender<Work>>>,
+    roots: Mutex<Lanes>,
     flusher: Mutex<Option<Sender<Waiting>>>,
     in_flight: Mutex<HashMap<String, Cancel>>,
     /// Jobs that wait or run, also of requests that were cancelled.
@@ -86,6 +125,7 @@ impl Jobs {
             outbound,
             pool,
             tasks: Mutex::default(),
+            roots: Mutex::default(),
             flusher: Mutex::default(),
             in_flight: Mutex::default(),
             active: Mutex::new(0),
@@ -121,7 +161,7 @@ impl Jobs {
         id: Value,
         lane: Lane,
         method: &'static str,
-        work: impl FnOnce() -> Result<Done, Error> + Send + 'static,
+        work: impl FnOnce() -> Result<Step, Error> + Send + 'static,
     ) {
         let jobs = self.clone();
         self.start(lane, move || {
@@ -129,8 +169,12 @@ impl Jobs {
             let outcome = guarded(method, work);
             tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
             match outcome {
-                Ok(done) if !done.written.is_empty() => jobs.answer_when_durable(method, id, done),
-                outcome => jobs.answer(method, &id, outcome),
+                Ok(Step::Then(lane, next)) => jobs.run(id, lane, method, next),
+                Ok(Step::Done(done)) if !done.written.is_empty() => {
+                    jobs.answer_when_durable(method, id, done);
+                }
+                Ok(Step::Done(done)) => jobs.answer(method, &id, Ok(done)),
+                Err(error) => jobs.answer(method, &id, Err(error)),
             }
         });
     }
@@ -164,14 +208,29 @@ impl Jobs {
         }
     }
 
-    /// Runs `work` on the task lane; nobody is answered.
-    pub fn run_silent(self: &Arc<Self>, name: &'static str, work: impl FnOnce() + Send + 'static) {
-        self.start(Lane::Tasks, move || {
-            let _ = guarded(name, || {
-                work();
-                Ok(())
-            });
-        });
+    /// Runs `work` on a lane; nobody is answered.
+    pub fn run_silent(
+        self: &Arc<Self>,
+        lane: Lane,
+        name: &'static str,
+        work: impl FnOnce() + Send + 'static,
+    ) {
+        self.start(lane, silent(name, work));
+    }
+
+    /// Runs `work` if nobody changes that root now; it is told to stop when
+    /// somebody comes who wants to.
+    pub fn run_idle(
+        self: &Arc<Self>,
+        root: &Path,
+        name: &'static str,
+        work: impl FnOnce(&Cancel) + Send + 'static,
+    ) {
+        let cancel = Cancel::default();
+        let entered = lock(&self.roots).enter_idle(root, cancel.clone());
+        let Some(ticket) = entered else { return };
+        let work = silent(name, move || work(&cancel));
+        self.enqueue_on_roots(ticket, self.counted(work), None);
     }
 
     /// `$/cancelRequest`: answers at once, and tells the work to stop. False
@@ -190,6 +249,7 @@ impl Jobs {
     /// Waits until every job has ended, `grace` at most; then tells what is
     /// left to stop, and waits a little for what can't: it is being stored.
     pub fn finish(&self, grace: Duration) {
+        lock(&self.roots).stop_idle();
         if self.wait_until_idle(grace) {
             return;
         }
@@ -240,18 +300,60 @@ impl Jobs {
         lock(&self.in_flight).remove(&id.to_string())
     }
 
-    /// Counts a job from now until it has ended.
     fn start(self: &Arc<Self>, lane: Lane, job: impl FnOnce() + Send + 'static) {
+        let job = self.counted(job);
+        match lane {
+            Lane::Pool => self.spawn(job),
+            Lane::Tasks => self.enqueue(job),
+            Lane::Roots { roots, tasks } => {
+                let held = tasks != Turn::None;
+                let ticket = lock(&self.roots).enter(roots, held);
+                let release = held.then(|| self.take_turn(ticket, tasks));
+                self.enqueue_on_roots(ticket, job, release);
+            }
+        }
+    }
+
+    fn spawn(&self, work: Work) {
+        drop(self.pool.spawn_blocking(work));
+    }
+
+    /// Counts a job from now until it has ended.
+    fn counted(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) -> Work {
         self.begin_job();
         let jobs = self.clone();
-        let job: Work = Box::new(move || {
+        Box::new(move || {
             job();
             jobs.end_job();
+        })
+    }
+
+    /// Stands in the task lane for a job of a root. The job ends the wait of
+    /// the task requests behind it by dropping what is given.
+    fn take_turn(self: &Arc<Self>, ticket: Ticket, turn: Turn) -> Sender<()> {
+        let (ends, ended) = mpsc::channel::<()>();
+        let jobs = self.clone();
+        self.enqueue(Box::new(move || {
+            let work = lock(&jobs.roots).release(ticket);
+            work.into_iter().for_each(|work| jobs.spawn(work));
+            if turn == Turn::Holding {
+                let _ = ended.recv();
+            }
+        }));
+        ends
+    }
+
+    /// Gives a place in the lanes of roots its work.
+    fn enqueue_on_roots(self: &Arc<Self>, ticket: Ticket, job: Work, ends: Option<Sender<()>>) {
+        let jobs = self.clone();
+        let work: Work = Box::new(move || {
+            job();
+            drop(ends);
+            let works = lock(&jobs.roots).leave(ticket);
+            works.into_iter().for_each(|work| jobs.spawn(work));
         });
-        match lane {
-            Lane::Pool => drop(self.pool.spawn_blocking(job)),
-            Lane::Tasks => self.enqueue(job),
-        }
+        let work = lock(&self.roots).set_work(ticket, work);
+        work.into_iter().for_each(|work| self.spawn(work));
     }
 
     fn begin_job(&self) {
@@ -279,6 +381,16 @@ impl Jobs {
             *tasks = None;
             drop(self.pool.spawn_blocking(job));
         }
+    }
+}
+
+/// Work that nobody waits for: when it panics, the log says so.
+fn silent(name: &'static str, work: impl FnOnce() + Send + 'static) -> impl FnOnce() + Send {
+    move || {
+        let _ = guarded(name, || {
+            work();
+            Ok(())
+        });
     }
 }
 

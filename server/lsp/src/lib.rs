@@ -8,11 +8,14 @@
 
 pub mod api;
 pub mod capabilities;
+pub mod changes;
+pub mod checkpoints;
 pub mod cli;
 pub mod client;
 pub mod commands;
 pub mod frame;
 pub mod jobs;
+pub mod lanes;
 pub mod lenient;
 pub mod lifetime;
 pub mod logging;

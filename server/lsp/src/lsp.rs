@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sightline_core::{
     document::{Change, PositionEncoding},
-    path::Root,
+    path::{Root, uri_to_path},
 };
 use sightline_protocol::editor::{Position, Range};
 use tower_lsp::{
@@ -51,6 +51,13 @@ impl Standard {
                     server.session(|session| session.configure(Source::Configuration, &value));
                 server.settings_changed(&problems);
             });
+    }
+
+    /// The editor says that a file is not what it was.
+    fn changed(&self, uri: &str) {
+        if let Some(path) = uri_to_path(uri).ok().flatten() {
+            self.0.checkpoints().changed(&path);
+        }
     }
 
     fn edited(&self, known: bool) {
@@ -98,6 +105,7 @@ impl LanguageServer for Standard {
         if client.configuration {
             self.pull_configuration();
         }
+        self.0.checkpoints().recover(&self.0);
     }
 
     async fn shutdown(&self) -> jsonrpc::Result<()> {
@@ -134,6 +142,7 @@ impl LanguageServer for Standard {
             .0
             .session(|session| session.edit(|editor| editor.save(&uri)));
         api::tracking::saved(&self.0, &uri);
+        self.changed(&uri);
         self.edited(known);
     }
 
@@ -168,15 +177,23 @@ impl LanguageServer for Standard {
                 .collect()
         };
         let (removed, added) = (roots(params.event.removed), roots(params.event.added));
-        self.0
-            .session(|session| session.change_roots(&removed, added));
+        let roots = self.0.session(|session| {
+            session.change_roots(&removed, added);
+            session.snapshot()
+        });
+        let registry = self.0.checkpoints();
+        registry.retain(roots.access.roots());
+        registry.recover(&self.0);
         self.0.watch().hint();
         self.0.context_changed();
     }
 
-    async fn did_change_watched_files(&self, _: DidChangeWatchedFilesParams) {
-        // What changed is not taken from here: some clients report every change
-        // as the same kind, some only their own. The disk tells.
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        // How it changed is not taken from here: some clients report every
+        // change as the same kind, some only their own. The disk tells.
+        for change in &params.changes {
+            self.changed(&normal_uri(change.uri.as_str()));
+        }
         self.0.watch().hint();
     }
 }

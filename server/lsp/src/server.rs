@@ -29,9 +29,11 @@ use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     api::{self, compaction::Planned},
-    jobs::Jobs,
+    checkpoints::Registry,
+    jobs::{Jobs, Lane},
     logging,
     outbound::{Outbound, lock},
+    progress::Listener,
     session::{Session, Snapshot},
     settings::Problem,
     watch::Watch,
@@ -60,8 +62,10 @@ pub struct Server {
     /// Tasks that were worked on in this session.
     tasks: Mutex<BTreeSet<String>>,
     watch: Watch,
+    checkpoints: Registry,
     telling: AtomicBool,
     fault: Option<Fault>,
+    listener: Option<Listener>,
 }
 
 impl Server {
@@ -71,13 +75,17 @@ impl Server {
         runtime: tokio::runtime::Handle,
         fault: Option<Fault>,
     ) -> Arc<Self> {
-        Self::with_session(Session::default(), outbound, runtime, fault)
+        Self::with_session(Session::default(), outbound, runtime, fault, None)
     }
 
     /// A server without an editor, on one root; for the command line.
-    pub fn offline(root: Root, runtime: tokio::runtime::Handle) -> Arc<Self> {
+    pub fn offline(
+        root: Root,
+        runtime: tokio::runtime::Handle,
+        listener: Option<Listener>,
+    ) -> Arc<Self> {
         let outbound = Arc::new(Outbound::closed());
-        Self::with_session(Session::offline(root), outbound, runtime, None)
+        Self::with_session(Session::offline(root), outbound, runtime, None, listener)
     }
 
     fn with_session(
@@ -85,6 +93,7 @@ impl Server {
         outbound: Arc<Outbound>,
         runtime: tokio::runtime::Handle,
         fault: Option<Fault>,
+        listener: Option<Listener>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session: Mutex::new(session),
@@ -99,8 +108,10 @@ impl Server {
             tasks_stored: Mutex::default(),
             tasks: Mutex::default(),
             watch: Watch::default(),
+            checkpoints: Registry::default(),
             telling: AtomicBool::new(false),
             fault,
+            listener,
         })
     }
 
@@ -132,6 +143,31 @@ impl Server {
     /// What is watched on disk.
     pub fn watch(&self) -> &Watch {
         &self.watch
+    }
+
+    /// The checkpoints of the roots.
+    pub fn checkpoints(&self) -> &Registry {
+        &self.checkpoints
+    }
+
+    /// Runs `work` once, after a while.
+    pub fn later(
+        self: &Arc<Self>,
+        after: Duration,
+        work: impl FnOnce(&Arc<Self>) + Send + 'static,
+    ) {
+        let server = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            tokio::time::sleep(after).await;
+            if let Some(server) = server.upgrade() {
+                work(&server);
+            }
+        });
+    }
+
+    /// Who hears of progress in this process.
+    pub fn listener(&self) -> Option<&Listener> {
+        self.listener.as_ref()
     }
 
     /// Keeps the params of `initialize` for the handler, which gets none.
@@ -300,7 +336,7 @@ impl Server {
             return;
         }
         let server = self.clone();
-        self.jobs.run_silent("tasks", move || {
+        self.jobs.run_silent(Lane::Tasks, "tasks", move || {
             let store = server.task_store(&server.snapshot());
             let pruned = store.and_then(|store| {
                 let tasks = server.tasks();
@@ -309,7 +345,10 @@ impl Server {
                 store.prune(&limits, &is_in_use, now, &Cancel::default())
             });
             match pruned {
-                Ok(pruned) => tracing::info!(removed = pruned.removed.len(), "tasks pruned"),
+                Ok(pruned) => {
+                    tracing::info!(removed = pruned.removed.len(), "tasks pruned");
+                    api::checkpoints::forget_tasks(&server, pruned.removed);
+                }
                 Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
             }
         });

@@ -13,6 +13,7 @@
 //! carry `null`.
 
 pub mod access;
+pub mod checkpoint;
 pub mod compaction;
 pub mod conversation;
 pub mod editor;

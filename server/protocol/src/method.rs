@@ -6,7 +6,9 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{access, compaction, conversation, editor, environment, files, task, tokens, tracker};
+use crate::{
+    access, checkpoint, compaction, conversation, editor, environment, files, task, tokens, tracker,
+};
 
 /// Who sends a method, and whether an answer comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +219,36 @@ methods! {
         /// Replaces the older part of a conversation by a summary.
         ApplyCompaction = "sightline/applyCompaction":
             compaction::ApplyCompactionParams => compaction::ApplyCompactionResult, since "0.1.0";
+        /// Takes a checkpoint of the workspace.
+        CreateCheckpoint = "sightline/createCheckpoint":
+            checkpoint::CreateCheckpointParams => checkpoint::Checkpoint, since "0.1.0";
+        /// Lists checkpoints, the newest first.
+        ListCheckpoints = "sightline/listCheckpoints":
+            checkpoint::ListCheckpointsParams => checkpoint::ListCheckpointsResult, since "0.1.0";
+        /// Compares two checkpoints, or one and the workspace now.
+        DiffCheckpoints = "sightline/diffCheckpoints":
+            checkpoint::DiffCheckpointsParams => checkpoint::DiffCheckpointsResult, since "0.1.0";
+        /// Tells what a restore would do. Changes nothing.
+        PreviewRestore = "sightline/previewRestore":
+            checkpoint::PreviewRestoreParams => checkpoint::PreviewRestoreResult, since "0.1.0";
+        /// Puts files, conversation or both back to a checkpoint.
+        RestoreCheckpoint = "sightline/restoreCheckpoint":
+            checkpoint::RestoreCheckpointParams => checkpoint::RestoreCheckpointResult,
+            since "0.1.0";
+        /// Takes a restore back.
+        UndoRestore = "sightline/undoRestore":
+            checkpoint::UndoRestoreParams => checkpoint::RestoreCheckpointResult, since "0.1.0";
+        /// Tells how many checkpoints there are and what they take.
+        CheckpointStats = "sightline/checkpointStats":
+            checkpoint::CheckpointStatsParams => checkpoint::CheckpointStatsResult, since "0.1.0";
+        /// Removes old checkpoints.
+        PruneCheckpoints = "sightline/pruneCheckpoints":
+            checkpoint::PruneCheckpointsParams => checkpoint::PruneCheckpointsResult,
+            since "0.1.0";
+        /// Reads every checkpoint and tells whether all are whole.
+        VerifyCheckpoints = "sightline/verifyCheckpoints":
+            checkpoint::VerifyCheckpointsParams => checkpoint::VerifyCheckpointsResult,
+            since "0.1.0";
     }
     client_notifications {
         /// The tabs of the editor, in order.
@@ -237,5 +269,8 @@ methods! {
         /// The access rules of a root changed.
         DidChangeAccessRules = "sightline/didChangeAccessRules":
             editor::DidChangeAccessRulesParams, since "0.1.0";
+        /// A checkpoint was taken.
+        DidCreateCheckpoint = "sightline/didCreateCheckpoint":
+            checkpoint::DidCreateCheckpointParams, since "0.1.0";
     }
 }

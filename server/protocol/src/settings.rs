@@ -224,6 +224,7 @@ pub struct TaskSettings {
 pub struct CheckpointSettings {
     /// Files larger than this many bytes are skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 20_971_520))]
     pub max_file_size: Option<u64>,
     /// Folders skipped besides the ignore rules.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -235,7 +236,7 @@ pub struct CheckpointSettings {
     pub max_files: Option<u64>,
     /// Bytes above which the first checkpoint must be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 10_000_000_000_u64))]
+    #[schemars(extend("default" = 10_737_418_240_u64))]
     pub max_total_size: Option<u64>,
 }
 

@@ -65,12 +65,22 @@ fn wires() -> Vec<Wire> {
         request::<method::DeleteTask>(),
         request::<method::PlanCompaction>(),
         request::<method::ApplyCompaction>(),
+        request::<method::CreateCheckpoint>(),
+        request::<method::ListCheckpoints>(),
+        request::<method::DiffCheckpoints>(),
+        request::<method::PreviewRestore>(),
+        request::<method::RestoreCheckpoint>(),
+        request::<method::UndoRestore>(),
+        request::<method::CheckpointStats>(),
+        request::<method::PruneCheckpoints>(),
+        request::<method::VerifyCheckpoints>(),
         notification::<method::DidChangeTabs>(),
         notification::<method::DidChangeVisibleEditors>(),
         notification::<method::DidChangeTerminals>(),
         notification::<method::DidFocus>(),
         notification::<method::DidChangeContext>(),
         notification::<method::DidChangeAccessRules>(),
+        notification::<method::DidCreateCheckpoint>(),
     ]
 }
 

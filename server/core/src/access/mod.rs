@@ -226,7 +226,7 @@ impl Area {
                     rule: None,
                 });
             }
-            Rules::Patterns(patterns) => patterns,
+            Rules::Patterns(patterns, _) => patterns,
         };
         let path = bytes_of(rel.as_path());
         let denying = patterns.deciding(&path);
@@ -249,6 +249,24 @@ impl Area {
             }),
         })
     }
+}
+
+/// Rules that deny entries of a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EntryRules {
+    /// What their patterns are relative to.
+    pub(crate) place: EntryPlace,
+    /// The lines of the rule file, or why everything is denied.
+    pub(crate) says: Result<Vec<u8>, String>,
+}
+
+/// Where rules stand, seen from a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EntryPlace {
+    /// At the root or above it; the root's path below that place.
+    Above(RelPath),
+    /// Below the root, at this path.
+    Below(RelPath),
 }
 
 /// The rules of one moment. What links lead to is remembered for as long as the
@@ -334,6 +352,45 @@ impl AccessView {
         // Another root may lie around it by its written or by its real path.
         let denial = self.denial_of(&area.path().join(rel), || is_dir);
         denial.or_else(|| self.denial_of(&area.real().join(rel), || is_dir))
+    }
+
+    /// The rules that [`Self::check_entry`] judges entries of `root` by, as
+    /// text: equal rules judge equally.
+    pub(crate) fn entry_rules(&self, root: usize) -> Vec<EntryRules> {
+        let Some(own) = self.areas.get(root) else {
+            return Vec::new();
+        };
+        let areas = self
+            .areas
+            .iter()
+            .filter(|area| std::ptr::eq(*area, own) || own.overlaps);
+        let mut rules = Vec::new();
+        for area in areas {
+            let says = match &*area.rules {
+                Rules::None => continue,
+                Rules::Broken(why) => Err(why.clone()),
+                Rules::Patterns(_, lines) => Ok(lines.to_vec()),
+            };
+            // As `check_entry` places entries: by the root's written and by its
+            // real path.
+            let mut places: Vec<EntryPlace> = Vec::new();
+            for root in [own.path(), own.real()] {
+                let place = if let Some(rel) = area.relative(root) {
+                    Some(EntryPlace::Above(rel))
+                } else {
+                    area.paths
+                        .iter()
+                        .find_map(|base| base.relative_to(root))
+                        .map(EntryPlace::Below)
+                };
+                places.extend(place.filter(|place| !places.contains(place)));
+            }
+            rules.extend(places.into_iter().map(|place| EntryRules {
+                place,
+                says: says.clone(),
+            }));
+        }
+        rules
     }
 
     /// Judges an absolute path by all rules and all it leads to.

@@ -35,8 +35,8 @@ const RACY: Duration = Duration::from_secs(2);
 pub(super) enum Rules {
     /// There is no rule file, or an empty one: nothing is denied.
     None,
-    /// Patterns.
-    Patterns(Box<PatternSet>),
+    /// Patterns, and the lines they come from, what is included in its place.
+    Patterns(Box<PatternSet>, Box<[u8]>),
     /// Everything is denied, because of this.
     Broken(String),
 }
@@ -354,10 +354,13 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
         return Rules::None;
     }
     let mut patterns = PatternSet::new(Case::Folded);
+    let mut lines = Vec::with_capacity(text.len());
     let source: Arc<str> = Arc::from(RULE_FILE);
     for (line, text) in pattern::lines(text) {
         let Some(written) = include_of(text) else {
             patterns.add_line(&source, line, text);
+            lines.extend_from_slice(text);
+            lines.push(b'\n');
             continue;
         };
         let included = include_path(folder, &written)
@@ -368,10 +371,15 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
         }) = included
         {
             patterns.add_text(&name(path), text);
+            for (_, text) in pattern::lines(text) {
+                lines.extend_from_slice(text);
+                lines.push(b'\n');
+            }
         }
     }
     patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
-    Rules::Patterns(Box::new(patterns))
+    lines.extend_from_slice(RULE_FILE.as_bytes());
+    Rules::Patterns(Box::new(patterns), lines.into())
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 //! [`list`] walks breadth first, each directory in byte order, so that a list
 //! that stops at its limit shows the top of the tree and is the same on every
 //! run. Links are never followed. A recursive walk leaves out what `.gitignore`
-//! ignores (`gitignore`) and folders no one wants to read (`heavy`); denied
+//! ignores (`crate::gitignore`) and folders no one wants to read (`heavy`); denied
 //! entries are left out or marked in both kinds. [`order`] prints a listing.
 
-mod gitignore;
 mod heavy;
 pub mod order;
 
@@ -29,10 +28,10 @@ use crate::{
     access::{AccessView, Verdict},
     cancel::Cancel,
     error::Error,
+    gitignore::{Marks, Rules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
 };
-use gitignore::{Marks, Rules};
 
 pub use order::format;
 

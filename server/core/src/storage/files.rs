@@ -17,7 +17,7 @@ const UNFINISHED: &str = ".unfinished";
 pub const MAX_STATE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The first free name for a file set aside at `millis` or later.
-pub(super) fn aside(path: &Path, millis: u128) -> PathBuf {
+pub(crate) fn aside(path: &Path, millis: u128) -> PathBuf {
     let name = |millis: u128| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".corrupt-{millis}"));
@@ -29,13 +29,13 @@ pub(super) fn aside(path: &Path, millis: u128) -> PathBuf {
         .unwrap_or_else(|| name(millis))
 }
 
-pub(super) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
+pub(crate) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
     name.to_str()
         .is_some_and(|name| name.starts_with('.') && name.ends_with(UNFINISHED))
 }
 
 /// Reads a whole file of ours, bounded; `None` when there is none.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open_to_read(path)? else {
         return Ok(None);
     };
@@ -82,14 +82,14 @@ fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
 }
 
 /// Replaces a file: a new one is written beside it, flushed, and renamed.
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
     // What is written must be readable again.
     check_size(path, content.len())?;
     replace(path, content)
 }
 
 /// As [`write`], for files that are not read whole.
-pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> io::Result<()> {
         let mut file = tempfile::Builder::new()
@@ -116,7 +116,7 @@ fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {
 }
 
 /// Makes a directory, and those above it, for the user alone.
-pub(super) fn make_dir(dir: &Path) -> Result<(), Error> {
+pub(crate) fn make_dir(dir: &Path) -> Result<(), Error> {
     if dir.is_dir() {
         return Ok(());
     }
@@ -131,7 +131,7 @@ pub(super) fn make_dir(dir: &Path) -> Result<(), Error> {
 }
 
 /// Makes the entries of a directory durable.
-pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     #[cfg(unix)]
     File::open(dir)
         .and_then(|dir| dir.sync_all())
@@ -143,7 +143,7 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), Error> {
 
 /// Opens without following a link in the last component and without waiting
 /// for the other end of a pipe.
-pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -159,7 +159,7 @@ pub(super) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// Is this a file to be read and written, and for the user alone?
-pub(super) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
+pub(crate) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
     let metadata = file
         .metadata()
         .map_err(|error| failed("look at", path, &error))?;
@@ -182,14 +182,14 @@ pub(super) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
     Ok(stamp)
 }
 
-pub(super) fn regular(path: &Path, metadata: &Metadata) -> Result<Stamp, Error> {
+pub(crate) fn regular(path: &Path, metadata: &Metadata) -> Result<Stamp, Error> {
     if metadata.is_file() {
         return Ok(Stamp::of(metadata));
     }
     Err(no_regular_file(path))
 }
 
-pub(super) fn cannot_open(path: &Path, error: &io::Error) -> Error {
+pub(crate) fn cannot_open(path: &Path, error: &io::Error) -> Error {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return no_regular_file(path);
     }
@@ -205,7 +205,7 @@ fn no_regular_file(path: &Path) -> Error {
 
 /// Takes away what group and others may do with a directory, where it is ours
 /// to take away; not behind a link.
-pub(super) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
+pub(crate) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -228,18 +228,18 @@ pub(super) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
-pub(super) fn is_ours(metadata: &Metadata) -> bool {
+pub(crate) fn is_ours(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.uid() == rustix::process::geteuid().as_raw()
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_ours(_: &Metadata) -> bool {
+pub(crate) fn is_ours(_: &Metadata) -> bool {
     true
 }
 
 #[cfg(unix)]
-pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
+pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), fs::metadata(path)) {
         (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
@@ -249,11 +249,11 @@ pub(super) fn is_same_file(file: &File, path: &Path) -> bool {
 
 /// Elsewhere a file that is open can't be deleted.
 #[cfg(not(unix))]
-pub(super) fn is_same_file(_: &File, _: &Path) -> bool {
+pub(crate) fn is_same_file(_: &File, _: &Path) -> bool {
     true
 }
 
-pub(super) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::storage(format!(
         "could not {what} {}: {error}; see to its permissions and free space, or set storage.path to another directory",
         path.display()

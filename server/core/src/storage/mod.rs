@@ -15,7 +15,7 @@
 //! knows how one is read and replaced, `tasks` which tasks there are and how
 //! one is deleted.
 
-mod files;
+pub(crate) mod files;
 mod log;
 mod task_dir;
 mod tasks;
@@ -26,12 +26,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sha2::{Digest, Sha256};
+
 pub use files::MAX_STATE_FILE_BYTES;
 pub(crate) use files::read_foreign;
 pub use log::{Stamp, Written};
 pub use task_dir::{TaskDir, TaskLock};
 
-use crate::error::Error;
+use crate::{error::Error, path::Root};
 use files::{failed, is_ours, is_unfinished, make_dir, read, tighten, write};
 
 /// The version of the layout this server writes.
@@ -122,6 +124,37 @@ impl Storage {
             id: id.clone(),
             dir: self.dir.join(TASKS).join(id.as_str()),
         }
+    }
+
+    /// The directory of what is kept about a workspace root, which need not
+    /// exist: its name for people, and a hash of its path without links.
+    pub fn project(&self, root: &Root) -> PathBuf {
+        let path = root.canonical.as_path().as_os_str().as_encoded_bytes();
+        let hash = Sha256::digest(path);
+        let hash: String = hash
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let name = root.canonical.as_path().file_name().unwrap_or_default();
+        let name: String = name
+            .to_string_lossy()
+            .chars()
+            .take(64)
+            .map(|c| if plain(c) { c } else { '_' })
+            .collect();
+        self.dir.join(PROJECTS).join(format!("{name}-{hash}"))
+    }
+
+    /// Makes a directory below the data directory, and those above it, for the
+    /// user alone.
+    ///
+    /// # Errors
+    /// Kind `storage`.
+    pub(crate) fn make_dir(&self, dir: &Path) -> Result<(), Error> {
+        self.create()?;
+        make_dir(dir)
     }
 
     /// The directory of documents shown to people, created where needed.

@@ -39,14 +39,14 @@ pub fn run(context: &Context<'_>, params: ListFilesParams) -> Result<ListFilesRe
         ignored: context.snapshot.settings.block.ignored_files,
         ..ListOptions::default()
     };
-    let mut progress = Progress::begin(context.server, params.work_done_token, "Listing files");
+    let progress = Progress::begin(context.server, params.work_done_token, "Listing files");
     let listing = listing::list_with(
         &view,
         root,
         &rel,
         &options,
         &context.cancel,
-        &mut |entries| progress.report(|| format!("{entries} entries")),
+        &mut |entries| progress.report(None, || format!("{entries} entries")),
     )?;
     Ok(listing::list_result(roots, root, &rel, &listing))
 }

@@ -5,6 +5,7 @@
 //! the session as it was when the request arrived, and may panic without harm.
 
 pub mod check_access;
+pub mod checkpoints;
 pub mod compaction;
 pub mod conversation;
 pub mod count_tokens;
@@ -12,9 +13,11 @@ pub mod environment_details;
 pub mod list_files;
 pub mod notifications;
 pub mod read_file;
+pub mod restore;
 pub mod results;
 pub mod tasks;
 pub mod tracking;
+mod workspace;
 
 use std::{cell::RefCell, fmt, sync::Arc};
 
@@ -33,7 +36,7 @@ use sightline_protocol::{
 };
 
 use crate::{
-    jobs::{Commit, Done},
+    jobs::{Commit, Done, Lane, Step},
     lenient,
     server::Server,
     session::Snapshot,
@@ -49,7 +52,15 @@ pub struct Context<'a> {
     pub cancel: Cancel,
     commits: RefCell<Vec<Commit>>,
     written: RefCell<Vec<Written>>,
+    rest: RefCell<Option<(Lane, Part)>>,
+    summary: RefCell<Option<String>>,
 }
+
+/// A part of a request that runs on one lane.
+pub type Part = Box<dyn FnOnce(&Context<'_>) -> Answer + Send>;
+
+/// Sees how a request came out.
+pub type Shown = Box<dyn FnOnce(&Context<'_>, &Answer) + Send>;
 
 impl<'a> Context<'a> {
     /// What the handler of one request works with.
@@ -60,6 +71,8 @@ impl<'a> Context<'a> {
             cancel,
             commits: RefCell::default(),
             written: RefCell::default(),
+            rest: RefCell::default(),
+            summary: RefCell::default(),
         }
     }
 
@@ -78,13 +91,44 @@ impl<'a> Context<'a> {
         self.written.borrow_mut().push(written);
     }
 
-    /// The end of a handler that gives this result.
-    pub fn done(self, result: Box<RawValue>) -> Done {
-        Done {
-            result,
+    /// The request is answered by `rest`, on another lane; what the handler
+    /// returns is not sent.
+    pub fn go_on(&self, lane: Lane, rest: impl FnOnce(&Context<'_>) -> Answer + Send + 'static) {
+        *self.rest.borrow_mut() = Some((lane, Box::new(rest)));
+    }
+
+    /// The result in one line for people, for clients that show results.
+    pub fn summarize(&self, summary: impl Into<String>) {
+        *self.summary.borrow_mut() = Some(summary.into());
+    }
+
+    /// The result in one line for people.
+    pub fn summary(&self) -> Option<String> {
+        self.summary.borrow().clone()
+    }
+
+    /// Runs the first part of a request, or a later one. `shown` sees how it
+    /// came out once nothing is left.
+    ///
+    /// # Errors
+    /// As the request.
+    pub fn step(self, part: Part, shown: Shown) -> Result<Step, Error> {
+        self.cancel.check()?;
+        let outcome = part(&self);
+        if outcome.is_ok()
+            && let Some((lane, rest)) = self.rest.take()
+        {
+            let (server, snapshot) = (self.server.clone(), self.snapshot);
+            let cancel = self.cancel;
+            let next = move || Context::new(&server, snapshot, cancel).step(rest, shown);
+            return Ok(Step::Then(lane, Box::new(next)));
+        }
+        shown(&self, &outcome);
+        Ok(Step::Done(Done {
+            result: outcome?,
             commits: self.commits.into_inner(),
             written: self.written.into_inner(),
-        }
+        }))
     }
 }
 
@@ -101,6 +145,9 @@ pub enum LaneRule {
     ByTask,
     /// After those before it that name a task: it looks at all of them.
     Tasks,
+    /// After those before it that change the same workspace roots, which its
+    /// params tell.
+    Roots,
 }
 
 /// One request: how to schedule and how to run it.
@@ -146,6 +193,15 @@ const HANDLERS: &[Handler] = &[
     handler!(typed, DeleteTask, ByTask, tasks::delete),
     handler!(with_messages, PlanCompaction, ByTask, compaction::plan),
     handler!(with_messages, ApplyCompaction, ByTask, compaction::apply),
+    handler!(typed, CreateCheckpoint, Roots, checkpoints::create),
+    handler!(typed, ListCheckpoints, Pool, checkpoints::list),
+    handler!(typed, DiffCheckpoints, Pool, checkpoints::diff),
+    handler!(typed, PreviewRestore, Pool, restore::preview),
+    handler!(typed, RestoreCheckpoint, Roots, restore::restore),
+    handler!(typed, UndoRestore, Roots, restore::undo),
+    handler!(typed, CheckpointStats, Pool, checkpoints::stats),
+    handler!(typed, PruneCheckpoints, Roots, checkpoints::prune),
+    handler!(typed, VerifyCheckpoints, Pool, checkpoints::verify),
 ];
 
 /// The handler of a method, by its name on the wire.

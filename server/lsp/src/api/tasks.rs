@@ -15,7 +15,7 @@ use sightline_core::{
 use sightline_protocol::{
     conversation::Message,
     error::ErrorKind,
-    method::{AppendMessages, Request},
+    method::{AppendMessages, DeleteTask, Request},
     task::{
         AppendMessagesParams, AppendMessagesResult, DeleteTaskParams, DeleteTaskResult,
         ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
@@ -23,7 +23,8 @@ use sightline_protocol::{
     },
 };
 
-use super::{Answer, Context, tracking, written};
+use super::{Answer, Context, checkpoints, tracking, written};
+use crate::checkpoints::{all_roots, lane_of};
 
 /// `sightline/appendMessages`.
 pub fn append(
@@ -167,14 +168,29 @@ fn newest(context: &Context<'_>, store: &TaskStore) -> Result<TaskId, Error> {
     })
 }
 
-/// `sightline/deleteTask`.
+/// `sightline/deleteTask`: the task first; then its checkpoints, in the lanes of
+/// the roots they are of, which may be busy for long.
 pub fn delete(context: &Context<'_>, params: DeleteTaskParams) -> Result<DeleteTaskResult, Error> {
     let task = TaskId::new(&params.task_id)?;
     let store = context.server.task_store(&context.snapshot)?;
     context.cancel.commit()?;
-    let freed_bytes = store.delete(&task)?;
+    let deleted = match store.delete(&task) {
+        Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+        deleted => deleted,
+    };
     context.server.forget(&task);
-    Ok(DeleteTaskResult { freed_bytes })
+    let lane = lane_of(&all_roots(&context.snapshot));
+    context.go_on(lane, move |context| {
+        let removed = checkpoints::remove_of_task(context, &task);
+        let freed_bytes = match (deleted, removed) {
+            // A task of which only checkpoints are left is there as well.
+            (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
+            (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+            (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
+        };
+        written(DeleteTask::NAME, &DeleteTaskResult { freed_bytes })
+    });
+    Ok(DeleteTaskResult::default())
 }
 
 /// What would be sent of a stored conversation now.

@@ -23,7 +23,7 @@ use sightline_protocol::{
 };
 
 use super::{Context, read_file::open_document};
-use crate::{server::Server, session::Snapshot};
+use crate::{jobs::Lane, server::Server, session::Snapshot};
 
 /// `sightline/trackFile`.
 pub fn track_file(
@@ -162,21 +162,25 @@ pub fn saved(server: &Arc<Server>, uri: &str) {
     };
     let text = open.document.text().clone();
     let worker = server.clone();
-    server.jobs().run_silent("textDocument/didSave", move || {
-        // Asked for here: reads that came before the save have run by now.
-        let tasks = worker.tasks();
-        if tasks.is_empty() {
-            return;
-        }
-        let hash = ContentHash::of_chunks(text.chunks());
-        for task in tasks {
-            let tracker = worker.tracker(&snapshot, &task);
-            let noted = tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
-            if let Err(error) = noted {
-                tracing::warn!(%error, "a saved file could not be noted");
+    let lane = Lane::Tasks;
+    server
+        .jobs()
+        .run_silent(lane, "textDocument/didSave", move || {
+            // Asked for here: reads that came before the save have run by now.
+            let tasks = worker.tasks();
+            if tasks.is_empty() {
+                return;
             }
-        }
-    });
+            let hash = ContentHash::of_chunks(text.chunks());
+            for task in tasks {
+                let tracker = worker.tracker(&snapshot, &task);
+                let noted =
+                    tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
+                if let Err(error) = noted {
+                    tracing::warn!(%error, "a saved file could not be noted");
+                }
+            }
+        });
 }
 
 /// May what is outside every root be read and recorded?

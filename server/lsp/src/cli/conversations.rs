@@ -456,13 +456,13 @@ fn write_new(file: &Path, text: &str) -> Result<(), Error> {
         .map_err(|error| Error::storage(format!("{}: {error}", file.display())))
 }
 
-fn without_nulls(mut params: Value) -> String {
+pub(super) fn without_nulls(mut params: Value) -> String {
     if let Value::Object(fields) = &mut params {
         fields.retain(|_, value| !value.is_null());
     }
     params.to_string()
 }
 
-fn parsed(result: &RawValue) -> Result<Value, Error> {
+pub(super) fn parsed(result: &RawValue) -> Result<Value, Error> {
     lenient::value("result", Some(result.get()))
 }

@@ -3,6 +3,8 @@
 //! Each feature builds the params of its request and calls the same handler the
 //! wire does. Exit code: 0 done, 1 a negative answer, 2 bad use, 3 failure.
 
+mod bar;
+mod checkpoints;
 mod conversations;
 mod demo;
 mod doctor;
@@ -57,6 +59,7 @@ Examples:
   sightline access --command 'cat .env' may it run this?
   sightline tokens --model gpt-4o *.md  how much of its context do these take?
   sightline task list                   the conversations that are stored
+  sightline checkpoint create           the workspace as it is, to come back to
   sightline demo                        a session with the real server, to look at";
 
 #[derive(Subcommand)]
@@ -133,6 +136,9 @@ enum Command {
     /// Replace the older part of a conversation by a summary.
     #[command(subcommand)]
     Compact(conversations::Compact),
+    /// Checkpoints of the workspace: taken, compared, restored.
+    #[command(subcommand)]
+    Checkpoint(checkpoints::Checkpoint),
     /// Print a JSON schema: protocol, settings, methods, a type or a method.
     Schema {
         /// What to print; without it, the names there are.
@@ -287,6 +293,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::History(command) => conversations::history(command),
         Command::Task(command) => conversations::task(command),
         Command::Compact(command) => conversations::compact(command),
+        Command::Checkpoint(command) => checkpoints::run(command),
         Command::Schema { name } => schema(name.as_deref()),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
@@ -336,12 +343,13 @@ fn print_raw(result: &RawValue) -> Result<(), Error> {
     print(&format!("{result}\n"))
 }
 
-/// Writes to standard output. A reader that has had enough is no failure.
 fn print(text: &str) -> Result<(), Error> {
-    let mut output = io::stdout().lock();
-    let written = output
-        .write_all(text.as_bytes())
-        .and_then(|()| output.flush());
+    print_to(io::stdout().lock(), text.as_bytes())
+}
+
+/// Writes to standard output. A reader that has had enough is no failure.
+fn print_to(mut output: impl Write, bytes: &[u8]) -> Result<(), Error> {
+    let written = output.write_all(bytes).and_then(|()| output.flush());
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::storage(format!("standard output: {error}")))

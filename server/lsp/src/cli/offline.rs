@@ -14,9 +14,10 @@ use sightline_core::{
 };
 use sightline_protocol::error::ErrorKind;
 
-use super::{DONE, NEGATIVE, Workspace, conversations::ExportFormat, print, print_result};
+use super::{DONE, NEGATIVE, Workspace, bar, conversations::ExportFormat, print, print_result};
 use crate::{
     api::{self, tracking::now},
+    jobs::Step,
     server::Server,
     session::Session,
     settings::Source,
@@ -43,20 +44,42 @@ pub(super) fn call_text(
     method: &str,
     params: &str,
 ) -> Result<Box<RawValue>, Error> {
+    with_server(workspace, |server| answer(server, method, params))
+}
+
+/// The result of a request to a server that has no editor.
+///
+/// # Errors
+/// As the request.
+pub(super) fn answer(
+    server: &Arc<Server>,
+    method: &str,
+    params: &str,
+) -> Result<Box<RawValue>, Error> {
     let handler = api::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    with_server(workspace, |server| {
-        let context = api::Context::new(server, server.snapshot(), Cancel::default());
-        let result = (handler.run)(&context, params)?;
-        let done = context.done(result);
-        done.written.iter().try_for_each(Written::sync)?;
-        done.commits.into_iter().for_each(|commit| commit());
-        Ok(done.result)
-    })
+    let params = params.to_owned();
+    let part: api::Part = Box::new(move |context| (handler.run)(context, &params));
+    let mut step = context(server).step(part, Box::new(|_, _| ()))?;
+    let done = loop {
+        match step {
+            Step::Done(done) => break done,
+            // Nobody else is here to wait for.
+            Step::Then(_, next) => step = next()?,
+        }
+    };
+    done.written.iter().try_for_each(Written::sync)?;
+    done.commits.into_iter().for_each(|commit| commit());
+    Ok(done.result)
+}
+
+/// What a handler works with that is called without an editor.
+pub(super) fn context(server: &Arc<Server>) -> api::Context<'_> {
+    api::Context::new(server, server.snapshot(), Cancel::default())
 }
 
 /// Works with a server that has no editor.
-fn with_server<T>(
+pub(super) fn with_server<T>(
     workspace: &Workspace,
     work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
 ) -> Result<T, Error> {
@@ -65,7 +88,7 @@ fn with_server<T>(
         .enable_time()
         .build()
         .map_err(|error| Error::storage(format!("no threads to work with: {error}")))?;
-    let server = Server::offline(root(workspace)?, runtime.handle().clone());
+    let server = Server::offline(root(workspace)?, runtime.handle().clone(), bar::listener());
     if let Some(storage) = &workspace.storage {
         let storage = absolute_path(storage)?;
         let settings = json!({ "storage": { "path": storage.as_path() } });
@@ -160,7 +183,7 @@ pub(super) fn absolute(path: &str) -> Result<String, Error> {
     Ok(full.as_path().to_string_lossy().into_owned())
 }
 
-fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
+pub(super) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
     let full: PathBuf = current()?.as_path().join(path);
     AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("{} is no path", path.display())))
 }

@@ -5,7 +5,8 @@
 //! repository (of the workspace root where there is no repository), and at the
 //! end the repository's `info/exclude`. The first layer with a matching pattern
 //! decides, in a layer the last one. The user's global excludes are not read:
-//! a listing does not depend on whose home directory it is made in.
+//! what is listed or captured does not depend on whose home directory it is
+//! done in. What git already tracks is judged like everything else.
 //!
 //! An ignored directory is not descended, so nothing below it needs judging.
 //! What is listed on purpose is never ignored: below an ignored directory the
@@ -24,20 +25,30 @@ use crate::{
     limits,
 };
 
-const FILE_NAME: &str = ".gitignore";
+/// The rule file of a directory.
+pub(crate) const FILE_NAME: &str = ".gitignore";
+/// A larger rule file is none.
+pub(crate) const MAX_BYTES: u64 = limits::MAX_RULE_FILE_BYTES;
 
 /// What a directory holds that changes the rules.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Marks {
+pub(crate) struct Marks {
     /// Something called `.git`.
-    pub(super) git: bool,
+    pub(crate) git: bool,
     /// A regular file `.gitignore`.
-    pub(super) gitignore: bool,
+    pub(crate) gitignore: bool,
 }
 
 /// The rules in force in a directory.
 #[derive(Clone, Default)]
-pub(super) struct Rules(Option<Arc<Layer>>);
+pub(crate) struct Rules(Option<Arc<Layer>>);
+
+/// A rule file, and the directory its patterns are relative to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RuleText {
+    pub(crate) base: PathBuf,
+    pub(crate) text: Vec<u8>,
+}
 
 struct Layer {
     /// The directory the patterns are relative to.
@@ -49,48 +60,20 @@ struct Layer {
 impl Rules {
     /// The rules that reach `directory` from above. Both paths are canonical,
     /// and `directory` is `root` or below it.
-    pub(super) fn above(root: &Path, directory: &Path) -> Self {
-        let top = directory
-            .ancestors()
-            .find(|above| repository(above).is_some())
-            .unwrap_or(root);
-        let Ok(below) = directory.strip_prefix(top) else {
-            return Self::default();
-        };
-        let mut rules = Self::default();
-        let mut above = top.to_path_buf();
-        for name in below {
-            let marks = Marks {
-                git: above == top,
-                gitignore: true,
-            };
-            rules = rules.enter(&above, marks);
-            if rules.within(&above).ignores(name, true) {
-                rules = Self::default();
-            }
-            above.push(name);
-        }
-        rules
+    pub(crate) fn above(root: &Path, directory: &Path) -> Self {
+        Self::default().with_texts(&texts_above(root, directory))
     }
 
-    /// The rules in force in `directory`, given those that reach it from above.
-    pub(super) fn enter(&self, directory: &Path, marks: Marks) -> Self {
-        let mut rules = self.clone();
-        if marks.git
-            && let Some(git) = repository(directory)
-        {
-            // A repository inside another one: the outer rules end here.
-            rules = Self::default().with(directory, &git.join("info/exclude"), true);
-        }
-        if marks.gitignore {
-            rules = rules.with(directory, &directory.join(FILE_NAME), false);
-        }
-        rules
+    /// These rules, and then those texts, the deepest last.
+    pub(crate) fn with_texts(self, texts: &[RuleText]) -> Self {
+        texts
+            .iter()
+            .fold(self, |rules, text| rules.with_text(&text.base, &text.text))
     }
 
-    fn with(self, base: &Path, file: &Path, follow_link: bool) -> Self {
-        let text = read_regular(file, limits::MAX_RULE_FILE_BYTES, follow_link);
-        let Some(patterns) = text.as_deref().and_then(compile) else {
+    /// These rules, and then the patterns of `text`, relative to `base`.
+    pub(crate) fn with_text(self, base: &Path, text: &[u8]) -> Self {
+        let Some(patterns) = compile(text) else {
             return self;
         };
         Self(Some(Arc::new(Layer {
@@ -100,8 +83,20 @@ impl Rules {
         })))
     }
 
+    /// The rules in force in `directory`, given those that reach it from above.
+    pub(crate) fn enter(&self, directory: &Path, marks: Marks) -> Self {
+        // A repository inside another one: the outer rules end here.
+        let begins = marks.git && repository(directory).is_some();
+        let rules = if begins {
+            Self::default()
+        } else {
+            self.clone()
+        };
+        rules.with_texts(&texts_of(directory, marks))
+    }
+
     /// These rules, ready to judge the entries of `directory`.
-    pub(super) fn within(&self, directory: &Path) -> Scope<'_> {
+    pub(crate) fn within(&self, directory: &Path) -> Scope<'_> {
         let mut layers = Vec::new();
         let mut next = self.0.as_ref();
         while let Some(layer) = next {
@@ -116,11 +111,11 @@ impl Rules {
 
 /// The layers that judge one directory, the deepest first, each with the
 /// directory's path below the layer's base.
-pub(super) struct Scope<'a>(Vec<(PathBuf, &'a PatternSet)>);
+pub(crate) struct Scope<'a>(Vec<(PathBuf, &'a PatternSet)>);
 
 impl Scope<'_> {
     /// Is the entry `name` of this directory ignored?
-    pub(super) fn ignores(&mut self, name: &OsStr, is_dir: bool) -> bool {
+    pub(crate) fn ignores(&mut self, name: &OsStr, is_dir: bool) -> bool {
         for (path, patterns) in &mut self.0 {
             path.push(name);
             let verdict = decide(patterns, path, is_dir);
@@ -131,6 +126,61 @@ impl Scope<'_> {
         }
         false
     }
+}
+
+/// The rule files that reach `directory` from above, the deepest last: from the
+/// top of its repository (of `root` where there is none), or from below the
+/// deepest directory on the way that is ignored.
+pub(crate) fn texts_above(root: &Path, directory: &Path) -> Vec<RuleText> {
+    let top = directory
+        .ancestors()
+        .find(|above| repository(above).is_some())
+        .unwrap_or(root);
+    let Ok(below) = directory.strip_prefix(top) else {
+        return Vec::new();
+    };
+    let mut texts = Vec::new();
+    let mut rules = Rules::default();
+    let mut above = top.to_path_buf();
+    for name in below {
+        let marks = Marks {
+            git: above == top,
+            gitignore: true,
+        };
+        let own = texts_of(&above, marks);
+        rules = rules.with_texts(&own);
+        texts.extend(own);
+        if rules.within(&above).ignores(name, true) {
+            rules = Rules::default();
+            texts.clear();
+        }
+        above.push(name);
+    }
+    texts
+}
+
+/// The rule files of one directory, the one that decides last.
+fn texts_of(directory: &Path, marks: Marks) -> Vec<RuleText> {
+    let excludes = marks.git.then(|| excludes_of(directory)).flatten();
+    let gitignore = marks
+        .gitignore
+        .then(|| read_regular(&directory.join(FILE_NAME), MAX_BYTES, false))
+        .flatten();
+    [excludes, gitignore]
+        .into_iter()
+        .flatten()
+        .map(|text| RuleText {
+            base: directory.to_path_buf(),
+            text,
+        })
+        .collect()
+}
+
+/// What `info/exclude` of the repository that begins at `directory` says,
+/// nothing where it has none; `None` when none begins there.
+pub(crate) fn excludes_of(directory: &Path) -> Option<Vec<u8>> {
+    let file = repository(directory)?.join("info/exclude");
+    Some(read_regular(&file, MAX_BYTES, true).unwrap_or_default())
 }
 
 /// Compiles a rule file; `None` when it holds no pattern.

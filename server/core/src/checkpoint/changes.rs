@@ -1,0 +1,144 @@
+//! What a watcher knows of changes: paths, or that it does not know.
+//!
+//! A checkpoint that is told the paths looks at nothing else, so a source that
+//! leaves one out loses a change: it says [`Changes::Unknown`] whenever it
+//! cannot be sure.
+
+use std::{
+    collections::BTreeSet,
+    ops::Bound,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::path::RelPath;
+
+/// More paths than this are not kept apart: looking at everything is no more work.
+const MAX_PATHS: usize = 10_000;
+
+/// What changed since the last time it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// These paths and nothing else; a folder stands for all below it.
+    Known(Vec<RelPath>),
+    /// Anything may have changed.
+    Unknown,
+}
+
+/// Someone who watches a root.
+pub trait ChangeSource: Send + Sync {
+    /// Everything noticed since the last call, including what the system has
+    /// noticed and not yet delivered: a write that ended before this call is in.
+    fn take(&self) -> Changes;
+    /// Gives back what was taken and not used.
+    fn put_back(&self, changes: Changes);
+}
+
+/// Changes noticed so far. A new one knows nothing, so anything may have changed.
+#[derive(Debug, Default)]
+pub struct DirtySet(Mutex<Option<BTreeSet<RelPath>>>);
+
+impl DirtySet {
+    /// Notes a path that was created, changed or removed. Of a folder that came
+    /// or went, the folder is enough.
+    pub fn mark(&self, path: RelPath) {
+        let mut noted = self.noted();
+        let Some(paths) = &mut *noted else { return };
+        if paths.contains(&path) {
+            return;
+        }
+        let mut above = path.parent();
+        while let Some(folder) = above {
+            if paths.contains(&folder) {
+                return;
+            }
+            above = folder.parent();
+        }
+        let after = (Bound::Excluded(&path), Bound::Unbounded);
+        let below: Vec<RelPath> = paths
+            .range::<RelPath, _>(after)
+            .take_while(|other| other.as_path().starts_with(path.as_path()))
+            .cloned()
+            .collect();
+        for other in below {
+            paths.remove(&other);
+        }
+        paths.insert(path);
+        if paths.len() > MAX_PATHS {
+            *noted = None;
+        }
+    }
+
+    /// Notes that anything may have changed.
+    pub fn mark_unknown(&self) {
+        *self.noted() = None;
+    }
+
+    fn noted(&self) -> MutexGuard<'_, Option<BTreeSet<RelPath>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ChangeSource for DirtySet {
+    fn take(&self) -> Changes {
+        match self.noted().replace(BTreeSet::new()) {
+            Some(paths) => Changes::Known(paths.into_iter().collect()),
+            None => Changes::Unknown,
+        }
+    }
+
+    fn put_back(&self, changes: Changes) {
+        match changes {
+            Changes::Known(paths) => paths.into_iter().for_each(|path| self.mark(path)),
+            Changes::Unknown => self.mark_unknown(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn rel(path: &str) -> RelPath {
+        RelPath::new(Path::new(path)).unwrap()
+    }
+
+    fn marked(paths: &[&str]) -> Changes {
+        let set = DirtySet::default();
+        assert_eq!(set.take(), Changes::Unknown);
+        paths.iter().for_each(|path| set.mark(rel(path)));
+        set.take()
+    }
+
+    #[test]
+    fn a_folder_stands_for_what_is_below_it() {
+        let known = |paths: &[&str]| Changes::Known(paths.iter().map(|path| rel(path)).collect());
+        assert_eq!(marked(&["a/b", "a", "a/c"]), known(&["a"]));
+        assert_eq!(
+            marked(&["a b", "a/b/c", "a/b.c", "a/b"]),
+            known(&["a/b", "a/b.c", "a b"])
+        );
+        assert_eq!(marked(&["x/y", ""]), known(&[""]));
+    }
+
+    #[test]
+    fn what_is_not_known_stays_so_until_it_is_taken() {
+        let set = DirtySet::default();
+        set.mark(rel("a"));
+        assert_eq!(set.take(), Changes::Unknown);
+        set.mark(rel("a"));
+        let taken = set.take();
+        assert_eq!(set.take(), Changes::Known(Vec::new()));
+        set.mark(rel("b"));
+        set.put_back(taken);
+        assert_eq!(set.take(), Changes::Known(vec![rel("a"), rel("b")]));
+        set.put_back(Changes::Unknown);
+        set.mark(rel("b"));
+        assert_eq!(set.take(), Changes::Unknown);
+        for number in 0..=MAX_PATHS {
+            set.mark(rel(&number.to_string()));
+        }
+        assert_eq!(set.take(), Changes::Unknown);
+    }
+}

@@ -1,0 +1,181 @@
+//! Is a store whole? And what is done when it is not: it is kept aside, and a
+//! new one is made of every checkpoint that can still be read in full.
+
+use std::{
+    collections::HashSet,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    Oid,
+    pack::PackWriter,
+    packs,
+    reach::Reach,
+    refs,
+    repository::{Rebuilt, Repository},
+    verify::examine,
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    storage::files::{failed, sync_dir, write},
+};
+
+/// What is wrong with a store, looking at what is cheap to look at: its own
+/// files, that packs are in pairs, and the newest checkpoint.
+pub(super) fn problem(repository: &Repository) -> Option<String> {
+    let head = fs::read_to_string(repository.dir().join("HEAD")).unwrap_or_default();
+    if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
+        return Some("HEAD names nothing".to_owned());
+    }
+    if repository.generation().is_err() {
+        return Some("its generation is unknown".to_owned());
+    }
+    if let Some(problem) = unpaired(&repository.pack_dir()) {
+        return Some(problem);
+    }
+    let reader = match repository.reader() {
+        Ok(reader) => reader,
+        Err(error) => return Some(error.message),
+    };
+    let newest = match newest(repository.dir()) {
+        Ok(newest) => newest?,
+        Err(error) => return Some(error.message),
+    };
+    let tree = reader
+        .commit(newest)
+        .and_then(|commit| reader.tree(commit.tree));
+    tree.err().map(|error| error.message)
+}
+
+/// An index without its pack, or one of them without its content.
+fn unpaired(packs: &Path) -> Option<String> {
+    let entries = match fs::read_dir(packs) {
+        Ok(entries) => entries,
+        Err(error) => return Some(format!("{} can't be read: {error}", packs.display())),
+    };
+    let is_file = |path: &Path, at_least: u64| {
+        let metadata = fs::symlink_metadata(path);
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() >= at_least)
+    };
+    for entry in entries.flatten() {
+        let index = entry.path();
+        if index.extension() != Some(OsStr::new("idx")) {
+            continue;
+        }
+        // The smallest there can be: no object, only tables and checksums.
+        if !is_file(&index, 1072) || !is_file(&index.with_extension("pack"), 32) {
+            return Some(format!("the pack of {} is not whole", index.display()));
+        }
+    }
+    None
+}
+
+/// The newest checkpoint by the time its file was written.
+fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
+    let loose = refs::loose_ids(dir)?;
+    let written = |path: &Path| {
+        fs::symlink_metadata(path)
+            .and_then(|found| found.modified())
+            .ok()
+    };
+    let newest = loose.into_iter().max_by_key(|(_, path)| written(path));
+    match newest {
+        Some((id, _)) => Ok(Some(id)),
+        None => Ok(refs::ids(dir)?.pop()),
+    }
+}
+
+/// A path beside the store: its name with a suffix.
+pub(super) fn beside(dir: &Path, suffix: &str) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A rebuilt store whose maker was killed before it got into its place: the
+/// broken one is kept aside already.
+pub(super) fn take_up_rebuilt(dir: &Path) -> Result<bool, Error> {
+    let rebuilt = beside(dir, "rebuilt");
+    if !rebuilt.is_dir() {
+        return Ok(false);
+    }
+    fs::rename(&rebuilt, dir).map_err(|error| failed("put in place", &rebuilt, &error))?;
+    sync_dir(dir.parent().unwrap_or(dir))?;
+    Ok(true)
+}
+
+/// Makes a new store of what is whole, then keeps the broken one aside.
+pub(super) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Error> {
+    let dir = broken.dir();
+    let parent = dir.parent().unwrap_or(dir);
+    let unfinished = beside(dir, "unfinished");
+    let rebuilt = beside(dir, "rebuilt");
+    if rebuilt.is_dir() {
+        // Of a maker that was killed before the broken one was put aside.
+        fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, &error))?;
+    }
+    let made = Repository::make(&unfinished)?;
+    let lost = salvage(broken, &made)?;
+    let move_to = |from: &Path, to: &Path| {
+        fs::rename(from, to).map_err(|error| failed("rename", from, &error))?;
+        sync_dir(parent)
+    };
+    move_to(&unfinished, &rebuilt)?;
+    let kept = free_name(dir);
+    move_to(dir, &kept)?;
+    move_to(&rebuilt, dir)?;
+    Ok(Rebuilt { kept, reason, lost })
+}
+
+/// The first free name for a store that is kept aside.
+fn free_name(dir: &Path) -> PathBuf {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    let name = |millis: u128| beside(dir, &format!("broken-{millis}"));
+    (millis..)
+        .map(name)
+        .find(|free| fs::symlink_metadata(free).is_err())
+        .unwrap_or_else(|| name(millis))
+}
+
+/// Copies every checkpoint that can be read in full; gives the others.
+fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
+    let ids = refs::ids(broken.dir()).unwrap_or_else(|_| {
+        // Names that can be read are better than none.
+        let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
+        loose.into_iter().map(|(id, _)| id).collect()
+    });
+    // Read through the new store: the broken one may not even open.
+    let borrowed = made.dir().join("objects/info/alternates");
+    let name = broken.dir().file_name().unwrap_or_default();
+    let mut objects = OsString::from("../../");
+    objects.push(name);
+    objects.push("/objects\n");
+    write(&borrowed, objects.as_encoded_bytes())?;
+    // Half a store is not for anyone to cancel.
+    let cancel = Cancel::default();
+    let lost: HashSet<Oid> = examine(made, &ids, &cancel)?
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    let (lost, whole): (Vec<Oid>, Vec<Oid>) = ids.into_iter().partition(|id| lost.contains(id));
+    let reader = made.reader()?;
+    let pack = PackWriter::new(made)?;
+    let mut reach = Reach::new(&reader);
+    for id in &whole {
+        for oid in reach.add(*id, &cancel)? {
+            packs::copy(&reader, &pack, oid)?;
+        }
+    }
+    pack.finish()?;
+    fs::remove_file(&borrowed).map_err(|error| failed("remove", &borrowed, &error))?;
+    for id in whole {
+        made.publish(id)?;
+    }
+    Ok(lost)
+}

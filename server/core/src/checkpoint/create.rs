@@ -1,0 +1,348 @@
+//! Taking a checkpoint.
+//!
+//! The work tree is looked at, and what was read on the way is in a pack
+//! already. Then the tree is compared with that of the newest checkpoint: what
+//! differs is counted, and what of it is stored nowhere is read once more.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use rayon::prelude::*;
+
+use super::{
+    Checkpoints, Counts, Filter, Job, Notes, Progress, Record, Request, Skipped,
+    changes::{ChangeSource, Changes},
+    delta::{Base, Missing, compare},
+    disk::Dir,
+    lock::{self, StoreLock},
+    object::{Kind, Mode, Oid},
+    pack::PackWriter,
+    protect, read,
+    reader::Reader,
+    repository::Repository,
+    rules::Judge,
+    scan::{self, Look, Scan, Sink},
+};
+use crate::{error::Error, path::RelPath};
+
+/// So many skipped paths are kept with a checkpoint; the rest are counted.
+const MAX_SKIPPED: usize = 10_000;
+/// How often what changes while it is stored is looked at again.
+const ATTEMPTS: usize = 5;
+
+impl Checkpoints {
+    /// Takes a checkpoint. With `changes` that are complete it costs what changed.
+    ///
+    /// # Errors
+    /// `unsupported` for a folder no checkpoint is taken of; `tooLarge` until
+    /// confirmed; `busy`; `cancelled`; `storage`. Nothing is kept then.
+    pub fn create(
+        &self,
+        job: &Job<'_>,
+        request: &Request,
+        changes: Option<&dyn ChangeSource>,
+    ) -> Result<Arc<Record>, Error> {
+        protect::admit(self.work_tree(), self.storage.dir())?;
+        let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
+        let taken = changes.map(|source| Taken {
+            source,
+            changes: Some(source.take()),
+        });
+        let known = taken.as_ref().and_then(|taken| taken.changes.as_ref());
+        let (record, _) = self.take(&lock, job, request, known, true)?;
+        if let Some(mut taken) = taken {
+            taken.changes = None;
+        }
+        Ok(record)
+    }
+
+    /// As [`Self::create`], by who holds the lock; always looks at everything,
+    /// and gives what it saw. Can be cancelled afterwards too.
+    pub(super) fn create_locked(
+        &self,
+        lock: &StoreLock,
+        job: &Job<'_>,
+        request: &Request,
+    ) -> Result<(Arc<Record>, Scan), Error> {
+        protect::admit(self.work_tree(), self.storage.dir())?;
+        self.take(lock, job, request, None, false)
+    }
+
+    /// `commits` says that this is all there is to do: it can't be cancelled any
+    /// more once it is being stored.
+    fn take(
+        &self,
+        _lock: &StoreLock,
+        job: &Job<'_>,
+        request: &Request,
+        changes: Option<&Changes>,
+        commits: bool,
+    ) -> Result<(Arc<Record>, Scan), Error> {
+        let began = Instant::now();
+        job.cancel.check()?;
+        let judge = self.judge(job);
+        let mut memory = self.memory(job.cancel)?;
+        self.remember(&mut memory, &judge);
+        let repository = self.open_or_create()?;
+        let generation = repository.generation()?;
+        let newest = self.list(&Filter {
+            task: None,
+            limit: Some(1),
+        })?;
+        let newest = newest.first();
+
+        let store = Store {
+            pack: PackWriter::new(&repository)?,
+            repository: &repository,
+            readers: Mutex::default(),
+            is_empty: newest.is_none(),
+        };
+        let limits = (newest.is_none() && !request.confirm_large)
+            .then_some((job.settings.max_files, job.settings.max_total_size));
+        let updated = match (&memory.scan, changes) {
+            (Some(last), Some(Changes::Known(paths))) if limits.is_none() => {
+                scan::update(job, &judge, last, paths, Some(&store))?
+            }
+            _ => None,
+        };
+        let mut scan = match updated {
+            Some(scan) => scan,
+            None => {
+                let look = Look {
+                    last: memory.scan.as_ref(),
+                    sink: Some(&store),
+                    limits,
+                };
+                scan::scan(job, &judge, look)?
+            }
+        };
+        memory.scan = Some(scan.clone());
+
+        let stored = memory.stored.as_ref().filter(|(tree, when)| {
+            *when == generation && newest.is_some_and(|newest| newest.tree == tree.oid)
+        });
+        let base = match (stored, newest) {
+            (Some((tree, _)), _) => Base::Memory(tree),
+            (None, Some(newest)) => Base::Stored(newest.tree),
+            (None, None) => Base::Nothing,
+        };
+        let counts = self.store_missing(job, &judge, &store, &mut scan, base);
+        memory.scan = Some(scan.clone());
+        let counts = counts?;
+
+        let (created, sequence) = time_after(newest.map(|newest| &newest.notes));
+        let notes = Notes {
+            created,
+            sequence,
+            task: request.task.as_ref().map(|task| task.as_str().to_owned()),
+            label: request.label.clone(),
+            purpose: request.purpose.clone(),
+            messages: request.messages,
+            group: request.group.clone(),
+            rewind: request.rewind.clone(),
+            counts,
+            files: scan.files,
+            bytes: scan.bytes,
+            skipped: bounded(&scan.skipped),
+            rules: (*scan.rules).clone(),
+            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+            ..Notes::default()
+        };
+        if commits {
+            job.cancel.commit()?;
+        } else {
+            job.cancel.check()?;
+        }
+        let Store { pack, .. } = store;
+        let id = repository.write_checkpoint(pack, scan.tree.oid, &notes)?;
+        memory.stored = Some((scan.tree.clone(), generation));
+        let record = Arc::new(Record {
+            id,
+            tree: scan.tree.oid,
+            notes,
+        });
+        self.records.remember(&record);
+        Ok((record, scan))
+    }
+
+    /// Sees to it that everything the tree names is in the store or in the pack,
+    /// and counts what differs from the checkpoint before.
+    fn store_missing(
+        &self,
+        job: &Job<'_>,
+        judge: &Judge<'_>,
+        store: &Store<'_>,
+        scan: &mut Scan,
+        base: Base<'_>,
+    ) -> Result<Counts, Error> {
+        let reader = || store.repository.reader();
+        let has = |oid| store.has(oid);
+        for _ in 0..ATTEMPTS {
+            let (counts, missing) = compare(&scan.tree, base, &reader, job.cancel, has)?;
+            let changed = self.store_files(job, store, &missing)?;
+            if changed.is_empty() {
+                for folder in missing.folders {
+                    store.pack.put(Kind::Tree, folder.oid, &folder.encode())?;
+                }
+                return Ok(counts);
+            }
+            // What is read differs from what was seen: seen again, with its content.
+            *scan = match scan::update(job, judge, scan, &changed, Some(store))? {
+                Some(scan) => scan,
+                None => {
+                    let look = Look {
+                        last: Some(scan),
+                        sink: Some(store),
+                        limits: None,
+                    };
+                    scan::scan(job, judge, look)?
+                }
+            };
+        }
+        Err(Error::new(
+            sightline_protocol::error::ErrorKind::Conflict,
+            format!(
+                "the files in {} keep changing while they are stored; try again when what writes them is done",
+                self.root.path.display()
+            ),
+        ))
+    }
+
+    /// Stores files whose content was seen before and not kept. Gives those that
+    /// are not what was seen.
+    fn store_files(
+        &self,
+        job: &Job<'_>,
+        store: &Store<'_>,
+        missing: &Missing<'_>,
+    ) -> Result<Vec<RelPath>, Error> {
+        let total = Some(missing.files.len() as u64);
+        let root = self.work_tree();
+        let changed: Vec<Option<RelPath>> = missing
+            .files
+            .par_iter()
+            .enumerate()
+            .map(|(index, (path, mode, oid))| {
+                job.cancel.check()?;
+                (job.progress)(Progress {
+                    stage: "storing",
+                    done: index as u64,
+                    total,
+                });
+                let limit = job.settings.max_file_size;
+                match read_again(root, path, *mode, limit) {
+                    Some((found, bytes)) if found == *oid => {
+                        store.pack.put(Kind::Blob, found, &bytes)?;
+                        Ok(None)
+                    }
+                    _ => Ok(Some(path.clone())),
+                }
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(changed.into_iter().flatten().collect())
+    }
+}
+
+/// The content of a file or link below `root`, reached without following links.
+fn read_again(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, Vec<u8>)> {
+    let mut dir = Dir::open(root).ok()?;
+    for name in path.parent()?.components() {
+        dir = dir.enter(name.as_encoded_bytes()).ok()?;
+    }
+    let name = path.name()?.as_encoded_bytes();
+    let mut bytes = Vec::new();
+    let found = match mode {
+        Mode::Link => read::link(&dir, name, 0, &mut bytes),
+        _ => read::file(&dir, name, limit, 0, None, &mut bytes),
+    };
+    match found {
+        read::Found::File(file) => Some((file.oid, bytes)),
+        _ => None,
+    }
+}
+
+/// Where objects go, and whether they are there.
+struct Store<'a> {
+    pack: PackWriter<'a>,
+    repository: &'a Repository,
+    /// Readers no thread is using.
+    readers: Mutex<Vec<Reader>>,
+    /// There is no checkpoint: asking for objects is idle.
+    is_empty: bool,
+}
+
+impl Store<'_> {
+    fn has(&self, oid: Oid) -> Result<bool, Error> {
+        if self.pack.has(oid) {
+            return Ok(true);
+        }
+        if self.is_empty {
+            return Ok(false);
+        }
+        let idle = self.readers().pop();
+        let reader = match idle {
+            Some(reader) => reader,
+            None => self.repository.reader()?,
+        };
+        let has = reader.contains(oid);
+        self.readers().push(reader);
+        Ok(has)
+    }
+
+    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Store<'_> {
+    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
+        if self.has(oid)? {
+            return Ok(());
+        }
+        self.pack.put(Kind::Blob, oid, bytes)
+    }
+}
+
+/// What was taken from a source; given back unless it was used.
+struct Taken<'a> {
+    source: &'a dyn ChangeSource,
+    changes: Option<Changes>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some(changes) = self.changes.take() {
+            self.source.put_back(changes);
+        }
+    }
+}
+
+/// A time that is later than that of the newest checkpoint, whatever the clock
+/// says, in milliseconds since the epoch; and the order within it.
+fn time_after(newest: Option<&Notes>) -> (u64, u64) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(1));
+    match newest {
+        Some(newest) if newest.created >= now => (newest.created, newest.sequence + 1),
+        _ => (now, 0),
+    }
+}
+
+fn bounded(skipped: &[Skipped]) -> Vec<Skipped> {
+    let mut kept: Vec<Skipped> = skipped.iter().take(MAX_SKIPPED).cloned().collect();
+    if let Some(more) = skipped
+        .len()
+        .checked_sub(MAX_SKIPPED)
+        .filter(|more| *more > 0)
+    {
+        kept.push(Skipped {
+            path: String::new(),
+            encoded: false,
+            reason: format!("{more} more are skipped"),
+        });
+    }
+    kept
+}

@@ -1,0 +1,359 @@
+//! What differs between two checkpoints, or a checkpoint and now, for people.
+//!
+//! Files and links only: git knows no empty folders. What access rules deny now
+//! is left out whenever it was captured, and does not count as the old name of a
+//! renamed file either.
+
+mod lines;
+mod patch;
+mod renames;
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use rayon::prelude::*;
+use sightline_protocol::error::ErrorKind;
+
+pub use patch::patch;
+
+use super::{
+    Checkpoints, Job, Progress,
+    compare::{Denied, Difference, Leaf, Side, Tree, compare},
+    object::{Kind, Mode, name_of},
+    place::Walker,
+    reader::Reader,
+    repository::Repository,
+};
+use crate::{error::Error, path::RelPath};
+use renames::{Contents, Of};
+
+/// How often the work tree is looked at again when it changes while it is read.
+const ATTEMPTS: usize = 3;
+/// Files one thread compares before it looks for more.
+const CHUNK: usize = 16;
+
+/// What is wanted of a diff.
+#[derive(Clone, Debug)]
+pub struct DiffOptions {
+    /// Only these paths and what is below them; empty means all.
+    pub paths: Vec<RelPath>,
+    /// Also the contents.
+    pub contents: bool,
+    /// Contents larger than this are left out, in bytes.
+    pub max_file_bytes: u64,
+    /// Once so many bytes of contents are in, further ones are left out.
+    pub max_total_bytes: u64,
+}
+
+/// How a file differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It is new.
+    Added,
+    /// Its content or its permission to be executed.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It is elsewhere, its content the same or similar.
+    Renamed,
+    /// A file became a link or a link a file.
+    TypeChanged,
+}
+
+/// One file that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    /// Where it is, or was when it is gone.
+    pub path: RelPath,
+    /// Where it was, when elsewhere.
+    pub old_path: Option<RelPath>,
+    /// How it differs.
+    pub status: Status,
+    /// git's modes ("100644"), where there is or was a file.
+    pub modes: (Option<&'static str>, Option<&'static str>),
+    /// One of the sides is no text.
+    pub binary: bool,
+    /// Lines that are new; 0 for binary files.
+    pub additions: u64,
+    /// Lines that are gone; 0 for binary files.
+    pub deletions: u64,
+    /// The old content, where wanted, there, and within the limits.
+    pub before: Option<Vec<u8>>,
+    /// The new content.
+    pub after: Option<Vec<u8>>,
+    /// Why contents that were wanted are not here.
+    pub omitted: Option<String>,
+}
+
+impl Checkpoints {
+    /// Compares. Reads only: neither the workspace nor the store is changed.
+    /// Denied paths are left out, whenever they were captured. In order of path.
+    ///
+    /// # Errors
+    /// `notFound` for an unknown checkpoint; `conflict` when files keep changing
+    /// while they are read; `cancelled`; `storage`.
+    pub fn diff(
+        &self,
+        job: &Job<'_>,
+        from: &Side,
+        to: &Side,
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
+        if from == to && *from == Side::Now {
+            return Ok(Vec::new());
+        }
+        let mut last = None;
+        for _ in 0..ATTEMPTS {
+            let trees = (self.tree(job, from)?, self.tree(job, to)?);
+            let Some(repository) = self.repository()? else {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    "there are no checkpoints yet",
+                ));
+            };
+            match self.diff_trees(job, &repository, &trees, options) {
+                Err(error) if error.kind == ErrorKind::Conflict => last = Some(error),
+                done => return done,
+            }
+        }
+        Err(last.unwrap_or_else(Error::cancelled))
+    }
+
+    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<Tree, Error> {
+        Ok(match side {
+            Side::Checkpoint(id) => Tree::Stored(self.record(*id)?.tree),
+            Side::Now => Tree::Seen(Arc::clone(&self.look(job)?.tree)),
+        })
+    }
+
+    fn diff_trees(
+        &self,
+        job: &Job<'_>,
+        repository: &Repository,
+        (from, to): &(Tree, Tree),
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
+        let reader = repository.reader()?;
+        let found = compare(&reader, from, to, &options.paths, job.cancel)?;
+        let mut denied = Denied::new(job);
+        let mut differences = Vec::with_capacity(found.leaves.len());
+        for mut difference in found.leaves {
+            job.cancel.check()?;
+            let is_folder = |leaf: &Leaf| leaf.mode == Mode::Folder;
+            difference.left = difference.left.filter(|leaf| !is_folder(leaf));
+            difference.right = difference.right.filter(|leaf| !is_folder(leaf));
+            let is_empty = difference.left.is_none() && difference.right.is_none();
+            if !is_empty && !denied.denies(&difference.path, false) {
+                differences.push(difference);
+            }
+        }
+        let texts = Texts::new(self, repository)?;
+        let pairs = renames::renames(&differences, &texts, job.cancel)?;
+        let pairs = paired(&differences, &pairs);
+        let wanted = self.wanted_contents(&texts, &pairs, options)?;
+        let done = AtomicU64::new(0);
+        let compared: Result<Vec<Vec<FileDiff>>, Error> = pairs
+            .par_chunks(CHUNK)
+            .zip(wanted.par_chunks(CHUNK))
+            .map(|(pairs, wanted)| {
+                let texts = Texts::new(self, repository)?;
+                let compare = |(pair, omitted): (&Pair<'_>, &Option<String>)| {
+                    job.cancel.check()?;
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    (job.progress)(Progress {
+                        stage: "comparing",
+                        done,
+                        total: None,
+                    });
+                    pair.compare(&texts, options.contents, omitted.as_deref())
+                };
+                pairs.iter().zip(wanted).map(compare).collect()
+            })
+            .collect();
+        Ok(compared?.concat())
+    }
+
+    /// For each, why its contents are left out although they are wanted.
+    fn wanted_contents(
+        &self,
+        texts: &Texts,
+        pairs: &[Pair<'_>],
+        options: &DiffOptions,
+    ) -> Result<Vec<Option<String>>, Error> {
+        if !options.contents {
+            return Ok(vec![None; pairs.len()]);
+        }
+        let mut room = options.max_total_bytes;
+        let mut all = Vec::with_capacity(pairs.len());
+        for pair in pairs {
+            let length = |of: Option<Of<'_>>| of.map_or(Ok(0), |of| texts.len(of));
+            let (old, new) = (length(pair.old_side())?, length(pair.new_side())?);
+            let both = old.saturating_add(new);
+            all.push(if old.max(new) > options.max_file_bytes {
+                Some(format!(
+                    "{} bytes are over the limit for one file",
+                    old.max(new)
+                ))
+            } else if both > room {
+                Some("the limit for all contents together is reached".to_owned())
+            } else {
+                room -= both;
+                None
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// A path and what it was before.
+struct Pair<'a> {
+    /// The new side, or the only one.
+    at: &'a Difference,
+    /// Where it was before, when elsewhere.
+    from: Option<&'a Difference>,
+}
+
+/// Joins what was renamed; in order of path.
+fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> Vec<Pair<'a>> {
+    let moved: HashSet<&usize> = pairs.values().collect();
+    let all = differences.iter().enumerate();
+    all.filter(|(index, _)| !moved.contains(index))
+        .map(|(index, at)| Pair {
+            at,
+            from: pairs.get(&index).map(|old| &differences[*old]),
+        })
+        .collect()
+}
+
+impl<'a> Pair<'a> {
+    fn old_side(&self) -> Option<Of<'a>> {
+        let from = self.from.unwrap_or(self.at);
+        from.left.map(|_| Of::Old(from))
+    }
+
+    fn new_side(&self) -> Option<Of<'a>> {
+        self.at.right.map(|_| Of::New(self.at))
+    }
+
+    fn compare(
+        &self,
+        texts: &Texts,
+        contents: bool,
+        omitted: Option<&str>,
+    ) -> Result<FileDiff, Error> {
+        let left = self.from.unwrap_or(self.at).left;
+        let right = self.at.right;
+        let is_link = |leaf: &Leaf| leaf.mode == Mode::Link;
+        let status = match (&left, &right) {
+            (None, _) => Status::Added,
+            (_, None) => Status::Deleted,
+            _ if self.from.is_some() => Status::Renamed,
+            (Some(left), Some(right)) if is_link(left) != is_link(right) => Status::TypeChanged,
+            _ => Status::Modified,
+        };
+        let is_same = left.map(|leaf| leaf.oid) == right.map(|leaf| leaf.oid);
+        let read = |of: Option<Of<'_>>| of.map_or(Ok(Vec::new()), |of| texts.read(of));
+        let (before, after) = match is_same {
+            // Its contents are needed only to be shown, or to tell what they are.
+            true => {
+                let content = read(self.new_side())?;
+                (content.clone(), content)
+            }
+            false => (read(self.old_side())?, read(self.new_side())?),
+        };
+        let binary = lines::is_binary(&before) || lines::is_binary(&after);
+        let (additions, deletions) = match (binary, status) {
+            (true, _) => (0, 0),
+            // As git counts it: one goes, the other comes.
+            (_, Status::TypeChanged) => (
+                lines::lines(&after).len() as u64,
+                lines::lines(&before).len() as u64,
+            ),
+            _ => lines::count(&before, &after),
+        };
+        let keep = contents && omitted.is_none();
+        Ok(FileDiff {
+            path: self.at.path.clone(),
+            old_path: self.from.map(|from| from.path.clone()),
+            status,
+            modes: (
+                left.map(|leaf| leaf.mode.octal()),
+                right.map(|leaf| leaf.mode.octal()),
+            ),
+            binary,
+            additions,
+            deletions,
+            before: (keep && left.is_some()).then_some(before),
+            after: (keep && right.is_some()).then_some(after),
+            omitted: omitted.map(str::to_owned),
+        })
+    }
+}
+
+/// Reads the contents of either side: from the store, or from the work tree
+/// where only that was seen.
+struct Texts {
+    reader: Reader,
+    walker: RefCell<Walker>,
+}
+
+impl Texts {
+    fn new(checkpoints: &Checkpoints, repository: &Repository) -> Result<Self, Error> {
+        Ok(Self {
+            reader: repository.reader()?,
+            walker: RefCell::new(checkpoints.walker()?),
+        })
+    }
+}
+
+fn leaf_of<'a>(of: Of<'a>) -> Option<(&'a RelPath, Leaf)> {
+    let (difference, leaf) = match of {
+        Of::Old(difference) => (difference, difference.left),
+        Of::New(difference) => (difference, difference.right),
+    };
+    leaf.map(|leaf| (&difference.path, leaf))
+}
+
+impl Contents for Texts {
+    fn len(&self, of: Of<'_>) -> Result<u64, Error> {
+        match leaf_of(of) {
+            None => Ok(0),
+            Some((_, leaf)) => match leaf.seen {
+                Some((stamp, _)) => Ok(stamp.size),
+                None => self.reader.blob_len(leaf.oid),
+            },
+        }
+    }
+
+    fn read(&self, of: Of<'_>) -> Result<Vec<u8>, Error> {
+        let Some((path, leaf)) = leaf_of(of) else {
+            return Ok(Vec::new());
+        };
+        if leaf.seen.is_none() {
+            return self.reader.blob(leaf.oid);
+        }
+        let changed = |why: &str| {
+            Error::new(
+                ErrorKind::Conflict,
+                format!("{path} {why} while it was compared; try again"),
+            )
+            .with_path(path.to_string())
+        };
+        let (found, content) = self
+            .walker
+            .borrow_mut()
+            .read(path)
+            .map_err(|error| changed(&format!("could not be read ({error})")))?;
+        let is_link = found.mode() == Some(Mode::Link);
+        if is_link != (leaf.mode == Mode::Link) || name_of(Kind::Blob, &content) != leaf.oid {
+            return Err(changed("was changed"));
+        }
+        Ok(content)
+    }
+}

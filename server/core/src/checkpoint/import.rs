@@ -1,0 +1,726 @@
+//! Checkpoints of Cline 3: its shadow repositories, read into our store.
+//!
+//! A shadow repository has a commit for each checkpoint on one branch, of the
+//! files its exclusions left; nested repositories are in it as links without
+//! content. Nothing in it is changed. What it holds and the access rules deny
+//! now stays out of our store.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use git2::Sort;
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Skipped, lock,
+    object::{Kind, Mode, RawEntry, encode_tree, name_of, raw_entries},
+    pack::PackWriter,
+    reader::Reader,
+    repository::put_commit,
+    rules::Frozen,
+    verify::is_forbidden,
+};
+use crate::{error::Error, path::RelPath, storage::TaskId};
+
+/// How Cline calls the repositories within a work tree while it looks at it.
+const DISABLED: &[u8] = b".git_disabled";
+/// Deeper trees are left out: hardly any work tree has them, and this goes into itself.
+const MAX_DEPTH: usize = 400;
+/// What is left out of one checkpoint is told up to so many paths.
+const TOLD: usize = 10_000;
+
+/// What an import brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The new checkpoints, oldest first: Cline's commit and ours.
+    pub checkpoints: Vec<(Oid, Oid)>,
+    /// Commits that were there already from an earlier import.
+    pub known: u64,
+    /// What could not be taken over.
+    pub problems: Vec<String>,
+}
+
+/// The name Cline 3 gives a workspace folder's shadow repository: a hash of the
+/// path's UTF-16 units, in decimal.
+pub fn cwd_hash(path: &str) -> String {
+    let step = |hash: u32, unit: u16| hash.wrapping_mul(31).wrapping_add(u32::from(unit));
+    path.encode_utf16().fold(0, step).to_string()
+}
+
+impl Checkpoints {
+    /// Where `storage` (Cline's global storage folder) has the shadow repository of this root.
+    pub fn shadow_repository(&self, storage: &Path) -> Option<PathBuf> {
+        let paths = [self.root.path.as_path(), self.root.canonical.as_path()];
+        let names = paths
+            .iter()
+            .filter_map(|path| Some(cwd_hash(path.to_str()?)));
+        let mut folders = names.map(|name| storage.join("checkpoints").join(name));
+        folders.find(|folder| folder.join(".git").is_dir())
+    }
+
+    /// Reads every checkpoint of a shadow repository, which is not changed.
+    ///
+    /// # Errors
+    /// `notFound` when there is no repository; `conflict` when it is another
+    /// folder's; `busy`; `cancelled`; `storage`. Nothing is imported then.
+    pub fn import(&self, job: &Job<'_>, shadow: &Path) -> Result<Imported, Error> {
+        let shadow = Shadow::open(shadow)?;
+        shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
+        let commits = shadow.commits()?;
+        let mut imported = Imported::default();
+        if commits.is_empty() {
+            return Ok(imported);
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
+        let repository = self.open_or_create()?;
+        let records = self.list(&Filter::default())?;
+        let known: HashSet<&str> = records
+            .iter()
+            .filter_map(|record| record.notes.imported.as_deref())
+            .collect();
+        let mut import = Import {
+            job,
+            shadow: &shadow,
+            stored: repository.reader()?,
+            pack: PackWriter::new(&repository)?,
+            trees: HashMap::new(),
+        };
+        let excludes = fs::read(shadow.git.path().join("info/exclude")).unwrap_or_default();
+        let total = commits.len() as u64;
+        let mut before = None;
+        for (done, commit) in (0..).zip(commits) {
+            job.cancel.check()?;
+            (job.progress)(Progress {
+                stage: "importing",
+                done,
+                total: Some(total),
+            });
+            let original = Oid::from_git(commit.id());
+            let last = before.replace(commit.tree_id());
+            if known.contains(original.to_string().as_str()) {
+                imported.known += 1;
+                continue;
+            }
+            let taken = match import.tree(commit.tree_id(), &RelPath::default(), 0)? {
+                Ok(taken) => taken,
+                Err(problem) => {
+                    let problem = format!("Cline's checkpoint {original} was left out: {problem}");
+                    imported.problems.push(problem);
+                    continue;
+                }
+            };
+            let notes = Notes {
+                created: u64::try_from(commit.time().seconds())
+                    .unwrap_or_default()
+                    .max(1)
+                    * 1000,
+                sequence: done,
+                task: task_of(commit.message().unwrap_or_default()),
+                label: Some(format!("imported from Cline {:.7}", original.to_string())),
+                purpose: Purpose::Imported,
+                imported: Some(original.to_string()),
+                counts: shadow.counts(last, commit.tree_id()),
+                files: taken.files,
+                bytes: taken.bytes,
+                rules: Frozen::of_repository(&excludes, &taken.left_out),
+                skipped: taken.skipped,
+                ..Notes::default()
+            };
+            let id = put_commit(&import.pack, taken.oid, &notes)?;
+            imported.checkpoints.push((original, id));
+        }
+        job.cancel.commit()?;
+        import.pack.finish()?;
+        for (_, id) in &imported.checkpoints {
+            repository.publish(*id)?;
+        }
+        Ok(imported)
+    }
+}
+
+/// The task in `checkpoint-{hash}-{task}`.
+fn task_of(message: &str) -> Option<String> {
+    let line = message.lines().next()?;
+    let (_, task) = line.strip_prefix("checkpoint-")?.split_once('-')?;
+    TaskId::new(task.trim()).ok()?;
+    Some(task.trim().to_owned())
+}
+
+/// Cline's repository.
+struct Shadow {
+    git: git2::Repository,
+}
+
+impl Shadow {
+    /// `path` is the repository or the folder it is in.
+    fn open(path: &Path) -> Result<Self, Error> {
+        crate::git::isolate();
+        let within = path.join(".git");
+        let dir = if within.is_dir() { &within } else { path };
+        let git = git2::Repository::open_bare(dir).map_err(|error| {
+            Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "{} is no repository of Cline's checkpoints: {}; name a folder below `checkpoints` in Cline's global storage",
+                    path.display(),
+                    error.message()
+                ),
+            )
+        })?;
+        Ok(Self { git })
+    }
+
+    /// Two folders may have the same hash.
+    fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
+        let config = self.git.config().and_then(|mut config| config.snapshot());
+        let named = config.and_then(|config| config.get_string("core.worktree"));
+        let named = named.unwrap_or_default();
+        let is_same = || fs::canonicalize(&named).is_ok_and(|named| named == work_tree);
+        if named == written || (!named.is_empty() && is_same()) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "{} holds checkpoints of {named:?}, not of {written}; open that folder to import them",
+                self.git.path().display()
+            ),
+        ))
+    }
+
+    /// The commits that are checkpoints, oldest first.
+    fn commits(&self) -> Result<Vec<git2::Commit<'_>>, Error> {
+        if self
+            .git
+            .is_empty()
+            .map_err(|error| self.unreadable(&error))?
+        {
+            return Ok(Vec::new());
+        }
+        let walk = || -> Result<Vec<git2::Commit<'_>>, git2::Error> {
+            let mut walk = self.git.revwalk()?;
+            walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
+            walk.push_head()?;
+            walk.map(|id| self.git.find_commit(id?)).collect()
+        };
+        let mut commits = walk().map_err(|error| self.unreadable(&error))?;
+        commits.retain(|commit| {
+            let message = commit.message().unwrap_or_default();
+            message.starts_with("checkpoint-") || message.trim_end() == "initial commit"
+        });
+        Ok(commits)
+    }
+
+    /// Differences in files; none that can't be told.
+    fn counts(&self, before: Option<git2::Oid>, after: git2::Oid) -> Counts {
+        let diff = || -> Result<git2::Diff<'_>, git2::Error> {
+            let before = before
+                .map(|before| self.git.find_tree(before))
+                .transpose()?;
+            let after = self.git.find_tree(after)?;
+            let mut options = git2::DiffOptions::new();
+            options.ignore_submodules(true).include_typechange(true);
+            self.git
+                .diff_tree_to_tree(before.as_ref(), Some(&after), Some(&mut options))
+        };
+        let mut counts = Counts::default();
+        for delta in diff().iter().flat_map(git2::Diff::deltas) {
+            match delta.status() {
+                git2::Delta::Added => counts.added += 1,
+                git2::Delta::Deleted => counts.deleted += 1,
+                _ => counts.modified += 1,
+            }
+        }
+        counts
+    }
+
+    fn unreadable(&self, error: &git2::Error) -> Error {
+        Error::storage(format!(
+            "could not read Cline's checkpoints in {}: {}; `git fsck` there tells more",
+            self.git.path().display(),
+            error.message()
+        ))
+    }
+}
+
+/// A tree as we keep it.
+#[derive(Clone, Debug)]
+struct Taken {
+    oid: Oid,
+    files: u64,
+    bytes: u64,
+    /// What is not in it, for people; the rest of what is too much is not told.
+    skipped: Vec<Skipped>,
+    /// The same as patterns, in full: a restore is not to delete it.
+    left_out: Vec<u8>,
+}
+
+struct Import<'a> {
+    job: &'a Job<'a>,
+    shadow: &'a Shadow,
+    stored: Reader,
+    pack: PackWriter<'a>,
+    /// Most of a checkpoint is as in the one before.
+    trees: HashMap<(git2::Oid, RelPath), Taken>,
+}
+
+impl Import<'_> {
+    /// Takes a tree over; a sentence when something in it can't be read.
+    fn tree(
+        &mut self,
+        oid: git2::Oid,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<Result<Taken, String>, Error> {
+        let key = (oid, path.clone());
+        if let Some(taken) = self.trees.get(&key) {
+            return Ok(Ok(taken.clone()));
+        }
+        self.job.cancel.check()?;
+        if depth > MAX_DEPTH {
+            return Ok(Err(format!("{path} is nested too deep")));
+        }
+        let bytes = match self.read(Kind::Tree, oid) {
+            Some(bytes) => bytes,
+            None => return Ok(Err(format!("the tree of {path:?} can't be read"))),
+        };
+        let Some(raw) = raw_entries(&bytes) else {
+            return Ok(Err(format!("the tree of {path:?} makes no sense")));
+        };
+        let (mut files, mut size) = (0, 0);
+        let (mut skipped, mut left_out) = (Vec::new(), Vec::new());
+        let mut entries: Vec<(Mode, &[u8], Oid)> = Vec::with_capacity(raw.len());
+        for entry in raw {
+            if is_forbidden(entry.name) {
+                let shown = String::from_utf8_lossy(entry.name);
+                return Ok(Err(format!("{path:?} has an entry {shown:?}")));
+            }
+            let below = path.child(&os_name(entry.name));
+            let mode = match self.admit(&entry, &below) {
+                Ok(mode) => mode,
+                Err(reason) => {
+                    skipped.push(skip(&below, &reason));
+                    left_out.extend(pattern(&below));
+                    continue;
+                }
+            };
+            let oid = entry.oid.to_git();
+            if mode == Mode::Folder {
+                let taken = match self.tree(oid, &below, depth + 1)? {
+                    Ok(taken) => taken,
+                    Err(problem) => return Ok(Err(problem)),
+                };
+                files += taken.files;
+                size += taken.bytes;
+                skipped.extend(taken.skipped);
+                left_out.extend(taken.left_out);
+                entries.push((mode, entry.name, taken.oid));
+                continue;
+            }
+            let Some(length) = self.blob(oid)? else {
+                return Ok(Err(format!("the file {below} can't be read")));
+            };
+            files += 1;
+            size += length;
+            entries.push((mode, entry.name, entry.oid));
+        }
+        skipped.truncate(TOLD);
+        let ours = encode_tree(entries.into_iter());
+        let taken = Taken {
+            oid: name_of(Kind::Tree, &ours),
+            files,
+            bytes: size,
+            skipped,
+            left_out,
+        };
+        if !self.stored.contains(taken.oid) {
+            self.pack.put(Kind::Tree, taken.oid, &ours)?;
+        }
+        self.trees.insert(key, taken.clone());
+        Ok(Ok(taken))
+    }
+
+    /// What an entry becomes, or why it stays out.
+    fn admit(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, String> {
+        let mode = entry
+            .mode()
+            .ok_or("a repository of its own, whose content Cline did not keep")?;
+        if entry.name == DISABLED {
+            return Err("a repository that Cline had renamed".to_owned());
+        }
+        let view = self.job.view;
+        match view.check_entry(self.job.root, path, mode == Mode::Folder) {
+            Some(denial) => Err(denial.reason),
+            None => Ok(mode),
+        }
+    }
+
+    /// Takes a file's content over; its length, or `None` when it can't be read.
+    fn blob(&self, oid: git2::Oid) -> Result<Option<u64>, Error> {
+        let ours = Oid::from_git(oid);
+        if self.pack.has(ours) || self.stored.contains(ours) {
+            let header = self.shadow.git.odb().and_then(|odb| odb.read_header(oid));
+            return Ok(header.ok().map(|(length, _)| length as u64));
+        }
+        let Some(bytes) = self.read(Kind::Blob, oid) else {
+            return Ok(None);
+        };
+        self.pack.put(Kind::Blob, ours, &bytes)?;
+        Ok(Some(bytes.len() as u64))
+    }
+
+    fn read(&self, kind: Kind, oid: git2::Oid) -> Option<Vec<u8>> {
+        let odb = self.shadow.git.odb().ok()?;
+        let object = odb.read(oid).ok()?;
+        let bytes = object.data();
+        (name_of(kind, bytes) == Oid::from_git(oid)).then(|| bytes.to_vec())
+    }
+}
+
+/// The pattern of exactly this path and what is below it, as a line of an
+/// ignore file.
+fn pattern(path: &RelPath) -> Vec<u8> {
+    let mut line = Vec::new();
+    for name in path.components() {
+        line.push(b'/');
+        for byte in name.as_encoded_bytes() {
+            match byte {
+                // A line can't hold its own end.
+                b'\n' | b'\r' => line.push(b'?'),
+                b'\\' | b'*' | b'?' | b'[' | b' ' => line.extend([b'\\', *byte]),
+                byte => line.push(*byte),
+            }
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+fn skip(path: &RelPath, reason: &str) -> Skipped {
+    let (path, encoded) = path.to_wire();
+    Skipped {
+        path,
+        encoded,
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(unix)]
+fn os_name(name: &[u8]) -> std::ffi::OsString {
+    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name).to_owned()
+}
+
+/// Where names are no bytes, what is no text can only be shown.
+#[cfg(not(unix))]
+fn os_name(name: &[u8]) -> std::ffi::OsString {
+    String::from_utf8_lossy(name).into_owned().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{process::Command, sync::Arc};
+
+    use super::*;
+    use crate::{
+        access::Access,
+        cancel::Cancel,
+        checkpoint::{
+            Settings,
+            rules::RulesThen,
+            testing::{Scratch, fsck, git},
+        },
+        path::Roots,
+    };
+
+    #[test]
+    fn hashes_are_as_cline_makes_them() {
+        for (path, hash) in [
+            ("/srv/demo", "1029641258"),
+            ("/srv/demo/", "1854107973"),
+            ("/srv/Demo", "1028687946"),
+            ("C:\\proj\\app", "1569408775"),
+            ("c:\\proj\\app", "4196507431"),
+            ("/srv/日本", "2165029358"),
+            ("/srv/😀", "2165967210"),
+            ("a", "97"),
+        ] {
+            assert_eq!(cwd_hash(path), hash, "{path}");
+        }
+    }
+
+    /// A shadow repository as Cline makes it, with the real git.
+    struct Cline {
+        scratch: Scratch,
+        shadow: PathBuf,
+    }
+
+    impl Cline {
+        fn new() -> Self {
+            let scratch = Scratch::new();
+            let work_tree = scratch.checkpoints.root().path.display();
+            let storage = scratch.folder.path().join("global");
+            let shadow = storage.join("checkpoints").join(cwd_hash(&work_tree));
+            let cline = Self { scratch, shadow };
+            fs::create_dir_all(&cline.shadow).unwrap();
+            cline.git(&["init", "-q"]);
+            cline.git(&["config", "core.worktree", &work_tree]);
+            cline.git(&["config", "user.name", "Cline Checkpoint"]);
+            cline.git(&["config", "user.email", "checkpoint@cline.bot"]);
+            fs::write(cline.shadow.join(".git/info/exclude"), "*.lock\n").unwrap();
+            cline
+        }
+
+        fn git(&self, arguments: &[&str]) -> String {
+            let dir = self.shadow.join(".git");
+            let mut all = vec!["-C", self.shadow.to_str().unwrap()];
+            all.extend(arguments);
+            if !dir.exists() {
+                let done = Command::new("git")
+                    .args(all)
+                    .env_clear()
+                    .env("PATH", std::env::var_os("PATH").unwrap())
+                    .env("HOME", self.scratch.folder.path())
+                    .env("GIT_CONFIG_NOSYSTEM", "1")
+                    .status();
+                assert!(done.unwrap().success());
+                return String::new();
+            }
+            git(&dir, &all)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.scratch.checkpoints.root().path.as_path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn commit(&self, message: &str) -> Oid {
+            self.git(&["add", "."]);
+            self.git(&[
+                "commit",
+                "-q",
+                "--allow-empty",
+                "--no-verify",
+                "-m",
+                message,
+            ]);
+            self.git(&["rev-parse", "HEAD"]).trim().parse().unwrap()
+        }
+
+        fn import(&self) -> Result<Imported, Error> {
+            let root = self.scratch.checkpoints.root().clone();
+            let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+            let view = access.view().0;
+            let job = Job {
+                view: &view,
+                root: 0,
+                settings: &Settings::default(),
+                cancel: &Cancel::default(),
+                progress: &|_| {},
+            };
+            self.scratch.checkpoints.import(&job, &self.shadow)
+        }
+
+        /// Every file of the shadow repository, and its bytes.
+        fn bytes(&self) -> HashMap<PathBuf, Vec<u8>> {
+            let mut found = HashMap::new();
+            let mut folders = vec![self.shadow.clone()];
+            while let Some(folder) = folders.pop() {
+                for entry in fs::read_dir(folder).unwrap().flatten() {
+                    match entry.file_type().unwrap().is_dir() {
+                        true => folders.push(entry.path()),
+                        false => {
+                            found.insert(entry.path(), fs::read(entry.path()).unwrap());
+                        }
+                    }
+                }
+            }
+            found
+        }
+    }
+
+    #[test]
+    fn checkpoints_of_cline_become_ours_once() {
+        let cline = Cline::new();
+        cline.write("src/a.rs", "one");
+        cline.write("b é.txt", "b");
+        cline.write("Cargo.lock", "not Cline's");
+        let first = cline.commit("initial commit");
+        cline.write("src/a.rs", "two");
+        cline.write("new", "new");
+        let task = format!("checkpoint-{}-1700000000000", cwd_hash("x"));
+        let second = cline.commit(&task);
+        let third = cline.commit("checkpoint-1-../evil");
+        cline.commit("something else");
+        let before = cline.bytes();
+        let scratch = &cline.scratch;
+        let global = scratch.folder.path().join("global");
+        assert_eq!(
+            scratch.checkpoints.shadow_repository(&global),
+            Some(cline.shadow.clone())
+        );
+        let imported = cline.import().unwrap();
+        assert_eq!(cline.bytes(), before);
+        assert_eq!((imported.known, &imported.problems[..]), (0, &[][..]));
+        let originals: Vec<Oid> = imported.checkpoints.iter().map(|(from, _)| *from).collect();
+        assert_eq!(originals, [first, second, third]);
+        let ours: Vec<Oid> = imported
+            .checkpoints
+            .iter()
+            .rev()
+            .map(|(_, id)| *id)
+            .collect();
+        assert_eq!(scratch.ids(), ours);
+        for (from, id) in &imported.checkpoints {
+            let tree = cline.git(&["rev-parse", &format!("{from}^{{tree}}")]);
+            assert_eq!(scratch.record(*id).tree.to_string(), tree.trim());
+        }
+        let notes = &scratch.record(imported.checkpoints[1].1).notes;
+        assert_eq!(notes.task.as_deref(), Some("1700000000000"));
+        assert_eq!(notes.purpose, Purpose::Imported);
+        assert_eq!(
+            notes.label.as_deref(),
+            Some(&*format!("imported from Cline {:.7}", second.to_string()))
+        );
+        let counts = Counts {
+            added: 1,
+            modified: 1,
+            deleted: 0,
+        };
+        assert_eq!((notes.counts, notes.files, notes.bytes), (counts, 3, 7));
+        assert_eq!(scratch.record(ours[0]).notes.task, None);
+        assert_eq!(
+            scratch.checkpoints.verify(&Cancel::default()).unwrap(),
+            [""; 0]
+        );
+        fsck(&scratch.dir());
+
+        cline.write("later", "1");
+        let later = cline.commit("checkpoint-1-t");
+        let again = cline.import().unwrap();
+        assert_eq!(again.known, 3);
+        assert_eq!(again.checkpoints.len(), 1);
+        assert_eq!(again.checkpoints[0].0, later);
+        assert_eq!(scratch.ids().len(), 4);
+    }
+
+    #[test]
+    fn repositories_within_and_denied_files_stay_out() {
+        let cline = Cline::new();
+        cline.write("keep", "1");
+        cline.write("secret/key", "private");
+        cline.write("lib/.git_disabled/config", "[core]");
+        cline.write("lib/code", "2");
+        cline.git(&["add", "."]);
+        let commit = cline.commit("checkpoint-1-t");
+        let link = format!("160000,{commit},sub");
+        cline.git(&["update-index", "--add", "--cacheinfo", &link]);
+        cline.git(&["commit", "-q", "-m", "checkpoint-1-t"]);
+        cline.write(".clineignore", "secret/\n");
+        let imported = cline.import().unwrap();
+        let last = cline.scratch.record(imported.checkpoints[1].1);
+        let told: Vec<&str> = last
+            .notes
+            .skipped
+            .iter()
+            .map(|skipped| &*skipped.path)
+            .collect();
+        assert_eq!(told, ["lib/.git_disabled", "secret", "sub"]);
+        let tree = last.tree.to_string();
+        let files = git(
+            &cline.scratch.dir(),
+            &["ls-tree", "-r", "--name-only", &tree],
+        );
+        assert_eq!(files, "keep\nlib/code\n");
+        let reader = cline.scratch.repository().reader().unwrap();
+        assert!(!reader.contains(name_of(Kind::Blob, b"private")));
+        // A restore leaves alone what was left out, and what Cline never kept.
+        let none = |_: &RelPath| Ok(None);
+        let mut then = RulesThen::new(&last.notes.rules, &none).unwrap();
+        let mut excludes = |path: &str| {
+            let path = RelPath::new(Path::new(path)).unwrap();
+            then.excludes(&path, false).unwrap()
+        };
+        for path in [
+            "sub/x",
+            "secret/key",
+            "lib/.git_disabled/config",
+            "d/Cargo.lock",
+        ] {
+            assert!(excludes(path), "{path}");
+        }
+        for path in ["keep", "lib/code", "other/sub/x", "sub2"] {
+            assert!(!excludes(path), "{path}");
+        }
+        fsck(&cline.scratch.dir());
+    }
+
+    #[test]
+    fn a_pattern_means_one_path() {
+        let odd = "a b/[x]*?\\ /#!\n.";
+        let lines = pattern(&RelPath::new(Path::new(odd)).unwrap());
+        let frozen = Frozen::of_repository(b"", &lines);
+        let none = |_: &RelPath| Ok(None);
+        let mut then = RulesThen::new(&frozen, &none).unwrap();
+        for (path, is_out) in [
+            (odd, true),
+            ("a b/x", false),
+            ("a b/[x]yy\\ /#!\n.", false),
+            ("a b", false),
+        ] {
+            let path = RelPath::new(Path::new(path)).unwrap();
+            assert_eq!(then.excludes(&path, false).unwrap(), is_out, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_repository_of_another_folder_is_refused() {
+        let cline = Cline::new();
+        assert_eq!(cline.import().unwrap(), Imported::default());
+        cline.write("a", "1");
+        cline.commit("checkpoint-1-t");
+        cline.git(&["config", "core.worktree", "/srv/other"]);
+        let error = cline.import().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("/srv/other"), "{error}");
+        cline.git(&["config", "--unset", "core.worktree"]);
+        assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Conflict);
+        assert!(!cline.scratch.dir().exists());
+        fs::remove_dir_all(cline.shadow.join(".git")).unwrap();
+        assert_eq!(cline.import().unwrap_err().kind, ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_damaged_commit_is_left_out_and_told() {
+        let cline = Cline::new();
+        cline.write("a", "1");
+        cline.commit("checkpoint-1-t");
+        cline.write("b", "only in the second");
+        let second = cline.commit("checkpoint-1-t");
+        let blob = name_of(Kind::Blob, b"only in the second").to_string();
+        let file = cline
+            .shadow
+            .join(".git/objects")
+            .join(&blob[..2])
+            .join(&blob[2..]);
+        fs::remove_file(file).unwrap();
+        let imported = cline.import().unwrap();
+        assert_eq!(imported.checkpoints.len(), 1);
+        assert_eq!(imported.problems.len(), 1);
+        assert!(
+            imported.problems[0].contains(&second.to_string()),
+            "{imported:?}"
+        );
+        assert_eq!(
+            cline
+                .scratch
+                .checkpoints
+                .verify(&Cancel::default())
+                .unwrap(),
+            [""; 0]
+        );
+    }
+}

@@ -1,0 +1,342 @@
+//! Objects of one checkpoint, written as one pack that git reads.
+//!
+//! The objects go, each compressed by itself, into a file with an unfinished
+//! name in the place of packs; [`PackWriter::finish`] makes it a pack. Its index
+//! gets its name last: git and we see a pack by its index.
+
+use std::{
+    cell::RefCell,
+    collections::HashSet,
+    fs,
+    io::{self, ErrorKind as Io, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use libdeflater::{CompressionLvl, Compressor};
+use sha1::{Digest, Sha1};
+use tempfile::NamedTempFile;
+
+use super::{
+    index::{self, IndexEntry},
+    object::{Kind, Oid},
+    repository::Repository,
+};
+use crate::{
+    error::Error,
+    storage::files::{failed, sync_dir},
+};
+
+/// How unfinished files of ours begin: `tmp_` is swept by git as well.
+pub(super) const UNFINISHED: &str = "tmp_sightline_";
+/// So many bytes are gathered before they are written. A pack that stays below
+/// costs one write.
+const GATHERED: usize = 1 << 20;
+/// What is larger than this is tried before it is compressed as a whole.
+const TRIED_FROM: usize = 16 * 1024;
+/// So much of it is tried.
+const TRIED: usize = 4096;
+/// Thread-local space is given back beyond this.
+const SPACE_KEPT: usize = 4 << 20;
+
+/// Collects objects from several threads into one unfinished pack; dropped
+/// without [`PackWriter::finish`], nothing remains.
+pub(super) struct PackWriter<'a> {
+    repository: &'a Repository,
+    names: Mutex<HashSet<Oid>>,
+    pack: Mutex<Unfinished>,
+}
+
+struct Unfinished {
+    /// Made when the first bytes are written.
+    file: Option<NamedTempFile>,
+    gathered: Vec<u8>,
+    written: u64,
+    entries: Vec<IndexEntry>,
+    /// An object is missing: this must not become a pack.
+    failed: bool,
+}
+
+impl<'a> PackWriter<'a> {
+    /// Begins a pack. Creates nothing yet.
+    ///
+    /// # Errors
+    /// `storage` when the store has no place for packs.
+    pub(super) fn new(repository: &'a Repository) -> Result<Self, Error> {
+        let dir = repository.pack_dir();
+        let place = fs::symlink_metadata(&dir);
+        let place = place.map_err(|error| failed("store in", &dir, &error))?;
+        if !place.is_dir() {
+            return Err(failed("store in", &dir, &Io::NotADirectory.into()));
+        }
+        let mut gathered = b"PACK\0\0\0\x02".to_vec();
+        // The number of objects, known in the end.
+        gathered.extend_from_slice(&[0; 4]);
+        Ok(Self {
+            repository,
+            names: Mutex::default(),
+            pack: Mutex::new(Unfinished {
+                file: None,
+                gathered,
+                written: 0,
+                entries: Vec::new(),
+                failed: false,
+            }),
+        })
+    }
+
+    /// Takes an object whose name is known. Compresses outside the lock.
+    /// An object that is in this pack already costs nothing; whether it is in
+    /// the store already is the caller's to know.
+    ///
+    /// # Errors
+    /// `storage` when it can't be written; the pack can't be finished then.
+    pub(super) fn put(&self, kind: Kind, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
+        if !lock(&self.names).insert(oid) {
+            return Ok(());
+        }
+        SPACE.with_borrow_mut(|space| {
+            space.fill(kind, bytes);
+            let appended = self.append(oid, &space.entry);
+            space.entry.clear();
+            space.entry.shrink_to(SPACE_KEPT);
+            appended
+        })
+    }
+
+    /// Takes an object as it stands in another pack, which is not a difference
+    /// to another object.
+    pub(super) fn put_packed(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
+        if !lock(&self.names).insert(oid) {
+            return Ok(());
+        }
+        self.append(oid, entry)
+    }
+
+    /// Is it in this pack?
+    pub(super) fn has(&self, oid: Oid) -> bool {
+        lock(&self.names).contains(&oid)
+    }
+
+    fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
+        let mut pack = lock(&self.pack);
+        let appended = pack.append(oid, entry, &self.dir());
+        if appended.is_err() {
+            pack.failed = true;
+        }
+        appended.map_err(|error| self.failed(&error))
+    }
+
+    /// Makes the pack durable and visible; its name is given. Without objects
+    /// it does nothing.
+    ///
+    /// # Errors
+    /// `storage`; nothing is visible then.
+    pub(super) fn finish(self) -> Result<Option<PathBuf>, Error> {
+        let dir = self.dir();
+        let pack = self
+            .pack
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if pack.failed {
+            return Err(Error::storage(format!(
+                "could not store in {}: an object could not be written; see to its free space and try again",
+                dir.display()
+            )));
+        }
+        if pack.entries.is_empty() {
+            return Ok(None);
+        }
+        let path = pack
+            .finish(&dir)
+            .map_err(|error| failed("store in", self.repository.dir(), &error))?;
+        sync_dir(&dir)?;
+        Ok(Some(path))
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.repository.pack_dir()
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        failed("store in", self.repository.dir(), error)
+    }
+}
+
+impl Unfinished {
+    fn append(&mut self, oid: Oid, entry: &[u8], dir: &Path) -> io::Result<()> {
+        self.entries.push(IndexEntry {
+            oid,
+            crc: crc32fast::hash(entry),
+            offset: self.written + self.gathered.len() as u64,
+        });
+        if entry.len() >= GATHERED {
+            self.write_gathered(dir)?;
+            return self.write(entry, dir);
+        }
+        self.gathered.extend_from_slice(entry);
+        if self.gathered.len() < GATHERED {
+            return Ok(());
+        }
+        self.write_gathered(dir)
+    }
+
+    fn write_gathered(&mut self, dir: &Path) -> io::Result<()> {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        let written = self.write(&gathered, dir);
+        gathered.clear();
+        self.gathered = gathered;
+        written
+    }
+
+    fn write(&mut self, bytes: &[u8], dir: &Path) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(unfinished(dir)?),
+        };
+        file.as_file_mut().write_all(bytes)?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn finish(mut self, dir: &Path) -> io::Result<PathBuf> {
+        let count = u32::try_from(self.entries.len())
+            .map_err(|_| io::Error::other("over four thousand million objects"))?
+            .to_be_bytes();
+        let checksum: [u8; 20] = if self.file.is_none() {
+            self.gathered[8..12].copy_from_slice(&count);
+            Sha1::digest(&self.gathered).into()
+        } else {
+            self.write_gathered(dir)?;
+            self.seal(count)?
+        };
+        self.gathered.extend_from_slice(&checksum);
+        self.write_gathered(dir)?;
+        let Some(pack) = self.file.take() else {
+            return Err(io::Error::other("the pack has no file"));
+        };
+        let mut index = unfinished(dir)?;
+        index
+            .as_file_mut()
+            .write_all(&index::encode(&mut self.entries, &checksum))?;
+        pack.as_file().sync_all()?;
+        index.as_file().sync_all()?;
+        let name = Oid(checksum);
+        let path = dir.join(format!("pack-{name}.pack"));
+        pack.persist(&path).map_err(|error| error.error)?;
+        index
+            .persist(path.with_extension("idx"))
+            .map_err(|error| error.error)?;
+        Ok(path)
+    }
+
+    /// Puts the number of objects into what is written, and gives its SHA-1.
+    fn seal(&mut self, count: [u8; 4]) -> io::Result<[u8; 20]> {
+        let Some(file) = &self.file else {
+            return Err(io::Error::other("the pack has no file"));
+        };
+        let file = file.as_file();
+        let mut writer = file;
+        writer.seek(SeekFrom::Start(8))?;
+        writer.write_all(&count)?;
+        writer.seek(SeekFrom::Start(0))?;
+        std::thread::scope(|scope| {
+            // What is written goes to the disk while it is hashed. Whether it
+            // got there is asked again when the checksum is in.
+            let _ = scope.spawn(|| file.sync_data());
+            let mut hash = Sha1::new();
+            let mut piece = vec![0; GATHERED];
+            let mut reader = file;
+            loop {
+                match reader.read(&mut piece) {
+                    Ok(0) => return Ok(hash.finalize().into()),
+                    Ok(count) => hash.update(&piece[..count]),
+                    Err(error) if error.kind() == Io::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        })
+    }
+}
+
+fn unfinished(dir: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(dir)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+thread_local! {
+    static SPACE: RefCell<Space> = RefCell::new(Space {
+        fast: Compressor::new(level(1)),
+        raw: Compressor::new(level(0)),
+        entry: Vec::new(),
+        tried: vec![0; TRIED],
+    });
+}
+
+/// 0 stores, 1 is the fastest that compresses.
+fn level(level: i32) -> CompressionLvl {
+    CompressionLvl::new(level).unwrap_or_default()
+}
+
+/// What a thread compresses with.
+struct Space {
+    fast: Compressor,
+    raw: Compressor,
+    entry: Vec<u8>,
+    tried: Vec<u8>,
+}
+
+impl Space {
+    /// Makes `entry` the object as it stands in a pack.
+    fn fill(&mut self, kind: Kind, bytes: &[u8]) {
+        self.entry.clear();
+        push_header(&mut self.entry, kind, bytes.len() as u64);
+        let compressor = if self.is_worth_it(bytes) {
+            &mut self.fast
+        } else {
+            &mut self.raw
+        };
+        let header = self.entry.len();
+        let bound = compressor.zlib_compress_bound(bytes.len());
+        self.entry.resize(header + bound, 0);
+        // The bound is what it says: there is room.
+        let length = compressor
+            .zlib_compress(bytes, &mut self.entry[header..])
+            .unwrap_or(0);
+        self.entry.truncate(header + length);
+    }
+
+    /// Tries a piece from the middle: what is packed already often begins with
+    /// a header that is not.
+    fn is_worth_it(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() < TRIED_FROM {
+            return true;
+        }
+        let start = (bytes.len() - TRIED) / 2;
+        let piece = &bytes[start..start + TRIED];
+        // Without room for it, it did not get smaller.
+        let room = &mut self.tried[..TRIED - TRIED / 16];
+        self.fast.zlib_compress(piece, room).is_ok()
+    }
+}
+
+/// Kind and length, seven bits a byte, the first one four.
+fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
+    let code = match kind {
+        Kind::Commit => 1u8,
+        Kind::Tree => 2,
+        Kind::Blob => 3,
+        Kind::Tag => 4,
+    };
+    let mut rest = length >> 4;
+    let mut byte = (code << 4) | (length & 15) as u8;
+    while rest > 0 {
+        entry.push(byte | 0x80);
+        byte = (rest & 0x7f) as u8;
+        rest >>= 7;
+    }
+    entry.push(byte);
+}

@@ -1,0 +1,427 @@
+//! Places in the work tree, reached folder by folder from its root without ever
+//! following a link: what is judged is what is read or changed, whoever moves
+//! things about meanwhile.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use super::{
+    compare::Leaf,
+    object::{Kind as Object, Mode, Oid, name_of},
+    tree::Stamp,
+};
+use crate::path::RelPath;
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) kind: Kind,
+    pub(super) stamp: Stamp,
+    /// How many names it has.
+    pub(super) links: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Link,
+    Folder,
+    /// A pipe, a socket, a device.
+    Other,
+}
+
+impl Found {
+    /// As a tree has it; `None` for what no tree has.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        match self.kind {
+            Kind::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
+            Kind::File => Some(Mode::File),
+            Kind::Link => Some(Mode::Link),
+            Kind::Folder => Some(Mode::Folder),
+            Kind::Other => None,
+        }
+    }
+}
+
+/// Goes to folders below a root; the last one stays open.
+#[derive(Debug)]
+pub(super) struct Walker {
+    root: Dir,
+    last: Option<(RelPath, Dir)>,
+}
+
+impl Walker {
+    pub(super) fn new(root: &Path) -> io::Result<Self> {
+        Ok(Self {
+            root: Dir::root(root)?,
+            last: None,
+        })
+    }
+
+    /// The folder at `path`.
+    pub(super) fn folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
+        self.go(path, false)
+    }
+
+    /// The folder at `path`, made where it is missing.
+    pub(super) fn make_folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
+        self.go(path, true)
+    }
+
+    fn go(&mut self, path: &RelPath, make: bool) -> io::Result<&Dir> {
+        if path.is_root() {
+            return Ok(&self.root);
+        }
+        if self.last.as_ref().is_none_or(|(at, _)| at != path) {
+            let mut dir: Option<Dir> = None;
+            for name in path.components() {
+                let from = dir.as_ref().unwrap_or(&self.root);
+                let next = match from.enter(name) {
+                    Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
+                        from.make(name)?;
+                        from.enter(name)?
+                    }
+                    next => next?,
+                };
+                dir = Some(next);
+            }
+            self.last = dir.map(|dir| (path.clone(), dir));
+        }
+        Ok(self.last.as_ref().map_or(&self.root, |(_, dir)| dir))
+    }
+
+    /// What stands at `path`; `None` when nothing does, or a folder above is
+    /// missing or no folder.
+    pub(super) fn look(&mut self, path: &RelPath) -> io::Result<Option<Found>> {
+        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+            return Ok(None);
+        };
+        let looked = self.folder(&parent).and_then(|dir| dir.look(name));
+        match looked {
+            Err(error) if is_absent(&error) => Ok(None),
+            looked => looked,
+        }
+    }
+
+    /// The content of the file or link at `path`, and what it was just before
+    /// it was read.
+    pub(super) fn read(&mut self, path: &RelPath) -> io::Result<(Found, Vec<u8>)> {
+        let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+            return Err(io::ErrorKind::IsADirectory.into());
+        };
+        self.folder(&parent)?.read(name)
+    }
+}
+
+/// Is there nothing, as opposed to something that can't be looked at?
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+impl Dir {
+    /// The content of a file or link, and what it was just before it was read.
+    pub(super) fn read(&self, name: &OsStr) -> io::Result<(Found, Vec<u8>)> {
+        let found = self.look(name)?.ok_or(io::ErrorKind::NotFound)?;
+        match found.kind {
+            Kind::Link => Ok((found, self.read_link(name)?)),
+            Kind::File => {
+                let mut file = self.open(name, Access::Read)?;
+                let opened = found_of(&file)?;
+                if opened.kind != Kind::File {
+                    return Err(io::Error::other("it is no file any more"));
+                }
+                let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0));
+                file.read_to_end(&mut bytes)?;
+                Ok((opened, bytes))
+            }
+            Kind::Folder => Err(io::ErrorKind::IsADirectory.into()),
+            Kind::Other => Err(io::Error::other("it is neither file, link nor folder")),
+        }
+    }
+
+    /// What stands there, as a tree would have it; `None` for nothing and for
+    /// what no tree has.
+    pub(super) fn leaf(&self, name: &OsStr) -> io::Result<Option<(Leaf, Vec<u8>)>> {
+        let found = match self.look(name) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match found.mode() {
+            Some(Mode::Folder) => Ok(Some((Leaf::FOLDER, Vec::new()))),
+            Some(_) => {
+                let (found, bytes) = self.read(name)?;
+                let oid: Oid = name_of(Object::Blob, &bytes);
+                Ok(found.mode().map(|mode| {
+                    let seen = Some((found.stamp, false));
+                    (Leaf { mode, oid, seen }, bytes)
+                }))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    /// Both, without cutting it.
+    Write,
+    /// Both; it must not be there yet.
+    Create {
+        executable: bool,
+    },
+}
+
+#[cfg(unix)]
+pub(super) use unix::{Dir, found_of};
+
+#[cfg(unix)]
+mod unix {
+    use std::os::{
+        fd::OwnedFd,
+        unix::ffi::{OsStrExt, OsStringExt},
+    };
+
+    use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
+
+    use super::{Access, File, Found, Kind, OsStr, OsString, Path, Stamp, io};
+
+    /// A folder, open.
+    #[derive(Debug)]
+    pub(in super::super) struct Dir(OwnedFd);
+
+    const FOLDER: OFlags = OFlags::RDONLY
+        .union(OFlags::DIRECTORY)
+        .union(OFlags::CLOEXEC);
+
+    impl Dir {
+        pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
+            Ok(Self(fs::open(path, FOLDER, Mode::empty())?))
+        }
+
+        pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+            let flags = FOLDER | OFlags::NOFOLLOW;
+            let opened = fs::openat(&self.0, name, flags, Mode::empty());
+            match opened {
+                // Some systems say so of a link.
+                Err(rustix::io::Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
+                opened => Ok(Self(opened?)),
+            }
+        }
+
+        /// One that is there already is as good.
+        pub(in super::super) fn make(&self, name: &OsStr) -> io::Result<()> {
+            match fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
+                Err(rustix::io::Errno::EXIST) => Ok(()),
+                made => Ok(made?),
+            }
+        }
+
+        pub(in super::super) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+            match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(Some(found(&stat))),
+                Err(rustix::io::Errno::NOENT) => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        }
+
+        pub(in super::super) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
+            // Without waiting for the other end of a pipe.
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let (flags, mode) = match access {
+                Access::Read => (flags | OFlags::RDONLY, 0),
+                Access::Write => (flags | OFlags::RDWR, 0),
+                Access::Create { executable } => {
+                    let mode = if executable { 0o777 } else { 0o666 };
+                    (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
+                }
+            };
+            let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
+            Ok(File::from(file))
+        }
+
+        pub(in super::super) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+            Ok(fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
+        }
+
+        pub(in super::super) fn make_link(&self, target: &[u8], name: &OsStr) -> io::Result<()> {
+            Ok(fs::symlinkat(OsStr::from_bytes(target), &self.0, name)?)
+        }
+
+        pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            Ok(fs::renameat(&self.0, from, &self.0, to)?)
+        }
+
+        /// Not a folder.
+        pub(in super::super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+            Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
+        }
+
+        /// A folder with nothing in it.
+        pub(in super::super) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+            Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+        }
+
+        pub(in super::super) fn names(&self) -> io::Result<Vec<OsString>> {
+            let mut names = Vec::new();
+            for entry in fs::Dir::read_from(&self.0)? {
+                let name = entry?.file_name().to_bytes().to_vec();
+                if name != b"." && name != b".." {
+                    names.push(OsString::from_vec(name));
+                }
+            }
+            Ok(names)
+        }
+    }
+
+    pub(in super::super) fn found_of(file: &File) -> io::Result<Found> {
+        Ok(found(&fs::fstat(file)?))
+    }
+
+    // The fields' types differ between systems.
+    #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
+    fn found(stat: &Stat) -> Found {
+        // A file system may claim any time.
+        let time =
+            |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
+        Found {
+            kind: match FileType::from_raw_mode(stat.st_mode as _) {
+                FileType::RegularFile => Kind::File,
+                FileType::Symlink => Kind::Link,
+                FileType::Directory => Kind::Folder,
+                _ => Kind::Other,
+            },
+            stamp: Stamp {
+                mtime: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+                ctime: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+                size: stat.st_size as u64,
+                inode: stat.st_ino as u64,
+                mode: stat.st_mode as u32,
+            },
+            links: stat.st_nlink as u64,
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) use elsewhere::{Dir, found_of};
+
+/// Without handles of folders: each is looked at just before it is used.
+#[cfg(not(unix))]
+mod elsewhere {
+    use std::{fs, path::PathBuf, time::UNIX_EPOCH};
+
+    use super::{Access, File, Found, Kind, OsStr, OsString, Path, Stamp, io};
+
+    /// A folder.
+    #[derive(Debug)]
+    pub(in super::super) struct Dir(PathBuf);
+
+    impl Dir {
+        pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
+            Ok(Self(path.to_path_buf()))
+        }
+
+        pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+            let path = self.0.join(name);
+            match fs::symlink_metadata(&path)?.is_dir() {
+                true => Ok(Self(path)),
+                false => Err(io::ErrorKind::NotADirectory.into()),
+            }
+        }
+
+        /// One that is there already is as good.
+        pub(in super::super) fn make(&self, name: &OsStr) -> io::Result<()> {
+            match fs::create_dir(self.0.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                made => made,
+            }
+        }
+
+        pub(in super::super) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+            match fs::symlink_metadata(self.0.join(name)) {
+                Ok(metadata) => Ok(Some(found(&metadata))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        }
+
+        pub(in super::super) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
+            let path = self.0.join(name);
+            let mut options = fs::OpenOptions::new();
+            options.read(true).write(access != Access::Read);
+            options.create_new(matches!(access, Access::Create { .. }));
+            if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+                return Err(io::Error::other("it is no regular file"));
+            }
+            options.open(path)
+        }
+
+        pub(in super::super) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+            let target = fs::read_link(self.0.join(name))?;
+            Ok(target.into_os_string().into_encoded_bytes())
+        }
+
+        pub(in super::super) fn make_link(&self, _: &[u8], _: &OsStr) -> io::Result<()> {
+            Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "links can't be made here",
+            ))
+        }
+
+        pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            fs::rename(self.0.join(from), self.0.join(to))
+        }
+
+        /// Not a folder.
+        pub(in super::super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+            fs::remove_file(self.0.join(name))
+        }
+
+        /// A folder with nothing in it.
+        pub(in super::super) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+            fs::remove_dir(self.0.join(name))
+        }
+
+        pub(in super::super) fn names(&self) -> io::Result<Vec<OsString>> {
+            fs::read_dir(&self.0)?
+                .map(|entry| Ok(entry?.file_name()))
+                .collect()
+        }
+    }
+
+    pub(in super::super) fn found_of(file: &File) -> io::Result<Found> {
+        Ok(found(&file.metadata()?))
+    }
+
+    fn found(metadata: &fs::Metadata) -> Found {
+        let since = metadata.modified().ok();
+        let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
+        Found {
+            kind: match metadata.file_type() {
+                kind if kind.is_symlink() => Kind::Link,
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_file() => Kind::File,
+                _ => Kind::Other,
+            },
+            stamp: Stamp {
+                mtime,
+                ctime: 0,
+                size: metadata.len(),
+                inode: 0,
+                mode: 0,
+            },
+            links: 1,
+        }
+    }
+}

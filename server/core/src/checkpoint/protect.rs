@@ -1,0 +1,110 @@
+//! Folders no checkpoint is taken of: home, the filesystem's root, Desktop, ...
+//!
+//! They are opened by mistake, hold what belongs to nothing in particular, and
+//! putting them back would change everything a person has.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use crate::error::Error;
+
+/// Folders of a home directory that are no project, where the desktop does not
+/// say otherwise.
+const FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];
+/// How the desktop names them.
+const KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_DOWNLOAD_DIR"];
+
+/// Refuses such a folder, and the data directory or one in it; `root` is
+/// without links.
+///
+/// # Errors
+/// `unsupported`, with what to do.
+pub(super) fn admit(root: &Path, data: &Path) -> Result<(), Error> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let in_data = fs::canonicalize(data).is_ok_and(|data| root.starts_with(data));
+    let what = match in_data {
+        true => Some("this server's own data"),
+        false => what_it_is(root, home.as_deref(), config.as_deref()),
+    };
+    match what {
+        None => Ok(()),
+        Some(what) => Err(Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "no checkpoints are taken of {what} ({}); open another folder, or one below it",
+                root.display()
+            ),
+        )),
+    }
+}
+
+fn what_it_is(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option<&'static str> {
+    if root.parent().is_none() {
+        return Some("the root of the filesystem");
+    }
+    let written = home?;
+    let home = fs::canonicalize(written).unwrap_or_else(|_| written.to_path_buf());
+    if home == root {
+        return Some("the home directory");
+    }
+    if home.starts_with(root) {
+        return Some("a folder around the home directory");
+    }
+    let config = config.map_or_else(|| written.join(".config"), Path::to_path_buf);
+    let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
+    let named = named.lines().filter_map(|line| user_dir(line, written));
+    let usual = FOLDERS.iter().map(|name| written.join(name));
+    let is_root = |folder: PathBuf| {
+        folder == root || fs::canonicalize(&folder).is_ok_and(|folder| folder == root)
+    };
+    usual
+        .chain(named)
+        .any(is_root)
+        .then_some("a folder for documents of all kinds")
+}
+
+/// The folder a line of `user-dirs.dirs` names: `XDG_DESKTOP_DIR="$HOME/Desktop"`.
+fn user_dir(line: &str, home: &Path) -> Option<PathBuf> {
+    let (key, value) = line.trim().split_once('=')?;
+    if !KEYS.contains(&key) {
+        return None;
+    }
+    let value = value.trim().trim_matches('"');
+    match value.strip_prefix("$HOME") {
+        Some(below) => Some(home.join(below.trim_start_matches('/'))),
+        None => Some(PathBuf::from(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_a_home_are_recognised_by_where_they_are() {
+        let scratch = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(scratch.path()).unwrap();
+        let home = top.join("home");
+        for folder in [
+            "home/Desktop",
+            "home/Bureau",
+            "home/work/Desktop",
+            "home/.config",
+        ] {
+            fs::create_dir_all(top.join(folder)).unwrap();
+        }
+        let named =
+            "# made by hand\nXDG_DESKTOP_DIR=\"$HOME/Bureau\"\nXDG_MUSIC_DIR=\"$HOME/work\"\n";
+        fs::write(home.join(".config/user-dirs.dirs"), named).unwrap();
+        let refused = |path: &Path| what_it_is(path, Some(&home), None).is_some();
+        assert!(refused(Path::new("/")) && refused(&top) && refused(&home));
+        assert!(refused(&home.join("Desktop")) && refused(&home.join("Bureau")));
+        assert!(!refused(&home.join("work")) && !refused(&home.join("work/Desktop")));
+        assert!(what_it_is(&top, None, None).is_none());
+    }
+}

@@ -1,0 +1,349 @@
+//! What is kept, and what it costs.
+//!
+//! Names go first, durably, then the objects nothing leads to any more: packs
+//! of which nothing is left are removed, those of which all is left stay, and
+//! what is left of the others moves into a new pack before they go. A mark
+//! tells the next one that this was begun and not ended.
+
+use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
+
+use super::{
+    Checkpoints, Filter, Oid, Purpose, Record, lock,
+    packs::{self, Pack},
+    reach::Reach,
+    refs,
+    repository::Repository,
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    storage::{TaskId, files},
+};
+
+/// Stands in the store while objects are taken out.
+const MARK: &str = "unpruned";
+/// More packs are folded.
+const MANY_PACKS: usize = 50;
+/// More names in files of their own are put together.
+const MANY_NAMES: usize = 50;
+/// What an object takes in an index, and a checkpoint besides its objects, in bytes.
+const INDEXED: u64 = 28;
+const CHECKPOINT: u64 = 1300;
+
+/// What stays. Whatever is given must hold for a checkpoint to stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// The newest so many; undo points are not counted, and go with the age of those.
+    pub newest: Option<usize>,
+    /// Those created at or after this, in milliseconds since the epoch.
+    pub since: Option<u64>,
+    /// So many bytes of store; the oldest go first. The newest checkpoint and
+    /// the newest undo point stay however large they are.
+    pub max_bytes: Option<u64>,
+    /// All but those of this task.
+    pub without_task: Option<TaskId>,
+}
+
+/// What went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The checkpoints.
+    pub removed: Vec<Oid>,
+    /// What the store takes less, in bytes.
+    pub freed_bytes: u64,
+}
+
+/// What the store holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Checkpoints.
+    pub count: u64,
+    /// The store's size on disk, in bytes: the lengths of its files.
+    pub bytes: u64,
+    /// When the oldest was created, in milliseconds since the epoch.
+    pub oldest: Option<u64>,
+    /// When the newest was.
+    pub newest: Option<u64>,
+}
+
+impl Checkpoints {
+    /// Removes checkpoints and gives their space back. Cheap when none goes.
+    /// What an interrupted restore needs always stays.
+    ///
+    /// # Errors
+    /// `busy`; `cancelled`, and nothing is removed then; `storage`: when it
+    /// comes after the names were removed, the next one gives the space back.
+    pub fn prune(&self, keep: &Keep, cancel: &Cancel) -> Result<Pruned, Error> {
+        let mut pruned = Pruned::default();
+        if self.repository()?.is_none() {
+            return Ok(pruned);
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        let repository = self.open_or_create()?;
+        let before = packs::size(repository.dir());
+        let mut budget = keep.max_bytes.filter(|limit| *limit < before);
+        loop {
+            let records = self.list(&Filter::default())?;
+            let doomed = choose(&records, keep, &self.needed(&records));
+            let is_begun = repository.dir().join(MARK).exists();
+            if doomed.is_empty() && budget.is_none() && !is_begun {
+                break;
+            }
+            let removed = remove(&repository, &records, doomed, budget, cancel)?;
+            let size = packs::size(repository.dir());
+            pruned.freed_bytes = before.saturating_sub(size);
+            let is_done = removed.is_empty();
+            pruned.removed.extend(removed);
+            // What is left was estimated.
+            let excess = size.saturating_sub(keep.max_bytes.unwrap_or(u64::MAX));
+            budget = budget.map(|budget| budget.saturating_sub(excess));
+            if is_done || excess == 0 {
+                break;
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// What an interrupted restore goes on with: its undo point, and what it
+    /// restores.
+    fn needed(&self, records: &[Arc<Record>]) -> Vec<Oid> {
+        if !self.has_journal() {
+            return Vec::new();
+        }
+        let newest = records
+            .iter()
+            .find_map(|record| match record.notes.purpose {
+                Purpose::Undo { restoring, .. } => Some((record.id, restoring)),
+                _ => None,
+            });
+        newest.map_or_else(Vec::new, |(undo, restoring)| {
+            restoring.into_iter().chain([undo]).collect()
+        })
+    }
+
+    /// Idle work: finishes what was interrupted, folds many small packs into
+    /// one, saves the memory of the work tree. Cheap when there is nothing to do.
+    ///
+    /// # Errors
+    /// `busy`; `cancelled`; `storage`. The store holds all it held then.
+    pub fn tidy(&self, cancel: &Cancel) -> Result<(), Error> {
+        if self.repository()?.is_none() {
+            return Ok(());
+        }
+        {
+            let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+            let repository = self.open_or_create()?;
+            if repository.dir().join(MARK).exists() {
+                remove(&repository, &[], HashSet::new(), None, cancel)?;
+            }
+            refs::pack(repository.dir(), MANY_NAMES)?;
+            packs::sweep(&repository);
+            fold(&repository, cancel)?;
+        }
+        // Who has the memory may be waiting for the lock.
+        self.save_memory()
+    }
+
+    /// What the store holds.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Stats::default());
+        };
+        let records = self.list(&Filter::default())?;
+        Ok(Stats {
+            count: records.len() as u64,
+            bytes: packs::size(repository.dir()),
+            oldest: records.last().map(|record| record.notes.created),
+            newest: records.first().map(|record| record.notes.created),
+        })
+    }
+}
+
+fn is_undo(record: &Record) -> bool {
+    matches!(record.notes.purpose, Purpose::Undo { .. })
+}
+
+/// Which of them go by age, number and task. `records` are newest first.
+fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
+    // Where among all of them the oldest stands that is within the number.
+    let last = keep.newest.and_then(|newest| {
+        let counted = records
+            .iter()
+            .enumerate()
+            .filter(|(_, record)| !is_undo(record));
+        let places: Vec<usize> = counted.map(|(at, _)| at).collect();
+        (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
+    });
+    let goes = |(at, record): &(usize, &Arc<Record>)| {
+        let too_many = last.is_some_and(|last| last.is_none_or(|last| *at > last));
+        let too_old = keep.since.is_some_and(|since| record.notes.created < since);
+        let task = keep.without_task.as_ref().map(TaskId::as_str);
+        let of_task = task.is_some() && task == record.notes.task.as_deref();
+        (too_many || too_old || of_task) && !needed.contains(&record.id)
+    };
+    let going = records.iter().enumerate().filter(goes);
+    going.map(|(_, record)| record.id).collect()
+}
+
+/// Removes the doomed ones, and the oldest until what is left fits into
+/// `budget` bytes; gives those removed.
+fn remove(
+    repository: &Repository,
+    records: &[Arc<Record>],
+    mut doomed: HashSet<Oid>,
+    budget: Option<u64>,
+    cancel: &Cancel,
+) -> Result<Vec<Oid>, Error> {
+    let dir = repository.dir();
+    let packs = packs::all(repository)?;
+    let loose = packs::loose(repository);
+    let reader = repository.reader()?;
+    let mut reach = Reach::new(&reader);
+    let kept: HashSet<Oid> = records.iter().map(|record| record.id).collect();
+    // Names of others, and of checkpoints that can't be read, hold what they
+    // lead to as well.
+    let mut tips: Vec<Oid> = Vec::new();
+    for (name, tip) in refs::all(dir)? {
+        let is_record = refs::id_of(&name).is_some_and(|id| kept.contains(&id));
+        if !is_record && !name.starts_with(refs::INCOMING) {
+            tips.push(tip);
+        }
+    }
+    let bytes_of = |objects: &[Oid]| -> u64 {
+        let sizes = objects.iter().map(|oid| {
+            let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
+            packed.map_or(0, |range| range.end - range.start + INDEXED)
+        });
+        sizes.sum()
+    };
+    let mut size = 0;
+    for tip in tips {
+        size += bytes_of(&reach.add(tip, cancel)?);
+    }
+    let mut staying: Vec<&Arc<Record>> = Vec::new();
+    staying.extend(records.iter().filter(|record| !doomed.contains(&record.id)));
+    // First those that stay however large they are.
+    let newest = |undo: bool| staying.iter().position(|record| is_undo(record) == undo);
+    let always: Vec<Oid> = [newest(false), newest(true)]
+        .into_iter()
+        .flatten()
+        .map(|at| staying[at].id)
+        .collect();
+    staying.sort_by_key(|record| !always.contains(&record.id));
+    let mut is_full = false;
+    for record in staying {
+        if is_full {
+            doomed.insert(record.id);
+            continue;
+        }
+        let objects = reach.add(record.id, cancel)?;
+        let Some(budget) = budget else {
+            continue;
+        };
+        size += CHECKPOINT + bytes_of(&objects);
+        if size > budget && !always.contains(&record.id) {
+            is_full = true;
+            reach.forget(&objects);
+            doomed.insert(record.id);
+        }
+    }
+    if doomed.is_empty() && !dir.join(MARK).exists() {
+        return Ok(Vec::new());
+    }
+    let live = reach.into_objects();
+    // What is open can't be removed everywhere.
+    drop(reader);
+    cancel.commit()?;
+    repository.next_generation()?;
+    files::write(&dir.join(MARK), b"")?;
+    refs::remove(dir, |name| {
+        name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
+    })?;
+    if take_out(repository, &packs, &loose, |oid| live.contains(&oid))? {
+        let mark = dir.join(MARK);
+        fs::remove_file(&mark).map_err(|error| files::failed("remove", &mark, &error))?;
+        files::sync_dir(dir)?;
+    }
+    let removed = records.iter().map(|record| record.id);
+    Ok(removed.filter(|id| doomed.contains(id)).collect())
+}
+
+/// Takes out what is not live; false when something could not be removed yet.
+fn take_out(
+    repository: &Repository,
+    packs: &[Pack],
+    loose: &[(Oid, PathBuf)],
+    is_live: impl Fn(Oid) -> bool,
+) -> Result<bool, Error> {
+    let mut mixed: Vec<&Pack> = Vec::new();
+    let mut dead: Vec<&Pack> = Vec::new();
+    for pack in packs.iter().filter(|pack| !pack.is_kept()) {
+        let live = pack.index.names().filter(|oid| is_live(*oid)).count();
+        if live == 0 {
+            dead.push(pack);
+        } else if live < pack.index.len() {
+            mixed.push(pack);
+        }
+    }
+    // First what gives space without needing any.
+    let mut all_gone = packs::remove(repository, dead.into_iter())?;
+    for (_, path) in loose.iter().filter(|(oid, _)| !is_live(*oid)) {
+        fs::remove_file(path).map_err(|error| files::failed("remove", path, &error))?;
+    }
+    if !mixed.is_empty() {
+        let made = packs::gather(repository, &mixed, is_live, &Cancel::default())?;
+        all_gone &= replace(repository, made, &mixed)?;
+    }
+    Ok(all_gone)
+}
+
+/// Removes packs in whose place a new one is, unless that one is no smaller.
+fn replace(repository: &Repository, made: Option<Pack>, old: &[&Pack]) -> Result<bool, Error> {
+    let Some(made) = made else {
+        return Ok(true);
+    };
+    let is_other = |pack: &&Pack| pack.path != made.path;
+    let size: u64 = old.iter().map(|pack| pack.len).sum();
+    if made.len >= size && old.iter().all(is_other) {
+        // git had written differences, which take less.
+        return packs::remove(repository, std::iter::once(&made));
+    }
+    packs::remove(repository, old.iter().copied().filter(is_other))
+}
+
+/// Folds the small packs so that each of the others is more than twice as large
+/// as all smaller ones together: an object is copied a few times in its life.
+fn fold(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+    let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
+    if entries.count() <= 2 * MANY_PACKS {
+        return Ok(());
+    }
+    let mut packs = packs::all(repository)?;
+    packs.retain(|pack| !pack.is_kept());
+    packs.sort_unstable_by_key(|pack| pack.len);
+    if packs.len() <= MANY_PACKS {
+        return Ok(());
+    }
+    let mut smaller = 0;
+    let mut folded = 0;
+    for (at, pack) in packs.iter().enumerate() {
+        if pack.len < 2 * smaller {
+            folded = at + 1;
+        }
+        smaller += pack.len;
+    }
+    let folded: Vec<&Pack> = packs[..folded].iter().collect();
+    if folded.len() < 2 {
+        return Ok(());
+    }
+    let Some(made) = packs::gather(repository, &folded, |_| true, cancel)? else {
+        return Ok(());
+    };
+    // Smaller or not, one is better than many.
+    let old = folded.into_iter().filter(|pack| pack.path != made.path);
+    packs::remove(repository, old)?;
+    Ok(())
+}

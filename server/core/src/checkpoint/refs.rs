@@ -1,0 +1,310 @@
+//! The names of checkpoints: `refs/checkpoints/<commit id>`, as git keeps them,
+//! each in a file of its own or together in `packed-refs`.
+//!
+//! A name says which commit it stands for; what its file holds is for git.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind as Io, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::object::Oid;
+use crate::{
+    error::Error,
+    storage::files::{failed, read, sync_dir},
+};
+
+/// Where names of checkpoints begin.
+pub(super) const PREFIX: &str = "refs/checkpoints/";
+/// Where names of fetched commits begin that nobody has looked at yet.
+pub(super) const INCOMING: &str = "refs/incoming/";
+const PACKED: &str = "packed-refs";
+/// A lock of git's that is older was left by someone who is gone.
+const STALE: Duration = Duration::from_secs(600);
+
+/// A line of `packed-refs`, and the one below it that says what a tag is of.
+#[derive(Clone, Debug)]
+struct Packed {
+    oid: Oid,
+    peeled: Option<Oid>,
+}
+
+/// The commits of checkpoints, in no order, each once.
+pub(super) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
+    // Packed ones are read last: a name moves from its file into them.
+    let mut ids: Vec<Oid> = loose_ids(dir)?.into_iter().map(|(id, _)| id).collect();
+    ids.extend(packed(dir)?.keys().filter_map(|name| id_of(name)));
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
+}
+
+/// Those with a file of their own, and the file.
+pub(super) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
+    let folder = dir.join(PREFIX);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == Io::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed("list", &folder, &error)),
+    };
+    let id = |entry: fs::DirEntry| Some((plain_id(entry.file_name().to_str()?)?, entry.path()));
+    Ok(entries.flatten().filter_map(id).collect())
+}
+
+/// Every name in the store and what it is of, also names that are not ours.
+pub(super) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
+    let mut names: BTreeMap<String, Oid> = BTreeMap::new();
+    let mut folders = vec![(dir.join("refs"), "refs/".to_owned())];
+    let mut loose = BTreeMap::new();
+    while let Some((folder, prefix)) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|error| failed("list", &folder, &error))?;
+        for entry in entries.flatten() {
+            let Ok(name) = entry.file_name().into_string() else {
+                continue;
+            };
+            let name = format!("{prefix}{name}");
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push((entry.path(), format!("{name}/"))),
+                Ok(kind) if kind.is_file() => {
+                    let said = fs::read_to_string(entry.path()).unwrap_or_default();
+                    let oid = id_of(&name).or_else(|| plain_id(said.trim_end()));
+                    loose.extend(oid.map(|oid| (name, oid)));
+                }
+                _ => {}
+            }
+        }
+    }
+    names.extend(
+        packed(dir)?
+            .into_iter()
+            .map(|(name, entry)| (name, entry.oid)),
+    );
+    names.extend(loose);
+    if let Some(oid) = head(dir) {
+        names.insert("HEAD".to_owned(), oid);
+    }
+    Ok(names)
+}
+
+/// What `HEAD` is of, when it is of a commit and not of a name.
+fn head(dir: &Path) -> Option<Oid> {
+    plain_id(fs::read_to_string(dir.join("HEAD")).ok()?.trim_end())
+}
+
+/// Is it a checkpoint's?
+pub(super) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
+    if fs::symlink_metadata(loose(dir, id)).is_ok() {
+        return Ok(true);
+    }
+    Ok(packed(dir)?.contains_key(&name_of(id)))
+}
+
+/// Names a commit, durably.
+pub(super) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
+    let path = loose(dir, id);
+    let folder = dir.join(PREFIX);
+    let unfinished = folder.join(format!("{id}.lock"));
+    let attempt = || -> io::Result<()> {
+        let mut file = match create_new(&unfinished) {
+            // Whoever writes names holds our lock, so this one is of the dead.
+            Err(error) if error.kind() == Io::AlreadyExists => {
+                fs::remove_file(&unfinished)?;
+                create_new(&unfinished)?
+            }
+            opened => opened?,
+        };
+        file.write_all(format!("{id}\n").as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&unfinished, &path)
+    };
+    attempt().map_err(|error| {
+        let _ = fs::remove_file(&unfinished);
+        failed("name the checkpoint in", &folder, &error)
+    })?;
+    sync_dir(&folder)
+}
+
+/// Takes names away, durably.
+pub(super) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<(), Error> {
+    let names = all(dir)?;
+    let removed: Vec<&String> = names.keys().filter(|name| is_removed(name)).collect();
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let mut kept = packed(dir)?;
+    let before = kept.len();
+    kept.retain(|name, _| !is_removed(name));
+    if kept.len() < before {
+        // First these: a name whose file is gone would come back out of them.
+        Lock::take(dir)?.write(&kept)?;
+    }
+    let mut folders = std::collections::BTreeSet::new();
+    for name in removed {
+        let path = dir.join(name);
+        match fs::remove_file(&path) {
+            Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
+            Err(error) if error.kind() == Io::NotFound => {}
+            Err(error) => return Err(failed("remove", &path, &error)),
+        }
+    }
+    folders.iter().try_for_each(|folder| sync_dir(folder))
+}
+
+/// Moves checkpoints' names out of files of their own, where there are more
+/// than `at_least`.
+pub(super) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
+    let files = loose_ids(dir)?;
+    if files.len() <= at_least {
+        return Ok(());
+    }
+    let lock = match Lock::take(dir) {
+        Err(error) if error.kind == ErrorKind::Busy => return Ok(()),
+        lock => lock?,
+    };
+    let mut names = packed(dir)?;
+    for (id, _) in &files {
+        let entry = Packed {
+            oid: *id,
+            peeled: None,
+        };
+        names.insert(name_of(*id), entry);
+    }
+    lock.write(&names)?;
+    for (_, path) in files {
+        fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))?;
+    }
+    sync_dir(&dir.join(PREFIX))
+}
+
+/// Removes what killed writers left; by who holds the store's lock.
+pub(super) fn sweep(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir.join(PREFIX)) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().ends_with(".lock") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// git's lock on `packed-refs`: someone may run git in the store.
+struct Lock<'a> {
+    dir: &'a Path,
+    path: PathBuf,
+    file: File,
+    /// It has become `packed-refs`, and the lock may be another's now.
+    is_written: bool,
+}
+
+impl<'a> Lock<'a> {
+    fn take(dir: &'a Path) -> Result<Self, Error> {
+        let path = dir.join("packed-refs.lock");
+        let is_stale = fs::symlink_metadata(&path)
+            .and_then(|metadata| metadata.modified())
+            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE));
+        if is_stale {
+            let _ = fs::remove_file(&path);
+        }
+        match create_new(&path) {
+            Ok(file) => Ok(Self {
+                dir,
+                path,
+                file,
+                is_written: false,
+            }),
+            Err(error) if error.kind() == Io::AlreadyExists => Err(Error::new(
+                ErrorKind::Busy,
+                format!(
+                    "another program writes {}; try again, or remove {} when none does",
+                    dir.join(PACKED).display(),
+                    path.display()
+                ),
+            )),
+            Err(error) => Err(failed("lock", &path, &error)),
+        }
+    }
+
+    fn write(mut self, names: &BTreeMap<String, Packed>) -> Result<(), Error> {
+        let mut text = String::from("# pack-refs with: sorted \n");
+        for (name, Packed { oid, peeled }) in names {
+            text.push_str(&format!("{oid} {name}\n"));
+            if let Some(peeled) = peeled {
+                text.push_str(&format!("^{peeled}\n"));
+            }
+        }
+        let path = self.dir.join(PACKED);
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_all())
+            .and_then(|()| fs::rename(&self.path, &path))
+            .map_err(|error| failed("write", &path, &error))?;
+        self.is_written = true;
+        sync_dir(self.dir)
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        if !self.is_written {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
+    let text = read(&dir.join(PACKED))?.unwrap_or_default();
+    let mut names = BTreeMap::new();
+    let mut last: Option<String> = None;
+    for line in String::from_utf8_lossy(&text).lines() {
+        if let Some(peeled) = line.strip_prefix('^') {
+            if let Some(entry) = last.as_ref().and_then(|last| names.get_mut(last)) {
+                let Packed { peeled: slot, .. } = entry;
+                *slot = plain_id(peeled);
+            }
+            continue;
+        }
+        let Some((oid, name)) = line.split_once(' ') else {
+            continue;
+        };
+        if let Some(oid) = plain_id(oid) {
+            names.insert(name.to_owned(), Packed { oid, peeled: None });
+            last = Some(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn name_of(id: Oid) -> String {
+    format!("{PREFIX}{id}")
+}
+
+fn loose(dir: &Path, id: Oid) -> PathBuf {
+    dir.join(name_of(id))
+}
+
+/// The commit a checkpoint's name stands for.
+pub(super) fn id_of(name: &str) -> Option<Oid> {
+    plain_id(name.strip_prefix(PREFIX)?)
+}
+
+/// Forty lower-case hexadecimal digits and nothing else.
+pub(super) fn plain_id(text: &str) -> Option<Oid> {
+    let plain = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
+    (text.len() == 40 && text.bytes().all(plain))
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

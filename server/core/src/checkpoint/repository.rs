@@ -1,0 +1,224 @@
+//! The store of one root: a bare repository of our own that git reads.
+//!
+//! Whoever writes holds the [`super::lock`]; reading needs no lock. Objects are
+//! on the disk before a name of theirs is, and names are gone before their
+//! objects are: a process killed anywhere leaves what was or what is to be.
+
+use std::{
+    fs,
+    io::ErrorKind as Io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use super::{
+    Notes, check,
+    object::{Commit, Kind, Oid, name_of},
+    pack::{PackWriter, UNFINISHED},
+    reader::Reader,
+    records, refs,
+};
+use crate::{
+    error::Error,
+    storage::{
+        Storage,
+        files::{failed, make_dir, read, sync_dir, tighten, write},
+    },
+};
+
+const HEAD: &str = "ref: refs/heads/main\n";
+/// git is not to do by itself what [`super::prune`] does, nor to run anything.
+const CONFIG: &str = "[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tlogAllRefUpdates = false
+\thooksPath = /dev/null
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+";
+const GENERATION: &str = "generation";
+
+/// What became of a store that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rebuilt {
+    /// Where the broken one is kept.
+    pub kept: PathBuf,
+    /// What was wrong with it.
+    pub reason: String,
+    /// Checkpoints that could not be read in full and are no more.
+    pub lost: Vec<Oid>,
+}
+
+/// The bare repository of one root.
+#[derive(Clone, Debug)]
+pub(super) struct Repository {
+    dir: PathBuf,
+    rebuilt: Option<Arc<Rebuilt>>,
+}
+
+impl Repository {
+    /// `None` when there is none. Never changes anything.
+    pub(super) fn open(dir: &Path) -> Result<Option<Self>, Error> {
+        match fs::symlink_metadata(dir) {
+            Ok(found) if found.is_dir() => Ok(Some(Self::at(dir))),
+            Ok(_) => Err(Error::storage(format!(
+                "{} is a link or no directory; move it away",
+                dir.display()
+            ))),
+            Err(error) if error.kind() == Io::NotFound => Ok(None),
+            Err(error) => Err(failed("open", dir, &error)),
+        }
+    }
+
+    /// Opens it, or makes a new one. The caller holds the lock. A repository
+    /// that is broken is quarantined (renamed) and rebuilt from what is whole.
+    pub(super) fn open_or_create(storage: &Storage, dir: &Path) -> Result<Self, Error> {
+        let Some(repository) = Self::open(dir)? else {
+            if check::take_up_rebuilt(dir)? {
+                return Ok(Self::at(dir));
+            }
+            storage.make_dir(dir.parent().unwrap_or(dir))?;
+            let unfinished = check::beside(dir, "unfinished");
+            Self::make(&unfinished)?;
+            fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, &error))?;
+            sync_dir(dir.parent().unwrap_or(dir))?;
+            return Ok(Self::at(dir));
+        };
+        tighten(dir, 0o700)?;
+        repository.sweep();
+        match check::problem(&repository) {
+            None => Ok(repository),
+            Some(reason) => {
+                let rebuilt = check::rebuild(&repository, reason)?;
+                Ok(Self {
+                    dir: dir.to_path_buf(),
+                    rebuilt: Some(Arc::new(rebuilt)),
+                })
+            }
+        }
+    }
+
+    fn at(dir: &Path) -> Self {
+        Self {
+            dir: dir.to_path_buf(),
+            rebuilt: None,
+        }
+    }
+
+    /// Makes an empty one at `dir`, in place of what a killed one left there.
+    pub(super) fn make(dir: &Path) -> Result<Self, Error> {
+        match fs::remove_dir_all(dir) {
+            Err(error) if error.kind() != Io::NotFound => {
+                return Err(failed("remove", dir, &error));
+            }
+            _ => {}
+        }
+        for folder in ["objects/pack", "objects/info", "refs/heads", refs::PREFIX] {
+            make_dir(&dir.join(folder))?;
+        }
+        write(&dir.join("config"), CONFIG.as_bytes())?;
+        let repository = Self::at(dir);
+        repository.set_generation(0)?;
+        write(&dir.join("HEAD"), HEAD.as_bytes())?;
+        Ok(repository)
+    }
+
+    /// What became of it when this was opened.
+    pub(super) fn rebuilt(&self) -> Option<&Arc<Rebuilt>> {
+        self.rebuilt.as_ref()
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn pack_dir(&self) -> PathBuf {
+        self.dir.join("objects/pack")
+    }
+
+    /// Reads objects; one per thread.
+    pub(super) fn reader(&self) -> Result<Reader, Error> {
+        Reader::new(&self.dir)
+    }
+
+    /// The checkpoints' commits, in no order.
+    pub(super) fn ids(&self) -> Result<Vec<Oid>, Error> {
+        refs::ids(&self.dir)
+    }
+
+    /// Names a commit, durably; its objects are on the disk already.
+    pub(super) fn publish(&self, id: Oid) -> Result<(), Error> {
+        refs::publish(&self.dir, id)
+    }
+
+    /// Makes a checkpoint of a tree whose objects are in `pack` or in the store.
+    pub(super) fn write_checkpoint(
+        &self,
+        pack: PackWriter<'_>,
+        tree: Oid,
+        notes: &Notes,
+    ) -> Result<Oid, Error> {
+        let id = put_commit(&pack, tree, notes)?;
+        pack.finish()?;
+        self.publish(id)?;
+        Ok(id)
+    }
+
+    /// Another number whenever objects may have been taken out of the store:
+    /// who knows what was stored at one generation knows nothing at another.
+    pub(super) fn generation(&self) -> Result<u64, Error> {
+        let path = self.dir.join(GENERATION);
+        let text = read(&path)?.unwrap_or_default();
+        let number = String::from_utf8_lossy(&text).trim().parse();
+        number.map_err(|_| {
+            Error::storage(format!(
+                "{} holds no number; the next checkpoint rebuilds the store",
+                path.display()
+            ))
+        })
+    }
+
+    /// Counts up, before objects are taken out.
+    pub(super) fn next_generation(&self) -> Result<(), Error> {
+        self.set_generation(self.generation().unwrap_or_default().saturating_add(1))
+    }
+
+    /// The time is a part of it: a store made anew never has a generation of
+    /// the one before it.
+    fn set_generation(&self, at_least: u64) -> Result<(), Error> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let millis = since.map_or(0, |since| since.as_millis());
+        let next = at_least.max(u64::try_from(millis).unwrap_or_default());
+        write(&self.dir.join(GENERATION), format!("{next}\n").as_bytes())
+    }
+
+    /// Removes what killed writers left: every live one holds the lock.
+    fn sweep(&self) {
+        refs::sweep(&self.dir);
+        let Ok(entries) = fs::read_dir(self.pack_dir()) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Puts the commit of a checkpoint into a pack; it has no name yet.
+pub(super) fn put_commit(pack: &PackWriter<'_>, tree: Oid, notes: &Notes) -> Result<Oid, Error> {
+    let commit = Commit {
+        tree,
+        time: notes.created / 1000,
+        message: records::message(notes),
+    };
+    let bytes = commit.encode();
+    let id = name_of(Kind::Commit, &bytes);
+    pack.put(Kind::Commit, id, &bytes)?;
+    Ok(id)
+}

@@ -1,0 +1,489 @@
+//! Carrying out the steps of a plan.
+//!
+//! First everything goes that has to go, then empty folders, then everything is
+//! written, so that a file can take the place of a folder and the other way
+//! round. Each place is reached without following a link and looked at again
+//! just before it is changed: what is no longer as the plan saw it stays. A
+//! failure is of its path alone.
+//!
+//! A plain file is written over in place, so that its owner, rights and other
+//! attributes stay; a kill may leave it half written, which the journal repairs.
+//! Where that can't be (other names of the file, no right to write), a new file
+//! takes its place.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::{
+    super::{
+        Job, Oid, Progress,
+        compare::Leaf,
+        object::Mode,
+        place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
+        reader::Reader,
+        repository::Repository,
+    },
+    plan::Step,
+    step,
+};
+use crate::{error::Error, path::RelPath};
+
+/// Steps one thread takes before it looks for more.
+const CHUNK: usize = 32;
+/// Bytes written at once; in tests few, so that a kill can come between.
+const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };
+
+/// Where the steps are carried out.
+pub(super) struct Place<'a> {
+    pub(super) root: &'a std::path::Path,
+    pub(super) repository: &'a Repository,
+    /// The checkpoint taken before; names unfinished files.
+    pub(super) undo: Oid,
+}
+
+/// Takes the steps (by path), then removes `folders` that became empty. For
+/// each step, why it was not taken.
+pub(super) fn apply(
+    job: &Job<'_>,
+    place: &Place<'_>,
+    steps: &[Step],
+    folders: &[RelPath],
+) -> Vec<Option<String>> {
+    let done = AtomicU64::new(0);
+    let tell = || {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        (job.progress)(Progress {
+            stage: "restoring",
+            done,
+            total: Some(steps.len() as u64),
+        });
+    };
+    let run = |is_wanted: fn(&Step) -> bool| {
+        let wanted = steps.iter().enumerate();
+        let wanted: Vec<(usize, &Step)> = wanted.filter(|(_, step)| is_wanted(step)).collect();
+        let chunks = wanted.par_chunks(CHUNK).map_init(
+            || Worker::new(place),
+            |worker, chunk| {
+                let act = |(at, step): &(usize, &Step)| {
+                    let error = match worker {
+                        Ok(worker) => worker.take(step).err(),
+                        Err(why) => Some(why.clone()),
+                    };
+                    tell();
+                    (*at, error)
+                };
+                chunk.iter().map(act).collect::<Vec<_>>()
+            },
+        );
+        chunks.collect::<Vec<_>>().concat()
+    };
+    let mut outcomes = vec![None; steps.len()];
+    let deleted = run(|step| step.after.is_none());
+    remove_folders(place, folders);
+    let written = run(|step| step.after.is_some());
+    for (at, error) in deleted.into_iter().chain(written) {
+        outcomes[at] = error;
+    }
+    outcomes
+}
+
+/// Those that hold something stay.
+fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
+    let Ok(mut walker) = Walker::new(place.root) else {
+        return;
+    };
+    // What lies deeper comes later in order of path.
+    for folder in folders.iter().rev() {
+        if let (Some(parent), Some(name)) = (folder.parent(), folder.name()) {
+            step();
+            let _ = walker
+                .folder(&parent)
+                .and_then(|dir| dir.remove_folder(name));
+        }
+    }
+}
+
+/// The name of an unfinished file for `path`: always the same, so that it is
+/// found again.
+pub(super) fn unfinished(undo: Oid, path: &RelPath) -> OsString {
+    let mut hash = Sha256::new();
+    hash.update(undo.as_bytes());
+    hash.update(path.as_path().as_os_str().as_encoded_bytes());
+    let digest = hash.finalize();
+    let hex: String = digest[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!(".{hex}.sightline-restore").into()
+}
+
+/// One thread's way to the work tree and the store.
+struct Worker<'a> {
+    place: &'a Place<'a>,
+    walker: Walker,
+    reader: Reader,
+}
+
+impl<'a> Worker<'a> {
+    fn new(place: &'a Place<'a>) -> Result<Self, String> {
+        Ok(Self {
+            place,
+            walker: Walker::new(place.root).map_err(|error| cannot("open its root", &error))?,
+            reader: place.repository.reader().map_err(message)?,
+        })
+    }
+
+    fn take(&mut self, todo: &Step) -> Result<(), String> {
+        match &todo.after {
+            Some(after) => self.write(todo, after),
+            None => self.delete(todo),
+        }
+    }
+
+    fn delete(&mut self, todo: &Step) -> Result<(), String> {
+        let Some((dir, name)) = enter(&mut self.walker, &todo.path, false)? else {
+            return Ok(());
+        };
+        let Some(found) = require_before(dir, name, todo.before.as_ref())? else {
+            return Ok(());
+        };
+        step();
+        remove(dir, name, found).map_err(|error| cannot("delete it", &error))
+    }
+
+    fn write(&mut self, todo: &Step, after: &Leaf) -> Result<(), String> {
+        // Read first, so that nothing is changed in vain.
+        let content = match after.mode {
+            Mode::Folder => Vec::new(),
+            _ if todo.before.is_some_and(|before| only_mode(&before, after)) => Vec::new(),
+            _ => whole(&self.reader, after.oid)?,
+        };
+        let Some((dir, name)) = enter(&mut self.walker, &todo.path, true)? else {
+            return Err("its folder is gone".to_owned());
+        };
+        let found = require_before(dir, name, todo.before.as_ref())?;
+        step();
+        match (after.mode, found) {
+            (Mode::Folder, found) => {
+                if let Some(found) = found {
+                    remove(dir, name, found)
+                        .map_err(|error| cannot("make way for a folder", &error))?;
+                    step();
+                }
+                dir.make(name)
+                    .map_err(|error| cannot("make the folder", &error))
+            }
+            (Mode::Link, found) => {
+                let unfinished = unfinished(self.place.undo, &todo.path);
+                write_link(dir, name, &unfinished, &content, found)
+                    .map_err(|error| cannot("make the link", &error))
+            }
+            (mode, Some(found)) if found.kind == Kind::File => {
+                let file = FileToWrite {
+                    dir,
+                    name,
+                    unfinished: unfinished(self.place.undo, &todo.path),
+                    content: &content,
+                    executable: mode == Mode::Executable,
+                };
+                let before = todo.before.as_ref();
+                if before.is_some_and(|before| only_mode(before, after)) {
+                    return set_mode(&file, found);
+                }
+                let old = || before.and_then(|before| whole(&self.reader, before.oid).ok());
+                file.write_over(found, &old)
+            }
+            (mode, found) => {
+                if let Some(found) = found {
+                    remove(dir, name, found)
+                        .map_err(|error| cannot("make way for a file", &error))?;
+                    step();
+                }
+                let file = FileToWrite {
+                    dir,
+                    name,
+                    unfinished: OsString::new(),
+                    content: &content,
+                    executable: mode == Mode::Executable,
+                };
+                file.create(name)
+                    .map_err(|error| cannot("write it", &error))
+            }
+        }
+    }
+}
+
+/// Does nothing but the right to be executed differ?
+fn only_mode(before: &Leaf, after: &Leaf) -> bool {
+    before.is_file() && after.is_file() && before.oid == after.oid
+}
+
+/// The folder of `path` and its name there; `None` where the folder is missing
+/// and not to be made.
+fn enter<'a>(
+    walker: &'a mut Walker,
+    path: &'a RelPath,
+    make: bool,
+) -> Result<Option<(&'a Dir, &'a OsStr)>, String> {
+    let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
+        return Err("it is the workspace folder itself".to_owned());
+    };
+    let dir = match make {
+        true => walker.make_folder(&parent),
+        false => walker.folder(&parent),
+    };
+    match dir {
+        Ok(dir) => Ok(Some((dir, name))),
+        Err(error) if !make && error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(
+            "a folder it lies in is now a link or a file; nothing is written through".to_owned(),
+        ),
+        Err(error) => Err(cannot("reach its folder", &error)),
+    }
+}
+
+/// What stands there, if that is what the plan saw.
+fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Option<Found>, String> {
+    let changed = || Err("it was changed meanwhile; it is left as it is".to_owned());
+    let found = dir
+        .look(name)
+        .map_err(|error| cannot("look at it", &error))?;
+    let (Some(before), Some(found)) = (before, found) else {
+        return match (before, found) {
+            (None, None) => Ok(None),
+            (Some(_), None) => Err("it was deleted meanwhile; it is left as it is".to_owned()),
+            _ => Err("something appeared there meanwhile; it is left as it is".to_owned()),
+        };
+    };
+    if found.mode() != Some(before.mode) {
+        return changed();
+    }
+    if before.mode == Mode::Folder || before.seen == Some((found.stamp, true)) {
+        return Ok(Some(found));
+    }
+    // The stamp does not tell; the content does.
+    match dir.leaf(name) {
+        Ok(Some((leaf, _))) if leaf.is_same(before) => Ok(Some(found)),
+        Ok(_) => changed(),
+        Err(error) => Err(cannot("read it", &error)),
+    }
+}
+
+/// A blob; the reader believes none that is not what its name says.
+pub(super) fn whole(reader: &Reader, oid: Oid) -> Result<Vec<u8>, String> {
+    reader.blob(oid).map_err(message)
+}
+
+fn remove(dir: &Dir, name: &OsStr, found: Found) -> io::Result<()> {
+    match found.kind {
+        Kind::Folder => dir.remove_folder(name),
+        _ => dir.remove(name),
+    }
+}
+
+fn write_link(
+    dir: &Dir,
+    name: &OsStr,
+    unfinished: &OsStr,
+    target: &[u8],
+    found: Option<Found>,
+) -> io::Result<()> {
+    match found {
+        None => dir.make_link(target, name)?,
+        Some(found) if found.kind == Kind::Folder => {
+            dir.remove_folder(name)?;
+            step();
+            dir.make_link(target, name)?;
+        }
+        Some(_) => {
+            dir.make_link(target, unfinished)?;
+            step();
+            replace(dir, unfinished, name)?;
+        }
+    }
+    match dir.read_link(name)? == target {
+        true => Ok(()),
+        false => Err(io::Error::other("it points elsewhere than it was told to")),
+    }
+}
+
+/// Renames; what could not be renamed does not stay behind.
+fn replace(dir: &Dir, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    dir.rename(from, to).inspect_err(|_| {
+        let _ = dir.remove(from);
+    })
+}
+
+/// A file that gets new content.
+struct FileToWrite<'a> {
+    dir: &'a Dir,
+    name: &'a OsStr,
+    /// Where a new file is written that takes its place.
+    unfinished: OsString,
+    content: &'a [u8],
+    executable: bool,
+}
+
+impl FileToWrite<'_> {
+    /// Writes over the file that was found; `old` gives its content.
+    fn write_over(&self, found: Found, old: &dyn Fn() -> Option<Vec<u8>>) -> Result<(), String> {
+        if found.links == 1
+            && let Ok(file) = self.dir.open(self.name, Access::Write)
+        {
+            let opened = found_of(&file).map_err(|error| cannot("look at it", &error))?;
+            if opened != found {
+                return Err("it was changed meanwhile; it is left as it is".to_owned());
+            }
+            return self.in_place(&file, found, old);
+        }
+        let beside = || {
+            self.create(&self.unfinished)?;
+            step();
+            let file = self.dir.open(&self.unfinished, Access::Read)?;
+            allow(&file, rights(found.stamp.mode, self.executable))?;
+            replace(self.dir, &self.unfinished, self.name)
+        };
+        beside().map_err(|error| {
+            let _ = self.dir.remove(&self.unfinished);
+            cannot("replace it", &error)
+        })
+    }
+
+    fn in_place(
+        &self,
+        file: &File,
+        found: Found,
+        old: &dyn Fn() -> Option<Vec<u8>>,
+    ) -> Result<(), String> {
+        let written = fill(file, self.content).and_then(|()| {
+            step();
+            // Only now, so that the old content is not lost before the new one has room.
+            if found.stamp.size != self.content.len() as u64 {
+                file.set_len(self.content.len() as u64)?;
+            }
+            step();
+            let mode = rights(found.stamp.mode, self.executable);
+            if mode != found.stamp.mode & 0o7777 {
+                allow(file, mode)?;
+            }
+            verify(file, self.content)
+        });
+        let Err(error) = written else { return Ok(()) };
+        let restored = old().is_some_and(|old| {
+            fill(file, &old)
+                .and_then(|()| file.set_len(old.len() as u64))
+                .is_ok()
+        });
+        let end = match restored {
+            true => "it is as it was",
+            false => "it may be half written; the undo point has what was there",
+        };
+        Err(format!("{}; {end}", cannot("write it", &error)))
+    }
+
+    /// Writes a file that is not there; what fails does not stay behind.
+    fn create(&self, name: &OsStr) -> io::Result<()> {
+        let executable = self.executable;
+        let file = self.dir.open(name, Access::Create { executable })?;
+        let written = fill(&file, self.content).and_then(|()| verify(&file, self.content));
+        written.inspect_err(|_| {
+            let _ = self.dir.remove(name);
+        })
+    }
+}
+
+fn set_mode(to: &FileToWrite<'_>, found: Found) -> Result<(), String> {
+    let set = || {
+        let file = to.dir.open(to.name, Access::Read)?;
+        if found_of(&file)? != found {
+            return Err(io::Error::other("it was changed meanwhile"));
+        }
+        allow(&file, rights(found.stamp.mode, to.executable))
+    };
+    set().map_err(|error| cannot("change its permission to be executed", &error))
+}
+
+/// Permission bits with the right to be executed for whoever may read, or for
+/// no one.
+fn rights(mode: u32, executable: bool) -> u32 {
+    let mode = mode & 0o7777;
+    match executable {
+        true if mode & 0o100 != 0 => mode,
+        true => mode | 0o100 | (mode & 0o444) >> 2,
+        false if mode & 0o100 == 0 => mode,
+        false => mode & !0o111,
+    }
+}
+
+fn allow(file: &File, mode: u32) -> io::Result<()> {
+    #[cfg(unix)]
+    return file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    {
+        let _ = (file, mode);
+        Ok(())
+    }
+}
+
+/// Writes from the start, in order, cutting nothing.
+fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
+    use std::io::{Seek, Write};
+    file.rewind()?;
+    for piece in content.chunks(PIECE) {
+        file.write_all(piece)?;
+        step();
+    }
+    // On Linux everything is flushed at once in the end.
+    #[cfg(not(target_os = "linux"))]
+    file.sync_data()?;
+    Ok(())
+}
+
+/// Is that what the file holds?
+fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
+    use std::io::{Read, Seek};
+    let mut held = Vec::with_capacity(content.len() + 1);
+    file.rewind()?;
+    file.read_to_end(&mut held)?;
+    match held == content {
+        true => Ok(()),
+        false => Err(io::Error::other("it holds something else than was written")),
+    }
+}
+
+fn cannot(what: &str, error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; see to its permissions and restore it again",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "; make room and restore it again"
+        }
+        _ if is_absent(error) => "; something was moved meanwhile",
+        _ => "",
+    };
+    format!("could not {what}: {error}{advice}")
+}
+
+fn message(error: Error) -> String {
+    error.message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rights;
+
+    #[test]
+    fn only_the_right_to_execute_changes() {
+        assert_eq!(rights(0o100_640, true), 0o750);
+        assert_eq!(rights(0o100_755, false), 0o644);
+        assert_eq!(rights(0o100_711, true), 0o711);
+        assert_eq!(rights(0o100_611, false), 0o611);
+        assert_eq!(rights(0o104_755, false), 0o4644);
+    }
+}

@@ -1,0 +1,342 @@
+//! Killing a restore at any of its steps, and recovering: a process of its own
+//! dies, another one finds what it left.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use tempfile::TempDir;
+
+use super::{Options, Recovered, Wanted};
+use crate::{
+    access::Access,
+    cancel::Cancel,
+    checkpoint::{Checkpoints, Filter, Job, Oid, Request, Settings},
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
+
+/// Steps taken by this process.
+static STEPS: AtomicU64 = AtomicU64::new(0);
+/// The step this process dies at; none while it is 0.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// One more step; maybe the last one.
+pub(super) fn step() {
+    let steps = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
+    if steps == LAST.load(Ordering::SeqCst) {
+        std::process::abort();
+    }
+}
+
+const BASE: &str = "RESTORE_KILL_BASE";
+const AT: &str = "RESTORE_KILL_AT";
+const WHAT: &str = "RESTORE_KILL_WHAT";
+
+struct Ground {
+    base: PathBuf,
+    root: PathBuf,
+    checkpoints: Checkpoints,
+}
+
+impl Ground {
+    fn at(base: &Path) -> Self {
+        let root = base.join("ws");
+        let storage = Storage::open(&base.join("data")).unwrap();
+        Self {
+            base: base.to_path_buf(),
+            checkpoints: Checkpoints::new(&storage, &workspace(&root)),
+            root,
+        }
+    }
+
+    fn job<R>(&self, act: impl FnOnce(&Job<'_>) -> R) -> R {
+        let roots = Roots::new(vec![workspace(&self.root)]);
+        let view = Access::new(roots.into(), Vec::new()).view().0;
+        act(&Job {
+            view: &view,
+            root: 0,
+            settings: &Settings::default(),
+            cancel: &Cancel::default(),
+            progress: &|_| {},
+        })
+    }
+
+    fn create(&self) -> Oid {
+        let created = self.job(|job| self.checkpoints.create(job, &Request::default(), None));
+        created.unwrap().id
+    }
+
+    fn restore(&self, id: Oid) {
+        let wanted = Wanted {
+            id,
+            paths: Vec::new(),
+        };
+        let options = Options::default();
+        let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
+        for outcome in restored.unwrap().outcomes {
+            assert_eq!(outcome.error, None, "{}", outcome.path);
+        }
+    }
+
+    fn recover(&self) -> Option<Recovered> {
+        self.job(|job| self.checkpoints.recover(job)).unwrap()
+    }
+
+    fn newest(&self) -> Oid {
+        self.checkpoints.list(&Filter::default()).unwrap()[0].id
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn remove(&self, path: &str) {
+        let path = self.root.join(path);
+        match fs::symlink_metadata(&path).unwrap().is_dir() {
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+    }
+
+    fn link(&self, target: &str, path: &str) {
+        std::os::unix::fs::symlink(target, self.root.join(path)).unwrap();
+    }
+
+    fn chmod(&self, path: &str, mode: u32) {
+        let rights = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(self.root.join(path), rights).unwrap();
+    }
+
+    /// Every path with what it is and holds.
+    fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut all = BTreeMap::new();
+        let mut todo = vec![PathBuf::new()];
+        while let Some(folder) = todo.pop() {
+            for entry in fs::read_dir(self.root.join(&folder)).unwrap() {
+                let path = folder.join(entry.unwrap().file_name());
+                let at = self.root.join(&path);
+                let metadata = fs::symlink_metadata(&at).unwrap();
+                let thing = if metadata.is_dir() {
+                    todo.push(path.clone());
+                    "folder".to_owned()
+                } else if metadata.is_symlink() {
+                    format!("link {}", fs::read_link(at).unwrap().display())
+                } else {
+                    let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
+                    format!("{:o} {}", mode & 0o100, fs::read_to_string(at).unwrap())
+                };
+                all.insert(path, thing);
+            }
+        }
+        all
+    }
+
+    /// Lets another process do it and die at a step; false when it has fewer.
+    fn dies(&self, what: &str, at: u64) -> bool {
+        let status = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "checkpoint::restore::kill::a_process_of_its_own"])
+            .env(BASE, &self.base)
+            .env(WHAT, what)
+            .env(AT, at.to_string())
+            .output()
+            .unwrap()
+            .status;
+        // By a signal, or it is the child's test that failed.
+        assert_ne!(status.code(), Some(101));
+        !status.success()
+    }
+}
+
+fn workspace(root: &Path) -> Root {
+    Root::new(AbsPath::new(root).unwrap(), None)
+}
+
+/// The one that dies: of the other tests only.
+#[test]
+fn a_process_of_its_own() {
+    let Some(base) = env::var_os(BASE) else {
+        return;
+    };
+    let ground = Ground::at(Path::new(&base));
+    LAST.store(env::var(AT).unwrap().parse().unwrap(), Ordering::SeqCst);
+    match env::var(WHAT).unwrap().as_str() {
+        "restore" => ground.restore(ground.newest()),
+        _ => {
+            ground.recover();
+        }
+    }
+}
+
+/// A checkpoint of every kind of thing, and everything changed since.
+fn changed_ground() -> (TempDir, Ground, Oid) {
+    let folder = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir(base.join("ws")).unwrap();
+    let ground = Ground::at(&base);
+    for (path, text) in [
+        ("grows", "a much longer content"),
+        ("shrinks", "short"),
+        ("gone/deep/er", "it was deleted"),
+        ("folder-now", "a file"),
+        ("tool", "#!"),
+        ("tool2", "#! also changed"),
+        ("named-twice", "one"),
+        ("link-now", "a file"),
+        ("was-folder/x", "in a folder"),
+        ("same", "same"),
+    ] {
+        ground.write(path, text);
+    }
+    ground.link("same", "link");
+    ground.link("same", "file-now");
+    ground.chmod("tool", 0o755);
+    ground.chmod("tool2", 0o755);
+    fs::create_dir(ground.root.join("empty")).unwrap();
+    let id = ground.create();
+    for path in [
+        "gone",
+        "folder-now",
+        "link-now",
+        "was-folder",
+        "link",
+        "file-now",
+        "empty",
+    ] {
+        ground.remove(path);
+    }
+    for (path, text) in [
+        ("grows", "short"),
+        ("shrinks", "this was not so long before"),
+        ("folder-now/a/b", "in a folder"),
+        ("named-twice", "two"),
+        ("was-folder", "a file"),
+        ("file-now", "a file"),
+        ("new/file", "new"),
+        ("tool2", "#! changed"),
+    ] {
+        ground.write(path, text);
+    }
+    ground.link("grows", "link");
+    ground.link("grows", "link-now");
+    fs::hard_link(ground.root.join("named-twice"), base.join("other-name")).unwrap();
+    ground.chmod("tool", 0o644);
+    ground.chmod("tool2", 0o644);
+    (folder, ground, id)
+}
+
+#[test]
+fn t15_kill_at_every_journal_step_then_recover() {
+    let mut interrupted = 0;
+    for at in 1.. {
+        let (_folder, ground, id) = changed_ground();
+        let before = ground.tree();
+        if !ground.dies("restore", at) {
+            break;
+        }
+        let found = Ground::at(&ground.base);
+        // Recovering may be killed too, each time a step later.
+        for again in 1.. {
+            if !found.dies("recover", again) {
+                break;
+            }
+        }
+        assert_eq!(found.recover(), None, "step {at}: recovered already");
+        let undo = found.checkpoints.last_undo().unwrap().unwrap();
+        let recovered = found.tree();
+        interrupted += 1;
+        found.restore(undo);
+        assert_eq!(found.tree(), before, "step {at}: the undo point");
+        found.restore(id);
+        assert_eq!(found.tree(), recovered, "step {at}: as the checkpoint");
+    }
+    // Every file has several steps.
+    assert!(interrupted > 40, "{interrupted} steps");
+}
+
+#[test]
+fn an_interrupted_restore_is_completed_by_the_next_one_too() {
+    let (_folder, ground, id) = changed_ground();
+    assert!(ground.dies("restore", 9));
+    ground.write("new/later", "later");
+    let undo = ground.checkpoints.last_undo().unwrap().unwrap();
+    ground.restore(undo);
+    assert!(!ground.tree().contains_key(Path::new("new/later")));
+    assert_ne!(ground.checkpoints.last_undo().unwrap(), Some(undo));
+    ground.restore(id);
+}
+
+#[test]
+fn what_someone_changed_after_the_interruption_stays() {
+    let (_folder, ground, id) = changed_ground();
+    // Right after the journal was written.
+    assert!(ground.dies("restore", 1));
+    ground.write("shrinks", "mine");
+    ground.write("gone", "mine too");
+    ground.remove("link");
+    ground.link("mine", "link");
+    let recovered = ground.recover().unwrap();
+    assert!(recovered.completed && recovered.restoring == id);
+    let problems = recovered.problems.iter();
+    let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
+    assert_eq!(problems, ["gone/deep/er", "link", "shrinks"]);
+    let tree = ground.tree();
+    let at = |path: &str| tree.get(Path::new(path)).cloned();
+    assert_eq!(at("shrinks").as_deref(), Some("0 mine"));
+    assert_eq!(at("gone").as_deref(), Some("0 mine too"));
+    assert_eq!(at("link").as_deref(), Some("link mine"));
+    assert_eq!(at("grows").as_deref(), Some("0 a much longer content"));
+    assert_eq!(at("was-folder/x").as_deref(), Some("0 in a folder"));
+}
+
+#[test]
+fn a_restore_whose_contents_are_lost_is_rolled_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir(base.join("ws")).unwrap();
+    let ground = Ground::at(&base);
+    let packs = || {
+        let packs = fs::read_dir(ground.checkpoints.git_dir().join("objects/pack")).unwrap();
+        packs.map(|pack| pack.unwrap().path()).collect::<Vec<_>>()
+    };
+    ground.write("lost", "this content is lost");
+    ground.create();
+    let first = packs();
+    ground.write("a", "1");
+    ground.write("z", "1");
+    ground.create();
+    ground.write("a", "2");
+    ground.write("lost", "2");
+    ground.write("z", "2");
+    let before = ground.tree();
+    // When a part of it is done, and the rest not yet begun.
+    assert!(ground.dies("restore", 6));
+    assert_ne!(ground.tree(), before);
+    for pack in first {
+        fs::remove_file(pack).unwrap();
+    }
+    let recovered = Ground::at(&base).recover().unwrap();
+    assert!(!recovered.completed);
+    assert_eq!(recovered.problems, Vec::new());
+    assert_eq!(ground.tree(), before);
+}
+
+#[test]
+fn a_journal_that_makes_no_sense_is_set_aside_and_said() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 3));
+    let journal = ground.checkpoints.state_dir().join("journal.json");
+    fs::write(&journal, "{").unwrap();
+    let error = ground
+        .job(|job| ground.checkpoints.recover(job))
+        .unwrap_err();
+    assert!(error.message.contains(".corrupt-"), "{error}");
+    assert!(!journal.exists());
+    assert_eq!(ground.recover(), None);
+}

@@ -1,0 +1,466 @@
+//! What a restore would do, decided before anything is done.
+//!
+//! Only what the scan of this moment has captured is ever replaced or deleted:
+//! the undo point holds that. Whatever else stands in the way stays, and is
+//! named. Deleting asks the rules that were in force for the checkpoint too: what
+//! it left alone then is not gone because its tree lacks it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    super::{
+        Job, Record,
+        compare::{Comparison, Denied, Difference, Leaf, Tree, compare, find},
+        names,
+        object::{Mode, Oid},
+        place::{Dir, Kind, Walker, is_absent},
+        reader::Reader,
+        rules::RulesThen,
+        scan::Scan,
+    },
+    Action, Change, Conflict, Preview,
+};
+use crate::{error::Error, path::RelPath};
+
+/// One path to be changed.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) path: RelPath,
+    /// What stands there now.
+    pub(super) before: Option<Leaf>,
+    /// What will.
+    pub(super) after: Option<Leaf>,
+}
+
+impl Step {
+    pub(super) fn action(&self) -> Action {
+        match self.after {
+            Some(_) => Action::Write,
+            None => Action::Delete,
+        }
+    }
+
+    /// Why, for people.
+    fn reason(&self) -> &'static str {
+        let kind = |mode| match mode {
+            Mode::File | Mode::Executable => 0,
+            Mode::Link => 1,
+            Mode::Folder => 2,
+        };
+        match (&self.before, &self.after) {
+            (None, Some(after)) if after.mode == Mode::Folder => "the folder is gone",
+            (None, _) => "it is gone",
+            (Some(before), None) if before.mode == Mode::Folder => {
+                "the checkpoint does not have this folder"
+            }
+            (Some(_), None) => "the checkpoint does not have it",
+            (Some(before), Some(after)) if before.oid == after.oid => {
+                "its permission to be executed differs"
+            }
+            (Some(before), Some(after)) if kind(before.mode) == kind(after.mode) => {
+                "its content differs"
+            }
+            (Some(_), Some(after)) => match after.mode {
+                Mode::Link => "it was a link",
+                Mode::Folder => "it was a folder",
+                Mode::File | Mode::Executable => "it was a file",
+            },
+        }
+    }
+}
+
+/// What is done, and what is not.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// By path.
+    pub(super) steps: Vec<Step>,
+    /// Folders the checkpoint does not have: removed once they are empty.
+    pub(super) folders: Vec<RelPath>,
+    /// Paths that differ and stay; what is denied is only counted.
+    pub(super) conflicts: Vec<Conflict>,
+    /// Every path that differs and stays.
+    pub(super) left_alone: HashSet<RelPath>,
+    /// Names it; does not depend on unsaved text.
+    pub(super) token: String,
+}
+
+impl Plan {
+    pub(super) fn preview(self) -> Preview {
+        let changes = self.steps.iter().map(|step| Change {
+            path: step.path.clone(),
+            action: step.action(),
+            reason: step.reason().to_owned(),
+        });
+        Preview {
+            changes: changes.collect(),
+            conflicts: self.conflicts,
+            token: self.token,
+        }
+    }
+}
+
+/// Plans to bring what `now` saw to `target`, below `wanted`; files of
+/// `unsaved` stay.
+pub(super) fn plan(
+    job: &Job<'_>,
+    reader: &Reader,
+    walker: &mut Walker,
+    (now, target): (&Scan, &Record),
+    wanted: &[RelPath],
+    unsaved: &[RelPath],
+) -> Result<Plan, Error> {
+    let left = Tree::Seen(now.tree.clone());
+    let right = Tree::Stored(target.tree);
+    let found = compare(reader, &left, &right, wanted, job.cancel)?;
+    let mut planner = Planner {
+        job,
+        walker,
+        now,
+        leaving: HashSet::new(),
+        inodes: HashSet::new(),
+        folders_gone: found.folders_gone.iter().cloned().collect(),
+        parents: HashMap::new(),
+    };
+    let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
+        Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
+        _ => Ok(None),
+    };
+    let mut then = Then {
+        skipped: target
+            .notes
+            .skipped
+            .iter()
+            .map(|skipped| (skipped.path.as_str(), skipped.encoded))
+            .collect(),
+        rules: RulesThen::new(&target.notes.rules, &gitignore)?,
+    };
+    let without = planner.judge(&found, &mut then, &[])?;
+    let token = token(target.id, wanted, &without);
+    let judged = match unsaved.is_empty() {
+        true => without,
+        false => planner.judge(&found, &mut then, unsaved)?,
+    };
+    Ok(Plan {
+        folders: folders(&found, &judged.left_alone),
+        steps: judged.steps,
+        conflicts: judged.conflicts,
+        left_alone: judged.left_alone,
+        token,
+    })
+}
+
+/// The folders that go, without those that were empty: these have steps of
+/// their own.
+fn folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
+    let leaves = found.leaves.iter();
+    let empty: HashSet<&RelPath> = leaves
+        .filter(|difference| difference.left.is_some())
+        .map(|difference| &difference.path)
+        .collect();
+    let gone = found.folders_gone.iter();
+    gone.filter(|folder| !empty.contains(folder) && !left_alone.contains(*folder))
+        .cloned()
+        .collect()
+}
+
+/// Any other outcome has another token.
+fn token(target: Oid, wanted: &[RelPath], judged: &Judged) -> String {
+    let mut hash = Sha256::new();
+    let mut piece = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    let path_bytes = |path: &RelPath| path.as_path().as_os_str().as_encoded_bytes().to_vec();
+    piece(target.as_bytes());
+    piece(&(wanted.len() as u64).to_le_bytes());
+    for path in wanted {
+        piece(&path_bytes(path));
+    }
+    for step in &judged.steps {
+        piece(&path_bytes(&step.path));
+        for leaf in [&step.before, &step.after] {
+            match leaf {
+                Some(leaf) => {
+                    piece(leaf.mode.octal().as_bytes());
+                    piece(leaf.oid.as_bytes());
+                }
+                None => piece(b""),
+            }
+        }
+    }
+    piece(b"left alone");
+    for conflict in &judged.conflicts {
+        piece(&path_bytes(&conflict.path));
+        piece(conflict.reason.as_bytes());
+    }
+    let digest = hash.finalize();
+    digest[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[derive(Debug, Default)]
+struct Judged {
+    steps: Vec<Step>,
+    conflicts: Vec<Conflict>,
+    left_alone: HashSet<RelPath>,
+}
+
+impl Judged {
+    fn leave(&mut self, path: &RelPath, reason: impl Into<String>) {
+        self.left_alone.insert(path.clone());
+        self.conflicts.push(Conflict {
+            path: path.clone(),
+            reason: reason.into(),
+        });
+    }
+}
+
+/// What the checkpoint left alone.
+struct Then<'a> {
+    /// Path and whether it is encoded, as kept with it.
+    skipped: HashSet<(&'a str, bool)>,
+    rules: RulesThen<'a>,
+}
+
+impl Then<'_> {
+    /// Why a path is not in the checkpoint although it may have been there.
+    fn left_alone(&mut self, path: &RelPath, is_dir: bool) -> Result<Option<&'static str>, Error> {
+        let mut above = Some(path.clone());
+        while let Some(place) = above.filter(|place| !place.is_root()) {
+            let (text, encoded) = place.to_wire();
+            if self.skipped.contains(&(text.as_str(), encoded)) {
+                return Ok(Some("the checkpoint skipped it, so it is kept"));
+            }
+            above = place.parent();
+        }
+        // The list says so itself when it is not complete.
+        if self.skipped.contains(&("", false)) {
+            return Ok(Some(
+                "the checkpoint skipped more than it lists, so it is kept",
+            ));
+        }
+        let excluded = self.rules.excludes(path, is_dir)?;
+        Ok(excluded.then_some("it was ignored when the checkpoint was taken, so it is kept"))
+    }
+}
+
+struct Planner<'a> {
+    job: &'a Job<'a>,
+    walker: &'a mut Walker,
+    now: &'a Scan,
+    /// Files and links that go, or make way.
+    leaving: HashSet<RelPath>,
+    /// The numbers of those.
+    inodes: HashSet<u64>,
+    folders_gone: HashSet<RelPath>,
+    /// What keeps anything from being written into a folder.
+    parents: HashMap<RelPath, Option<String>>,
+}
+
+impl Planner<'_> {
+    fn judge(
+        &mut self,
+        found: &Comparison,
+        then: &mut Then<'_>,
+        unsaved: &[RelPath],
+    ) -> Result<Judged, Error> {
+        let mut judged = Judged::default();
+        let mut denied = Denied::new(self.job);
+        let mut hidden = 0_u64;
+        let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
+        self.leaving.clear();
+        self.inodes.clear();
+        self.parents.clear();
+        // What goes is decided first: whether anything can take its place
+        // depends on it.
+        let mut writes = Vec::new();
+        for difference in &found.leaves {
+            self.job.cancel.check()?;
+            let Difference { path, left, right } = difference;
+            let is_dir = |leaf: &Option<Leaf>| leaf.is_some_and(|leaf| leaf.mode == Mode::Folder);
+            let is_dir = is_dir(left) || is_dir(right);
+            if denied.denies(path, is_dir) {
+                judged.left_alone.insert(path.clone());
+                hidden += 1;
+            } else if path.components().any(is_gits) {
+                judged.leave(path, "it belongs to a git repository");
+            } else if unsaved.contains(path) {
+                judged.leave(path, "it has unsaved text in the editor");
+            } else if right.is_some() {
+                writes.push(difference);
+            } else if let Some(why) = then.left_alone(path, is_dir)? {
+                judged.leave(path, why);
+            } else if is_dir && !self.is_empty(path) {
+                judged.leave(path, "the folder holds files no checkpoint has");
+            } else {
+                self.inodes.extend(left.iter().filter_map(Leaf::inode));
+                self.leaving.insert(path.clone());
+            }
+        }
+        let deletes = found.leaves.iter().filter(|difference| {
+            difference.right.is_none() && self.leaving.contains(&difference.path)
+        });
+        let deletes: Vec<&Difference> = deletes.collect();
+        let mut steps: Vec<&Difference> = Vec::with_capacity(found.leaves.len());
+        for difference in writes {
+            self.job.cancel.check()?;
+            let Difference { path, left, .. } = difference;
+            match self.obstacle(path, left.as_ref()) {
+                Some(why) => judged.leave(path, why),
+                None => steps.push(difference),
+            }
+        }
+        steps.extend(deletes);
+        steps.sort_by(|a, b| a.path.cmp(&b.path));
+        judged.steps = steps
+            .into_iter()
+            .map(|difference| Step {
+                path: difference.path.clone(),
+                before: difference.left,
+                after: difference.right,
+            })
+            .collect();
+        judged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        if hidden > 0 {
+            let paths = if hidden == 1 { "path" } else { "paths" };
+            judged.conflicts.push(Conflict {
+                path: RelPath::default(),
+                reason: format!("access rules deny {hidden} {paths} that may differ; left alone"),
+            });
+        }
+        Ok(judged)
+    }
+
+    /// What keeps `path` from being written; `before` is captured now.
+    fn obstacle(&mut self, path: &RelPath, before: Option<&Leaf>) -> Option<String> {
+        let parent = path.parent()?;
+        if let Some(why) = self.parent_obstacle(&parent) {
+            return Some(why);
+        }
+        if let Some(leaf) = before {
+            let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
+            return has_more.then(|| "the folder there holds files no checkpoint has".to_owned());
+        }
+        let found = match self.walker.look(path) {
+            Ok(None) => return None,
+            Ok(Some(found)) => found,
+            Err(error) => return Some(format!("it can't be looked at: {error}")),
+        };
+        if found.kind == Kind::Folder {
+            // One in the way of a file; an empty one would have been captured.
+            let goes = self.folders_gone.contains(path) && self.will_be_empty(path);
+            return (!goes).then(|| "the folder there holds files no checkpoint has".to_owned());
+        }
+        // Only the case of the name changes, where that makes no difference.
+        let name = path.to_wire().0.to_lowercase();
+        let is_leaving = self.inodes.contains(&found.stamp.inode)
+            && self.leaving.iter().any(|leaving| {
+                leaving.to_wire().0.to_lowercase() == name
+                    && matches!(self.walker.look(leaving), Ok(Some(other)) if other == found)
+            });
+        if is_leaving {
+            return None;
+        }
+        let (text, encoded) = path.to_wire();
+        let skipped = self.now.skipped.iter();
+        let why = skipped
+            .into_iter()
+            .find(|skipped| skipped.path == text && skipped.encoded == encoded)
+            .map_or("it is ignored", |skipped| skipped.reason.as_str());
+        Some(format!(
+            "what is there now is in no checkpoint ({why}), so it is kept"
+        ))
+    }
+
+    /// What keeps anything from being written into this folder.
+    fn parent_obstacle(&mut self, folder: &RelPath) -> Option<String> {
+        let mut unknown = Vec::new();
+        let mut place = Some(folder.clone());
+        let mut known = None;
+        while let Some(at) = place.filter(|at| !at.is_root()) {
+            if let Some(obstacle) = self.parents.get(&at) {
+                known.clone_from(obstacle);
+                break;
+            }
+            place = at.parent();
+            unknown.push(at);
+        }
+        // From the top: what is in the way above is in the way below.
+        for at in unknown.into_iter().rev() {
+            if known.is_none() && !self.leaving.contains(&at) {
+                known = match self.walker.look(&at) {
+                    Ok(Some(found)) if found.kind != Kind::Folder => {
+                        Some(format!("{at} is no folder and is left alone"))
+                    }
+                    Ok(_) => None,
+                    Err(error) => Some(format!("{at} can't be looked at: {error}")),
+                };
+            }
+            self.parents.insert(at, known.clone());
+        }
+        known
+    }
+
+    fn is_empty(&mut self, folder: &RelPath) -> bool {
+        match self.walker.folder(folder).and_then(Dir::names) {
+            Ok(names) => names.is_empty(),
+            Err(error) => is_absent(&error),
+        }
+    }
+
+    /// Once everything that goes is gone?
+    fn will_be_empty(&mut self, folder: &RelPath) -> bool {
+        let mut todo = vec![folder.clone()];
+        while let Some(folder) = todo.pop() {
+            let Ok(names) = self.walker.folder(&folder).and_then(Dir::names) else {
+                return false;
+            };
+            for name in names {
+                let path = folder.child(&name);
+                if self.leaving.contains(&path) {
+                    continue;
+                }
+                if !self.folders_gone.contains(&path) {
+                    return false;
+                }
+                todo.push(path);
+            }
+        }
+        true
+    }
+}
+
+/// Is that a name git keeps its own things under, on some system at least?
+fn is_gits(name: &OsStr) -> bool {
+    names::is_refused(name.as_encoded_bytes(), false)
+}
+
+/// The steps from one stored tree to another, without those left alone, and the
+/// folders that go: what an interrupted restore was about.
+pub(super) fn steps_between(
+    job: &Job<'_>,
+    reader: &Reader,
+    (from, to): (Oid, Oid),
+    wanted: &[RelPath],
+    left_alone: &HashSet<RelPath>,
+) -> Result<(Vec<Step>, Vec<RelPath>), Error> {
+    let (left, right) = (Tree::Stored(from), Tree::Stored(to));
+    let found = compare(reader, &left, &right, wanted, job.cancel)?;
+    let folders = folders(&found, left_alone);
+    let steps = found.leaves.into_iter();
+    let steps = steps
+        .filter(|difference| !left_alone.contains(&difference.path))
+        .map(|difference| Step {
+            path: difference.path,
+            before: difference.left,
+            after: difference.right,
+        });
+    Ok((steps.collect(), folders))
+}

@@ -1,0 +1,243 @@
+//! Looking at the work tree: what is there, what changed since the last look.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    Job, Skipped,
+    disk::{Dir, os_name},
+    frame::Paths,
+    object::{Mode, Oid},
+    rules::{Frozen, Judge},
+    tree::{Folder, Rules},
+    walk::{Outcome, Reading, Walk},
+};
+use crate::{error::Error, gitignore, path::RelPath};
+
+/// The work tree at one look.
+#[derive(Clone, Debug)]
+pub(super) struct Scan {
+    /// What may be captured.
+    pub(super) tree: Arc<Folder>,
+    /// What is there and is not captured, with the reason; sorted.
+    pub(super) skipped: Arc<Vec<Skipped>>,
+    /// Captured files and their bytes.
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+    pub(super) rules: Arc<Frozen>,
+    /// By which rules it was judged, those in its own folders aside.
+    pub(super) judged: u128,
+}
+
+/// Takes the content of files as they are read, so that they are read once.
+pub(super) trait Sink: Sync {
+    /// A file whose content differs from the last look's.
+    fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
+}
+
+/// How a look is taken.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Look<'a> {
+    /// What was seen last; saves reading what has not changed.
+    pub(super) last: Option<&'a Scan>,
+    /// Takes what is read.
+    pub(super) sink: Option<&'a dyn Sink>,
+    /// More than so many files or bytes are `tooLarge`, before anything is read.
+    pub(super) limits: Option<(u64, u64)>,
+}
+
+/// Looks at everything.
+pub(super) fn scan(job: &Job<'_>, judge: &Judge<'_>, look: Look<'_>) -> Result<Scan, Error> {
+    job.cancel.check()?;
+    let judged = judge.fingerprint();
+    let looked = now();
+    let Look { last, sink, limits } = look;
+    let rejudge = last.is_some_and(|last| last.judged != judged);
+    let mut known = last.map(|last| last.tree.clone());
+    if known.is_none() || limits.is_some() {
+        // Names and sizes first: reading can tell how far it is, and what is
+        // too large is known before any of it is read.
+        let (max_files, max_bytes) = limits.unwrap_or((u64::MAX, u64::MAX));
+        let reading = Reading::No {
+            max_files,
+            max_bytes,
+        };
+        let walk = Walk::new(job, judge, reading, looked, None);
+        match walk.run(open(judge)?, None, None, false)? {
+            Outcome::Tree(tree) => known = known.or(Some(tree)),
+            _ => return Err(too_large(job)),
+        }
+    }
+    let total = known.as_ref().map(|known| known.files);
+    let walk = Walk::new(job, judge, Reading::Yes(sink), looked, total);
+    match walk.run(open(judge)?, known.as_ref(), None, rejudge)? {
+        Outcome::Tree(tree) => Ok(finish(judge, judged, tree, last)),
+        _ => Err(too_large(job)),
+    }
+}
+
+/// Looks at these paths only, whatever their stamps say. `None` when that would
+/// not be enough: rules changed that judge other paths too.
+pub(super) fn update(
+    job: &Job<'_>,
+    judge: &Judge<'_>,
+    last: &Scan,
+    changed: &[RelPath],
+    sink: Option<&dyn Sink>,
+) -> Result<Option<Scan>, Error> {
+    job.cancel.check()?;
+    let judged = judge.fingerprint();
+    if judged != last.judged || changed.iter().any(moves_rules) || !excludes_hold(judge, last) {
+        return Ok(None);
+    }
+    let paths = Paths::new(changed.iter().filter(|path| !is_in_repository(path)));
+    if paths.is_everything() {
+        return Ok(None);
+    }
+    let total = Some(changed.len() as u64);
+    let walk = Walk::new(job, judge, Reading::Yes(sink), now(), total);
+    let last_tree = Some(&last.tree);
+    match walk.run(open(judge)?, last_tree, Some(&paths), false)? {
+        Outcome::Tree(tree) => Ok(Some(finish(judge, judged, tree, Some(last)))),
+        _ => Ok(None),
+    }
+}
+
+fn open(judge: &Judge<'_>) -> Result<Dir, Error> {
+    let root = judge.place(b"");
+    Dir::open(&root).map_err(|error| {
+        Error::new(
+            ErrorKind::NotFound,
+            format!(
+                "the workspace folder {} cannot be looked at: {error}",
+                root.display()
+            ),
+        )
+    })
+}
+
+fn too_large(job: &Job<'_>) -> Error {
+    Error::new(
+        ErrorKind::TooLarge,
+        format!(
+            "the workspace has more than {} files or {} bytes to capture; add what is not needed to .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
+            job.settings.max_files, job.settings.max_total_size
+        ),
+    )
+}
+
+/// Nanoseconds since the epoch.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+/// Is it in what git keeps a repository in? Nothing there is captured.
+fn is_in_repository(path: &RelPath) -> bool {
+    path.components().any(|name| name == ".git")
+}
+
+/// Does a change of this path change what is captured elsewhere?
+fn moves_rules(path: &RelPath) -> bool {
+    let name = path.name().unwrap_or_default();
+    let is_rules = name == gitignore::FILE_NAME || name == ".git";
+    let in_repository = is_in_repository(path) && (name == "exclude" || name == "HEAD");
+    is_rules || in_repository
+}
+
+/// Do the repositories in the work tree, which no one watches, exclude what
+/// they did?
+fn excludes_hold(judge: &Judge<'_>, last: &Scan) -> bool {
+    let mut hold = true;
+    visit_notable(&last.tree, |path, folder| {
+        if let Some(Rules {
+            git: true,
+            excludes,
+            ..
+        }) = folder.rules.as_deref()
+        {
+            let now = gitignore::excludes_of(&judge.place(path));
+            hold &= now.as_deref() == excludes.as_deref();
+        }
+    });
+    hold
+}
+
+/// Sums up what was seen, unless that is what was seen last.
+fn finish(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>, last: Option<&Scan>) -> Scan {
+    let same = last.filter(|last| last.judged == judged && Arc::ptr_eq(&last.tree, &tree));
+    if let Some(last) = same {
+        return last.clone();
+    }
+    sum_up(judge, judged, tree)
+}
+
+/// A look, from its tree.
+pub(super) fn sum_up(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>) -> Scan {
+    let mut skipped = Vec::new();
+    let mut ruled: Vec<(Vec<u8>, &Rules, bool)> = Vec::new();
+    visit_notable(&tree, |path, folder| {
+        for left in &folder.left {
+            let mut below = RelPath::default();
+            let names = path
+                .split(|byte| *byte == b'/')
+                .filter(|name| !name.is_empty());
+            for name in names.chain([&*left.name]) {
+                below = below.child(os_name(name));
+            }
+            let (path, encoded) = below.to_wire();
+            skipped.push(Skipped {
+                path,
+                encoded,
+                reason: left.reason.to_string(),
+            });
+        }
+        if let Some(rules) = &folder.rules {
+            let file = folder.get(gitignore::FILE_NAME.as_bytes());
+            let is_captured =
+                file.is_some_and(|file| matches!(file.mode, Mode::File | Mode::Executable));
+            ruled.push((path.to_vec(), rules, is_captured));
+        }
+    });
+    skipped.sort_unstable();
+    let rules = judge.freeze(
+        ruled
+            .iter()
+            .map(|(path, rules, is_captured)| (path.as_slice(), *rules, *is_captured)),
+    );
+    Scan {
+        skipped: Arc::new(skipped),
+        files: tree.files,
+        bytes: tree.bytes,
+        rules: Arc::new(rules),
+        judged,
+        tree,
+    }
+}
+
+/// Shows every folder that has something left or rules, with its path.
+fn visit_notable<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
+    let mut rest = vec![(Vec::new(), tree)];
+    while let Some((path, folder)) = rest.pop() {
+        if !folder.notable {
+            continue;
+        }
+        visit(&path, folder);
+        for entry in folder.entries() {
+            if let Some(below) = entry.folder().filter(|below| below.notable) {
+                let mut path = path.clone();
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(entry.name);
+                rest.push((path, below));
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What the store's tests are made with: stores in scratch folders, filled
+//! without a work tree, and the real git to look at them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::Arc,
+};
+
+use tempfile::TempDir;
+
+use super::{
+    Checkpoints, Notes, Oid, Record,
+    lock::{self, StoreLock},
+    object::{Kind, Mode, encode_tree, name_of, tree_order},
+    pack::PackWriter,
+    repository::Repository,
+};
+use crate::{
+    cancel::Cancel,
+    path::{AbsPath, Root},
+    storage::Storage,
+};
+
+/// The real git, whatever the machine's configuration.
+pub(super) fn git_command(dir: &Path) -> Command {
+    let mut git = Command::new("git");
+    git.env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", dir.parent().unwrap())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .arg("--git-dir")
+        .arg(dir);
+    git
+}
+
+pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = git_command(dir).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&stderr);
+    assert!(status.success(), "git {arguments:?}: {said}");
+    format!("{}{said}", String::from_utf8_lossy(&stdout))
+}
+
+/// The real git finds no fault with the store.
+pub(super) fn fsck(dir: &Path) {
+    let said = git(dir, &["fsck", "--strict", "--full", "--no-dangling"]);
+    // That there is no branch is a notice, not a fault.
+    let mut faults = said.lines().filter(|line| !line.starts_with("notice: "));
+    assert_eq!(faults.next(), None);
+}
+
+/// The checkpoints of an empty work tree in a scratch folder.
+pub(super) struct Scratch {
+    pub(super) folder: Folder,
+    pub(super) storage: Storage,
+    pub(super) checkpoints: Checkpoints,
+}
+
+/// A file of a made-up work tree: its path, content and mode.
+pub(super) type Made<'a> = (&'a [u8], &'a [u8], Mode);
+
+/// A folder of ours, or one that somebody else removes.
+pub(super) enum Folder {
+    Ours(TempDir),
+    Theirs(PathBuf),
+}
+
+impl Folder {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Ours(folder) => folder.path(),
+            Self::Theirs(path) => path,
+        }
+    }
+}
+
+impl Scratch {
+    pub(super) fn new() -> Self {
+        Self::within(Folder::Ours(tempfile::tempdir().unwrap()))
+    }
+
+    /// Another look at the same one, as by another process.
+    pub(super) fn at(folder: &Path) -> Self {
+        Self::within(Folder::Theirs(folder.to_path_buf()))
+    }
+
+    fn within(folder: Folder) -> Self {
+        let work_tree = folder.path().join("ws");
+        fs::create_dir_all(&work_tree).unwrap();
+        let storage = Storage::open(&folder.path().join("data")).unwrap();
+        let root = Root::new(AbsPath::new(&work_tree).unwrap(), None);
+        let checkpoints = Checkpoints::new(&storage, &root);
+        Self {
+            folder,
+            storage,
+            checkpoints,
+        }
+    }
+
+    pub(super) fn dir(&self) -> PathBuf {
+        self.checkpoints.git_dir()
+    }
+
+    pub(super) fn lock(&self) -> StoreLock {
+        let state = self.checkpoints.state_dir();
+        lock::acquire(&self.storage, &state, &Cancel::default()).unwrap()
+    }
+
+    pub(super) fn repository(&self) -> Repository {
+        Repository::open_or_create(&self.storage, &self.dir()).unwrap()
+    }
+
+    /// A checkpoint of files that were created at `created`.
+    pub(super) fn checkpoint(&self, created: u64, files: &[Made<'_>]) -> Oid {
+        self.checkpoint_with(
+            Notes {
+                created,
+                ..Notes::default()
+            },
+            files,
+        )
+    }
+
+    pub(super) fn checkpoint_with(&self, notes: Notes, files: &[Made<'_>]) -> Oid {
+        let _lock = self.lock();
+        let repository = self.repository();
+        let reader = repository.reader().unwrap();
+        let pack = PackWriter::new(&repository).unwrap();
+        let put = |kind, bytes: &[u8]| {
+            let oid = name_of(kind, bytes);
+            if !reader.contains(oid) {
+                pack.put(kind, oid, bytes).unwrap();
+            }
+            oid
+        };
+        let mut blobs = BTreeMap::new();
+        for (path, content, mode) in files {
+            let entry = match mode {
+                Mode::Folder => (put(Kind::Tree, b""), *mode),
+                mode => (put(Kind::Blob, content), *mode),
+            };
+            blobs.insert(path.to_vec(), entry);
+        }
+        let tree = tree_of(&blobs, &mut |bytes| put(Kind::Tree, bytes));
+        repository.write_checkpoint(pack, tree, &notes).unwrap()
+    }
+
+    pub(super) fn ids(&self) -> Vec<Oid> {
+        let records = self.checkpoints.list(&super::Filter::default()).unwrap();
+        records.iter().map(|record| record.id).collect()
+    }
+
+    pub(super) fn record(&self, id: Oid) -> Arc<Record> {
+        self.checkpoints.record(id).unwrap()
+    }
+}
+
+/// Files and what they are, by their paths with `/`.
+type Files = BTreeMap<Vec<u8>, (Oid, Mode)>;
+
+/// Builds the trees of paths with `/`, in git's order.
+fn tree_of(files: &Files, put: &mut impl FnMut(&[u8]) -> Oid) -> Oid {
+    let mut entries: Vec<(Mode, Vec<u8>, Oid)> = Vec::new();
+    let mut folders: BTreeMap<Vec<u8>, Files> = BTreeMap::new();
+    for (path, (oid, mode)) in files {
+        match path.iter().position(|byte| *byte == b'/') {
+            Some(at) => {
+                let folder = folders.entry(path[..at].to_vec()).or_default();
+                folder.insert(path[at + 1..].to_vec(), (*oid, *mode));
+            }
+            None => entries.push((*mode, path.clone(), *oid)),
+        }
+    }
+    for (name, files) in folders {
+        let oid = tree_of(&files, put);
+        entries.push((Mode::Folder, name, oid));
+    }
+    entries.sort_by(|left, right| {
+        tree_order(
+            (&left.1, left.0 == Mode::Folder),
+            (&right.1, right.0 == Mode::Folder),
+        )
+    });
+    let entries = entries
+        .iter()
+        .map(|(mode, name, oid)| (*mode, name.as_slice(), *oid));
+    put(&encode_tree(entries))
+}
+
+/// Bytes that do not compress, the same for the same seed.
+pub(super) fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    (0..length).map(|_| next()).collect()
+}

@@ -1,0 +1,428 @@
+//! Moving a store to another machine, by the git program over any remote.
+//!
+//! git reaches the remote as the user's git does: their configuration, keys and
+//! helpers count. What the surroundings say about a repository, hooks, and
+//! anything that would ask a question do not.
+
+use std::{
+    ffi::OsString,
+    io::Read,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::{Checkpoints, Oid, lock, refs, repository::Repository, verify::examine};
+use crate::{cancel::Cancel, error::Error};
+
+/// How often a cancellation is looked for while git runs.
+const LOOK: Duration = Duration::from_millis(10);
+/// What the environment may say to git: how remotes are reached, and where the
+/// user's configuration lies.
+const HEARD: &[&str] = &[
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_PROXY_COMMAND",
+    "GIT_PROXY_SSL_CAINFO",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+];
+
+impl Checkpoints {
+    /// Sends every checkpoint to a git remote (a URL or path). Returns what git said.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no remote; `notFound` without checkpoints;
+    /// `unsupported` without git; `storage` with what git said; `cancelled`.
+    pub fn push(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+        check_remote(remote)?;
+        let repository = match self.repository()? {
+            Some(repository) if !repository.ids()?.is_empty() => repository,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!(
+                        "{} has no checkpoints to push; take one first",
+                        self.root.path.display()
+                    ),
+                ));
+            }
+        };
+        let names = "refs/checkpoints/*:refs/checkpoints/*";
+        let arguments = ["push", "--no-verify", "--porcelain", "--", remote, names];
+        git(repository.dir(), &arguments, cancel)
+    }
+
+    /// Gets the checkpoints of a git remote. Those that are whole become
+    /// checkpoints here. Returns what git said, and what was left out and why.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no remote; `unsupported` without git; `busy`;
+    /// `storage` with what git said; `cancelled`. No checkpoint is new then.
+    pub fn fetch(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+        check_remote(remote)?;
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        let repository = self.open_or_create()?;
+        let names = format!("+{}*:{}*", refs::PREFIX, refs::INCOMING);
+        let arguments = [
+            "fetch",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            "--prune",
+            "--",
+            remote,
+            &names,
+        ];
+        let taken = git(repository.dir(), &arguments, cancel)
+            .and_then(|said| Ok((said, take_over(&repository, cancel)?)));
+        // Whatever came of it, they are not to be looked at again.
+        let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
+        let (mut said, left_out) = taken?;
+        removed?;
+        for line in left_out {
+            said.push_str(&line);
+            said.push('\n');
+        }
+        Ok(said)
+    }
+}
+
+/// Makes checkpoints of what was fetched and is whole; says what is not.
+fn take_over(repository: &Repository, cancel: &Cancel) -> Result<Vec<String>, Error> {
+    let known = repository.ids()?;
+    let mut left_out = Vec::new();
+    let mut new: Vec<Oid> = Vec::new();
+    for (name, oid) in refs::all(repository.dir())? {
+        let Some(id) = name.strip_prefix(refs::INCOMING) else {
+            continue;
+        };
+        if refs::plain_id(id) != Some(oid) {
+            left_out.push(format!("left out {id:?}: it does not name its commit"));
+        } else if known.binary_search(&oid).is_err() {
+            new.push(oid);
+        }
+    }
+    let problems = examine(repository, &new, cancel)?;
+    new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
+    left_out.extend(
+        problems
+            .iter()
+            .map(|(id, what)| format!("left out {id}: {what}")),
+    );
+    cancel.commit()?;
+    for id in new {
+        repository.publish(id)?;
+    }
+    Ok(left_out)
+}
+
+fn check_remote(remote: &str) -> Result<(), Error> {
+    if !remote.is_empty() && !remote.starts_with('-') && !remote.contains('\0') {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{remote:?} is no git remote; name a URL or the path of a repository"
+    )))
+}
+
+/// Which of the environment's variables git is not to hear.
+fn unheard(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_unheard = |name: &OsString| {
+        let name = name.to_string_lossy().to_ascii_uppercase();
+        name.starts_with("GIT_") && !HEARD.contains(&name.as_str())
+    };
+    names.filter(is_unheard).collect()
+}
+
+/// git in a store, without hooks and without a way to ask.
+fn command(dir: &Path) -> Command {
+    let mut git = Command::new("git");
+    for name in unheard(std::env::vars_os().map(|(name, _)| name)) {
+        git.env_remove(name);
+    }
+    git.env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_ASKPASS", "")
+        .env("SSH_ASKPASS", "")
+        .env("LC_ALL", "C")
+        .arg("--git-dir")
+        .arg(dir);
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        "protocol.ext.allow=never",
+        "push.gpgSign=false",
+        "push.followTags=false",
+        // Everything that is fetched comes as one pack.
+        "fetch.unpackLimit=1",
+        "transfer.unpackLimit=1",
+        "fetch.writeCommitGraph=false",
+        "fetch.pruneTags=false",
+    ] {
+        git.arg("-c").arg(setting);
+    }
+    git.stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    git
+}
+
+/// ssh asks the terminal, whoever that belongs to, unless it is told not to.
+/// Who has a command of their own for ssh knows what it does.
+fn silence_ssh(git: &mut Command, dir: &Path) {
+    let heard = |name: &&str| std::env::var_os(name).is_some();
+    if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(heard) {
+        return;
+    }
+    let mut ask = command(dir);
+    let configured = ask.args(["config", "--get", "core.sshCommand"]).output();
+    if configured.is_ok_and(|said| said.stdout.is_empty()) {
+        git.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+    }
+}
+
+/// Runs git; what it said.
+fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
+    cancel.check()?;
+    let mut git = command(dir);
+    silence_ssh(&mut git, dir);
+    // Whom it starts ends with it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut git, 0);
+    let mut child = git.args(arguments).spawn().map_err(|error| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("could not run git: {error}; install git and see that it is on the PATH"),
+        )
+    })?;
+    let out = gather(child.stdout.take());
+    let err = gather(child.stderr.take());
+    let status = wait(&mut child, cancel);
+    let said = [out, err].map(|thread| thread.join().unwrap_or_default());
+    let said = said.concat();
+    let status = status?;
+    if status.success() {
+        return Ok(said);
+    }
+    Err(Error::storage(format!(
+        "git {} failed ({status}): {}; see that the remote is there and can be reached without a question",
+        arguments.first().copied().unwrap_or_default(),
+        said.trim()
+    )))
+}
+
+fn gather(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if cancel.is_cancelled() => {
+                end(child);
+                return Err(Error::cancelled());
+            }
+            Ok(None) => thread::sleep(LOOK),
+            Err(error) => {
+                end(child);
+                return Err(Error::storage(format!("could not wait for git: {error}")));
+            }
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, path::PathBuf};
+
+    use super::*;
+    use crate::checkpoint::{
+        Notes,
+        object::{Kind, Mode, encode_tree, name_of},
+        pack::PackWriter,
+        testing::{Scratch, fsck, git},
+    };
+
+    fn remote(scratch: &Scratch) -> (PathBuf, String) {
+        let path = scratch.folder.path().join("remote.git");
+        git(&path, &["init", "-q", "--bare"]);
+        let text = path.to_str().unwrap().to_owned();
+        (path, text)
+    }
+
+    #[test]
+    fn a_store_moves_over_a_remote() {
+        let here = Scratch::new();
+        let cancel = Cancel::default();
+        let (path, url) = remote(&here);
+        let error = here.checkpoints.push(&url, &cancel).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        let first = here.checkpoint(1, &[(b"a", b"1", Mode::File), (b"e", b"", Mode::Folder)]);
+        let second = here.checkpoint(2, &[(b"a", b"2", Mode::Executable)]);
+        here.checkpoints.push(&url, &cancel).unwrap();
+        here.checkpoints.push(&url, &cancel).unwrap();
+
+        let there = Scratch::new();
+        let mine = there.checkpoint(3, &[(b"m", b"m", Mode::File)]);
+        there.checkpoints.fetch(&url, &cancel).unwrap();
+        assert_eq!(there.ids(), [mine, second, first]);
+        assert_eq!(there.record(first), here.record(first));
+        assert_eq!(there.checkpoints.verify(&cancel).unwrap(), [""; 0]);
+        fsck(&there.dir());
+        let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
+        assert!(!names.contains("incoming"), "{names}");
+        there.checkpoints.fetch(&url, &cancel).unwrap();
+        assert_eq!(there.ids().len(), 3);
+        drop(path);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_left_out() {
+        let here = Scratch::new();
+        let good = here.checkpoint(1, &[(b"a", b"1", Mode::File)]);
+        let repository = here.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        let blob = name_of(Kind::Blob, b"x");
+        pack.put(Kind::Blob, blob, b"x").unwrap();
+        let tree = encode_tree([(Mode::File, &b".."[..], blob)].into_iter());
+        let tree_name = name_of(Kind::Tree, &tree);
+        pack.put(Kind::Tree, tree_name, &tree).unwrap();
+        let notes = Notes {
+            created: 2,
+            ..Notes::default()
+        };
+        let evil = repository
+            .write_checkpoint(pack, tree_name, &notes)
+            .unwrap();
+        let dir = here.dir();
+        git(
+            &dir,
+            &[
+                "update-ref",
+                &format!("refs/checkpoints/{tree_name}"),
+                &good.to_string(),
+            ],
+        );
+        git(
+            &dir,
+            &["update-ref", "refs/checkpoints/x", &good.to_string()],
+        );
+
+        let there = Scratch::new();
+        let said = there
+            .checkpoints
+            .fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = said.unwrap();
+        assert_eq!(there.ids(), [good]);
+        assert!(
+            said.contains(&format!("left out {evil}: its tree has an entry \"..\"")),
+            "{said}"
+        );
+        assert!(said.contains("left out \"x\""), "{said}");
+        assert!(
+            said.contains(&format!("left out \"{tree_name}\"")),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_remote_is_no_option_and_no_command() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let proof = scratch.folder.path().join("proof");
+        let command = format!("ext::sh -c touch% {}", proof.display());
+        let cancel = Cancel::default();
+        for (url, kind) in [
+            ("--upload-pack=touch", ErrorKind::InvalidParams),
+            ("", ErrorKind::InvalidParams),
+            (command.as_str(), ErrorKind::Storage),
+            ("/does/not/exist", ErrorKind::Storage),
+        ] {
+            assert_eq!(
+                scratch.checkpoints.push(url, &cancel).unwrap_err().kind,
+                kind,
+                "{url}"
+            );
+            let error = scratch.checkpoints.fetch(url, &cancel).unwrap_err();
+            assert_eq!(error.kind, kind, "{url}");
+        }
+        let error = scratch
+            .checkpoints
+            .fetch("/does/not/exist", &cancel)
+            .unwrap_err();
+        assert!(
+            error
+                .message
+                .contains("does not appear to be a git repository"),
+            "{error}"
+        );
+        assert!(!proof.exists());
+    }
+
+    #[test]
+    fn a_remote_that_never_answers_can_be_cancelled() {
+        let scratch = Scratch::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("git://{}/x", listener.local_addr().unwrap());
+        let cancel = Cancel::default();
+        std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| scratch.checkpoints.fetch(&url, &cancel));
+            let _connection = listener.accept().unwrap();
+            cancel.cancel();
+            let error = fetching.join().unwrap().unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Cancelled);
+        });
+        assert_eq!(scratch.ids(), []);
+    }
+
+    #[test]
+    fn git_hears_how_to_reach_a_remote_and_nothing_else() {
+        let names = [
+            "GIT_DIR",
+            "GIT_INDEX_FILE",
+            "git_work_tree",
+            "GIT_SSH_COMMAND",
+            "PATH",
+            "GIT_CONFIG_COUNT",
+        ];
+        let unheard = unheard(names.map(OsString::from).into_iter());
+        assert_eq!(
+            unheard,
+            [
+                "GIT_DIR",
+                "GIT_INDEX_FILE",
+                "git_work_tree",
+                "GIT_CONFIG_COUNT"
+            ]
+        );
+    }
+}

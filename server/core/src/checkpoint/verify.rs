@@ -1,0 +1,432 @@
+//! Reads everything checkpoints are made of and says what is wrong with it.
+//!
+//! Three passes, none of which goes into itself: trees from the top, each once;
+//! file contents, in parallel; and, only where something is wrong, the ways that
+//! lead to it. What comes from elsewhere may nest deeper than any stack.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use rayon::prelude::*;
+
+use super::{
+    Checkpoints, Oid, check,
+    object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
+    reader::{Reader, Unreadable},
+    records::notes_of,
+    refs,
+    repository::Repository,
+};
+use crate::{cancel::Cancel, error::Error, line::one_line};
+
+/// Deeper trees are not made by any work tree: a path has 4096 bytes at most.
+const MAX_DEPTH: usize = 2048;
+/// More files are in no work tree, but a few small trees that name each other
+/// many times can pretend to.
+const MAX_FILES: u64 = 100_000_000;
+/// So many problems are told.
+const TOLD: usize = 1000;
+
+impl Checkpoints {
+    /// Reads every object of every checkpoint; the problems found, each a
+    /// sentence that names the checkpoint.
+    ///
+    /// # Errors
+    /// `cancelled`; `storage` when the names can't be read.
+    pub fn verify(&self, cancel: &Cancel) -> Result<Vec<String>, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Vec::new());
+        };
+        let mut problems = Vec::new();
+        if let Some(problem) = check::problem(&repository) {
+            problems.push(format!("the store is not whole: {problem}"));
+        }
+        if repository.reader().is_err() {
+            return Ok(problems);
+        }
+        for (id, path) in refs::loose_ids(repository.dir())? {
+            let said = std::fs::read_to_string(&path).unwrap_or_default();
+            if refs::plain_id(said.trim_end()) != Some(id) {
+                problems.push(format!(
+                    "checkpoint {id}: the file {} does not name it",
+                    path.display()
+                ));
+            }
+        }
+        let found = examine(&repository, &repository.ids()?, cancel)?;
+        let found = found.into_iter();
+        problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
+        Ok(problems)
+    }
+}
+
+/// What is wrong with these checkpoints: which one, and what.
+pub(super) fn examine(
+    repository: &Repository,
+    ids: &[Oid],
+    cancel: &Cancel,
+) -> Result<Vec<(Oid, String)>, Error> {
+    let reader = repository.reader()?;
+    let mut problems = Vec::new();
+    let mut found = Examined::default();
+    let mut trees = Vec::new();
+    for id in ids {
+        match commit(&reader, *id) {
+            Ok(tree) => {
+                found.descend(&reader, tree, cancel)?;
+                trees.push((*id, tree));
+            }
+            Err(what) => problems.push((*id, what)),
+        }
+    }
+    found.read_blobs(repository, cancel)?;
+    if found.bad.is_empty() {
+        return Ok(problems);
+    }
+    found.taint(&reader, cancel)?;
+    for (id, tree) in trees {
+        if problems.len() >= TOLD {
+            break;
+        }
+        let told = found.ways(&reader, tree, cancel)?;
+        problems.extend(told.into_iter().map(|what| (id, what)));
+    }
+    Ok(problems)
+}
+
+/// The tree of a checkpoint's commit.
+fn commit(reader: &Reader, id: Oid) -> Result<Oid, String> {
+    let bytes = reader
+        .try_read(Kind::Commit, id)
+        .map_err(|why| format!("its commit {}", said(why)))?;
+    let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
+    notes_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
+    Ok(commit.tree)
+}
+
+fn said(why: Unreadable) -> &'static str {
+    match why {
+        Unreadable::Missing => "is missing",
+        Unreadable::Damaged => "is damaged",
+    }
+}
+
+#[derive(Default)]
+struct Examined {
+    /// Trees and what is below them: levels, files.
+    trees: HashMap<Oid, (usize, u64)>,
+    /// Those trees, each behind all below it.
+    order: Vec<Oid>,
+    blobs: HashSet<Oid>,
+    /// What is wrong with an object by itself.
+    bad: HashMap<Oid, String>,
+    /// Trees with something wrong below them.
+    tainted: HashSet<Oid>,
+}
+
+enum Step {
+    Into(Oid),
+    /// All below it is known: its trees, and how many files are in it itself.
+    OutOf(Oid, Vec<Oid>, u64),
+}
+
+impl Examined {
+    fn descend(&mut self, reader: &Reader, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
+        let mut steps = vec![Step::Into(tree)];
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Into(oid) if self.trees.contains_key(&oid) => {}
+                Step::Into(oid) => {
+                    cancel.check()?;
+                    let (below, files) = match shape(reader, oid) {
+                        Ok(entries) => self.sort(entries),
+                        Err(what) => {
+                            self.bad.insert(oid, what);
+                            (Vec::new(), 0)
+                        }
+                    };
+                    // A tree never has itself below it: its name is a hash.
+                    steps.push(Step::OutOf(oid, below.clone(), files));
+                    steps.extend(below.into_iter().map(Step::Into));
+                }
+                Step::OutOf(oid, below, files) => self.add(oid, &below, files),
+            }
+        }
+        Ok(())
+    }
+
+    /// The folders among entries, and how many files there are.
+    fn sort(&mut self, entries: Vec<(Mode, Oid)>) -> (Vec<Oid>, u64) {
+        let (mut below, mut files) = (Vec::new(), 0);
+        for (mode, oid) in entries {
+            if mode == Mode::Folder {
+                below.push(oid);
+            } else {
+                files += 1;
+                self.blobs.insert(oid);
+            }
+        }
+        (below, files)
+    }
+
+    fn add(&mut self, oid: Oid, below: &[Oid], files: u64) {
+        if self.trees.contains_key(&oid) {
+            return;
+        }
+        let (mut levels, mut total) = (0, files);
+        for tree in below {
+            let (below, files) = self.trees.get(tree).copied().unwrap_or_default();
+            levels = levels.max(below + 1);
+            total = total.saturating_add(files);
+        }
+        if levels > MAX_DEPTH || total > MAX_FILES {
+            let what = format!("has {levels} levels and {total} files, which no work tree has");
+            self.bad.insert(oid, what);
+        }
+        self.trees.insert(oid, (levels, total));
+        self.order.push(oid);
+    }
+
+    fn read_blobs(&mut self, repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+        let blobs: Vec<Oid> = self.blobs.drain().collect();
+        let bad: Vec<Option<(Oid, String)>> = blobs
+            .into_par_iter()
+            .map_init(
+                || repository.reader(),
+                |reader, oid| {
+                    cancel.check()?;
+                    let reader = reader.as_ref().map_err(Clone::clone)?;
+                    let read = reader.try_read(Kind::Blob, oid);
+                    Ok(read.err().map(|why| (oid, said(why).to_owned())))
+                },
+            )
+            .collect::<Result<_, Error>>()?;
+        self.bad.extend(bad.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Marks every tree that leads to something bad.
+    fn taint(&mut self, reader: &Reader, cancel: &Cancel) -> Result<(), Error> {
+        for oid in &self.order {
+            cancel.check()?;
+            let Ok(entries) = shape(reader, *oid) else {
+                continue;
+            };
+            let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
+            if entries.iter().any(|(_, oid)| leads(oid)) {
+                self.tainted.insert(*oid);
+            }
+        }
+        Ok(())
+    }
+
+    /// The ways from a tree to what is bad, as sentences.
+    fn ways(&self, reader: &Reader, tree: Oid, cancel: &Cancel) -> Result<Vec<String>, Error> {
+        let mut told = Vec::new();
+        let mut waiting = vec![(tree, Vec::new(), true)];
+        while let Some((oid, path, is_tree)) = waiting.pop() {
+            cancel.check()?;
+            if told.len() >= TOLD {
+                break;
+            }
+            if let Some(what) = self.bad.get(&oid) {
+                let shown = String::from_utf8_lossy(&path);
+                told.push(match (is_tree, path.is_empty()) {
+                    (true, true) => format!("its tree {what}"),
+                    (true, false) => format!("the folder {} {what}", one_line(&shown)),
+                    (false, _) => format!("the file {} {what}", one_line(&shown)),
+                });
+                continue;
+            }
+            if !self.tainted.contains(&oid) {
+                continue;
+            }
+            let Ok(bytes) = reader.try_read(Kind::Tree, oid) else {
+                continue;
+            };
+            for entry in raw_entries(&bytes).unwrap_or_default() {
+                if self.bad.contains_key(&entry.oid) || self.tainted.contains(&entry.oid) {
+                    let mut below = path.clone();
+                    if !below.is_empty() {
+                        below.push(b'/');
+                    }
+                    below.extend_from_slice(entry.name);
+                    waiting.push((entry.oid, below, entry.mode() == Some(Mode::Folder)));
+                }
+            }
+        }
+        Ok(told)
+    }
+}
+
+/// The entries of a tree that is as trees of ours are, or what is wrong with it.
+fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+    if oid == Oid::EMPTY_TREE {
+        return Ok(Vec::new());
+    }
+    let bytes = reader
+        .try_read(Kind::Tree, oid)
+        .map_err(|why| said(why).to_owned())?;
+    let entries = raw_entries(&bytes).ok_or("makes no sense")?;
+    let mut last: Option<RawEntry<'_>> = None;
+    let mut plain = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let shown = String::from_utf8_lossy(entry.name);
+        let Some(mode) = entry.mode() else {
+            return Err(format!(
+                "has an entry {:?} that is no file, link or folder",
+                shown
+            ));
+        };
+        if is_forbidden(entry.name) {
+            return Err(format!("has an entry {shown:?}, which is not allowed"));
+        }
+        if let Some(last) = last {
+            let folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
+            let order = tree_order((last.name, folder(&last)), (entry.name, folder(&entry)));
+            if order.is_ge() || last.name == entry.name {
+                return Err(format!(
+                    "has its entry {shown:?} in the wrong place or twice"
+                ));
+            }
+        }
+        last = Some(entry);
+        plain.push((mode, entry.oid));
+    }
+    Ok(plain)
+}
+
+/// Names that would lead elsewhere or into a repository.
+pub(super) fn is_forbidden(name: &[u8]) -> bool {
+    let text = std::str::from_utf8(name).unwrap_or_default();
+    let leads = name.is_empty() || name.contains(&b'/') || matches!(name, b"." | b"..");
+    let is_one = |text: &str| Path::new(text).components().count() == 1;
+    leads || name.eq_ignore_ascii_case(b".git") || (!text.is_empty() && !is_one(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::checkpoint::{
+        Notes,
+        object::{encode_tree, name_of},
+        pack::PackWriter,
+        packs,
+        testing::{Scratch, noise},
+    };
+
+    fn problems(scratch: &Scratch) -> Vec<String> {
+        scratch.checkpoints.verify(&Cancel::default()).unwrap()
+    }
+
+    /// A checkpoint whose tree has these bytes, whatever they are.
+    fn odd(scratch: &Scratch, created: u64, trees: &[Vec<u8>]) -> Oid {
+        let repository = scratch.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        for tree in trees {
+            pack.put(Kind::Tree, name_of(Kind::Tree, tree), tree)
+                .unwrap();
+        }
+        pack.put(Kind::Blob, name_of(Kind::Blob, b""), b"").unwrap();
+        let notes = Notes {
+            created,
+            ..Notes::default()
+        };
+        let tree = name_of(Kind::Tree, trees.last().unwrap());
+        repository.write_checkpoint(pack, tree, &notes).unwrap()
+    }
+
+    #[test]
+    fn damage_is_told_by_checkpoint_and_path() {
+        let scratch = Scratch::new();
+        assert_eq!(problems(&scratch), [""; 0]);
+        let content = noise(1, 9000);
+        let file = (&b"d/e/f"[..], &content[..], Mode::File);
+        let first = scratch.checkpoint(1, &[file, (b"x", b"1", Mode::File)]);
+        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        let second = scratch.checkpoint(2, &[file, (b"y", b"1", Mode::File)]);
+        let third = scratch.checkpoint(3, &[(b"y", b"1", Mode::File)]);
+        assert_eq!(problems(&scratch), [""; 0]);
+        let at = pack.index.find(name_of(Kind::Blob, &content)).unwrap();
+        let mut bytes = fs::read(&pack.path).unwrap();
+        bytes[at.start as usize + 5000] ^= 1;
+        fs::write(&pack.path, bytes).unwrap();
+        let told = problems(&scratch);
+        assert_eq!(told.len(), 2, "{told:?}");
+        for id in [first, second] {
+            let wanted = format!("checkpoint {id}: the file d/e/f is damaged");
+            assert!(told.contains(&wanted), "{told:?}");
+        }
+        assert!(!told.iter().any(|line| line.contains(&third.to_string())));
+
+        let name = scratch.dir().join(format!("refs/checkpoints/{third}"));
+        fs::write(name, format!("{first}\n")).unwrap();
+        let told = problems(&scratch);
+        assert!(
+            told.iter()
+                .any(|line| line.contains(&format!("{third}: the file"))),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn trees_no_work_tree_has_are_told() {
+        let blob = name_of(Kind::Blob, b"");
+        let file = |name: &'static [u8]| (Mode::File, name, blob);
+        let gitlink = [&b"160000 sub\0"[..], &blob.0].concat();
+        for (tree, told) in [
+            (encode_tree([file(b"..")].into_iter()), "not allowed"),
+            (encode_tree([file(b"a/b")].into_iter()), "not allowed"),
+            (encode_tree([file(b".GIT")].into_iter()), "not allowed"),
+            (encode_tree([file(b"")].into_iter()), "not allowed"),
+            (
+                encode_tree([file(b"b"), file(b"a")].into_iter()),
+                "wrong place",
+            ),
+            (encode_tree([file(b"a"), file(b"a")].into_iter()), "twice"),
+            (gitlink, "no file, link or folder"),
+            (b"100644 a".to_vec(), "makes no sense"),
+        ] {
+            let scratch = Scratch::new();
+            scratch.checkpoint(1, &[]);
+            let id = odd(&scratch, 2, &[tree]);
+            let said = problems(&scratch).join("\n");
+            assert!(
+                said.contains(told) && said.contains(&id.to_string()),
+                "{said} / {told}"
+            );
+        }
+    }
+
+    #[test]
+    fn endless_nesting_and_pretended_size_are_told_in_no_time() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let chain = |levels: usize, entries: &[&'static [u8]]| {
+            let mut trees = vec![encode_tree(
+                [(Mode::File, &b"f"[..], name_of(Kind::Blob, b""))].into_iter(),
+            )];
+            for _ in 0..levels {
+                let below = name_of(Kind::Tree, trees.last().unwrap());
+                let entries = entries.iter().map(|name| (Mode::Folder, *name, below));
+                trees.push(encode_tree(entries));
+            }
+            trees
+        };
+        let deep = odd(&scratch, 2, &chain(200_000, &[b"a"]));
+        let wide = odd(&scratch, 3, &chain(60, &[b"a", b"b"]));
+        let told = problems(&scratch).join("\n");
+        assert!(
+            told.contains(&format!("checkpoint {deep}: its tree has 200000 levels")),
+            "{told}"
+        );
+        assert!(
+            told.contains(&format!("checkpoint {wide}: its tree has 60 levels")),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,223 @@
+//! Workspaces of which checkpoints are taken, and git to ask what it thinks.
+
+// Each test binary uses its own part.
+#![allow(dead_code)]
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+};
+
+use sightline_core::{
+    access::{Access, AccessView},
+    cancel::Cancel,
+    checkpoint::{Checkpoints, Job, Record, Request, Settings, changes::ChangeSource},
+    error::Error,
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
+use tempfile::TempDir;
+
+/// A workspace `ws` and a data directory `data`, side by side.
+pub(crate) struct Bench {
+    _parent: TempDir,
+    pub(crate) parent: PathBuf,
+    pub(crate) ws: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) cancel: Cancel,
+    pub(crate) checkpoints: Checkpoints,
+    access: Access,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        Self::at("ws")
+    }
+
+    /// With the workspace at a path below the scratch folder.
+    pub(crate) fn at(place: &str) -> Self {
+        let parent = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(parent.path()).unwrap();
+        let ws = path.join(place);
+        fs::create_dir_all(&ws).unwrap();
+        let root = root(&ws);
+        let storage = Storage::open(&path.join("data")).unwrap();
+        Self {
+            checkpoints: Checkpoints::new(&storage, &root),
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            settings: Settings::default(),
+            cancel: Cancel::default(),
+            parent: path,
+            ws,
+            _parent: parent,
+        }
+    }
+
+    /// As another process would open it.
+    pub(crate) fn reopened(&self) -> Checkpoints {
+        let storage = Storage::open(&self.parent.join("data")).unwrap();
+        Checkpoints::new(&storage, &root(&self.ws))
+    }
+
+    pub(crate) fn view(&self) -> AccessView {
+        self.access.view().0
+    }
+
+    pub(crate) fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
+        let path = self.ws.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn try_create(
+        &self,
+        request: &Request,
+        changes: Option<&dyn ChangeSource>,
+    ) -> Result<Arc<Record>, Error> {
+        self.create_by(&self.checkpoints, request, changes)
+    }
+
+    pub(crate) fn create_by(
+        &self,
+        checkpoints: &Checkpoints,
+        request: &Request,
+        changes: Option<&dyn ChangeSource>,
+    ) -> Result<Arc<Record>, Error> {
+        let view = self.view();
+        let job = Job {
+            view: &view,
+            root: 0,
+            settings: &self.settings,
+            cancel: &self.cancel.clone(),
+            progress: &|_| {},
+        };
+        checkpoints.create(&job, request, changes)
+    }
+
+    pub(crate) fn create(&self) -> Arc<Record> {
+        self.try_create(&Request::default(), None).unwrap()
+    }
+
+    /// What git finds in the checkpoint: path, then mode and object.
+    pub(crate) fn paths(&self, record: &Record) -> BTreeMap<String, String> {
+        let tree = record.tree.to_string();
+        let out = self.git_store(&["ls-tree", "-r", "-t", "-z", &tree]);
+        out.split('\0')
+            .filter(|line| !line.is_empty())
+            .map(|line| {
+                let (what, path) = line.split_once('\t').unwrap();
+                (path.to_owned(), what.to_owned())
+            })
+            .collect()
+    }
+
+    /// The files and links git finds in the checkpoint.
+    pub(crate) fn files(&self, record: &Record) -> Vec<String> {
+        let paths = self.paths(record);
+        let files = paths.iter().filter(|(_, what)| !what.starts_with("040000"));
+        files.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The content of a file in a checkpoint.
+    pub(crate) fn content(&self, record: &Record, path: &str) -> Vec<u8> {
+        let name = format!("{}:{path}", record.tree);
+        let mut git = git(&self.parent);
+        git.arg("--git-dir").arg(self.checkpoints.git_dir());
+        let out = git.args(["cat-file", "blob", &name]).output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        out.stdout
+    }
+
+    pub(crate) fn git_store(&self, args: &[&str]) -> String {
+        let mut git = git(&self.parent);
+        git.arg("--git-dir").arg(self.checkpoints.git_dir());
+        run(git.args(args))
+    }
+
+    /// git finds nothing wrong with the store.
+    pub(crate) fn fsck(&self) {
+        let mut git = git(&self.parent);
+        git.arg("--git-dir").arg(self.checkpoints.git_dir());
+        let out = git.args(["fsck", "--full", "--strict"]).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        let text = text.replace("notice: HEAD points to an unborn branch (main)\n", "");
+        assert!(out.status.success() && text.is_empty(), "{out:?}");
+    }
+}
+
+fn root(path: &Path) -> Root {
+    Root::new(AbsPath::new(path).unwrap(), None)
+}
+
+/// git without anybody's settings.
+pub(crate) fn git(home: &Path) -> Command {
+    let mut git = Command::new("git");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("GIT_") {
+            git.env_remove(name);
+        }
+    }
+    git.env("HOME", home)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_AUTHOR_NAME", "a")
+        .env("GIT_AUTHOR_EMAIL", "a@b")
+        .env("GIT_COMMITTER_NAME", "a")
+        .env("GIT_COMMITTER_EMAIL", "a@b")
+        .env("XDG_CONFIG_HOME", home.join("none"));
+    git
+}
+
+pub(crate) fn run(git: &mut Command) -> String {
+    let out = git.output().unwrap();
+    assert!(out.status.success(), "{git:?}: {out:?}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
+    run(git(dir.parent().unwrap()).current_dir(dir).args(args))
+}
+
+/// Everything that can be seen of a folder, times of reading aside.
+#[cfg(unix)]
+pub(crate) fn fingerprint(dir: &Path) -> BTreeMap<PathBuf, String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let mut seen = BTreeMap::new();
+    let mut rest = vec![dir.to_path_buf()];
+    while let Some(path) = rest.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let content = if metadata.is_file() {
+            format!("{:?}", fs::read(&path).ok())
+        } else if metadata.is_symlink() {
+            format!("{:?}", fs::read_link(&path).unwrap())
+        } else {
+            String::new()
+        };
+        let stamp = (
+            metadata.mode(),
+            metadata.ino(),
+            metadata.nlink(),
+            (metadata.mtime(), metadata.mtime_nsec()),
+            (metadata.ctime(), metadata.ctime_nsec()),
+        );
+        seen.insert(path.clone(), format!("{stamp:?} {content}"));
+        if metadata.is_dir() {
+            rest.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+    }
+    seen
+}
+
+/// A file name of these bytes.
+#[cfg(unix)]
+pub(crate) fn name(bytes: &[u8]) -> &OsStr {
+    std::os::unix::ffi::OsStrExt::from_bytes(bytes)
+}

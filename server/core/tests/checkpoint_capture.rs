@@ -1,0 +1,600 @@
+//! What is in a checkpoint, and what is not.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod capture;
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    path::Path,
+    process::Command,
+};
+
+use capture::{Bench, fingerprint, git, git_in, name, run};
+use sightline_core::checkpoint::{Checkpoints, Job, Progress, Record, Request};
+use sightline_protocol::error::ErrorKind;
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn reasons(record: &Record) -> Vec<(&str, &str)> {
+    let skipped = record.notes.skipped.iter();
+    skipped
+        .map(|skipped| (skipped.path.as_str(), skipped.reason.as_str()))
+        .collect()
+}
+
+#[test]
+fn a_checkpoint_is_what_git_would_add() {
+    let bench = Bench::new();
+    bench.write("src/main.rs", "fn main() {}\n");
+    bench.write("src/deep/er/x", "x");
+    bench.write("run.sh", "#!/bin/sh\n");
+    mode(&bench.ws.join("run.sh"), 0o744);
+    std::os::unix::fs::symlink("src/main.rs", bench.ws.join("link")).unwrap();
+    let record = bench.create();
+    git_in(&bench.ws, &["init", "-q"]);
+    git_in(&bench.ws, &["add", "-A"]);
+    let tree = git_in(&bench.ws, &["write-tree"]);
+    assert_eq!(record.tree.to_string(), tree.trim());
+    assert_eq!((record.notes.files, record.notes.counts.added), (4, 4));
+    bench.fsck();
+}
+
+#[test]
+fn counts_are_those_of_files_since_the_checkpoint_before() {
+    let bench = Bench::new();
+    for path in ["a/1", "a/2", "b/1", "b/2", "c", "d"] {
+        bench.write(path, path);
+    }
+    bench.create();
+    bench.write("a/1", "other");
+    fs::remove_dir_all(bench.ws.join("b")).unwrap();
+    bench.write("e/f/g", "new");
+    mode(&bench.ws.join("c"), 0o755);
+    fs::remove_file(bench.ws.join("d")).unwrap();
+    bench.write("d/now a folder", "");
+    // Whoever takes it, knowing the last tree or not.
+    for checkpoints in [&bench.checkpoints, &bench.reopened()] {
+        let record = bench
+            .create_by(checkpoints, &Request::default(), None)
+            .unwrap();
+        let counts = record.notes.counts;
+        assert_eq!((counts.added, counts.modified, counts.deleted), (2, 2, 3));
+        bench.checkpoints.prune_all_but_first(&bench);
+    }
+}
+
+trait PruneAllButFirst {
+    fn prune_all_but_first(&self, bench: &Bench);
+}
+
+impl PruneAllButFirst for Checkpoints {
+    /// Takes the newest checkpoint's name away, as if it had not been taken.
+    fn prune_all_but_first(&self, bench: &Bench) {
+        let newest = self.list(&Default::default()).unwrap()[0].id.to_string();
+        bench.git_store(&["update-ref", "-d", &format!("refs/checkpoints/{newest}")]);
+    }
+}
+
+#[test]
+fn ignored_denied_and_excluded_entries_are_left_out() {
+    let bench = Bench::new();
+    bench.write(".gitignore", "*.log\n/out/\n!keep.log\n");
+    bench.write(".clineignore", "secret/\n*.key\n");
+    for path in [
+        "a.log",
+        "keep.log",
+        "out/x",
+        "sub/out/x",
+        "secret/plan",
+        "sub/a.key",
+        "node_modules/m/index.js",
+        "sub/node_modules/x",
+        "Cargo.lock",
+        ".vscode/settings.json",
+    ] {
+        bench.write(path, path);
+    }
+    bench.write("sub/.gitignore", "*.tmp\n.gitignore\n");
+    bench.write("sub/b.tmp", "");
+    let record = bench.create();
+    assert_eq!(
+        bench.files(&record),
+        [
+            ".gitignore",
+            ".vscode/settings.json",
+            "Cargo.lock",
+            "keep.log",
+            "sub/out/x"
+        ]
+    );
+    let reason = "a folder that checkpoints.exclude names";
+    assert_eq!(
+        reasons(&record),
+        [("node_modules", reason), ("sub/node_modules", reason)]
+    );
+    // Not even as an object without a path.
+    let key = run(git(&bench.parent).current_dir(&bench.ws).args([
+        "hash-object",
+        "--no-filters",
+        "sub/a.key",
+    ]));
+    let objects = bench.git_store(&["cat-file", "--batch-all-objects", "--batch-check"]);
+    assert!(!objects.contains(key.trim()));
+}
+
+#[test]
+fn rules_that_change_are_applied_to_what_was_seen_before() {
+    let mut bench = Bench::new();
+    for path in ["a.log", "b.txt", "deep/c.log", "deep/out/d.txt"] {
+        bench.write(path, path);
+    }
+    let all = bench.files(&bench.create());
+    assert_eq!(all.len(), 4);
+    bench.write(".gitignore", "*.log\n");
+    let expected = [".gitignore", "b.txt", "deep/out/d.txt"];
+    assert_eq!(bench.files(&bench.create()), expected);
+    bench.write("deep/.gitignore", "!c.log\nout\n");
+    let expected = [".gitignore", "b.txt", "deep/.gitignore", "deep/c.log"];
+    assert_eq!(bench.files(&bench.create()), expected);
+    bench.write(".clineignore", "b.*\n");
+    let expected = [".gitignore", "deep/.gitignore", "deep/c.log"];
+    assert_eq!(bench.files(&bench.create()), expected);
+    for file in [".gitignore", "deep/.gitignore", ".clineignore"] {
+        fs::remove_file(bench.ws.join(file)).unwrap();
+    }
+    assert_eq!(bench.files(&bench.create()), all);
+    bench.settings.exclude.push("out".to_owned());
+    assert_eq!(bench.files(&bench.create()), all[..3]);
+    // A repository begins: its own list of excludes counts.
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".git/info/exclude", "*.txt\n");
+    assert_eq!(bench.files(&bench.create()), ["a.log", "deep/c.log"]);
+    bench.write(".git/info/exclude", "a*\n");
+    assert_eq!(bench.files(&bench.create()), ["b.txt", "deep/c.log"]);
+    fs::remove_dir_all(bench.ws.join(".git")).unwrap();
+    assert_eq!(bench.files(&bench.create()), all[..3]);
+}
+
+#[test]
+fn rules_above_the_workspace_reach_into_it() {
+    let bench = Bench::at("repo/ws");
+    let repo = bench.parent.join("repo");
+    git_in(&repo, &["init", "-q"]);
+    fs::write(repo.join(".gitignore"), "*.log\n/ws/out\n").unwrap();
+    bench.write("a.log", "");
+    bench.write("out/x", "");
+    bench.write("b", "");
+    assert_eq!(bench.files(&bench.create()), ["b"]);
+    fs::write(repo.join(".gitignore"), "b\n").unwrap();
+    assert_eq!(bench.files(&bench.create()), ["a.log", "out/x"]);
+}
+
+#[test]
+fn what_cannot_be_captured_is_named_with_the_reason() {
+    let mut bench = Bench::new();
+    bench.settings.max_file_size = 10;
+    bench.write("small", "0123456789");
+    bench.write("dir/large", "0123456789a");
+    let fifo = bench.ws.join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let _socket = UnixListener::bind(bench.ws.join("socket")).unwrap();
+    bench.write(".GIT/x", "");
+    bench.write("git~1", "");
+    std::os::unix::fs::symlink("x", bench.ws.join(".gitmodules")).unwrap();
+    let record = bench.create();
+    assert_eq!(bench.files(&record), ["small"]);
+    let odd = "git does not allow this name";
+    let large = "11 bytes, which is over the limit of checkpoints.maxFileSize";
+    assert_eq!(
+        reasons(&record),
+        [
+            (".GIT", odd),
+            (".gitmodules", odd),
+            ("dir/large", large),
+            ("git~1", odd),
+            ("pipe", "a named pipe"),
+            ("socket", "a socket"),
+        ]
+    );
+    bench.fsck();
+    // What no longer is too large is captured, and the other way round, although
+    // no folder changed.
+    bench.write("dir/large", "0");
+    bench.write("small", "0123456789a");
+    let record = bench.create();
+    assert_eq!(bench.files(&record), ["dir/large"]);
+    assert!(reasons(&record).contains(&("small", large)));
+}
+
+#[test]
+fn a_file_nobody_may_read_is_named_with_the_reason() {
+    let bench = Bench::new();
+    bench.write("mine", "");
+    bench.write("locked", "");
+    bench.write("closed/x", "");
+    mode(&bench.ws.join("locked"), 0);
+    mode(&bench.ws.join("closed"), 0);
+    if fs::read(bench.ws.join("locked")).is_ok() {
+        println!("skipped: this user may read everything");
+        mode(&bench.ws.join("closed"), 0o700);
+        return;
+    }
+    let record = bench.create();
+    mode(&bench.ws.join("closed"), 0o700);
+    assert_eq!(bench.files(&record), ["mine"]);
+    let reasons = reasons(&record);
+    assert!(
+        reasons
+            .iter()
+            .all(|(_, reason)| reason.contains("ermission denied"))
+    );
+    assert_eq!(reasons.len(), 2);
+    mode(&bench.ws.join("locked"), 0o600);
+    assert_eq!(bench.files(&bench.create()), ["closed/x", "locked", "mine"]);
+}
+
+#[test]
+fn empty_folders_are_recorded() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.ws.join("a/b")).unwrap();
+    bench.write("c/ignored", "");
+    bench.write("c/.git/HEAD", "");
+    bench.write(".clineignore", "ignored\n");
+    let record = bench.create();
+    let paths = bench.paths(&record);
+    let empty = "040000 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+    assert_eq!(paths.keys().collect::<Vec<_>>(), ["a", "a/b", "c"]);
+    assert_eq!((paths["a/b"].as_str(), paths["c"].as_str()), (empty, empty));
+    bench.fsck();
+    fs::remove_dir(bench.ws.join("a/b")).unwrap();
+    assert_eq!(bench.paths(&bench.create())["a"], empty);
+}
+
+#[test]
+fn an_empty_workspace_has_a_checkpoint() {
+    let bench = Bench::new();
+    let record = bench.create();
+    assert_eq!(
+        record.tree.to_string(),
+        "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+    );
+    bench.fsck();
+}
+
+#[test]
+fn a_folder_of_very_many_files_and_a_very_deep_one_are_captured() {
+    let bench = Bench::new();
+    for number in 0..3000 {
+        bench.write(format!("many/{number}"), number.to_string());
+    }
+    let mut dir = bench.ws.join("deep");
+    fs::create_dir(&dir).unwrap();
+    let mut depth = 0;
+    while dir.as_os_str().len() < 3900 {
+        dir.push("d");
+        fs::create_dir(&dir).unwrap();
+        depth += 1;
+    }
+    fs::write(dir.join("end"), "").unwrap();
+    assert!(depth > 1500);
+    let first = bench.create();
+    assert_eq!(first.notes.files, 3001);
+    bench.write("many/17", "x");
+    fs::write(dir.join("end"), "y").unwrap();
+    let second = bench.create();
+    assert_eq!(second.notes.counts.modified, 2);
+    // As it is remembered, too.
+    bench.checkpoints.save_memory().unwrap();
+    let reopened = bench.reopened();
+    let third = bench
+        .create_by(&reopened, &Request::default(), None)
+        .unwrap();
+    assert_eq!(third.tree, second.tree);
+}
+
+#[test]
+fn a_saved_memory_is_not_trusted_without_looking() {
+    let bench = Bench::new();
+    bench.write("a/b", "1");
+    bench.write("c", "1");
+    bench.create();
+    bench.checkpoints.save_memory().unwrap();
+    bench.write("a/b", "2");
+    fs::remove_file(bench.ws.join("c")).unwrap();
+    bench.write(".gitignore", "nothing");
+    let again = |checkpoints: &Checkpoints| {
+        bench
+            .create_by(checkpoints, &Request::default(), None)
+            .unwrap()
+    };
+    let record = again(&bench.reopened());
+    assert_eq!(bench.files(&record), [".gitignore", "a/b"]);
+    assert_eq!(bench.content(&record, "a/b"), b"2");
+    // A damaged one is none.
+    let caches = fs::read_dir(bench.parent.join("data/projects")).unwrap();
+    let project = caches.map(|entry| entry.unwrap().path()).next().unwrap();
+    fs::write(project.join("state/tree.cache"), "SLTREE\0\u{1}nonsense").unwrap();
+    assert_eq!(again(&bench.reopened()).tree, record.tree);
+    // One that knows of a store that is gone does not make a checkpoint of it.
+    again(&bench.checkpoints);
+    bench.checkpoints.save_memory().unwrap();
+    fs::remove_dir_all(bench.checkpoints.git_dir()).unwrap();
+    for checkpoints in [&bench.checkpoints, &bench.reopened()] {
+        again(checkpoints);
+        bench.fsck();
+    }
+}
+
+#[test]
+fn the_data_directory_is_not_captured() {
+    let bench = Bench::at("");
+    bench.write("a", "");
+    let record = bench.create();
+    assert_eq!(bench.files(&record), ["a"]);
+    assert_eq!(
+        reasons(&record),
+        [("data", "this server keeps its own data there")]
+    );
+}
+
+#[test]
+fn a_large_workspace_has_to_be_confirmed_the_first_time() {
+    let mut bench = Bench::new();
+    for number in 0..5 {
+        bench.write(format!("{number}"), "x".repeat(100));
+    }
+    bench.settings.max_files = 4;
+    let refused = bench.try_create(&Request::default(), None).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::TooLarge);
+    bench.settings.max_files = 5;
+    bench.settings.max_total_size = 499;
+    let refused = bench.try_create(&Request::default(), None).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::TooLarge);
+    assert!(
+        bench
+            .checkpoints
+            .list(&Default::default())
+            .unwrap()
+            .is_empty()
+    );
+    let confirmed = Request {
+        confirm_large: true,
+        ..Request::default()
+    };
+    assert_eq!(bench.try_create(&confirmed, None).unwrap().notes.files, 5);
+    // Said once.
+    bench.create();
+}
+
+#[test]
+fn a_cancelled_checkpoint_keeps_nothing() {
+    let bench = Bench::new();
+    for number in 0..2000 {
+        bench.write(format!("{}/{number}", number % 7), "x");
+    }
+    let view = bench.view();
+    let cancel = &bench.cancel;
+    let job = Job {
+        view: &view,
+        root: 0,
+        settings: &bench.settings,
+        cancel,
+        progress: &|Progress { .. }| {
+            cancel.cancel();
+        },
+    };
+    let error = bench
+        .checkpoints
+        .create(&job, &Request::default(), None)
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Cancelled);
+    assert!(
+        bench
+            .checkpoints
+            .list(&Default::default())
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn checkpoints_keep_their_order_whatever_the_clock_says() {
+    let bench = Bench::new();
+    let records: Vec<_> = (0..5).map(|_| bench.create()).collect();
+    let orders = records
+        .iter()
+        .map(|record| (record.notes.created, record.notes.sequence));
+    assert!(orders.clone().zip(orders.skip(1)).all(|(a, b)| a < b));
+    let listed = bench.checkpoints.list(&Default::default()).unwrap();
+    let listed: Vec<_> = listed.iter().rev().map(|record| record.id).collect();
+    assert_eq!(listed, records.iter().map(|r| r.id).collect::<Vec<_>>());
+}
+
+/// Line ends, attributes, large file storage, odd names and the like: bytes are
+/// captured as they are.
+#[test]
+fn t13_snapshot_holds_the_bytes_that_are_there() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(
+        ".gitattributes",
+        "*.txt text eol=lf\n*.bin filter=lfs diff=lfs -text\n*.id ident\n",
+    );
+    bench.write("crlf.txt", "a\r\nb\r\n");
+    bench.write("large.bin", [0, 1, 2, 255]);
+    bench.write("a.id", "$Id$\n");
+    let odd: [&[u8]; 9] = [
+        b"new\nline",
+        b"tab\t",
+        b"\xff\xfe",
+        b" space ",
+        b"back\\slash",
+        b"-dash",
+        b"\"q\"",
+        "é".as_bytes(),
+        b"a:b",
+    ];
+    for name_bytes in odd {
+        fs::write(bench.ws.join(name(name_bytes)), name_bytes).unwrap();
+    }
+    std::os::unix::fs::symlink(".", bench.ws.join("loop")).unwrap();
+    std::os::unix::fs::symlink(name(b"\xff"), bench.ws.join("nowhere")).unwrap();
+    std::os::unix::fs::symlink("/", bench.ws.join("outside")).unwrap();
+    let fifo = bench.ws.join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+
+    let record = bench.create();
+    assert_eq!(bench.content(&record, "crlf.txt"), b"a\r\nb\r\n");
+    assert_eq!(bench.content(&record, "large.bin"), [0, 1, 2, 255]);
+    assert_eq!(bench.content(&record, "a.id"), b"$Id$\n");
+    assert_eq!(bench.content(&record, "loop"), b".");
+    assert_eq!(bench.content(&record, "nowhere"), b"\xff");
+    assert_eq!(bench.content(&record, "outside"), b"/");
+    assert_eq!(record.notes.files, 4 + 9 + 3);
+    assert_eq!(reasons(&record), [("pipe", "a named pipe")]);
+    bench.fsck();
+}
+
+#[test]
+fn t13_snapshot_takes_nested_repositories_for_folders() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write(".gitignore", "*.log\n");
+    bench.write("fresh/file", "without a commit");
+    git_in(&bench.ws.join("fresh"), &["init", "-q"]);
+    bench.write("grown/file", "with one");
+    bench.write("grown/a.log", "the outer rules end here");
+    let grown = bench.ws.join("grown");
+    git_in(&grown, &["init", "-q"]);
+    git_in(&grown, &["add", "-A"]);
+    git_in(&grown, &["commit", "-qm", "x"]);
+    bench.write("grown/uncommitted", "");
+    git_in(&grown, &["worktree", "add", "-q", "../tree", "-b", "other"]);
+    git_in(&bench.ws, &["add", "fresh/file", "grown", ".gitignore"]);
+    let before = fingerprint(&bench.ws);
+    let record = bench.create();
+    assert_eq!(
+        bench.files(&record),
+        [
+            ".gitignore",
+            "fresh/file",
+            "grown/a.log",
+            "grown/file",
+            "grown/uncommitted",
+            "tree/a.log",
+            "tree/file",
+        ]
+    );
+    assert!(record.notes.skipped.is_empty());
+    assert_eq!(fingerprint(&bench.ws), before);
+    bench.fsck();
+}
+
+/// In a process of its own, whose settings of git say something else.
+#[test]
+fn t13_snapshot_does_not_depend_on_settings_of_git() {
+    const CHILD: &str = "SIGHTLINE_TEST_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        let bench = Bench::new();
+        bench.write("crlf.txt", "a\r\n");
+        bench.write("excluded.txt", "x");
+        let record = bench.create();
+        assert_eq!(bench.files(&record), ["crlf.txt", "excluded.txt"]);
+        assert_eq!(bench.content(&record, "crlf.txt"), b"a\r\n");
+        let repository = std::env::var("GIT_DIR").unwrap();
+        assert!(!Path::new(&repository).exists());
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[core]\n\tautocrlf = input\n\texcludesFile = {0}/excludes\n\thooksPath = {0}\n\tfsmonitor = false\n[init]\n\ttemplateDir = {0}\n",
+        home.path().display()
+    );
+    fs::write(home.path().join(".gitconfig"), config).unwrap();
+    fs::write(home.path().join("excludes"), "excluded.txt\n").unwrap();
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "t13_snapshot_does_not_depend_on_settings_of_git"])
+        .env(CHILD, "1")
+        .env("HOME", home.path())
+        .env("GIT_DIR", home.path().join("nowhere"))
+        .env("GIT_WORK_TREE", home.path())
+        .env("GIT_INDEX_FILE", home.path().join("index"))
+        .env("GIT_OBJECT_DIRECTORY", home.path().join("objects"))
+        .env("GIT_CONFIG_GLOBAL", home.path().join(".gitconfig"))
+        .output()
+        .unwrap();
+    assert!(status.status.success(), "{status:?}");
+    assert!(!home.path().join("objects").exists());
+}
+
+#[test]
+fn t14_snapshot_leaves_the_workspace_byte_identical() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q"]);
+    bench.write("a/b", "1");
+    bench.write("ignored", "1");
+    bench.write(".gitignore", "ignored\n");
+    git_in(&bench.ws, &["add", "-A"]);
+    git_in(&bench.ws, &["commit", "-qm", "x"]);
+    bench.write("a/b", "2");
+    std::os::unix::fs::symlink("a", bench.ws.join("link")).unwrap();
+    let before = fingerprint(&bench.ws);
+    for _ in 0..3 {
+        bench.create();
+        bench.checkpoints.list(&Default::default()).unwrap();
+        bench.checkpoints.save_memory().unwrap();
+        bench
+            .create_by(&bench.reopened(), &Request::default(), None)
+            .unwrap();
+    }
+    assert_eq!(fingerprint(&bench.ws), before);
+}
+
+/// Content that changes within one tick of the clock, and keeps its size.
+#[test]
+fn t17_racy_edit_is_captured() {
+    let bench = Bench::new();
+    for round in 0..40 {
+        bench.write("file", format!("{round:04}a"));
+        bench.create();
+        bench.write("file", format!("{round:04}b"));
+        let record = bench.create();
+        let expected = format!("{round:04}b");
+        assert_eq!(bench.content(&record, "file"), expected.as_bytes());
+    }
+}
+
+#[test]
+fn a_folder_swapped_for_a_link_leads_nowhere() {
+    let bench = Bench::new();
+    let outside = bench.parent.join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret").unwrap();
+    bench.write("sub/secret", "mine");
+    bench.create();
+    fs::remove_dir_all(bench.ws.join("sub")).unwrap();
+    std::os::unix::fs::symlink(&outside, bench.ws.join("sub")).unwrap();
+    let record = bench.create();
+    assert_eq!(bench.files(&record), ["sub"]);
+    assert_eq!(
+        bench.content(&record, "sub"),
+        outside.as_os_str().as_encoded_bytes()
+    );
+}

@@ -1,0 +1,348 @@
+//! What differs, as git sees it.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod restoring;
+
+use std::{fs, path::Path};
+
+use proptest::prelude::*;
+use restoring::{Ground, git, tree, with_contents};
+use sightline_core::checkpoint::{
+    Side,
+    diff::{DiffOptions, FileDiff, Status, patch},
+};
+use sightline_protocol::error::ErrorKind;
+
+fn statuses(files: &[FileDiff]) -> Vec<(String, Option<String>, Status, u64, u64)> {
+    files
+        .iter()
+        .map(|file| {
+            (
+                file.path.to_string(),
+                file.old_path.as_ref().map(ToString::to_string),
+                file.status,
+                file.additions,
+                file.deletions,
+            )
+        })
+        .collect()
+}
+
+fn long(first: &str) -> String {
+    let lines: Vec<String> = (0..20).map(|line| format!("line {line}")).collect();
+    format!("{first}\n{}\n", lines.join("\n"))
+}
+
+#[test]
+fn every_kind_of_change_has_its_status() {
+    let ground = Ground::new(&[
+        ("changed", "a\nb\nc\n"),
+        ("gone", "one\ntwo\n"),
+        ("moved/from", &long("the same")),
+        ("similar/from", &long("one thing")),
+        ("tool", "#!/bin/sh\n"),
+        ("was/file", "x\ny\n"),
+        ("same", "same"),
+        ("empty/", ""),
+    ]);
+    let before = ground.create();
+    ground.write(&[
+        ("changed", "a\nB\nc\nd\n"),
+        ("new", "1\n2\n3"),
+        ("moved/to", &long("the same")),
+        ("similar/to", &long("another thing")),
+        ("other-empty/", ""),
+    ]);
+    for path in ["gone", "moved/from", "similar/from", "was/file", "empty"] {
+        ground.remove(path);
+    }
+    ground.link("../same", "was/file");
+    ground.chmod("tool", 0o755);
+    let text = |text: &str| Some(text.to_owned());
+    let expected = vec![
+        ("changed".to_owned(), None, Status::Modified, 2, 1),
+        ("gone".to_owned(), None, Status::Deleted, 0, 2),
+        (
+            "moved/to".to_owned(),
+            text("moved/from"),
+            Status::Renamed,
+            0,
+            0,
+        ),
+        ("new".to_owned(), None, Status::Added, 3, 0),
+        (
+            "similar/to".to_owned(),
+            text("similar/from"),
+            Status::Renamed,
+            1,
+            1,
+        ),
+        ("tool".to_owned(), None, Status::Modified, 0, 0),
+        ("was/file".to_owned(), None, Status::TypeChanged, 1, 2),
+    ];
+    let now = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    assert_eq!(statuses(&now), expected);
+    let tool = now.iter().find(|file| file.path.to_string() == "tool");
+    assert_eq!(tool.unwrap().modes, (Some("100644"), Some("100755")));
+    // The same from store to store, and the other way round.
+    let after = ground.create();
+    let stored = ground.diff(&Side::Checkpoint(before), &Side::Checkpoint(after));
+    assert_eq!(stored, now);
+    let back = ground.diff(&Side::Now, &Side::Checkpoint(before));
+    let back = statuses(&back);
+    assert_eq!(back.len(), expected.len());
+    assert!(back.contains(&(
+        "moved/from".to_owned(),
+        text("moved/to"),
+        Status::Renamed,
+        0,
+        0
+    )));
+    assert!(back.contains(&("gone".to_owned(), None, Status::Added, 2, 0)));
+    assert_eq!(ground.diff(&Side::Now, &Side::Now), Vec::new());
+}
+
+#[test]
+fn only_what_is_asked_for_is_compared() {
+    let ground = Ground::new(&[("a/x", "1"), ("ab", "1"), ("b/deep/y", "1")]);
+    let before = ground.create();
+    ground.write(&[("a/x", "2"), ("ab", "2"), ("b/deep/y", "2")]);
+    let paths = |paths: &[&str]| {
+        let options = DiffOptions {
+            paths: paths.iter().map(|path| restoring::rel(path)).collect(),
+            ..with_contents()
+        };
+        let files = ground.try_diff(&Side::Checkpoint(before), &Side::Now, &options);
+        let files = files.unwrap().into_iter();
+        files.map(|file| file.path.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(&["a"]), ["a/x"]);
+    assert_eq!(paths(&["b/deep", "ab"]), ["ab", "b/deep/y"]);
+    assert_eq!(paths(&["b/deep/y/z"]), [""; 0]);
+}
+
+#[test]
+fn contents_come_within_the_limits() {
+    let ground = Ground::new(&[("a", "old a"), ("b", "old b"), ("big", &"x".repeat(100))]);
+    let before = ground.create();
+    ground.write(&[("a", "new a"), ("b", "new b"), ("big", "small")]);
+    ground.write(&[("c", "zero\0byte")]);
+    let options = DiffOptions {
+        max_file_bytes: 50,
+        max_total_bytes: 20,
+        ..with_contents()
+    };
+    let files = ground
+        .try_diff(&Side::Checkpoint(before), &Side::Now, &options)
+        .unwrap();
+    assert_eq!(files[0].before.as_deref(), Some(&b"old a"[..]));
+    assert_eq!(files[0].after.as_deref(), Some(&b"new a"[..]));
+    assert_eq!(files[1].after.as_deref(), Some(&b"new b"[..]));
+    assert_eq!((&files[2].before, &files[2].after), (&None, &None));
+    assert!(files[2].omitted.as_ref().unwrap().contains("100 bytes"));
+    assert!(files[3].binary && files[3].after.is_none() && files[3].omitted.is_some());
+    assert_eq!(files[3].additions, 0);
+    let options = DiffOptions {
+        contents: false,
+        ..options
+    };
+    let files = ground
+        .try_diff(&Side::Checkpoint(before), &Side::Now, &options)
+        .unwrap();
+    assert!(
+        files
+            .iter()
+            .all(|file| file.after.is_none() && file.omitted.is_none())
+    );
+    assert_eq!((files[0].additions, files[0].deletions), (1, 1));
+}
+
+#[test]
+fn what_is_denied_now_is_not_shown_whenever_it_was_captured() {
+    let ground = Ground::new(&[
+        ("secret/key", &long("key")),
+        ("notes", "a"),
+        ("plan", &long("plan")),
+    ]);
+    let before = ground.create();
+    ground.write(&[
+        (".clineignore", "secret/\nplan\n"),
+        ("notes", "b"),
+        ("copy", &long("key")),
+        ("plan2", &long("plan")),
+    ]);
+    ground.remove("secret/key");
+    ground.remove("plan");
+    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    assert_eq!(
+        statuses(&files),
+        vec![
+            ("copy".to_owned(), None, Status::Added, 21, 0),
+            ("notes".to_owned(), None, Status::Modified, 1, 1),
+            ("plan2".to_owned(), None, Status::Added, 21, 0),
+        ]
+    );
+    assert!(!String::from_utf8(patch(&files)).unwrap().contains("secret"));
+}
+
+#[test]
+fn an_unknown_checkpoint_is_said_to_be_unknown() {
+    let ground = Ground::new(&[("a", "1")]);
+    let unknown = Side::Checkpoint("0123456789012345678901234567890123456789".parse().unwrap());
+    let kind = |ground: &Ground| {
+        let diff = ground.try_diff(&unknown, &Side::Now, &with_contents());
+        diff.unwrap_err().kind
+    };
+    assert_eq!(kind(&ground), ErrorKind::NotFound);
+    ground.create();
+    assert_eq!(kind(&ground), ErrorKind::NotFound);
+}
+
+#[test]
+fn t14_diff_and_preview_leave_everything_as_it_is() {
+    let ground = Ground::new(&[("a", "1\n"), ("b/c", "2\n"), (".gitignore", "ignored\n")]);
+    ground.git(&["init", "-q"]);
+    ground.git(&["add", "-A"]);
+    ground.git(&["commit", "-qm", "x"]);
+    let id = ground.create();
+    ground.write(&[("a", "changed\n"), ("new", "n\n"), ("ignored", "i\n")]);
+    ground.remove("b/c");
+    let workspace = ground.stamps(&ground.root);
+    let data = tree(&ground.data());
+    assert_eq!(ground.diff(&Side::Checkpoint(id), &Side::Now).len(), 3);
+    assert_eq!(ground.preview(&restoring::all(id), &[]).changes.len(), 3);
+    assert_eq!(ground.stamps(&ground.root), workspace);
+    assert_eq!(tree(&ground.data()), data);
+}
+
+/// Makes the tree in `folder` that the patch leads to.
+fn apply(folder: &Path, text: &[u8]) {
+    let file = folder.parent().unwrap().join("the.patch");
+    fs::write(&file, text).unwrap();
+    git(
+        folder,
+        &["apply", "--whitespace=nowarn", file.to_str().unwrap()],
+    );
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = std::process::Command::new("cp")
+        .args(["-a", "--"])
+        .args([from, to])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn git_applies_the_patch() {
+    let ground = Ground::new(&[
+        (
+            "a b",
+            "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n",
+        ),
+        ("gone", "x"),
+        ("empty-gone", ""),
+        ("quote\"tab\tnewline\n\u{e9}", "a\n"),
+        ("moved \u{fc}", &long("one thing")),
+        ("tool", "#!/bin/sh\n"),
+        ("tool2", "#!/bin/sh\nold\n"),
+        ("file-to-link", "content\n"),
+        ("end", "no end"),
+        ("folder/x", "x\n"),
+    ]);
+    ground.link("gone", "link");
+    ground.link("gone", "link-to-file");
+    let before = ground.create();
+    let old = ground.outside("old");
+    copy(&ground.root, &old);
+    ground.write(&[
+        (
+            "a b",
+            "1\n2\nthree\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18",
+        ),
+        ("quote\"tab\tnewline\n\u{e9}", "b\n"),
+        ("elsewhere/moved \u{fc}", &long("another thing")),
+        ("new", "n"),
+        ("empty", ""),
+        ("tool2", "#!/bin/sh\nnew\n"),
+        ("end", "no end\n"),
+        ("last", "\n\n"),
+    ]);
+    for path in [
+        "gone",
+        "empty-gone",
+        "moved \u{fc}",
+        "file-to-link",
+        "link",
+        "link-to-file",
+        "folder",
+    ] {
+        ground.remove(path);
+    }
+    ground.link("elsewhere", "link");
+    ground.link("end", "file-to-link");
+    ground.write(&[("link-to-file", "a file\n"), ("folder", "a file\n")]);
+    ground.chmod("tool", 0o755);
+    ground.chmod("tool2", 0o755);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let text = patch(&files);
+    apply(&old, &text);
+    assert_eq!(tree(&old), ground.tree());
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("rename to \"elsewhere/moved \\303\\274\""),
+        "{text}"
+    );
+    assert!(text.contains("similarity index 9"), "{text}");
+}
+
+#[test]
+fn a_patch_says_of_binary_files_that_they_differ() {
+    let ground = Ground::new(&[("picture", "a\0b")]);
+    let before = ground.create();
+    ground.write(&[("picture", "a\0c"), ("other", "\0")]);
+    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let text = String::from_utf8(patch(&files)).unwrap();
+    assert!(
+        text.contains("Binary files a/picture and b/picture differ\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Binary files /dev/null and b/other differ\n"),
+        "{text}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// As many lines as git counts, and the patch git takes.
+    #[test]
+    fn counts_and_patches_are_gits(
+        old in "([abc]\n){0,12}[ab]?",
+        new in "([abc]\n){0,12}[ab]?",
+    ) {
+        prop_assume!(old != new);
+        let ground = Ground::new(&[("f", &old)]);
+        let before = ground.create();
+        let past = ground.outside("past");
+        copy(&ground.root, &past);
+        ground.write(&[("f", &new)]);
+        let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+        let said = std::process::Command::new("git")
+            .args(["diff", "--no-index", "--minimal", "--numstat", "past/f", "ws/f"])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("HOME", ground.root.parent().unwrap())
+            .current_dir(ground.root.parent().unwrap())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        let counted = format!("{}\t{}\t", files[0].additions, files[0].deletions);
+        prop_assert!(said.starts_with(&counted), "{said:?} {counted:?}");
+        apply(&past, &patch(&files));
+        prop_assert_eq!(tree(&past), ground.tree());
+    }
+}

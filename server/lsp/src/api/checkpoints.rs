@@ -1,0 +1,520 @@
+//! `sightline/createCheckpoint`, `listCheckpoints`, `diffCheckpoints`,
+//! `checkpointStats`, `pruneCheckpoints` and `verifyCheckpoints`.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{
+        ConversationMark, Filter, Keep, Purpose, Record, Request, Side,
+        diff::{self, DiffOptions, FileDiff, Status},
+        import::Imported,
+    },
+    error::Error,
+    path::{Root, Roots},
+    storage::TaskId,
+};
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint, CheckpointPurpose, CheckpointStatsParams, CheckpointStatsResult,
+        CreateCheckpointParams, DidCreateCheckpointParams, DiffCheckpointsParams,
+        DiffCheckpointsResult, DifferenceStatus, FileDifference, GroupMember,
+        ListCheckpointsParams, ListCheckpointsResult, PruneCheckpointsParams,
+        PruneCheckpointsResult, SkippedPath, VerifyCheckpointsParams, VerifyCheckpointsResult,
+    },
+    error::ErrorKind,
+    method::{DidCreateCheckpoint, Notification},
+};
+
+use super::{Context, workspace::Work};
+use crate::{
+    checkpoints::{all_roots, lane_of, named_root, recover},
+    server::Server,
+};
+
+/// Contents of one file in a diff at most, in bytes.
+const MAX_FILE_CONTENTS: u64 = 4 * 1024 * 1024;
+/// Contents of a whole diff at most, in bytes.
+const MAX_CONTENTS: u64 = 64 * 1024 * 1024;
+
+/// The root that was named, or all.
+fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
+    match name {
+        Some(name) => Ok(vec![named_root(roots, name)?]),
+        None => Ok((0..roots.as_slice().len()).collect()),
+    }
+}
+
+/// `sightline/createCheckpoint`.
+pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<Checkpoint, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let work = Work::begin(context, params.work_done_token, "Taking a checkpoint")?;
+    let roots = chosen(work.roots(), params.root.as_deref())?;
+    let messages = match &task {
+        Some(task) => mark(context, task),
+        None => None,
+    };
+    let request = Request {
+        task,
+        label: params.label,
+        purpose: Purpose::Asked,
+        messages,
+        confirm_large: params.confirm_large,
+        group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
+        ..Request::default()
+    };
+    let mut taken = Vec::new();
+    for root in roots {
+        let (known, of) = work.of(root)?;
+        // Another process may have been killed while it restored.
+        recover(context.server, &context.snapshot, known)?;
+        let record = work
+            .on(root, &context.cancel, |job| {
+                of.store.create(job, &request, Some(&of.changes))
+            })
+            .map_err(|error| in_root(work.roots(), known, error))?;
+        context.server.checkpoints().remember(record.id, known);
+        of.changes.looked(&of);
+        of.changed(context.server);
+        taken.push((root, record));
+    }
+    let members = members(work.roots(), &taken);
+    let mut checkpoints = taken.iter().map(|(root, record)| {
+        let mut checkpoint = wire(work.roots(), *root, record);
+        checkpoint.group = (members.len() > 1).then(|| members.clone());
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
+    for checkpoint in &checkpoints {
+        tell(context, checkpoint);
+    }
+    let first = checkpoints.into_iter().next();
+    let first = first.ok_or_else(|| Error::invalid("there is no root to take a checkpoint of"))?;
+    context.summarize(format!(
+        "checkpoint {}: {} added, {} modified, {} deleted{}",
+        first.id.get(..8).unwrap_or(&first.id),
+        first.added,
+        first.modified,
+        first.deleted,
+        match first.skipped.len() {
+            0 => String::new(),
+            count => format!(", {count} skipped"),
+        }
+    ));
+    Ok(first)
+}
+
+/// Says in which of several roots something failed.
+pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
+    if roots.as_slice().len() > 1 {
+        error.message = format!("{}: {}", root.name, error.message);
+    }
+    error
+}
+
+/// Tells the client of a checkpoint.
+pub(super) fn tell(context: &Context<'_>, checkpoint: &Checkpoint) {
+    if context.snapshot.settings.notifications {
+        let params = DidCreateCheckpointParams {
+            checkpoint: checkpoint.clone(),
+        };
+        let outbound = context.server.outbound();
+        outbound.notify(DidCreateCheckpoint::NAME, &params);
+    }
+}
+
+/// Where the conversation of a task stands. A checkpoint is worth more than
+/// that: when it cannot be read, the log says so.
+pub(super) fn mark(context: &Context<'_>, task: &TaskId) -> Option<ConversationMark> {
+    let store = context.server.task_store(&context.snapshot).ok()?;
+    match store.load(task, &context.cancel) {
+        Ok(conversation) => Some(ConversationMark {
+            messages: conversation.messages.len() as u64,
+            compactions: conversation.facts.compactions,
+            deleted_range: conversation.masks.deleted_range.map(|range| range.0),
+        }),
+        Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
+        Err(error) => {
+            tracing::warn!(%error, "a checkpoint is taken without its conversation");
+            None
+        }
+    }
+}
+
+fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
+    let taken = taken.iter();
+    taken
+        .filter_map(|(root, record)| {
+            Some(GroupMember {
+                root: roots.get(*root)?.path.to_uri(),
+                id: record.id.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// A checkpoint as it goes over the wire, without its group.
+pub(super) fn wire(roots: &Roots, root: usize, record: &Record) -> Checkpoint {
+    let notes = &record.notes;
+    let skipped = notes.skipped.iter().map(|skipped| SkippedPath {
+        path: skipped.path.clone(),
+        reason: skipped.reason.clone(),
+        path_encoded: skipped.encoded,
+    });
+    let messages = notes.messages.filter(|_| notes.task.is_some());
+    Checkpoint {
+        id: record.id.to_string(),
+        root: roots
+            .get(root)
+            .map_or_else(String::new, |root| root.path.to_uri()),
+        task_id: notes.task.clone(),
+        label: notes.label.clone(),
+        created_at: signed(notes.created),
+        added: notes.counts.added,
+        modified: notes.counts.modified,
+        deleted: notes.counts.deleted,
+        skipped: skipped.collect(),
+        duration_ms: notes.duration_ms,
+        files: notes.files,
+        bytes: notes.bytes,
+        purpose: match notes.purpose {
+            Purpose::Asked => None,
+            Purpose::Undo { .. } => Some(CheckpointPurpose::Undo),
+            Purpose::Imported => Some(CheckpointPurpose::Imported),
+        },
+        messages: messages.map(|mark| mark.messages),
+        group: None,
+    }
+}
+
+fn signed(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+/// `sightline/listCheckpoints`.
+pub fn list(
+    context: &Context<'_>,
+    params: ListCheckpointsParams,
+) -> Result<ListCheckpointsResult, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let work = Work::begin(context, None, "Listing checkpoints")?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let filter = Filter { task, limit };
+    let mut listed = Vec::new();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (known, of) = work.of(root)?;
+        for record in of.store.list(&filter)? {
+            context.server.checkpoints().remember(record.id, known);
+            listed.push((root, record));
+        }
+    }
+    listed.sort_by_key(|(_, record)| {
+        std::cmp::Reverse((record.notes.created, record.notes.sequence))
+    });
+    listed.truncate(limit.unwrap_or(usize::MAX));
+    let is_grouped = |(_, record): &(usize, Arc<Record>)| record.notes.group.is_some();
+    let groups = match listed.iter().any(is_grouped) {
+        true => groups(&work)?,
+        false => BTreeMap::new(),
+    };
+    let checkpoints = listed.iter().map(|(root, record)| {
+        let mut checkpoint = wire(work.roots(), *root, record);
+        let group = record.notes.group.as_ref();
+        let members = group.and_then(|group| groups.get(group));
+        checkpoint.group = members.filter(|members| members.len() > 1).cloned();
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.collect();
+    Ok(ListCheckpointsResult { checkpoints })
+}
+
+/// The members of every group.
+fn groups(work: &Work<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
+    let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
+    for (root, record) in grouped(work)? {
+        let Some(group) = record.notes.group.clone() else {
+            continue;
+        };
+        let member = members(work.roots(), &[(root, record)]);
+        groups.entry(group).or_default().extend(member);
+    }
+    Ok(groups)
+}
+
+/// The checkpoints of all roots that belong to groups, by root.
+pub(super) fn grouped(work: &Work<'_>) -> Result<Vec<(usize, Arc<Record>)>, Error> {
+    let mut all = Vec::new();
+    for root in 0..work.roots().as_slice().len() {
+        let (_, of) = work.of(root)?;
+        let records = of.store.list(&Filter::default())?;
+        let grouped = records.into_iter().filter(|r| r.notes.group.is_some());
+        all.extend(grouped.map(|record| (root, record)));
+    }
+    Ok(all)
+}
+
+/// `sightline/diffCheckpoints`.
+pub fn diff(
+    context: &Context<'_>,
+    params: DiffCheckpointsParams,
+) -> Result<DiffCheckpointsResult, Error> {
+    let (contents, patch) = (params.contents, params.patch);
+    let work = Work::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (root, files) = differences(&work, &params, contents || patch)?;
+    let text = patch.then(|| String::from_utf8_lossy(&diff::patch(&files)).into_owned());
+    let files = files
+        .into_iter()
+        .map(|file| difference(&work, root, file, contents));
+    Ok(DiffCheckpointsResult {
+        files: files.collect(),
+        text,
+    })
+}
+
+/// The differences as unified text, whatever bytes the files hold.
+///
+/// # Errors
+/// As [`diff()`].
+pub fn patch(context: &Context<'_>, params: &DiffCheckpointsParams) -> Result<Vec<u8>, Error> {
+    let work = Work::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (_, files) = differences(&work, params, true)?;
+    Ok(diff::patch(&files))
+}
+
+fn differences(
+    work: &Work<'_>,
+    params: &DiffCheckpointsParams,
+    contents: bool,
+) -> Result<(usize, Vec<FileDiff>), Error> {
+    let from = work.find(&params.from)?;
+    let to = match &params.to {
+        None => Side::Now,
+        Some(id) => {
+            let to = work.find(id)?;
+            if to.root != from.root {
+                return Err(Error::invalid(format!(
+                    "{} and {id} are of two workspace folders; compare checkpoints of one",
+                    params.from
+                )));
+            }
+            Side::Checkpoint(to.record.id)
+        }
+    };
+    let paths = work.paths(from.root, params.paths.as_deref(), true)?;
+    let options = DiffOptions {
+        paths: paths.wanted().unwrap_or_default(),
+        contents,
+        max_file_bytes: MAX_FILE_CONTENTS,
+        max_total_bytes: MAX_CONTENTS,
+    };
+    let side = Side::Checkpoint(from.record.id);
+    let files = work.on(from.root, &work.context.cancel, |job| {
+        from.of.store.diff(job, &side, &to, &options)
+    })?;
+    Ok((from.root, files))
+}
+
+fn difference(work: &Work<'_>, root: usize, file: FileDiff, contents: bool) -> FileDifference {
+    let (path, encoded, uri) = work.name(root, &file.path);
+    let old = file.old_path.as_ref().map(|old| work.name(root, old));
+    let mut omitted = file.omitted.clone().filter(|_| contents);
+    let mut text = |bytes: Option<Vec<u8>>| {
+        let text = String::from_utf8(bytes.filter(|_| contents && !file.binary)?);
+        let text = text.map_err(|_| "it is not UTF-8".to_owned());
+        text.map_err(|why| omitted.get_or_insert(why).clone()).ok()
+    };
+    let (before, after) = (text(file.before), text(file.after));
+    if contents && file.binary {
+        omitted.get_or_insert_with(|| "it is no text".to_owned());
+    }
+    FileDifference {
+        path,
+        path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
+        old_path: old.map(|(path, ..)| path),
+        status: match file.status {
+            Status::Added => DifferenceStatus::Added,
+            Status::Modified => DifferenceStatus::Modified,
+            Status::Deleted => DifferenceStatus::Deleted,
+            Status::Renamed => DifferenceStatus::Renamed,
+            Status::TypeChanged => DifferenceStatus::TypeChanged,
+        },
+        binary: file.binary,
+        additions: file.additions,
+        deletions: file.deletions,
+        before,
+        after,
+        omitted,
+        old_mode: file.modes.0.map(str::to_owned),
+        new_mode: file.modes.1.map(str::to_owned),
+        uri,
+    }
+}
+
+/// `sightline/checkpointStats`.
+pub fn stats(
+    context: &Context<'_>,
+    params: CheckpointStatsParams,
+) -> Result<CheckpointStatsResult, Error> {
+    let work = Work::begin(context, None, "Looking at checkpoints")?;
+    let mut total = CheckpointStatsResult::default();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (_, of) = work.of(root)?;
+        let stats = of.store.stats()?;
+        total.count += stats.count;
+        total.bytes += stats.bytes;
+        let (oldest, newest) = (stats.oldest.map(signed), stats.newest.map(signed));
+        total.oldest = [total.oldest, oldest].into_iter().flatten().min();
+        total.newest = total.newest.max(newest);
+    }
+    Ok(total)
+}
+
+/// `sightline/pruneCheckpoints`.
+pub fn prune(
+    context: &Context<'_>,
+    params: PruneCheckpointsParams,
+) -> Result<PruneCheckpointsResult, Error> {
+    let work = Work::begin(context, params.work_done_token, "Removing checkpoints")?;
+    let keep = Keep {
+        newest: params.keep.map(|keep| keep as usize),
+        since: params
+            .older_than
+            .map(|time| u64::try_from(time).unwrap_or(0)),
+        max_bytes: params.max_bytes,
+        without_task: None,
+    };
+    let mut total = PruneCheckpointsResult::default();
+    if keep == Keep::default() {
+        return Ok(total);
+    }
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (known, of) = work.of(root)?;
+        let pruned = of.store.prune(&keep, &context.cancel);
+        let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
+        of.changed(context.server);
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+    }
+    context.summarize(format!(
+        "{} checkpoints removed, {} bytes freed",
+        total.removed, total.freed_bytes
+    ));
+    Ok(total)
+}
+
+/// `sightline/verifyCheckpoints`.
+pub fn verify(
+    context: &Context<'_>,
+    params: VerifyCheckpointsParams,
+) -> Result<VerifyCheckpointsResult, Error> {
+    let work = Work::begin(context, params.work_done_token, "Verifying checkpoints")?;
+    let mut problems = Vec::new();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (_, of) = work.of(root)?;
+        problems.extend(of.store.verify(&context.cancel)?);
+    }
+    Ok(VerifyCheckpointsResult {
+        ok: problems.is_empty(),
+        problems,
+    })
+}
+
+/// Removes the checkpoints of a task, in all open roots: how many, and the
+/// bytes they took.
+pub(super) fn remove_of_task(
+    context: &Context<'_>,
+    task: &TaskId,
+) -> Result<PruneCheckpointsResult, Error> {
+    let mut total = PruneCheckpointsResult::default();
+    for root in all_roots(&context.snapshot) {
+        let server = context.server;
+        let of = server.checkpoints().of(server, &context.snapshot, &root)?;
+        if !of.store.git_dir().exists() {
+            continue;
+        }
+        let pruned = of.store.prune(&of_task(task), &context.cancel)?;
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+    }
+    Ok(total)
+}
+
+fn of_task(task: &TaskId) -> Keep {
+    Keep {
+        without_task: Some(task.clone()),
+        ..Keep::default()
+    }
+}
+
+/// Takes over the checkpoints of another tool for the first root: a shadow
+/// repository, or the folder of that tool's data in which there is one.
+///
+/// # Errors
+/// `notFound` when there is none; those of core.
+pub fn import(context: &Context<'_>, places: &[PathBuf]) -> Result<Imported, Error> {
+    let work = Work::begin(context, None, "Importing checkpoints")?;
+    let (root, of) = work.of(0)?;
+    let shadow = places.iter().find_map(|place| {
+        let is_repository = place.join(".git").exists() || place.join("HEAD").exists();
+        let within = || of.store.shadow_repository(place);
+        is_repository.then(|| place.clone()).or_else(within)
+    });
+    let shadow = shadow.ok_or_else(|| {
+        let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+        let why = format!(
+            "no checkpoints of {} in {}; name the folder they are in",
+            root.path.display(),
+            places.join(", ")
+        );
+        Error::new(ErrorKind::NotFound, why)
+    })?;
+    work.on(0, &context.cancel, |job| of.store.import(job, &shadow))
+}
+
+/// Which way checkpoints go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To a remote.
+    Push,
+    /// From a remote.
+    Fetch,
+}
+
+/// Moves the checkpoints of the first root to or from a git remote; what git
+/// said.
+///
+/// # Errors
+/// Those of core.
+pub fn transfer(context: &Context<'_>, way: Way, remote: &str) -> Result<String, Error> {
+    let title = match way {
+        Way::Push => "Sending checkpoints",
+        Way::Fetch => "Getting checkpoints",
+    };
+    let work = Work::begin(context, None, title)?;
+    let (_, of) = work.of(0)?;
+    match way {
+        Way::Push => of.store.push(remote, &context.cancel),
+        Way::Fetch => of.store.fetch(remote, &context.cancel),
+    }
+}
+
+/// Tasks are gone; their checkpoints in the open roots go too, soon.
+pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
+    if tasks.is_empty() {
+        return;
+    }
+    let snapshot = server.snapshot();
+    let roots = all_roots(&snapshot);
+    let worker = server.clone();
+    let lane = lane_of(&roots);
+    server
+        .jobs()
+        .run_silent(lane, "prune checkpoints", move || {
+            let context = Context::new(&worker, snapshot, Cancel::default());
+            for task in tasks {
+                if let Err(error) = remove_of_task(&context, &task) {
+                    tracing::warn!(%error, "checkpoints of a deleted task could not be removed");
+                }
+            }
+        });
+}

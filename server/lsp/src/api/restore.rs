@@ -1,0 +1,541 @@
+//! `sightline/previewRestore`, `restoreCheckpoint` and `undoRestore`.
+//!
+//! A restore of several roots is one: every root is looked at before any is
+//! changed, and when one fails as a whole, those before it are taken back by
+//! their undo points. A conversation is rewound first: that is one entry of its
+//! log, and as easily taken back when the files fail.
+
+mod conversation;
+mod editor;
+
+use std::sync::Arc;
+
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{
+        Purpose, Record, Request,
+        restore::{Action, Options, Preview, Restored, Wanted},
+    },
+    error::Error,
+    path::{AbsPath, Location, RelPath, uri_to_path},
+    storage::TaskId,
+};
+use sightline_protocol::{
+    checkpoint::{
+        PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
+        RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode,
+        RestoreOutcome, RestoredTask, UndoRestoreParams,
+    },
+    error::ErrorKind,
+};
+
+use super::{
+    Context,
+    checkpoints::{grouped, in_root, mark, tell, wire},
+    workspace::{Found, Work},
+};
+use conversation::{messages, rewind, unwind};
+use editor::replace_texts;
+
+/// What is to be restored of one root.
+struct Part {
+    found: Found,
+    wanted: Wanted,
+    /// Open documents with unsaved text, by path and URI.
+    unsaved: Vec<(RelPath, String)>,
+}
+
+impl Part {
+    fn new(work: &Work<'_>, found: Found, paths: Vec<RelPath>) -> Self {
+        Self {
+            wanted: Wanted {
+                id: found.record.id,
+                paths,
+            },
+            unsaved: unsaved(work, found.root),
+            found,
+        }
+    }
+
+    fn unsaved_paths(&self) -> Vec<RelPath> {
+        self.unsaved.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    fn preview(&self, work: &Work<'_>) -> Result<Preview, Error> {
+        let cancel = &work.context.cancel;
+        work.on(self.found.root, cancel, |job| {
+            self.found
+                .of
+                .store
+                .preview(job, &self.wanted, &self.unsaved_paths())
+        })
+        .map_err(|error| self.named(work, error))
+    }
+
+    fn restore(
+        &self,
+        work: &Work<'_>,
+        cancel: &Cancel,
+        options: &Options,
+    ) -> Result<Restored, Error> {
+        let restored = work.on(self.found.root, cancel, |job| {
+            self.found
+                .of
+                .store
+                .restore(job, &self.wanted, &self.unsaved_paths(), options)
+        });
+        self.found.of.changed(work.context.server);
+        restored.map_err(|error| self.named(work, error))
+    }
+
+    fn named(&self, work: &Work<'_>, error: Error) -> Error {
+        match work.roots().get(self.found.root) {
+            Some(root) => in_root(work.roots(), root, error),
+            None => error,
+        }
+    }
+}
+
+/// Open documents of a root whose text is not on the disk.
+fn unsaved(work: &Work<'_>, root: usize) -> Vec<(RelPath, String)> {
+    let mut found = Vec::new();
+    for uri in work.context.snapshot.editor.unsaved() {
+        let Some(path) = uri_to_path(uri).ok().flatten() else {
+            continue;
+        };
+        // Links may lead to the file from elsewhere.
+        let real = std::fs::canonicalize(path.as_path()).ok();
+        let real = real.and_then(|real| AbsPath::new(&real));
+        for path in [Some(path), real].into_iter().flatten() {
+            if let Location::Inside { root: at, rel } = work.roots().place(path)
+                && at == root
+                && found.iter().all(|(known, _)| *known != rel)
+            {
+                found.push((rel, uri.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// The checkpoint that was named, and with `all_roots` those of its group.
+fn parts(
+    work: &Work<'_>,
+    id: &str,
+    paths: Option<&[String]>,
+    all_roots: bool,
+) -> Result<Vec<Part>, Error> {
+    let named = work.find(id)?;
+    let found = match &named.record.notes.group {
+        Some(group) if all_roots => group_of(work, &group.clone(), |_| true)?,
+        _ => vec![named],
+    };
+    let only_this = found.len() == 1;
+    let mut parts = Vec::new();
+    for found in found {
+        let wanted = work.paths(found.root, paths, only_this)?.wanted();
+        parts.extend(wanted.map(|wanted| Part::new(work, found, wanted)));
+    }
+    if parts.is_empty() {
+        return Err(Error::invalid(
+            "paths names nothing below the folders that the checkpoint is of",
+        ));
+    }
+    Ok(parts)
+}
+
+/// The checkpoints of a group, in order of their roots.
+fn group_of(
+    work: &Work<'_>,
+    group: &str,
+    is_meant: impl Fn(&Record) -> bool,
+) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for (root, record) in grouped(work)? {
+        if record.notes.group.as_deref() == Some(group) && is_meant(&record) {
+            let (_, of) = work.of(root)?;
+            found.push(Found { root, of, record });
+        }
+    }
+    Ok(found)
+}
+
+/// `sightline/previewRestore`.
+pub fn preview(
+    context: &Context<'_>,
+    params: PreviewRestoreParams,
+) -> Result<PreviewRestoreResult, Error> {
+    let work = Work::begin(context, params.work_done_token, "Comparing")?;
+    let parts = parts(&work, &params.id, params.paths.as_deref(), params.all_roots)?;
+    let mut result = PreviewRestoreResult::default();
+    let mut tokens = Vec::new();
+    for part in &parts {
+        let preview = part.preview(&work)?;
+        let root = part.found.root;
+        for change in preview.changes {
+            let (path, path_encoded, uri) = work.name(root, &change.path);
+            result.changes.push(RestoreChange {
+                path,
+                action: action(change.action),
+                reason: change.reason,
+                uri,
+                path_encoded,
+            });
+        }
+        for conflict in preview.conflicts {
+            let (path, path_encoded, uri) = work.name(root, &conflict.path);
+            result.conflicts.push(RestoreConflict {
+                path,
+                reason: conflict.reason,
+                uri,
+                path_encoded,
+            });
+        }
+        tokens.push(preview.token);
+    }
+    result.token = tokens.join(TOKEN_SEPARATOR);
+    Ok(result)
+}
+
+/// Between the tokens of several roots; no token of one root holds it.
+const TOKEN_SEPARATOR: &str = ".";
+
+fn action(action: Action) -> RestoreAction {
+    match action {
+        Action::Write => RestoreAction::Write,
+        Action::Delete => RestoreAction::Delete,
+    }
+}
+
+/// `sightline/restoreCheckpoint`.
+pub fn restore(
+    context: &Context<'_>,
+    params: RestoreCheckpointParams,
+) -> Result<RestoreCheckpointResult, Error> {
+    let work = Work::begin(context, params.work_done_token, "Restoring")?;
+    let paths = params.paths.as_deref();
+    let parts = parts(&work, &params.id, paths, params.all_roots)?;
+    let Some(first) = parts.first() else {
+        return Err(Error::invalid("there is nothing to restore"));
+    };
+    let record = first.found.record.clone();
+    let task = params.task_id.as_deref().or(record.notes.task.as_deref());
+    let task = task.map(TaskId::new).transpose()?;
+    let mut options = Options {
+        token: params.token,
+        force: params.force,
+        messages: task.as_ref().and_then(|task| mark(context, task)),
+        task: task.clone(),
+        ..Options::default()
+    };
+    let previews = match params.mode {
+        RestoreMode::Task => Vec::new(),
+        // The only root is looked at by its restore.
+        _ if parts.len() == 1 => Vec::new(),
+        _ => previewed(&work, &parts, options.token.as_deref())?,
+    };
+    let rewound = match params.mode {
+        RestoreMode::Files => None,
+        RestoreMode::Task | RestoreMode::FilesAndTask => {
+            let task = task.ok_or_else(|| {
+                let why = "the checkpoint belongs to no task; name one by taskId";
+                Error::invalid(why)
+            })?;
+            Some(rewind(context, &task, &record)?)
+        }
+    };
+    options.rewind = rewound.as_ref().map(|(_, id)| id.to_string());
+    let outcome = match params.mode {
+        RestoreMode::Task => undo_point(&work, &first.found, &options),
+        RestoreMode::Files | RestoreMode::FilesAndTask => {
+            restore_parts(&work, &parts, previews, &options)
+        }
+    };
+    match (outcome, rewound) {
+        (Ok(mut result), rewound) => {
+            result.task = rewound.map(|(task, _)| task).map(|task| RestoredTask {
+                messages: messages(context, &task),
+                task_id: task.as_str().to_owned(),
+            });
+            summarize(context, &result);
+            Ok(result)
+        }
+        (Err(error), None) => Err(error),
+        (Err(mut error), Some((task, id))) => {
+            if let Err(kept) = unwind(context, &task, id) {
+                error.message = format!(
+                    "{}; and the conversation could not be put forth again ({kept})",
+                    error.message
+                );
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Looks at every root before any is changed; the token of each.
+fn previewed(work: &Work<'_>, parts: &[Part], token: Option<&str>) -> Result<Vec<String>, Error> {
+    let mut tokens = Vec::new();
+    for part in parts {
+        tokens.push(part.preview(work)?.token);
+    }
+    if token.is_some_and(|token| token != tokens.join(TOKEN_SEPARATOR)) {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            "the workspace changed since the preview; look at a new one",
+        ));
+    }
+    Ok(tokens)
+}
+
+/// Restores one root after the other, or none.
+fn restore_parts(
+    work: &Work<'_>,
+    parts: &[Part],
+    tokens: Vec<String>,
+    options: &Options,
+) -> Result<RestoreCheckpointResult, Error> {
+    let group = (parts.len() > 1).then(|| uuid::Uuid::new_v4().to_string());
+    let mut tokens = tokens.into_iter();
+    let mut done: Vec<(&Part, Restored)> = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        let options = Options {
+            token: tokens.next().or_else(|| options.token.clone()),
+            group: group.clone(),
+            // One of them takes the conversation back, or forth.
+            rewind: options.rewind.clone().filter(|_| place == 0),
+            ..options.clone()
+        };
+        match part.restore(work, &work.context.cancel, &options) {
+            Ok(restored) => done.push((part, restored)),
+            Err(error) => return Err(taken_back(work, done, error)),
+        }
+    }
+    let mut result = RestoreCheckpointResult::default();
+    let mut texts = Vec::new();
+    for (part, restored) in done {
+        let root = part.found.root;
+        announce(work, part, &restored);
+        if result.undo_id.is_empty() {
+            result.undo_id = restored.undo.to_string();
+        }
+        for outcome in restored.outcomes {
+            let (path, path_encoded, uri) = work.name(root, &outcome.path);
+            result.outcomes.push(RestoreOutcome {
+                path,
+                action: action(outcome.action),
+                ok: outcome.error.is_none(),
+                error: outcome.error,
+                uri,
+                path_encoded,
+            });
+        }
+        texts.extend(restored.texts.into_iter().filter_map(|text| {
+            let known = part.unsaved.iter().find(|(path, _)| *path == text.path);
+            Some((known?.1.clone(), text))
+        }));
+    }
+    replace_texts(work.context, &texts);
+    Ok(result)
+}
+
+/// Remembers and tells of the undo point of a restore.
+fn announce(work: &Work<'_>, part: &Part, restored: &Restored) {
+    let Found { root, of, .. } = &part.found;
+    if let Some(known) = work.roots().get(*root) {
+        let registry = work.context.server.checkpoints();
+        registry.remember(restored.undo, known);
+    }
+    if let Ok(record) = of.store.record(restored.undo) {
+        tell(work.context, &wire(work.roots(), *root, &record));
+    }
+}
+
+/// One root failed as a whole: those before it are as they were again. The
+/// error says it where that failed too.
+fn taken_back(work: &Work<'_>, done: Vec<(&Part, Restored)>, mut error: Error) -> Error {
+    for (part, restored) in done.into_iter().rev() {
+        let back = Part {
+            wanted: Wanted {
+                id: restored.undo,
+                paths: Vec::new(),
+            },
+            unsaved: part.unsaved.clone(),
+            found: Found {
+                root: part.found.root,
+                of: part.found.of.clone(),
+                record: part.found.record.clone(),
+            },
+        };
+        // Not to be cancelled: it is what cancelling asks for.
+        let options = Options {
+            force: true,
+            ..Options::default()
+        };
+        let undone = back.restore(work, &Cancel::default(), &options);
+        let failed = match &undone {
+            Err(failed) => Some(failed.message.clone()),
+            Ok(undone) => undone.outcomes.iter().find_map(|o| o.error.clone()),
+        };
+        if let Some(failed) = failed {
+            error.message = format!(
+                "{}; and what was restored before could not be taken back ({failed}); undo it with {}",
+                error.message, restored.undo
+            );
+        }
+    }
+    error
+}
+
+/// A restore of the conversation alone: the checkpoint taken before it.
+fn undo_point(
+    work: &Work<'_>,
+    found: &Found,
+    options: &Options,
+) -> Result<RestoreCheckpointResult, Error> {
+    let request = Request {
+        task: options.task.clone(),
+        purpose: Purpose::Undo {
+            restoring: None,
+            paths: Vec::new(),
+        },
+        messages: options.messages,
+        rewind: options.rewind.clone(),
+        confirm_large: true,
+        ..Request::default()
+    };
+    let record = work.on(found.root, &work.context.cancel, |job| {
+        found
+            .of
+            .store
+            .create(job, &request, Some(&found.of.changes))
+    })?;
+    found.of.changes.looked(&found.of);
+    tell(work.context, &wire(work.roots(), found.root, &record));
+    Ok(RestoreCheckpointResult {
+        undo_id: record.id.to_string(),
+        ..RestoreCheckpointResult::default()
+    })
+}
+
+/// `sightline/undoRestore`.
+pub fn undo(
+    context: &Context<'_>,
+    params: UndoRestoreParams,
+) -> Result<RestoreCheckpointResult, Error> {
+    let work = Work::begin(context, params.work_done_token, "Undoing a restore")?;
+    let named = match &params.undo_id {
+        Some(id) => work.find(id)?,
+        None => last_undo(&work)?,
+    };
+    if !is_undo(&named.record) {
+        return Err(Error::invalid(format!(
+            "{} was not taken by a restore; sightline/restoreCheckpoint goes back to it",
+            named.record.id
+        )));
+    }
+    let group = named.record.notes.group.clone();
+    let found = match &group {
+        Some(group) => group_of(&work, group, is_undo)?,
+        None => vec![named],
+    };
+    let rewound = found.iter().find_map(|found| {
+        let notes = &found.record.notes;
+        Some((notes.task.clone()?, notes.rewind.clone()?))
+    });
+    let of_files = |found: &Found| {
+        let purpose = &found.record.notes.purpose;
+        !matches!(
+            purpose,
+            Purpose::Undo {
+                restoring: None,
+                ..
+            }
+        )
+    };
+    let task = found.iter().find_map(|f| f.record.notes.task.clone());
+    let task = task.as_deref().map(TaskId::new).transpose()?;
+    let mut options = Options {
+        force: params.force,
+        messages: task.as_ref().and_then(|task| mark(context, task)),
+        task,
+        ..Options::default()
+    };
+    let (of_files, alone): (Vec<Found>, Vec<Found>) = found.into_iter().partition(of_files);
+    let parts: Vec<Part> = of_files
+        .into_iter()
+        .map(|found| Part::new(&work, found, Vec::new()))
+        .collect();
+    let previews = match parts.len() {
+        0 | 1 => Vec::new(),
+        _ => previewed(&work, &parts, None)?,
+    };
+    let forth = match rewound {
+        None => None,
+        Some((task, id)) => {
+            let task = TaskId::new(&task)?;
+            let id = unwind(context, &task, id.parse()?)?;
+            options.rewind = Some(id.to_string());
+            Some((task, id))
+        }
+    };
+    let outcome = match alone.first() {
+        Some(found) if parts.is_empty() => undo_point(&work, found, &options),
+        _ => restore_parts(&work, &parts, previews, &options),
+    };
+    match (outcome, forth) {
+        (Ok(mut result), forth) => {
+            result.task = forth.map(|(task, _)| RestoredTask {
+                messages: messages(context, &task),
+                task_id: task.as_str().to_owned(),
+            });
+            summarize(context, &result);
+            Ok(result)
+        }
+        (Err(error), None) => Err(error),
+        (Err(error), Some((task, id))) => {
+            unwind(context, &task, id)?;
+            Err(error)
+        }
+    }
+}
+
+fn is_undo(record: &Record) -> bool {
+    matches!(record.notes.purpose, Purpose::Undo { .. })
+}
+
+/// The undo point taken last, in any root.
+fn last_undo(work: &Work<'_>) -> Result<Found, Error> {
+    let mut last: Option<Found> = None;
+    for root in 0..work.roots().as_slice().len() {
+        let (_, of) = work.of(root)?;
+        let Some(id) = of.store.last_undo()? else {
+            continue;
+        };
+        let record = of.store.record(id)?;
+        let age = |record: &Arc<Record>| (record.notes.created, record.notes.sequence);
+        if last
+            .as_ref()
+            .is_none_or(|last| age(&last.record) < age(&record))
+        {
+            last = Some(Found { root, of, record });
+        }
+    }
+    last.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no restore to undo"))
+}
+
+fn summarize(context: &Context<'_>, result: &RestoreCheckpointResult) {
+    let failed = result.outcomes.iter().filter(|outcome| !outcome.ok).count();
+    let done = result.outcomes.len() - failed;
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} could not be changed"),
+    };
+    let task = result.task.as_ref().map_or_else(String::new, |task| {
+        format!(", task {} has {} messages", task.task_id, task.messages)
+    });
+    context.summarize(format!(
+        "{done} paths restored{failed}{task}; undo with {}",
+        result.undo_id
+    ));
+}

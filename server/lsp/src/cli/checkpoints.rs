@@ -1,0 +1,472 @@
+//! `sightline checkpoint`: checkpoints without an editor.
+
+mod arguments;
+mod show;
+
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anstream::{AutoStream, ColorChoice};
+use serde_json::{Value, json, value::RawValue};
+use sightline_core::{error::Error, line::one_line};
+use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
+
+use super::{
+    DONE, FAILURE, NEGATIVE, Workspace, complain,
+    conversations::{parsed, without_nulls},
+    offline, print_raw, print_to,
+};
+use crate::{
+    api::{
+        checkpoints::{Way, import, patch, transfer},
+        tracking::now,
+    },
+    server::Server,
+};
+
+pub(super) use arguments::Checkpoint;
+use arguments::ModeArgument;
+use show::{
+    CHANGED, FAINT, REMOVED, STRONG, ago, coloured, counts, difference, id_of, items, line, print,
+    size, text,
+};
+
+pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
+    match command {
+        Checkpoint::Create {
+            workspace,
+            label,
+            task,
+            confirm_large,
+        } => {
+            let params = json!({ "label": label, "taskId": task, "confirmLarge": confirm_large });
+            let method = "sightline/createCheckpoint";
+            let result = changing(&workspace, |server| ask(server, method, params))?;
+            if workspace.json {
+                print_raw(&result)?;
+                return Ok(DONE);
+            }
+            let taken = parsed(&result)?;
+            print(&format!("{} {}\n", id_of(&taken), counts(&taken)))?;
+            for skipped in items(&taken, "skipped") {
+                let reason = line(skipped, "reason");
+                complain(&format!("skipped {}: {reason}", line(skipped, "path")));
+            }
+            Ok(DONE)
+        }
+        Checkpoint::List {
+            workspace,
+            task,
+            limit,
+        } => list(&workspace, task.as_deref(), limit),
+        Checkpoint::Diff {
+            workspace,
+            from,
+            to,
+            patch,
+            paths,
+        } => diff(&workspace, &from, to.as_deref(), patch, &paths),
+        Checkpoint::Preview {
+            workspace,
+            id,
+            paths,
+        } => {
+            let result = offline::with_server(&workspace, |server| preview(server, &id, &paths))?;
+            shown_preview(&workspace, &result)
+        }
+        Checkpoint::Restore {
+            workspace,
+            id,
+            paths,
+            dry_run: true,
+            ..
+        } => {
+            let result = offline::with_server(&workspace, |server| preview(server, &id, &paths))?;
+            shown_preview(&workspace, &result)
+        }
+        Checkpoint::Restore {
+            workspace,
+            id,
+            paths,
+            yes,
+            mode,
+            task,
+            token,
+            force,
+            ..
+        } => {
+            let asks = !yes && !workspace.json && io::stdin().is_terminal();
+            let restored = changing(&workspace, |server| {
+                let mut token = token.clone();
+                if asks && mode != ModeArgument::Task {
+                    let seen = preview(server, &id, &paths)?;
+                    shown_preview(&workspace, &seen)?;
+                    if !confirmed()? {
+                        return Ok(None);
+                    }
+                    let seen = parsed(&seen)?;
+                    token = token.or_else(|| Some(text(&seen, "token").to_owned()));
+                }
+                let params = json!({
+                    "id": whole_id(server, &id)?,
+                    "paths": wanted(&paths)?,
+                    "mode": mode.wire(),
+                    "taskId": task,
+                    "token": token,
+                    "force": force,
+                });
+                ask(server, "sightline/restoreCheckpoint", params).map(Some)
+            })?;
+            match restored {
+                Some(restored) => shown_outcomes(&workspace, &restored),
+                None => Ok(NEGATIVE),
+            }
+        }
+        Checkpoint::Undo { workspace, id } => {
+            let undone = changing(&workspace, |server| {
+                let id = id.as_deref().map(|id| whole_id(server, id)).transpose()?;
+                ask(server, "sightline/undoRestore", json!({ "undoId": id }))
+            })?;
+            shown_outcomes(&workspace, &undone)
+        }
+        Checkpoint::Prune {
+            workspace,
+            keep,
+            older_than,
+            max_bytes,
+        } => {
+            let older_than = older_than.map(|age| now().saturating_sub(age));
+            if keep.is_none() && older_than.is_none() && max_bytes.is_none() {
+                return Err(Error::invalid(
+                    "nothing says what to remove; give --keep, --older-than or --max-bytes",
+                ));
+            }
+            let params = json!({ "keep": keep, "olderThan": older_than, "maxBytes": max_bytes });
+            let method = "sightline/pruneCheckpoints";
+            let result = changing(&workspace, |server| ask(server, method, params))?;
+            shown(&workspace, &result, |pruned| {
+                let freed = size(&pruned["freedBytes"]);
+                format!("{} removed, {freed} freed\n", pruned["removed"])
+            })?;
+            Ok(DONE)
+        }
+        Checkpoint::Stats { workspace } => {
+            let result = offline::call_text(&workspace, "sightline/checkpointStats", "{}")?;
+            shown(&workspace, &result, |stats| {
+                let count = stats["count"].as_u64().unwrap_or_default();
+                let mut line = format!("{count} checkpoints, {}", size(&stats["bytes"]));
+                if let Some(oldest) = stats["oldest"].as_i64() {
+                    line.push_str(&format!(", the oldest {}", ago(oldest)));
+                }
+                if let Some(newest) = stats["newest"].as_i64().filter(|_| count > 1) {
+                    line.push_str(&format!(", the newest {}", ago(newest)));
+                }
+                format!("{line}\n")
+            })?;
+            Ok(DONE)
+        }
+        Checkpoint::Verify { workspace } => {
+            let result = offline::call_text(&workspace, "sightline/verifyCheckpoints", "{}")?;
+            let verified = parsed(&result)?;
+            shown(&workspace, &result, |verified| {
+                let problems = items(verified, "problems").filter_map(Value::as_str);
+                let problems: String = problems.map(|problem| format!("{problem}\n")).collect();
+                match problems.is_empty() {
+                    true => "all checkpoints are whole\n".to_owned(),
+                    false => problems,
+                }
+            })?;
+            Ok(if verified["ok"] == true {
+                DONE
+            } else {
+                NEGATIVE
+            })
+        }
+        Checkpoint::Import { workspace, path } => imported(&workspace, path.as_deref()),
+        Checkpoint::Push { workspace, remote } => moved(&workspace, Way::Push, &remote),
+        Checkpoint::Fetch { workspace, remote } => moved(&workspace, Way::Fetch, &remote),
+    }
+}
+
+/// Works with a server that may change checkpoints; what it remembers of the
+/// workspace is saved for the next time.
+fn changing<T>(
+    workspace: &Workspace,
+    work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    offline::with_server(workspace, |server| {
+        let outcome = work(server);
+        server.checkpoints().tidy();
+        outcome
+    })
+}
+
+fn ask(server: &Arc<Server>, method: &str, params: Value) -> Result<Box<RawValue>, Error> {
+    offline::answer(server, method, &without_nulls(params))
+}
+
+/// An id from its beginning; `last` is the newest that somebody asked for.
+fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
+    let digits = written.strip_prefix("HEAD ").unwrap_or(written);
+    let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
+    let is_last = digits == "last";
+    if !is_last && (digits.len() >= 40 || digits.len() < 4 || !is_hex) {
+        return Ok(written.to_owned());
+    }
+    let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
+    let begins = digits.to_ascii_lowercase();
+    let found: Vec<&str> = items(&listed, "checkpoints")
+        .filter(|one| match is_last {
+            true => one.get("purpose").is_none_or(|purpose| purpose != "undo"),
+            false => text(one, "id").starts_with(&begins),
+        })
+        .map(|one| text(one, "id"))
+        .take(if is_last { 1 } else { 2 })
+        .collect();
+    match found[..] {
+        [id] => Ok(id.to_owned()),
+        [] => Err(Error::new(
+            ErrorKind::NotFound,
+            format!("there is no checkpoint {written}; `sightline checkpoint list` shows them"),
+        )),
+        _ => Err(Error::invalid(format!(
+            "{written} begins more than one id; write more of it"
+        ))),
+    }
+}
+
+/// Paths as the handlers want them; without any, all are meant.
+fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let absolute = paths.iter().map(|path| offline::absolute(path));
+    absolute.collect::<Result<Vec<_>, _>>().map(Some)
+}
+
+fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result<i32, Error> {
+    let params = without_nulls(json!({ "taskId": task, "limit": limit }));
+    let result = offline::call_text(workspace, "sightline/listCheckpoints", &params)?;
+    let listed = parsed(&result)?;
+    let is_empty = items(&listed, "checkpoints").next().is_none();
+    if is_empty && !workspace.json {
+        complain("there is no checkpoint yet; `sightline checkpoint create` takes one");
+    }
+    shown(workspace, &result, |listed| {
+        let lines = items(listed, "checkpoints").map(|one| {
+            let created = one["createdAt"].as_i64().unwrap_or_default();
+            let mut line = format!("{}  {:>11}  {}", id_of(one), ago(created), counts(one));
+            match text(one, "purpose") {
+                "undo" => line.push_str(&format!("  {FAINT}before a restore{FAINT:#}")),
+                "imported" => line.push_str(&format!("  {FAINT}imported{FAINT:#}")),
+                _ => {}
+            }
+            for field in ["taskId", "label"] {
+                if let Some(value) = one[field].as_str() {
+                    line.push_str(&format!("  {}", one_line(value)));
+                }
+            }
+            line + "\n"
+        });
+        lines.collect()
+    })?;
+    Ok(if is_empty { NEGATIVE } else { DONE })
+}
+
+fn diff(
+    workspace: &Workspace,
+    from: &str,
+    to: Option<&str>,
+    patch_wanted: bool,
+    paths: &[String],
+) -> Result<i32, Error> {
+    offline::with_server(workspace, |server| {
+        let params = DiffCheckpointsParams {
+            from: whole_id(server, from)?,
+            to: to.map(|to| whole_id(server, to)).transpose()?,
+            paths: wanted(paths)?,
+            patch: patch_wanted,
+            ..DiffCheckpointsParams::default()
+        };
+        if patch_wanted && !workspace.json {
+            let text = patch(&offline::context(server), &params)?;
+            let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
+            // What leaves colours out would leave out bytes of the files too.
+            match plain {
+                true => print_to(io::stdout().lock(), &text)?,
+                false => print_to(io::stdout().lock(), &coloured(&text))?,
+            }
+            return Ok(if text.is_empty() { NEGATIVE } else { DONE });
+        }
+        let params = serde_json::to_value(&params).map_err(super::internal)?;
+        let result = ask(server, "sightline/diffCheckpoints", params)?;
+        let compared = parsed(&result)?;
+        shown(workspace, &result, |compared| {
+            items(compared, "files").map(difference).collect()
+        })?;
+        let is_empty = items(&compared, "files").next().is_none();
+        Ok(if is_empty { NEGATIVE } else { DONE })
+    })
+}
+
+fn preview(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<Box<RawValue>, Error> {
+    let params = json!({ "id": whole_id(server, id)?, "paths": wanted(paths)? });
+    ask(server, "sightline/previewRestore", params)
+}
+
+fn shown_preview(workspace: &Workspace, result: &RawValue) -> Result<i32, Error> {
+    let seen = parsed(result)?;
+    let changes = items(&seen, "changes").count();
+    shown(workspace, result, |seen| {
+        let mut lines = String::new();
+        for change in items(seen, "changes") {
+            let (style, action) = match text(change, "action") {
+                "delete" => (REMOVED, "delete"),
+                _ => (CHANGED, "write "),
+            };
+            let (path, reason) = (line(change, "path"), line(change, "reason"));
+            lines.push_str(&format!(
+                "{style}{action}{style:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
+            ));
+        }
+        for conflict in items(seen, "conflicts") {
+            let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
+            lines.push_str(&format!(
+                "{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
+            ));
+        }
+        lines
+    })?;
+    if changes == 0 && !workspace.json {
+        complain("nothing would be changed");
+    }
+    Ok(if changes == 0 { NEGATIVE } else { DONE })
+}
+
+fn confirmed() -> Result<bool, Error> {
+    let mut error = io::stderr();
+    let asked = error
+        .write_all(b"Go ahead? [y/N] ")
+        .and_then(|()| error.flush());
+    let mut answer = String::new();
+    asked
+        .and_then(|()| io::stdin().lock().read_line(&mut answer))
+        .map_err(|error| Error::storage(format!("the terminal: {error}")))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn shown_outcomes(workspace: &Workspace, result: &RawValue) -> Result<i32, Error> {
+    let restored = parsed(result)?;
+    let count = items(&restored, "outcomes").count();
+    let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
+    let failed: Vec<&Value> = failed.collect();
+    shown(workspace, result, |restored| {
+        let mut line = format!("{} paths restored", count - failed.len());
+        if let Some(task) = restored.get("task") {
+            let id = text(task, "taskId");
+            line.push_str(&format!(", task {id} has {} messages", task["messages"]));
+        }
+        format!("{line}; undo with {}\n", text(restored, "undoId"))
+    })?;
+    for outcome in &failed {
+        let error = line(outcome, "error");
+        complain(&format!("{}: {error}", line(outcome, "path")));
+    }
+    Ok(match (failed.is_empty(), count) {
+        (false, _) => FAILURE,
+        (true, 0) if restored.get("task").is_none() => NEGATIVE,
+        _ => DONE,
+    })
+}
+
+fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
+    let places = match path {
+        Some(path) => vec![offline::absolute_path(path)?.as_path().to_owned()],
+        None => usual_places(),
+    };
+    let imported = changing(workspace, |server| {
+        import(&offline::context(server), &places)
+    })?;
+    let pairs = imported.checkpoints.iter();
+    let pairs: Vec<Value> = pairs
+        .map(|(theirs, ours)| json!({ "from": theirs.to_string(), "id": ours.to_string() }))
+        .collect();
+    let count = pairs.len();
+    let result = json!({
+        "checkpoints": pairs,
+        "known": imported.known,
+        "problems": imported.problems,
+    });
+    if workspace.json {
+        print(&format!("{result}\n"))?;
+        return Ok(DONE);
+    }
+    print(&format!(
+        "{count} checkpoints imported, {} known already\n",
+        imported.known
+    ))?;
+    for problem in &imported.problems {
+        complain(problem);
+    }
+    Ok(if count == 0 && imported.known == 0 {
+        NEGATIVE
+    } else {
+        DONE
+    })
+}
+
+/// Where Cline 3 keeps its data: below the settings of each editor, and its own
+/// folder.
+fn usual_places() -> Vec<PathBuf> {
+    const EDITORS: [&str; 6] = [
+        "Code",
+        "Code - Insiders",
+        "VSCodium",
+        "Cursor",
+        "Windsurf",
+        "Code - OSS",
+    ];
+    let mut places = Vec::new();
+    if let Some(base) = directories::BaseDirs::new() {
+        for editor in EDITORS {
+            let user = base.config_dir().join(editor).join("User");
+            places.push(user.join("globalStorage").join("saoudrizwan.claude-dev"));
+        }
+        let servers = [".vscode-server", ".cursor-server"];
+        for server in servers {
+            let user = base.home_dir().join(server).join("data").join("User");
+            places.push(user.join("globalStorage").join("saoudrizwan.claude-dev"));
+        }
+        places.push(base.home_dir().join(".cline").join("data"));
+    }
+    let there: Vec<PathBuf> = places.iter().filter(|p| p.exists()).cloned().collect();
+    match there.is_empty() {
+        true => places,
+        false => there,
+    }
+}
+
+fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
+    let said = changing(workspace, |server| {
+        transfer(&offline::context(server), way, remote)
+    })?;
+    match workspace.json {
+        true => print(&format!("{}\n", json!({ "text": said })))?,
+        false => print(&format!("{}\n", said.trim_end()))?,
+    }
+    Ok(DONE)
+}
+
+fn shown(
+    workspace: &Workspace,
+    result: &RawValue,
+    text: impl FnOnce(&Value) -> String,
+) -> Result<(), Error> {
+    match workspace.json {
+        true => print_raw(result),
+        false => print(&text(&parsed(result)?)),
+    }
+}

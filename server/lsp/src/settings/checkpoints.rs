@@ -1,0 +1,69 @@
+//! Settings of checkpoints.
+
+use sightline_core::checkpoint::Settings;
+
+use super::Reader;
+
+pub(super) fn read(reader: &mut Reader<'_>) -> Settings {
+    let default = Settings::default();
+    let exclude: Option<Vec<String>> = reader.read("checkpoints.exclude");
+    let names = exclude.map(|names| kept(reader, names));
+    Settings {
+        max_file_size: reader
+            .read("checkpoints.maxFileSize")
+            .unwrap_or(default.max_file_size),
+        exclude: names.unwrap_or(default.exclude),
+        max_files: reader
+            .read("checkpoints.maxFiles")
+            .unwrap_or(default.max_files),
+        max_total_size: reader
+            .read("checkpoints.maxTotalSize")
+            .unwrap_or(default.max_total_size),
+    }
+}
+
+/// The names that a folder can have; the others are told.
+fn kept(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
+    let mut kept = Vec::new();
+    for name in names {
+        // `target/` is what people write in ignore files.
+        let bare = name.strip_suffix('/').unwrap_or(&name);
+        if bare.is_empty() || bare == "." || bare == ".." || bare.contains(['/', '\0']) {
+            let why = format!("must hold names of folders, not paths (is {name:?})");
+            reader.problem("checkpoints.exclude", why);
+            continue;
+        }
+        kept.push(bare.to_owned());
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::settings::resolve;
+
+    #[test]
+    fn what_is_set_is_taken_and_the_rest_is_default() {
+        let (settings, problems) = resolve(&json!({ "checkpoints": { "maxFiles": 7 } }));
+        let default = Settings::default();
+        assert_eq!(problems, []);
+        assert_eq!(settings.checkpoints.max_files, 7);
+        assert_eq!(settings.checkpoints.exclude, default.exclude);
+        let set = json!({ "checkpoints": { "exclude": [], "maxFileSize": "big" } });
+        let (settings, problems) = resolve(&set);
+        assert!(settings.checkpoints.exclude.is_empty());
+        assert_eq!(settings.checkpoints.max_file_size, default.max_file_size);
+        assert_eq!(problems.len(), 1);
+    }
+
+    #[test]
+    fn folders_are_named_not_pathed() {
+        let set = json!({ "checkpoints": { "exclude": ["target/", "a/b", ".."] } });
+        let (settings, problems) = resolve(&set);
+        assert_eq!(settings.checkpoints.exclude, ["target"]);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+    }
+}

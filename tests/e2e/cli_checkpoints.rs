@@ -1,0 +1,262 @@
+//! `sightline checkpoint`: the same checkpoints without an editor.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    checkpoints::{each, id},
+    harness::{Server, Workspace, holds_null, program},
+};
+
+/// Exit code, standard output and standard error of `sightline checkpoint`.
+fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
+    let output = program()
+        .args(["checkpoint", arguments[0], "--storage"])
+        .arg(workspace.data())
+        .args(&arguments[1..])
+        .current_dir(workspace.root())
+        .env("HOME", workspace.data())
+        .env("XDG_CONFIG_HOME", workspace.data().join("config"))
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// The result with `--json`, of a command that must be done.
+fn json_of(workspace: &Workspace, arguments: &[&str]) -> Value {
+    let arguments = [&arguments[..1], &["--json"], &arguments[1..]].concat();
+    let (code, text, error) = run(workspace, &arguments);
+    assert_eq!(code, 0, "{arguments:?}: {error}");
+    let result = serde_json::from_str(&text).unwrap();
+    assert!(!holds_null(&result), "{result}");
+    result
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", "/nonexistent")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .args(["-c", "user.name=t", "-c", "user.email=t@localhost"])
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_session_at_the_command_line() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("src/b", "b\n")]);
+    let (code, text, error) = run(&workspace, &["list"]);
+    assert_eq!((code, &*text), (1, ""));
+    assert!(error.contains("no checkpoint yet"), "{error}");
+    let first = json_of(
+        &workspace,
+        &["create", "--label", "before", "--task", "t-1"],
+    );
+    assert_eq!(
+        (&first["label"], &first["taskId"]),
+        (&json!("before"), &json!("t-1"))
+    );
+    let short = &id(&first)[..8];
+
+    workspace.write("a.txt", "one\ntwo\n");
+    workspace.write("new.txt", "new\n");
+    let (code, text, _) = run(&workspace, &["diff", short]);
+    assert_eq!(code, 0);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.split_whitespace().last().unwrap())
+        .collect();
+    assert_eq!(lines, ["a.txt", "new.txt"], "{text}");
+    let (code, patch, _) = run(&workspace, &["diff", "last", "--patch", "--", "a.txt"]);
+    assert_eq!(code, 0);
+    assert!(
+        patch.contains("\n+two\n") && !patch.contains("new.txt"),
+        "{patch}"
+    );
+    assert!(
+        !patch.contains('\u{1b}'),
+        "colours, and no terminal: {patch}"
+    );
+
+    let (code, text, _) = run(&workspace, &["preview", "last"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.contains("write   a.txt") && text.contains("delete  new.txt"),
+        "{text}"
+    );
+    let (code, same, _) = run(&workspace, &["restore", "last", "--dry-run"]);
+    assert_eq!((code, same), (0, text));
+    let (code, text, _) = run(&workspace, &["restore", short, "a.txt"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("1 paths restored"), "{text}");
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "one\n"
+    );
+    assert!(workspace.path("new.txt").exists());
+    let (code, _, error) = run(&workspace, &["preview", short, "a.txt"]);
+    assert_eq!(code, 1);
+    assert!(error.contains("nothing would be changed"), "{error}");
+    let (code, _, error) = run(&workspace, &["undo"]);
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "one\ntwo\n"
+    );
+
+    let (code, text, _) = run(&workspace, &["list"]);
+    assert_eq!(code, 0);
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.lines().last().unwrap().contains("just now"), "{text}");
+    assert!(
+        text.contains("t-1  before") && text.contains("before a restore"),
+        "{text}"
+    );
+    let (code, text, _) = run(&workspace, &["stats"]);
+    assert!(code == 0 && text.starts_with("3 checkpoints, "), "{text}");
+    let (code, text, _) = run(&workspace, &["verify"]);
+    assert!(code == 0 && text.contains("whole"), "{text}");
+    let (code, text, _) = run(&workspace, &["prune", "--keep", "1", "--older-than", "30d"]);
+    assert!(code == 0 && text.starts_with("0 removed"), "{text}");
+}
+
+#[test]
+fn exit_codes_and_results_are_those_of_the_protocol() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let taken = json_of(&workspace, &["create"]);
+    let unknown = "0123456789012345678901234567890123456789";
+    for (arguments, code) in [
+        (vec!["diff", "last"], 1),
+        (vec!["diff"], 2),
+        (vec!["diff", unknown], 3),
+        (vec!["diff", "abcdef"], 3),
+        (vec!["diff", "nonsense"], 2),
+        (vec!["restore", unknown], 3),
+        (vec!["restore", "last"], 1),
+        (vec!["restore", "last", "--token", "stale"], 3),
+        (vec!["restore", "last", "../elsewhere"], 2),
+        (vec!["undo", unknown], 3),
+        (vec!["prune"], 2),
+        (vec!["prune", "--older-than", "soon"], 2),
+        (vec!["nonsense"], 2),
+    ] {
+        let (found, _, error) = run(&workspace, &arguments);
+        assert_eq!(found, code, "{arguments:?}: {error}");
+        assert!(found < 2 || !error.is_empty(), "{arguments:?}");
+    }
+    // An editor's server sees the same.
+    let mut server = Server::start(&workspace);
+    let listed = server.ask("sightline/listCheckpoints", json!({}));
+    assert_eq!(listed, json_of(&workspace, &["list"]));
+    let all = listed["checkpoints"].as_array().unwrap();
+    assert!(each(all, "id").contains(&id(&taken)));
+    let stats = server.ask("sightline/checkpointStats", json!({}));
+    assert_eq!(stats, json_of(&workspace, &["stats"]));
+    assert_eq!(
+        json_of(&workspace, &["verify"]),
+        json!({ "ok": true, "problems": [] })
+    );
+}
+
+#[test]
+fn damage_is_a_negative_answer() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    let project = fs::read_dir(workspace.data().join("projects"));
+    let project = project.unwrap().next().unwrap().unwrap().path();
+    let packs = project.join("checkpoints.git/objects/pack");
+    for entry in fs::read_dir(packs).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "pack")
+        {
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x55;
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    let (code, text, _) = run(&workspace, &["verify"]);
+    assert!(
+        code == 1 && !text.contains("all checkpoints are whole"),
+        "{code}: {text}"
+    );
+}
+
+#[test]
+fn a_store_moves_to_another_machine() {
+    let here = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let taken = json_of(&here, &["create", "--label", "moved"]);
+    let remote = here.data().with_extension("remote.git");
+    fs::create_dir_all(&remote).unwrap();
+    git(&remote, &["init", "-q", "--bare"]);
+    let remote = remote.to_str().unwrap();
+    let (code, _, error) = run(&here, &["push", remote]);
+    assert_eq!(code, 0, "{error}");
+    let there = Workspace::new(&[(".clineignore", ""), ("a.txt", "other\n")]);
+    let (code, _, error) = run(&there, &["fetch", remote]);
+    assert_eq!(code, 0, "{error}");
+    let listed = json_of(&there, &["list"]);
+    assert_eq!(listed["checkpoints"][0]["label"], "moved");
+    assert_eq!(listed["checkpoints"][0]["id"], taken["id"]);
+    let (code, ..) = run(&there, &["restore", "last"]);
+    assert_eq!(code, 0);
+    assert_eq!(fs::read_to_string(there.path("a.txt")).unwrap(), "one\n");
+    let (code, _, error) = run(&there, &["fetch", "/nowhere/at/all"]);
+    assert!(code == 3 && !error.is_empty());
+}
+
+#[test]
+fn checkpoints_of_cline_are_taken_over_once() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let root = workspace.root();
+    let root = root.to_str().unwrap();
+    let shadow = workspace.data().with_extension("shadow");
+    fs::create_dir_all(&shadow).unwrap();
+    git(&shadow, &["init", "-q"]);
+    git(&shadow, &["config", "core.worktree", root]);
+    for (text, message) in [
+        ("one\n", "initial commit"),
+        ("two\n", "checkpoint-123-1700000000000"),
+    ] {
+        workspace.write("a.txt", text);
+        git(&shadow, &["add", "--all"]);
+        git(&shadow, &["commit", "-q", "--allow-empty", "-m", message]);
+    }
+    let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
+    let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
+    assert!(!ids.is_empty(), "{imported}");
+    let listed = json_of(&workspace, &["list"]);
+    let listed = listed["checkpoints"].as_array().unwrap();
+    assert_eq!(listed.len(), ids.len());
+    assert!(
+        each(listed, "purpose")
+            .iter()
+            .all(|purpose| *purpose == "imported")
+    );
+    let again = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
+    assert_eq!(again["checkpoints"], json!([]));
+    assert_eq!(again["known"], json!(ids.len()));
+    let (code, _, error) = run(&workspace, &["import"]);
+    assert!(code == 3 && error.contains("no checkpoints of"), "{error}");
+}

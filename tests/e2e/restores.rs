@@ -1,0 +1,414 @@
+//! Restores: previewed, done, undone; with a conversation, with unsaved text,
+//! of several roots at once.
+
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::{Value, json};
+
+use crate::{
+    checkpoints::{create, each, id, list, second_root},
+    harness::{Server, Workspace, holds_null},
+};
+
+fn ask(server: &mut Server, method: &str, params: Value) -> Value {
+    let result = server.ask(&format!("sightline/{method}"), params);
+    assert!(!holds_null(&result), "{result}");
+    result
+}
+
+fn outcomes(restored: &Value) -> Vec<(&str, &str, bool)> {
+    let all = restored["outcomes"].as_array().unwrap().iter();
+    all.map(|one| {
+        let text = |field: &str| one[field].as_str().unwrap();
+        (text("path"), text("action"), one["ok"].as_bool().unwrap())
+    })
+    .collect()
+}
+
+fn read(workspace: &Workspace, name: &str) -> Option<String> {
+    fs::read_to_string(workspace.path(name)).ok()
+}
+
+#[test]
+fn a_restore_does_what_its_preview_says_and_is_undone() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/b.rs", "b\n"), ("same", "s\n")]);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    workspace.write("new.txt", "new\n");
+    fs::remove_file(workspace.path("src/b.rs")).unwrap();
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let changes = preview["changes"].as_array().unwrap();
+    assert_eq!(each(changes, "path"), ["a.txt", "new.txt", "src/b.rs"]);
+    assert_eq!(each(changes, "action"), ["write", "delete", "write"]);
+    assert_eq!(changes[2]["uri"], workspace.uri("src/b.rs"));
+    assert_eq!(preview["conflicts"], json!([]));
+    assert_eq!(
+        list(&mut server, json!({})).len(),
+        1,
+        "a preview stores nothing"
+    );
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+
+    let with_token = json!({ "id": id(&taken), "token": preview["token"] });
+    let restored = ask(&mut server, "restoreCheckpoint", with_token.clone());
+    let done = [
+        ("a.txt", "write", true),
+        ("new.txt", "delete", true),
+        ("src/b.rs", "write", true),
+    ];
+    assert_eq!(outcomes(&restored), done);
+    assert!(restored.get("task").is_none());
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
+    assert_eq!(read(&workspace, "new.txt"), None);
+    let listed = list(&mut server, json!({}));
+    assert_eq!(listed[0]["id"], restored["undoId"]);
+    assert_eq!(listed[0]["purpose"], "undo");
+
+    // The workspace is another one now: that preview is not true any more.
+    let error = server.refused("sightline/restoreCheckpoint", with_token);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+
+    let undone = ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(outcomes(&undone).len(), 3);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    assert_eq!(read(&workspace, "new.txt").unwrap(), "new\n");
+    assert_eq!(read(&workspace, "src/b.rs"), None);
+    // Undoing is a restore too.
+    let undo = json!({ "undoId": undone["undoId"] });
+    ask(&mut server, "undoRestore", undo);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
+}
+
+#[test]
+fn single_paths_are_restored_and_only_they_are_undone() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/b.rs", "b\n")]);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    workspace.write("src/b.rs", "changed\n");
+    let params = json!({ "id": id(&taken), "paths": ["src"] });
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(outcomes(&restored), [("src/b.rs", "write", true)]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    workspace.write("a.txt", "three\n");
+    ask(
+        &mut server,
+        "undoRestore",
+        json!({ "undoId": restored["undoId"] }),
+    );
+    assert_eq!(read(&workspace, "src/b.rs").unwrap(), "changed\n");
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
+}
+
+/// A server whose client takes edits; what it was asked to apply.
+fn editing(workspace: &Workspace, applies: bool) -> (Server, Arc<Mutex<Vec<Value>>>) {
+    let mut params = workspace.initialize();
+    params["capabilities"] = json!({ "workspace": {
+        "applyEdit": applies, "workspaceEdit": { "documentChanges": true },
+    } });
+    let mut server = Server::initialized(params);
+    let applied: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let sink = applied.clone();
+    server.answer_with(move |method, params| {
+        if method == "workspace/applyEdit" {
+            sink.lock().unwrap().push(params["edit"].clone());
+            return Some(json!({ "applied": true }));
+        }
+        Some(Value::Null)
+    });
+    (server, applied)
+}
+
+/// Opens `a.txt` and changes it without saving.
+fn edit_unsaved(server: &mut Server, workspace: &Workspace, saved: &str) {
+    let uri = workspace.uri("a.txt");
+    server.open(&uri, saved);
+    let change = json!({
+        "textDocument": { "uri": uri, "version": 7 },
+        "contentChanges": [{ "text": "unsaved work\n" }],
+    });
+    server.tell("textDocument/didChange", change);
+}
+
+#[test]
+fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let (mut server, applied) = editing(&workspace, true);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "two\n");
+    edit_unsaved(&mut server, &workspace, "two\n");
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let changes = preview["changes"].as_array().unwrap();
+    assert_eq!(each(changes, "path"), ["b.txt"]);
+    assert_eq!(
+        each(preview["conflicts"].as_array().unwrap(), "path"),
+        ["a.txt"]
+    );
+    let restored = ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken) }),
+    );
+    assert_eq!(outcomes(&restored), [("b.txt", "write", true)]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    assert!(applied.lock().unwrap().is_empty());
+
+    let forced = json!({ "id": id(&taken), "force": true });
+    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
+    ask(&mut server, "listCheckpoints", json!({}));
+    let applied = applied.lock().unwrap();
+    let change = &applied[0]["documentChanges"][0];
+    let document = json!({ "uri": workspace.uri("a.txt"), "version": 7 });
+    assert_eq!(change["textDocument"], document);
+    assert_eq!(change["edits"][0]["newText"], "one\n");
+    let start = json!({ "line": 0, "character": 0 });
+    assert_eq!(change["edits"][0]["range"]["start"], start);
+}
+
+#[test]
+fn a_client_that_takes_no_edits_is_told_which_files_to_reload() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (mut server, applied) = editing(&workspace, false);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    edit_unsaved(&mut server, &workspace, "two\n");
+    let forced = json!({ "id": id(&taken), "force": true });
+    ask(&mut server, "restoreCheckpoint", forced);
+    let shown = server.notified("window/showMessage").unwrap();
+    let text = shown["message"].as_str().unwrap();
+    let path = workspace.path("a.txt");
+    assert!(text.contains(path.to_str().unwrap()), "{text}");
+    assert!(applied.lock().unwrap().is_empty());
+}
+
+fn append(server: &mut Server, task: &str, texts: &[&str]) -> u64 {
+    let messages: Vec<Value> = texts
+        .iter()
+        .map(|text| {
+            let is_odd = text.ends_with(['1', '3', '5', '7', '9']);
+            let role = if is_odd { "user" } else { "assistant" };
+            json!({ "role": role, "content": text })
+        })
+        .collect();
+    let params = json!({ "taskId": task, "messages": messages });
+    let count = ask(server, "appendMessages", params)["count"].clone();
+    count.as_u64().unwrap()
+}
+
+fn said(server: &mut Server, task: &str) -> Vec<String> {
+    let loaded = server.ask("sightline/loadTask", json!({ "taskId": task }));
+    let messages = loaded["messages"].as_array().unwrap();
+    each(messages, "content")
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &["m1", "m2"]);
+    let taken = create(&mut server, json!({ "taskId": "t" }));
+    assert_eq!(taken["messages"], 2);
+    append(&mut server, "t", &["m3", "m4"]);
+    workspace.write("a.txt", "two\n");
+
+    // Alone: the files stay.
+    let params = json!({ "id": id(&taken), "mode": "task" });
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(restored["outcomes"], json!([]));
+    assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 2 }));
+    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    workspace.write("a.txt", "three\n");
+    let undo = json!({ "undoId": restored["undoId"] });
+    let undone = ask(&mut server, "undoRestore", undo);
+    assert_eq!(undone["task"], json!({ "taskId": "t", "messages": 4 }));
+    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3", "m4"]);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
+
+    // With the files.
+    let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    let undone = ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(undone["task"]["messages"], 4);
+    assert_eq!(said(&mut server, "t").len(), 4);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
+    // And forth and back again, by the undo point of the undoing.
+    let again = ask(
+        &mut server,
+        "undoRestore",
+        json!({ "undoId": undone["undoId"] }),
+    );
+    assert_eq!(again["task"]["messages"], 2);
+
+    // The files alone leave it.
+    ask(&mut server, "undoRestore", json!({}));
+    ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken) }),
+    );
+    assert_eq!(said(&mut server, "t").len(), 4);
+}
+
+#[test]
+fn a_conversation_that_was_compacted_since_goes_back_too() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &["m1", "m2", "m3"]);
+    let taken = create(&mut server, json!({ "taskId": "t" }));
+    append(&mut server, "t", &["m4", "m5", "m6"]);
+    let params = json!({ "taskId": "t", "summary": "in short", "retainFrom": 4 });
+    ask(&mut server, "applyCompaction", params);
+    assert!(said(&mut server, "t").len() < 6);
+    let params = json!({ "id": id(&taken), "mode": "task" });
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(restored["task"]["messages"], 3, "{restored}");
+    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3"]);
+    ask(&mut server, "undoRestore", json!({}));
+    let now = said(&mut server, "t");
+    assert!(now.contains(&"m6".to_owned()), "{now:?}");
+}
+
+#[test]
+fn a_rewind_stands_in_line_with_what_is_appended() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &["m1"]);
+    let taken = create(&mut server, json!({ "taskId": "t" }));
+    append(&mut server, "t", &["m2"]);
+    // Sent without waiting: what comes after the rewind stays.
+    for round in 0..10 {
+        let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
+        let restore = server.start("sightline/restoreCheckpoint", params).unwrap();
+        let later = json!([{ "role": "user", "content": format!("later {round}") }]);
+        let params = json!({ "taskId": "t", "messages": later });
+        let append = server.start("sightline/appendMessages", params).unwrap();
+        server.wait(restore).unwrap().unwrap();
+        assert_eq!(server.wait(append).unwrap().unwrap()["count"], 2);
+        assert_eq!(
+            said(&mut server, "t"),
+            ["m1".to_owned(), format!("later {round}")]
+        );
+    }
+}
+
+#[test]
+fn several_roots_are_restored_as_one() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/x", "shop\n")]);
+    let (other, params) = second_root(&workspace, "src/x");
+    let mut server = Server::initialized(params);
+    let taken = create(&mut server, json!({}));
+    workspace.write("src/x", "changed\n");
+    fs::write(other.join("src/x"), "changed\n").unwrap();
+    // One root alone.
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    assert_eq!(preview["changes"].as_array().unwrap().len(), 1);
+
+    let all = json!({ "id": id(&taken), "allRoots": true });
+    let preview = ask(&mut server, "previewRestore", all.clone());
+    let changes = preview["changes"].as_array().unwrap();
+    assert_eq!(each(changes, "path"), ["src/x", "../api/src/x"]);
+    let mut with_token = all.clone();
+    with_token["token"] = preview["token"].clone();
+    fs::write(other.join("src/x"), "changed again\n").unwrap();
+    fs::write(other.join("more"), "more\n").unwrap();
+    let error = server.refused("sightline/restoreCheckpoint", with_token);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+    assert_eq!(
+        read(&workspace, "src/x").unwrap(),
+        "changed\n",
+        "nothing was done"
+    );
+
+    let restored = ask(&mut server, "restoreCheckpoint", all);
+    assert_eq!(outcomes(&restored).len(), 3, "{restored}");
+    assert_eq!(read(&workspace, "src/x").unwrap(), "shop\n");
+    assert_eq!(fs::read_to_string(other.join("src/x")).unwrap(), "api\n");
+    // Undone as one, by whichever of its undo points.
+    let listed = list(&mut server, json!({ "root": "api", "limit": 1 }));
+    let undo = json!({ "undoId": id(&listed[0]) });
+    ask(&mut server, "undoRestore", undo);
+    assert_eq!(read(&workspace, "src/x").unwrap(), "changed\n");
+    let text = fs::read_to_string(other.join("src/x")).unwrap();
+    assert_eq!(text, "changed again\n");
+    assert!(other.join("more").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn when_one_root_fails_none_is_restored() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (other, params) = second_root(&workspace, "src/x");
+    let mut server = Server::initialized(params);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    fs::write(other.join("src/x"), "two\n").unwrap();
+    // The second root's store cannot be written: no undo point, no restore.
+    let projects = fs::read_dir(workspace.data().join("projects")).unwrap();
+    let store = projects
+        .map(|project| project.unwrap().path())
+        .find(|path| {
+            path.file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .starts_with("api-")
+        })
+        .unwrap();
+    let state = store.join("state");
+    fs::remove_dir_all(&state).unwrap();
+    fs::write(&state, "in the way").unwrap();
+    let all = json!({ "id": id(&taken), "allRoots": true });
+    let error = server.refused("sightline/restoreCheckpoint", all);
+    assert!(
+        error["message"].as_str().unwrap().contains("api"),
+        "{error}"
+    );
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n", "{error}");
+}
+
+#[test]
+fn a_checkpoint_knows_what_was_appended_before_it() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    // Sent without waiting for answers.
+    for round in 1..=10 {
+        let message = json!([{ "role": "user", "content": "more" }]);
+        let params = json!({ "taskId": "t", "messages": message });
+        let append = server.start("sightline/appendMessages", params).unwrap();
+        let params = json!({ "taskId": "t" });
+        let taken = server.start("sightline/createCheckpoint", params).unwrap();
+        server.wait(append).unwrap().unwrap();
+        assert_eq!(server.wait(taken).unwrap().unwrap()["messages"], round);
+    }
+}
+
+#[test]
+fn a_checkpoint_without_a_task_takes_a_conversation_back_by_time() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &["m1", "m2"]);
+    // Times are in milliseconds.
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    let taken = create(&mut server, json!({}));
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    append(&mut server, "t", &["m3"]);
+    let params = json!({ "id": id(&taken), "mode": "task", "taskId": "t" });
+    ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
+    let params = json!({ "id": id(&taken), "mode": "task", "taskId": "none" });
+    let error = server.refused("sightline/restoreCheckpoint", params);
+    assert_eq!(error["data"]["kind"], "notFound");
+}
