@@ -68,6 +68,7 @@
 ---@field files integer Files it holds.
 ---@field group? sightline.GroupMember[] The checkpoints that were taken together, one of each workspace folder; absent when there is one folder.
 ---@field id string Its id, that of a git commit: 40 hexadecimal digits.
+---@field imported? string The id it had in the store it was imported from. Wherever the id of a checkpoint is wanted, this one is understood too.
 ---@field label? string What people call it.
 ---@field messages? integer How many messages the conversation of its task had.
 ---@field modified integer Files that were in it with other content or mode.
@@ -182,6 +183,11 @@
 ---@field reason string What the command would do with it, in words.
 ---@field rule? sightline.AccessRule The rule that decided, when a rule did.
 
+--- What is marked in open documents.
+---@class sightline.DiagnosticSettings
+---@field changedFiles? boolean Mark open files that changed since the last checkpoint, by a hint on their first line. Default: `false`.
+---@field rules? boolean Mark mistakes in `.clineignore`, and rules that decide on nothing. Default: `true`.
+
 --- Params of `sightline/didChangeAccessRules`, server to client.
 ---@class sightline.DidChangeAccessRulesParams
 ---@field root string URI of the workspace folder whose rules changed.
@@ -230,7 +236,7 @@
 ---| "modified" # Its content, or whether it may be executed.
 ---| "deleted" # It is gone.
 ---| "renamed" # It is elsewhere, its content the same or similar.
----| "typeChanged" # A file became a link, or a link a file.
+---| "typeChanged" # A file became a link, or a link a file; or it became neither.
 
 --- Params of `sightline/environmentDetails`.
 ---@class sightline.EnvironmentDetailsParams
@@ -299,7 +305,7 @@
 ---@field newMode? string git's mode after.
 ---@field oldMode? string git's mode before, as `100644`.
 ---@field oldPath? string Where it was, when it is elsewhere now.
----@field omitted? string Why contents that were wanted are not here.
+---@field omitted? string Why contents that were wanted are not here; also without that, why the file was not compared.
 ---@field path string Where it is, or was when it is gone: relative to a workspace folder.
 ---@field pathEncoded? boolean True when a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
 ---@field status sightline.DifferenceStatus How it differs.
@@ -534,7 +540,7 @@
 
 --- Params of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreParams
----@field allRoots? boolean Also the checkpoints of other workspace folders taken with it. Default: `false`.
+---@field allRoots? boolean Also the checkpoints of other workspace folders taken with it; a `conflict` when one of those folders is not open. Default: `false`.
 ---@field id string The checkpoint; the word `HEAD ` in front of it is passed over.
 ---@field paths? string[] Only these paths and what is below them; all when absent.
 ---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
@@ -634,7 +640,7 @@
 
 --- Params of `sightline/restoreCheckpoint`.
 ---@class sightline.RestoreCheckpointParams
----@field allRoots? boolean Also the checkpoints of other workspace folders taken with it. Default: `false`.
+---@field allRoots? boolean Also the checkpoints of other workspace folders taken with it; a `conflict` when one of those folders is not open. Default: `false`.
 ---@field force? boolean Also replace unsaved text of open documents. Default: `false`.
 ---@field id string The checkpoint; the word `HEAD ` in front of it is passed over.
 ---@field mode? sightline.RestoreMode What is restored. Default: `"files"`.
@@ -645,11 +651,12 @@
 
 --- Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`.
 ---@class sightline.RestoreCheckpointResult
+---@field conflicts? sightline.RestoreConflict[] What differs and was left alone; absent when nothing was.
 ---@field outcomes sightline.RestoreOutcome[] What became of each path that was to be changed.
 ---@field task? sightline.RestoredTask What became of the conversation, when that was restored.
 ---@field undoId string The checkpoint taken just before: give it to `sightline/undoRestore`.
 
---- Something that differs and would be left alone.
+--- Something that differs and is left alone.
 ---@class sightline.RestoreConflict
 ---@field path string Path relative to a workspace folder.
 ---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
@@ -659,7 +666,7 @@
 --- What is restored.
 ---@alias sightline.RestoreMode
 ---| "files" # The files.
----| "task" # The conversation of the task, to the messages it had.
+---| "task" # The conversation of the task, to what it was, also on a branch that was left since; a `conflict` when its log does not hold that.
 ---| "filesAndTask" # Both.
 
 --- What became of a path.
@@ -735,6 +742,7 @@
 ---@field checkpoints? sightline.CheckpointSettings Checkpoints of the workspace.
 ---@field commands? sightline.CommandSettings Commands run through `workspace/executeCommand`.
 ---@field conversation? sightline.ConversationSettings Conversations: truncation and its notices.
+---@field diagnostics? sightline.DiagnosticSettings What is marked in open documents.
 ---@field environment? sightline.EnvironmentSettings The environment block.
 ---@field log? sightline.LogSettings What the server writes to its log.
 ---@field notifications? boolean Send the notifications of the server, such as `sightline/didChangeContext`. Default: `false`.

@@ -220,6 +220,11 @@ export interface Checkpoint {
   group?: GroupMember[];
   /** Its id, that of a git commit: 40 hexadecimal digits. */
   id: string;
+  /**
+   * The id it had in the store it was imported from. Wherever the id of a
+   * checkpoint is wanted, this one is understood too.
+   */
+  imported?: string;
   /** What people call it. */
   label?: string;
   /** How many messages the conversation of its task had. */
@@ -456,6 +461,21 @@ export interface DeniedOperand {
   rule?: AccessRule;
 }
 
+/** What is marked in open documents. */
+export interface DiagnosticSettings {
+  /**
+   * Mark open files that changed since the last checkpoint, by a hint on
+   * their first line.
+   * Default: `false`.
+   */
+  changedFiles?: boolean;
+  /**
+   * Mark mistakes in `.clineignore`, and rules that decide on nothing.
+   * Default: `true`.
+   */
+  rules?: boolean;
+}
+
 /** Params of `sightline/didChangeAccessRules`, server to client. */
 export interface DidChangeAccessRulesParams {
   /** URI of the workspace folder whose rules changed. */
@@ -538,7 +558,7 @@ export type DifferenceStatus =
   | "deleted"
   /** It is elsewhere, its content the same or similar. */
   | "renamed"
-  /** A file became a link, or a link a file. */
+  /** A file became a link, or a link a file; or it became neither. */
   | "typeChanged";
 
 /** Params of `sightline/environmentDetails`. */
@@ -681,7 +701,10 @@ export interface FileDifference {
   oldMode?: string;
   /** Where it was, when it is elsewhere now. */
   oldPath?: string;
-  /** Why contents that were wanted are not here. */
+  /**
+   * Why contents that were wanted are not here; also without that, why the
+   * file was not compared.
+   */
   omitted?: string;
   /** Where it is, or was when it is gone: relative to a workspace folder. */
   path: string;
@@ -1103,7 +1126,8 @@ export interface Position {
 /** Params of `sightline/previewRestore`. */
 export interface PreviewRestoreParams {
   /**
-   * Also the checkpoints of other workspace folders taken with it.
+   * Also the checkpoints of other workspace folders taken with it; a
+   * `conflict` when one of those folders is not open.
    * Default: `false`.
    */
   allRoots?: boolean;
@@ -1271,7 +1295,8 @@ export interface RestoreChange {
 /** Params of `sightline/restoreCheckpoint`. */
 export interface RestoreCheckpointParams {
   /**
-   * Also the checkpoints of other workspace folders taken with it.
+   * Also the checkpoints of other workspace folders taken with it; a
+   * `conflict` when one of those folders is not open.
    * Default: `false`.
    */
   allRoots?: boolean;
@@ -1302,6 +1327,8 @@ export interface RestoreCheckpointParams {
 
 /** Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`. */
 export interface RestoreCheckpointResult {
+  /** What differs and was left alone; absent when nothing was. */
+  conflicts?: RestoreConflict[];
   /** What became of each path that was to be changed. */
   outcomes: RestoreOutcome[];
   /** What became of the conversation, when that was restored. */
@@ -1310,7 +1337,7 @@ export interface RestoreCheckpointResult {
   undoId: string;
 }
 
-/** Something that differs and would be left alone. */
+/** Something that differs and is left alone. */
 export interface RestoreConflict {
   /** Path relative to a workspace folder. */
   path: string;
@@ -1326,7 +1353,10 @@ export interface RestoreConflict {
 export type RestoreMode =
   /** The files. */
   | "files"
-  /** The conversation of the task, to the messages it had. */
+  /**
+   * The conversation of the task, to what it was, also on a branch that was
+   * left since; a `conflict` when its log does not hold that.
+   */
   | "task"
   /** Both. */
   | "filesAndTask";
@@ -1466,6 +1496,8 @@ export interface Settings {
   commands?: CommandSettings;
   /** Conversations: truncation and its notices. */
   conversation?: ConversationSettings;
+  /** What is marked in open documents. */
+  diagnostics?: DiagnosticSettings;
   /** The environment block. */
   environment?: EnvironmentSettings;
   /** What the server writes to its log. */

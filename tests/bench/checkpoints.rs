@@ -10,7 +10,8 @@
 //! medians in milliseconds. "watcher" is a round trip over stdio with a server
 //! that saw the changes happen; "scan" is a process of its own, started on a
 //! store whose last checkpoint another process took. git runs with its default
-//! settings and no collection of garbage, which would only slow it down.
+//! settings and no collection of garbage, which would only slow it down. What
+//! was written before a figure is taken is on the disk by then.
 
 #![allow(
     clippy::unwrap_used,
@@ -55,11 +56,12 @@ impl Bench {
         let pool = text(&mut Numbers(7), 400_000);
         let pool: Vec<&str> = pool.split_inclusive('\n').collect();
         for index in 0..count {
+            // A dozen files a folder.
+            let folder = index / 12;
             let dir = bench.work().join(format!(
-                "part{}/module{}/area{}",
-                index % 7,
-                index / 1200,
-                index / 12 % 100
+                "part{}/module{}/area{folder}",
+                folder % 7,
+                folder / 100
             ));
             fs::create_dir_all(&dir).unwrap();
             // Mostly some kilobytes, now and then a hundred, as sources are.
@@ -207,8 +209,15 @@ struct Measured {
     diff: [Series; 2],
 }
 
+/// What was written before is on the disk: whoever flushes next does not wait
+/// for what is not his.
+fn settle() {
+    assert!(Command::new("sync").status().unwrap().success());
+}
+
 /// Everyone takes in the same change, in turning order: git, a scan, the watcher.
 fn take_in(bench: &Bench, server: &mut Server, series: &mut [Series; 3], turn: usize) {
+    settle();
     for at in 0..3 {
         let who = (at + turn) % 3;
         let series = &mut series[who];
@@ -226,12 +235,14 @@ fn take_in(bench: &Bench, server: &mut Server, series: &mut [Series; 3], turn: u
 fn take_back(bench: &mut Bench, server: &mut Server, series: &mut [Series; 2], count: usize) {
     bench.git_commit("git");
     bench.change(count);
+    settle();
     timed(&mut series[0], || {
         bench.git("git", &["reset", "--hard", "-q"])
     });
     let checkpoint = server.ask("sightline/createCheckpoint", json!({}));
     bench.generation -= 1;
     bench.change(count);
+    settle();
     let restored = timed(&mut series[1], || {
         server.ask(
             "sightline/restoreCheckpoint",

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     checkpoints::{each, id},
     harness::{Server, Workspace, holds_null, program},
+    restores::interrupt,
 };
 
 /// Exit code, standard output and standard error of `sightline checkpoint`.
@@ -254,9 +255,79 @@ fn checkpoints_of_cline_are_taken_over_once() {
             .iter()
             .all(|purpose| *purpose == "imported")
     );
+    // By the ids Cline knows them by, and as its tasks keep them.
+    let first = git(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
+    let first = first.trim();
+    assert_eq!(listed[1]["imported"], first);
+    for id in [first, &format!("HEAD {first}"), &first[..8]] {
+        let (code, out, error) = run(&workspace, &["diff", id, "--patch"]);
+        assert!(code == 0 && out.contains("-one\n+two\n"), "{id}: {error}");
+    }
+    let (code, _, error) = run(&workspace, &["restore", &format!("HEAD {first}")]);
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "one\n"
+    );
+    let unknown = "HEAD 0123456789012345678901234567890123456789";
+    let (code, _, error) = run(&workspace, &["diff", unknown]);
+    assert!(code == 3 && error.contains("no checkpoint"), "{error}");
     let again = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
     assert_eq!(again["checkpoints"], json!([]));
     assert_eq!(again["known"], json!(ids.len()));
     let (code, _, error) = run(&workspace, &["import"]);
     assert!(code == 3 && error.contains("no checkpoints of"), "{error}");
+}
+
+#[test]
+fn what_is_left_alone_is_printed() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    workspace.write(".gitignore", "/a.txt\n");
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "two\n");
+    let (code, text, error) = run(&workspace, &["restore", "last", "a.txt", "b.txt"]);
+    assert_eq!(code, 0, "{error}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("1 paths restored, 1 left alone; undo with "),
+        "{text}"
+    );
+    assert!(lines[1].starts_with("kept    a.txt  "), "{text}");
+    assert!(lines[1].contains("ignored"), "{text}");
+    let (code, text, _) = run(&workspace, &["restore", "last", "a.txt"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("0 paths restored, 1 left alone"), "{text}");
+}
+
+#[test]
+fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let nothing = |arguments: &[&str], says: &str| {
+        let (code, text, error) = run(&workspace, arguments);
+        assert_eq!((code, &*text), (1, ""), "{error}");
+        assert!(error.contains(says), "{error}");
+    };
+    nothing(&["undo"], "no restore to undo");
+    nothing(&["list", "--task", "nope"], "no checkpoint yet");
+    json_of(&workspace, &["create", "--task", "t"]);
+    nothing(&["undo"], "no restore to undo");
+    nothing(&["list", "--task", "nope"], "no checkpoint of task nope");
+}
+
+#[test]
+fn a_half_restored_workspace_is_completed_first() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let taken = json_of(&workspace, &["create"]);
+    let read_all: [&[&str]; 3] = [&["diff"], &["diff", "--patch"], &["preview"]];
+    for command in read_all {
+        workspace.write("a.txt", "two\n");
+        workspace.write("b.txt", "two\n");
+        let before = json_of(&workspace, &["create"]);
+        interrupt(&workspace, id(&taken), id(&before));
+        let (code, text, error) = run(&workspace, &[command, &[id(&taken)]].concat());
+        assert_eq!((code, &*text), (1, ""), "{command:?}: {error}");
+        let text = fs::read_to_string(workspace.path("b.txt")).unwrap();
+        assert_eq!(text, "one\n", "{command:?}");
+    }
 }

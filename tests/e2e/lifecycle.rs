@@ -117,6 +117,8 @@ fn the_handshake_is_as_agreed() {
         .as_array()
         .unwrap();
     assert!(commands.contains(&json!("sightline.checkAccess")));
+    let reports = &capabilities["executeCommandProvider"]["workDoneProgress"];
+    assert_eq!(*reports, true);
     assert_eq!(server.ask("experimental/runnables", json!({})), json!([]));
     assert_eq!(server.refused("no/such", json!({}))["code"], -32601);
     assert_eq!(server.end(), 0);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::harness::Workspace;
 
 /// Neovim: `SIGHTLINE_NVIM`, else where `tests/run` puts it.
-fn neovim() -> Option<PathBuf> {
+pub(crate) fn neovim() -> Option<PathBuf> {
     let named = std::env::var_os("SIGHTLINE_NVIM").map(PathBuf::from);
     let provisioned = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/neovim/bin/nvim");
     let found = named.unwrap_or(provisioned);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     checkpoints::{create, each, id, list, second_root},
-    harness::{Server, Workspace, holds_null},
+    harness::{Server, Workspace, holds_null, uri},
 };
 
 fn ask(server: &mut Server, method: &str, params: Value) -> Value {
@@ -263,6 +263,45 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
 }
 
 #[test]
+fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &["u0", "a0"]);
+    let first = create(&mut server, json!({ "taskId": "t" }));
+    append(&mut server, "t", &["u1", "a1"]);
+    let second = create(&mut server, json!({ "taskId": "t" }));
+    let go = |server: &mut Server, to: &Value| {
+        let params = json!({ "id": id(to), "mode": "task" });
+        ask(server, "restoreCheckpoint", params)
+    };
+    go(&mut server, &first);
+    append(&mut server, "t", &["u9", "a9"]);
+    let third = create(&mut server, json!({ "taskId": "t" }));
+    // Forth to the branch that was left, with as many messages as this one.
+    let restored = go(&mut server, &second);
+    assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 4 }));
+    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u1", "a1"]);
+    ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
+    go(&mut server, &first);
+    assert_eq!(said(&mut server, "t"), ["u0", "a0"]);
+    go(&mut server, &third);
+    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
+
+    // Another conversation of that name has none of it.
+    let log = workspace.data().join("tasks/t/conversation.jsonl");
+    fs::remove_file(&log).unwrap();
+    append(&mut server, "t", &["u0", "a0", "u1", "a1"]);
+    let written = fs::read(&log).unwrap();
+    workspace.write("a.txt", "two\n");
+    let params = json!({ "id": id(&second), "mode": "filesAndTask" });
+    let error = server.refused("sightline/restoreCheckpoint", params);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    assert_eq!(fs::read(&log).unwrap(), written, "nothing was done");
+}
+
+#[test]
 fn a_conversation_that_was_compacted_since_goes_back_too() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
@@ -271,14 +310,14 @@ fn a_conversation_that_was_compacted_since_goes_back_too() {
     append(&mut server, "t", &["m4", "m5", "m6"]);
     let params = json!({ "taskId": "t", "summary": "in short", "retainFrom": 4 });
     ask(&mut server, "applyCompaction", params);
-    assert!(said(&mut server, "t").len() < 6);
+    let compacted = said(&mut server, "t");
+    assert!(compacted.len() < 6);
     let params = json!({ "id": id(&taken), "mode": "task" });
     let restored = ask(&mut server, "restoreCheckpoint", params);
     assert_eq!(restored["task"]["messages"], 3, "{restored}");
     assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3"]);
     ask(&mut server, "undoRestore", json!({}));
-    let now = said(&mut server, "t");
-    assert!(now.contains(&"m6".to_owned()), "{now:?}");
+    assert_eq!(said(&mut server, "t"), compacted);
 }
 
 #[test]
@@ -346,6 +385,44 @@ fn several_roots_are_restored_as_one() {
     assert!(other.join("more").exists());
 }
 
+#[test]
+fn roots_that_belong_together_are_not_restored_in_part() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (other, params) = second_root(&workspace, "src/x");
+    let mut server = Server::initialized(params);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    let all = json!({ "id": id(&taken), "allRoots": true });
+    let restored = ask(&mut server, "restoreCheckpoint", all.clone());
+    workspace.write("a.txt", "three\n");
+    let folder = json!([{ "uri": uri(&other), "name": "api" }]);
+    let closed = json!({ "event": { "added": [], "removed": folder } });
+    server.tell("workspace/didChangeWorkspaceFolders", closed);
+    let undo = json!({ "undoId": restored["undoId"] });
+    for (method, params) in [
+        ("previewRestore", &all),
+        ("restoreCheckpoint", &all),
+        ("undoRestore", &undo),
+    ] {
+        let error = server.refused(&format!("sightline/{method}"), params.clone());
+        assert_eq!(error["data"]["kind"], "conflict", "{method}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&uri(&other)), "{message}");
+    }
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
+    ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken) }),
+    );
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
+    // Once it is open again they go together.
+    let opened = json!({ "event": { "added": folder, "removed": [] } });
+    server.tell("workspace/didChangeWorkspaceFolders", opened);
+    ask(&mut server, "undoRestore", undo);
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+}
+
 #[cfg(unix)]
 #[test]
 fn when_one_root_fails_none_is_restored() {
@@ -411,4 +488,218 @@ fn a_checkpoint_without_a_task_takes_a_conversation_back_by_time() {
     let params = json!({ "id": id(&taken), "mode": "task", "taskId": "none" });
     let error = server.refused("sightline/restoreCheckpoint", params);
     assert_eq!(error["data"]["kind"], "notFound");
+}
+
+#[test]
+fn what_a_restore_leaves_alone_is_in_its_result() {
+    let workspace = Workspace::new(&[
+        (".clineignore", ""),
+        ("a.txt", "one\n"),
+        ("b.txt", "one\n"),
+        ("c.txt", "one\n"),
+        ("d.txt", "one\n"),
+    ]);
+    let (mut server, _) = editing(&workspace, true);
+    let taken = create(&mut server, json!({}));
+    for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+        workspace.write(name, "two\n");
+    }
+    workspace.write(".gitignore", "/b.txt\n");
+    workspace.write(".clineignore", "c.txt\n");
+    edit_unsaved(&mut server, &workspace, "two\n");
+    let params = json!({ "id": id(&taken), "paths": ["a.txt", "b.txt", "c.txt", "d.txt"] });
+    let preview = ask(&mut server, "previewRestore", params.clone());
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert_eq!(restored["conflicts"], preview["conflicts"]);
+    let conflicts = restored["conflicts"].as_array().unwrap();
+    assert_eq!(each(conflicts, "path")[..2], ["a.txt", "b.txt"]);
+    assert_eq!(conflicts[0]["uri"], workspace.uri("a.txt"));
+    assert_eq!(conflicts.len(), 3, "{restored}");
+    assert!(!restored.to_string().contains("c.txt"), "{restored}");
+    assert_eq!(outcomes(&restored), [("d.txt", "write", true)]);
+    // Its undo changes again what it changed, and has nothing to leave.
+    workspace.write("d.txt", &"x".repeat(30 * 1024 * 1024));
+    let undone = ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(undone["outcomes"], json!([]));
+    let conflicts = undone["conflicts"].as_array().unwrap();
+    assert!(each(conflicts, "path").contains(&"d.txt"), "{undone}");
+    fs::remove_file(workspace.path("d.txt")).unwrap();
+    let params = json!({ "id": id(&taken), "paths": ["d.txt"] });
+    let restored = ask(&mut server, "restoreCheckpoint", params);
+    assert!(restored.get("conflicts").is_none(), "{restored}");
+}
+
+#[test]
+fn text_that_is_unsaved_since_the_preview_stops_the_restore() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let (mut server, applied) = editing(&workspace, true);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "two\n");
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    edit_unsaved(&mut server, &workspace, "two\n");
+    let with_token = json!({ "id": id(&taken), "token": preview["token"] });
+    let error = server.refused("sightline/restoreCheckpoint", with_token);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+    assert_eq!(read(&workspace, "b.txt").unwrap(), "two\n");
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let forced = json!({ "id": id(&taken), "token": preview["token"], "force": true });
+    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    assert_eq!(outcomes(&restored).len(), 2);
+    ask(&mut server, "listCheckpoints", json!({}));
+    assert_eq!(applied.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn unsaved_text_over_a_file_that_does_not_differ_is_given_up_when_forced() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (mut server, applied) = editing(&workspace, true);
+    let taken = create(&mut server, json!({}));
+    edit_unsaved(&mut server, &workspace, "one\n");
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    let conflicts = preview["conflicts"].as_array().unwrap();
+    assert_eq!(each(conflicts, "path"), ["a.txt"]);
+    let forced = json!({ "id": id(&taken), "token": preview["token"], "force": true });
+    let restored = ask(&mut server, "restoreCheckpoint", forced);
+    assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
+    ask(&mut server, "listCheckpoints", json!({}));
+    let applied = applied.lock().unwrap();
+    let change = &applied[0]["documentChanges"][0];
+    assert_eq!(change["edits"][0]["newText"], "one\n");
+}
+
+#[test]
+fn open_files_that_a_restore_changed_are_named() {
+    let names: Vec<String> = (0..7).map(|n| format!("f{n}.txt")).collect();
+    let mut files: Vec<(&str, &str)> = names.iter().map(|name| (&**name, "one\n")).collect();
+    files.extend([
+        (".clineignore", ""),
+        ("secret.txt", "one\n"),
+        ("same.txt", "one\n"),
+    ]);
+    let workspace = Workspace::new(&files);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    workspace.write(".clineignore", "secret.txt\n");
+    workspace.write("f0.txt", "two\n");
+    workspace.write("new.txt", "two\n");
+    workspace.write("closed.txt", "two\n");
+    workspace.write("secret.txt", "two\n");
+    for name in ["f0.txt", "new.txt", "secret.txt"] {
+        server.open(&workspace.uri(name), "two\n");
+    }
+    server.open(&workspace.uri("same.txt"), "one\n");
+    let paths = json!(["f0.txt", "new.txt", "closed.txt", "secret.txt", "same.txt"]);
+    let params = json!({ "id": id(&taken), "paths": paths });
+    ask(&mut server, "restoreCheckpoint", params);
+    let shown = server.notified("window/showMessage").unwrap();
+    assert_eq!(shown["type"], 3);
+    let text = "sightline: f0.txt, new.txt changed on disk by the restore; reload them if the editor does not";
+    assert_eq!(shown["message"], text);
+    // Many are counted.
+    for name in &names {
+        workspace.write(name, "three\n");
+        server.open(&workspace.uri(name), "three\n");
+    }
+    let params = json!({ "id": id(&taken), "paths": names });
+    ask(&mut server, "restoreCheckpoint", params);
+    let shown = server.notified("window/showMessage").unwrap();
+    let text = shown["message"].as_str().unwrap();
+    assert!(
+        text.starts_with("sightline: f0.txt, f1.txt, f2.txt, f3.txt, f4.txt and 2 more changed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_root_inside_another_is_restored_once() {
+    let workspace = Workspace::new(&[
+        (".gitignore", "/apart\n"),
+        ("a.txt", "one\n"),
+        ("inner/x.txt", "one\n"),
+        ("apart/y.txt", "one\n"),
+    ]);
+    let mut params = workspace.initialize();
+    params["workspaceFolders"] = json!([
+        { "uri": workspace.uri("inner"), "name": "inner" },
+        { "uri": workspace.uri(""), "name": "shop" },
+        { "uri": workspace.uri("apart"), "name": "apart" },
+    ]);
+    let mut server = Server::initialized(params);
+    let taken = create(&mut server, json!({}));
+    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
+        workspace.write(name, "two\n");
+    }
+    let all = json!({ "id": id(&taken), "allRoots": true });
+    let preview = ask(&mut server, "previewRestore", all.clone());
+    let mut uris = each(preview["changes"].as_array().unwrap(), "uri");
+    uris.sort_unstable();
+    let expected = ["a.txt", "apart/y.txt", "inner/x.txt"].map(|name| workspace.uri(name));
+    assert_eq!(uris, expected);
+    let mut with_token = all;
+    with_token["token"] = preview["token"].clone();
+    let restored = ask(&mut server, "restoreCheckpoint", with_token);
+    assert_eq!(outcomes(&restored).len(), 3);
+    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
+        assert_eq!(read(&workspace, name).unwrap(), "one\n", "{name}");
+    }
+    ask(&mut server, "undoRestore", json!({}));
+    for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
+        assert_eq!(read(&workspace, name).unwrap(), "two\n", "{name}");
+    }
+    // What is wanted of the inner one alone is its own.
+    let paths =
+        json!({ "id": id(&taken), "allRoots": true, "paths": [workspace.uri("inner/x.txt")] });
+    let restored = ask(&mut server, "restoreCheckpoint", paths);
+    assert_eq!(outcomes(&restored).len(), 1);
+    assert_eq!(read(&workspace, "inner/x.txt").unwrap(), "one\n");
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+}
+
+/// As a restore leaves it that was killed after `a.txt`.
+pub(crate) fn interrupt(workspace: &Workspace, restoring: &str, undo: &str) {
+    workspace.write("a.txt", "one\n");
+    let projects = fs::read_dir(workspace.data().join("projects")).unwrap();
+    let project = projects.map(|entry| entry.unwrap().path()).next().unwrap();
+    let journal = json!({
+        "version": 1, "restoring": restoring, "undo": undo, "paths": [], "leftAlone": [],
+    });
+    fs::write(project.join("state/journal.json"), journal.to_string()).unwrap();
+}
+
+#[test]
+fn a_half_restored_workspace_is_completed_before_anything_is_told_of_it() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    for method in ["previewRestore", "diffCheckpoints"] {
+        workspace.write("a.txt", "two\n");
+        workspace.write("b.txt", "two\n");
+        let before = create(&mut server, json!({}));
+        interrupt(&workspace, id(&taken), id(&before));
+        let params = json!({ "id": id(&taken), "from": id(&taken) });
+        let told = ask(&mut server, method, params);
+        let found = told.get("changes").or(told.get("files")).unwrap();
+        assert_eq!(*found, json!([]), "{method}: {told}");
+        assert_eq!(read(&workspace, "b.txt").unwrap(), "one\n", "{method}");
+        let shown = server.notified("window/showMessage").unwrap();
+        let text = shown["message"].as_str().unwrap();
+        assert!(text.contains("was completed"), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_ignored_now_is_not_told_to_be_gone() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    workspace.write(".gitignore", "/a.txt\n");
+    for contents in [false, true] {
+        let params = json!({ "from": id(&taken), "paths": ["a.txt"], "contents": contents });
+        let files = ask(&mut server, "diffCheckpoints", params)["files"].clone();
+        assert_eq!(files[0]["status"], "modified", "{files}");
+        let why = files[0]["omitted"].as_str().unwrap();
+        assert!(why.contains("ignored"), "{why}");
+        assert!(files[0].get("before").is_none(), "{files}");
+    }
 }

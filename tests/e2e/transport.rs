@@ -544,3 +544,92 @@ fn full_listings_report_progress_when_asked() {
     assert_eq!(kinds, ["begin", "end"]);
     assert_eq!(server.end(), 0);
 }
+
+/// Clients that let their users write only the command put the token beside its
+/// arguments.
+#[test]
+fn progress_of_a_command_is_told_under_the_token_beside_its_arguments() {
+    let workspace = Workspace::new(&[("a.txt", "x")]);
+    let mut server = Server::start(&workspace);
+    let with_own = json!([{ "workDoneToken": 8 }]);
+    for (arguments, token) in [
+        (json!([{}]), json!("beside")),
+        (json!([]), json!("beside")),
+        (json!([{ "workDoneToken": null }]), json!("beside")),
+        (with_own, json!(8)),
+    ] {
+        for command in ["sightline.listFiles", "sightline.createCheckpoint"] {
+            let params =
+                json!({ "command": command, "arguments": arguments, "workDoneToken": "beside" });
+            server.ask("workspace/executeCommand", params);
+            for kind in ["begin", "end"] {
+                let mut told = server.notified("$/progress").unwrap();
+                while told["value"]["kind"] == "report" {
+                    told = server.notified("$/progress").unwrap();
+                }
+                assert_eq!(
+                    (&told["token"], &told["value"]["kind"]),
+                    (&token, &json!(kind))
+                );
+            }
+        }
+    }
+    // What is no token is none.
+    let odd = json!({ "command": "sightline.listFiles", "workDoneToken": {} });
+    server.ask("workspace/executeCommand", odd);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_request_is_cancelled_by_the_token_of_its_progress() {
+    static GATE: Gate = Gate::new();
+    let workspace = Workspace::new(&[("a.txt", "x")]);
+    let mut server = Server::bare(Options {
+        fault: Some(|method| {
+            if method == "sightline/listFiles" {
+                GATE.pass();
+            }
+        }),
+        ..Options::default()
+    });
+    server.initialize(workspace.initialize());
+    let list = |server: &mut Server, token: Value| {
+        let params = json!({ "workDoneToken": token });
+        server.start("sightline/listFiles", params).unwrap()
+    };
+    let own = list(&mut server, json!("7"));
+    let number = list(&mut server, json!(7));
+    let other = list(&mut server, json!("other"));
+    let params = json!({ "command": "sightline.listFiles", "workDoneToken": "beside" });
+    let command = server.start("workspace/executeCommand", params).unwrap();
+    for odd in [
+        json!(null),
+        json!({}),
+        json!({ "token": [] }),
+        json!({ "token": "no" }),
+    ] {
+        server.tell("window/workDoneProgress/cancel", odd);
+    }
+    for (id, token) in [(own, json!("7")), (command, json!("beside"))] {
+        let cancel = json!({ "token": token });
+        server.tell("window/workDoneProgress/cancel", cancel.clone());
+        server.tell("window/workDoneProgress/cancel", cancel);
+        // It still waits at the gate: only the cancel can answer.
+        let error = server.wait(id).unwrap().unwrap_err();
+        assert_eq!(
+            (&error["code"], &error["data"]["kind"]),
+            (&json!(-32800), &json!("cancelled"))
+        );
+    }
+    GATE.open();
+    for id in [number, other] {
+        server.wait(id).unwrap().unwrap();
+    }
+    assert_eq!(
+        server.ask("sightline/checkAccess", json!({ "paths": [] }))["paths"],
+        json!([])
+    );
+    let is_answer = |id: i64| server.set_aside().iter().any(|said| said["id"] == id);
+    assert!(!is_answer(own) && !is_answer(command), "answered twice");
+    assert_eq!(server.end(), 0);
+}

@@ -6,7 +6,8 @@
 //! end the repository's `info/exclude`. The first layer with a matching pattern
 //! decides, in a layer the last one. The user's global excludes are not read:
 //! what is listed or captured does not depend on whose home directory it is
-//! done in. What git already tracks is judged like everything else.
+//! done in. Git never applies them to what it tracks, which only its index tells;
+//! here that is judged like everything else.
 //!
 //! An ignored directory is not descended, so nothing below it needs judging.
 //! What is listed on purpose is never ignored: below an ignored directory the
@@ -183,6 +184,12 @@ pub(crate) fn excludes_of(directory: &Path) -> Option<Vec<u8>> {
     Some(read_regular(&file, MAX_BYTES, true).unwrap_or_default())
 }
 
+/// Where the repository whose work tree begins at `top` has its index, which
+/// need not be there; `None` when none begins there.
+pub(crate) fn index_of(top: &Path) -> Option<PathBuf> {
+    Some(git_directory(top)?.join("index"))
+}
+
 /// Compiles a rule file; `None` when it holds no pattern.
 fn compile(text: &[u8]) -> Option<PatternSet> {
     let mut patterns = PatternSet::new(Case::Sensitive);
@@ -200,19 +207,22 @@ fn decide(patterns: &PatternSet, path: &Path, is_dir: bool) -> Option<bool> {
 /// The git directory that holds `info/exclude` of the repository whose work
 /// tree begins at `top`; `None` when none begins there.
 fn repository(top: &Path) -> Option<PathBuf> {
-    let git = top.join(".git");
-    if fs::metadata(&git).ok()?.is_dir() {
-        return is_git_directory(&git).then_some(git);
-    }
-    // A worktree or a submodule: a file that names the directory.
-    let git = top.join(pointer(&git, "gitdir:")?);
-    if !is_git_directory(&git) {
-        return None;
-    }
+    let git = git_directory(top)?;
     match pointer(&git.join("commondir"), "") {
         Some(common) => Some(git.join(common)),
         None => Some(git),
     }
+}
+
+/// The git directory of the work tree that begins at `top`, its own where
+/// several share a repository.
+fn git_directory(top: &Path) -> Option<PathBuf> {
+    let mut git = top.join(".git");
+    if !fs::metadata(&git).ok()?.is_dir() {
+        // A worktree or a submodule: a file that names the directory.
+        git = top.join(pointer(&git, "gitdir:")?);
+    }
+    is_git_directory(&git).then_some(git)
 }
 
 fn is_git_directory(path: &Path) -> bool {
@@ -240,8 +250,9 @@ fn read_regular(path: &Path, limit: u64, follow_link: bool) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Opens a file; never waits.
 #[cfg(unix)]
-fn open(path: &Path, follow_link: bool) -> Option<File> {
+pub(crate) fn open(path: &Path, follow_link: bool) -> Option<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
@@ -257,7 +268,7 @@ fn open(path: &Path, follow_link: bool) -> Option<File> {
 }
 
 #[cfg(not(unix))]
-fn open(path: &Path, follow_link: bool) -> Option<File> {
+pub(crate) fn open(path: &Path, follow_link: bool) -> Option<File> {
     if !follow_link && fs::symlink_metadata(path).ok()?.is_symlink() {
         return None;
     }

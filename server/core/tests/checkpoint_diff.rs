@@ -4,7 +4,7 @@
 
 mod restoring;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use proptest::prelude::*;
 use restoring::{Ground, git, tree, with_contents};
@@ -345,4 +345,62 @@ proptest! {
         apply(&past, &patch(&files));
         prop_assert_eq!(tree(&past), ground.tree());
     }
+}
+
+#[test]
+fn what_is_there_and_in_no_checkpoint_is_not_gone() {
+    let mut ground = Ground::new(&[
+        (".clineignore", ""),
+        ("ignored", "1\n"),
+        ("large", "1\n"),
+        ("pipe", "1\n"),
+        ("gone", "1\n"),
+        ("folder", "another\n"),
+        ("denied", "1\n"),
+    ]);
+    ground.settings.max_file_size = 1000;
+    ground.link("gone", "link");
+    let before = ground.create();
+    ground.write(&[
+        (".clineignore", "denied\n"),
+        (".gitignore", "/ignored\n/link\n"),
+        ("large", &"y".repeat(5000)),
+        // As similar as can be to what is not gone.
+        ("new", "1\n"),
+    ]);
+    for path in ["pipe", "gone", "folder"] {
+        ground.remove(path);
+    }
+    ground.write(&[("folder/x", "other\n")]);
+    let pipe = Command::new("mkfifo").arg(ground.path("pipe")).status();
+    assert!(pipe.unwrap().success());
+    let files = ground.diff(&Side::Checkpoint(before), &Side::Now);
+    let of = |path: &str| {
+        let mut found = files.iter().filter(|file| file.path.to_string() == path);
+        let file = found.next();
+        assert!(found.next().is_none(), "{path} twice");
+        file
+    };
+    let kept = |path: &str, status: Status, reason: &str| {
+        let file = of(path).unwrap();
+        assert_eq!(file.status, status, "{path}");
+        assert!(file.uncaptured && file.before.is_none(), "{path}");
+        let why = file.omitted.as_deref().unwrap();
+        assert!(why.contains(reason), "{path}: {why}");
+    };
+    kept("ignored", Status::Modified, "ignored");
+    kept("link", Status::Modified, "ignored");
+    kept("large", Status::Modified, "5000");
+    kept("pipe", Status::TypeChanged, "");
+    assert_eq!(of("pipe").unwrap().modes, (Some("100644"), None));
+    assert_eq!(of("folder").unwrap().status, Status::Deleted);
+    assert!(of("denied").is_none());
+    // What is gone is what was renamed.
+    assert_eq!(of("new").unwrap().status, Status::Renamed);
+    assert!(of("gone").is_none());
+    let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
+    assert!(paths.is_sorted(), "{paths:?}");
+    let text = String::from_utf8(patch(&files)).unwrap();
+    let told = "diff --git a/pipe b/pipe\nFiles a/pipe and b/pipe differ: ";
+    assert!(text.contains(told), "{text}");
 }

@@ -643,6 +643,49 @@ fn a_cancelled_restore_does_nothing_and_one_under_way_is_not_cancelled() {
     );
 }
 
+#[test]
+fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
+    // More than are looked at between two reports.
+    let names: Vec<String> = (0..300).map(|n: u32| format!("{n}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let ground = Ground::new(&files);
+    let id = ground.create();
+    ground.write(&[("7", "changed")]);
+    let token = Some(ground.preview(&all(id), &[]).token);
+    // It is there once the restore has looked whether the preview is still true.
+    let progress = |progress: sightline_core::checkpoint::Progress| {
+        if progress.stage == "looking at files" {
+            ground.write(&[("late", "new")]);
+        }
+    };
+    let options = Options {
+        token,
+        ..Options::default()
+    };
+    let refused = ground.job(|job| {
+        let job = Job {
+            progress: &progress,
+            ..*job
+        };
+        ground.checkpoints.restore(&job, &all(id), &[], &options)
+    });
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
+    assert!(ground.exists("late"), "it was reported");
+    assert_eq!(ground.read("7"), "changed");
+    let listed = ground.checkpoints.list(&Filter::default()).unwrap();
+    assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
+    assert_eq!(ground.checkpoints.last_undo().unwrap(), None);
+    // What it held can be stored again.
+    ground.restore(id);
+    assert_eq!(ground.read("7"), "1");
+    let undo = ground.checkpoints.last_undo().unwrap().unwrap();
+    ground.restore(undo);
+    assert_eq!(
+        (ground.read("7"), ground.read("late")),
+        ("changed".into(), "new".into())
+    );
+}
+
 /// A stand-in for a full disk: no file may grow over a limit.
 #[test]
 fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
@@ -776,5 +819,169 @@ fn a_folder_that_may_not_be_written_fails_alone() {
             .unwrap()
             .contains("permission")
     );
+    assert_eq!(ground.read("a"), "1");
+}
+
+#[test]
+fn what_is_left_alone_is_named_by_the_restore_too() {
+    let mut ground = Ground::new(&[("a", "1"), ("big", "1"), ("c", "1"), ("d/x", "1")]);
+    ground.settings.max_file_size = 1000;
+    let id = ground.create();
+    let outside = ground.outside("outside");
+    fs::create_dir(&outside).unwrap();
+    ground.remove("d");
+    ground.link(outside.to_str().unwrap(), "d");
+    ground.write(&[
+        (".gitignore", "/c\n/d\n"),
+        ("a", "2"),
+        ("big", &"y".repeat(5000)),
+        ("c", "2"),
+    ]);
+    let preview = ground.preview(&all(id), &["a"]);
+    assert_eq!(named(&preview.conflicts), ["a", "big", "c", "d/x"]);
+    let restored = ground
+        .try_restore(&all(id), &["a"], &Options::default())
+        .unwrap();
+    assert_eq!(restored.conflicts, preview.conflicts);
+    assert_eq!(restored.outcomes.len(), preview.changes.len());
+    // Also where nothing else is to be done.
+    let nothing = ground
+        .try_restore(&some(id, &["big"]), &[], &Options::default())
+        .unwrap();
+    assert_eq!(nothing.outcomes, Vec::new());
+    assert_eq!(named(&nothing.conflicts), ["big"]);
+}
+
+#[test]
+fn a_preview_does_not_cover_text_that_is_unsaved_since() {
+    let ground = Ground::new(&[("a", "1"), ("b", "1"), ("same", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2"), ("b", "2")]);
+    let token = ground.preview(&all(id), &[]).token;
+    let before = (ground.tree(), counted(&ground));
+    let options = |token: &str, force| Options {
+        token: Some(token.to_owned()),
+        force,
+        ..Options::default()
+    };
+    for unsaved in ["a", "same"] {
+        for force in [false, true] {
+            let refused = ground.try_restore(&all(id), &[unsaved], &options(&token, force));
+            assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict, "{unsaved}");
+        }
+    }
+    assert_eq!((ground.tree(), counted(&ground)), before);
+    // One that named it covers it, whether it is forced or not.
+    let token = ground.preview(&all(id), &["a"]).token;
+    let saved = ground.try_restore(&all(id), &[], &options(&token, false));
+    assert_eq!(saved.unwrap_err().kind, ErrorKind::Conflict);
+    // What has no part in it does not matter.
+    let unsaved = ["a", "elsewhere"];
+    let forced = ground.try_restore(&all(id), &unsaved, &options(&token, true));
+    assert_eq!(forced.unwrap().outcomes.len(), 2);
+    assert_eq!(ground.read("a"), "1");
+}
+
+#[test]
+fn unsaved_text_of_a_file_that_does_not_differ_is_kept_or_given_up_too() {
+    let ground = Ground::new(&[
+        (".clineignore", "secret\n"),
+        ("a", "1"),
+        ("secret", "1"),
+        ("z", "1"),
+    ]);
+    let id = ground.create();
+    ground.write(&[("z", "2")]);
+    let unsaved = ["a", "secret", "new"];
+    let preview = ground.preview(&all(id), &unsaved);
+    assert_eq!(named(&preview.conflicts), ["a"]);
+    assert!(
+        preview.conflicts[0].reason.contains("unsaved"),
+        "{preview:?}"
+    );
+    let only_z = ground.preview(&some(id, &["z"]), &unsaved);
+    assert_eq!(only_z.conflicts, Vec::new());
+    let kept = ground
+        .try_restore(&all(id), &unsaved, &Options::default())
+        .unwrap();
+    assert_eq!(named(&kept.conflicts), ["a"]);
+    assert_eq!(done(&kept.outcomes), [("z".to_owned(), Action::Write)]);
+    assert_eq!(kept.texts, Vec::new());
+    // The text is given up although no file has to be written.
+    let options = Options {
+        force: true,
+        ..Options::default()
+    };
+    let before = ground.stamps(&ground.root);
+    let forced = ground.try_restore(&all(id), &unsaved, &options).unwrap();
+    assert_eq!(ground.stamps(&ground.root), before);
+    assert_eq!(forced.conflicts, Vec::new());
+    assert_eq!(done(&forced.outcomes), [("a".to_owned(), Action::Write)]);
+    assert_eq!(forced.texts.len(), 1);
+    assert_eq!(forced.texts[0].content.as_deref(), Some("1"));
+}
+
+#[test]
+fn a_checkpoint_knows_which_folders_it_has() {
+    let ground = Ground::new(&[
+        (".gitignore", "/out\n"),
+        ("out/x", "1"),
+        ("a/b/c", "1"),
+        ("empty/", ""),
+    ]);
+    let id = ground.create();
+    ground.remove("a");
+    let has = |path| ground.checkpoints.holds_folder(id, &rel(path)).unwrap();
+    assert!(has("a") && has("a/b") && has("empty"));
+    assert!(!has("out") && !has("a/b/c") && !has("a/b/c/d") && !has("empty/x"));
+}
+
+#[test]
+fn rules_that_cannot_be_used_are_no_reason_for_an_empty_checkpoint() {
+    use sightline_core::checkpoint::Side;
+    let ground = Ground::new(&[("a", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2")]);
+    let large = "#".repeat(20 << 20);
+    ground.write(&[(".clineignore", &large)]);
+    for broken in ["is large", "is a pipe"] {
+        let before = counted(&ground);
+        let create = |job: &sightline_core::checkpoint::Job<'_>| {
+            let request = sightline_core::checkpoint::Request::default();
+            ground.checkpoints.create(job, &request, None)
+        };
+        let preview = |job: &sightline_core::checkpoint::Job<'_>| {
+            ground.checkpoints.preview(job, &all(id), &[])
+        };
+        let now = Side::Now;
+        let options = restoring::with_contents();
+        for error in [
+            ground.job(create).unwrap_err(),
+            ground.job(preview).unwrap_err(),
+            ground
+                .try_restore(&all(id), &[], &Options::default())
+                .unwrap_err(),
+            ground
+                .try_diff(&Side::Checkpoint(id), &now, &options)
+                .unwrap_err(),
+        ] {
+            assert_eq!(error.kind, ErrorKind::AccessDenied, "{broken}");
+            assert!(error.message.contains("`.clineignore`"), "{error}");
+            assert!(error.message.contains("repaired"), "{error}");
+        }
+        assert_eq!(counted(&ground), before, "{broken}");
+        assert_eq!(ground.read("a"), "2");
+        match broken {
+            "is large" => {
+                ground.remove(".clineignore");
+                let made = std::process::Command::new("mkfifo")
+                    .arg(ground.path(".clineignore"))
+                    .status();
+                assert!(made.unwrap().success());
+            }
+            _ => ground.remove(".clineignore"),
+        }
+    }
+    ground.restore(id);
     assert_eq!(ground.read("a"), "1");
 }

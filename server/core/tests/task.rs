@@ -13,7 +13,7 @@ use sightline_core::{
     error::Error,
     path::AbsPath,
     storage::{Storage, TaskId},
-    task::{Decided, Masks, Meta, Origin, TaskStore},
+    task::{Decided, Masks, Meta, Moment, Origin, TaskStore},
 };
 use sightline_protocol::error::ErrorKind;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn a_missing_task_is_not_found_and_not_made() {
             .store_masks(&task, &seen, &masks, &1.into(), &meta, &cancel)
             .map(drop),
         store
-            .rewind(&task, 0, None, &1.into(), &meta, &cancel)
+            .rewind(&task, Moment::Beginning, None, &meta, &cancel)
             .map(drop),
         store.rollback(&task, &1.into(), &meta, &cancel).map(drop),
         store.delete(&task).map(drop),

@@ -11,7 +11,7 @@ use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange},
     storage::TaskId,
-    task::{CompactedMessage, Compaction, Conversation, Decided, Masks, TaskStore},
+    task::{CompactedMessage, Compaction, Conversation, Decided, Masks, Moment, TaskStore},
 };
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use tasks::{Scratch, at, at_time, compact, raw, says, texts, turn};
@@ -187,15 +187,13 @@ fn a_rewind_is_undone_and_the_undoing_too() {
     };
     mask(store, &masks, 6);
     let before = texts(&load(store));
-    let range = Some(DeletedRange([2, 5]));
+    let fourth = Moment::Entry(load(store).messages[3].uuid);
     let id = store
-        .rewind(&at("t"), 4, range, &5.into(), &at_time(9), &cancel)
+        .rewind(&at("t"), fourth, None, &at_time(9), &cancel)
         .unwrap();
     let now = load(&scratch.again());
     assert_eq!(texts(&now), before[..4]);
-    // A range beyond what is kept would swallow what comes next.
-    assert_eq!(now.masks.deleted_range, Some(DeletedRange([2, 3])));
-    assert_eq!(now.masks.history, ContextHistory::default());
+    assert_eq!(*now.masks, Masks::default(), "they were made later");
     scratch.append("t", &[&turn(9)], 10);
     let rewound = texts(&load(store));
     let undo = store
@@ -208,9 +206,8 @@ fn a_rewind_is_undone_and_the_undoing_too() {
         .unwrap();
     assert_eq!(texts(&load(&scratch.again())), rewound);
 
-    let rewind = |keep| store.rewind(&at("t"), keep, None, &0.into(), &at_time(13), &cancel);
-    assert_eq!(rewind(6).unwrap_err().kind, ErrorKind::InvalidParams);
-    rewind(0).unwrap();
+    let start = store.rewind(&at("t"), Moment::Beginning, None, &at_time(13), &cancel);
+    start.unwrap();
     assert_eq!(load(&scratch.again()).messages.len(), 0);
     scratch.append("t", &[&turn(0)], 14);
     assert_eq!(texts(&load(&scratch.again())), [turn(0)]);
@@ -226,21 +223,78 @@ fn a_rewind_is_undone_and_the_undoing_too() {
 }
 
 #[test]
-fn edits_of_messages_that_are_not_kept_go() {
+fn a_conversation_goes_to_what_it_was_also_on_a_branch_that_was_left() {
     let scratch = Scratch::new();
-    scratch.say("t", 6, 5);
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    let go = |to, counted, time| store.rewind(&at("t"), to, counted, &at_time(time), &cancel);
+    scratch.say("t", 4, 1);
+    let first = load(store);
+    scratch.append("t", &[&turn(4), &turn(5), &turn(6), &turn(7)], 2);
     let masks = Masks {
-        deleted_range: None,
-        history: edits(4, &[6]),
+        deleted_range: Some(DeletedRange([2, 5])),
+        history: edits(6, &[3]),
     };
-    mask(&scratch.store, &masks, 6);
-    let cancel = Cancel::default();
-    // Whatever the clock says: the edit would land in the next message there.
-    let rewound = scratch
-        .store
-        .rewind(&at("t"), 4, None, &100.into(), &at_time(9), &cancel);
-    rewound.unwrap();
-    assert_eq!(*load(&scratch.store).masks, Masks::default());
+    mask(store, &masks, 3);
+    let second = load(store);
+    assert!(matches!(
+        compact(store, &second, 6, 4),
+        Ok(Decided::Stored(_))
+    ));
+    let third = load(store);
+    go(Moment::Entry(first.entry.unwrap()), Some((4, 0)), 5).unwrap();
+    scratch.append("t", &[&turn(9)], 6);
+    let fourth = load(store);
+    assert_eq!(fourth.messages.len(), 5);
+    let was = [(&second, 3), (&fourth, 6), (&third, 4), (&first, 1)];
+    for (then, time) in was {
+        for to in [Moment::Entry(then.entry.unwrap()), Moment::Time(time)] {
+            let counted = (then.messages.len() as u64, then.facts.compactions);
+            let before = load(store);
+            let id = go(to, Some(counted), 7).unwrap();
+            let now = load(&scratch.again());
+            assert_eq!(texts(&now), texts(then), "{to:?}");
+            assert_eq!(now.masks, then.masks, "{to:?}");
+            assert_eq!(now.facts.compactions, then.facts.compactions);
+            let undone = store.undo_rewind(&at("t"), id, &at_time(8), &cancel);
+            undone.unwrap();
+            let now = load(store);
+            assert_eq!((texts(&now), &now.masks), (texts(&before), &before.masks));
+            go(to, None, 9).unwrap();
+        }
+    }
+
+    let log = scratch.log("t");
+    let elsewhere = Moment::Entry(uuid::Uuid::new_v4());
+    let another_count = Moment::Entry(second.entry.unwrap());
+    for refused in [
+        go(elsewhere, None, 10),
+        go(another_count, Some((9, 0)), 10),
+        go(another_count, Some((8, 1)), 10),
+    ] {
+        assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
+    }
+    assert_eq!(scratch.log("t"), log, "nothing is done");
+}
+
+#[test]
+fn what_was_masked_before_the_log_said_so_stays_masked() {
+    let scratch = Scratch::new();
+    let (store, cancel) = (&scratch.store, Cancel::default());
+    scratch.say("t", 4, 5);
+    let history = edits(2, &[1]);
+    let copied = history.clone().into_value().to_string();
+    fs::write(scratch.path("t").join("context_history.json"), copied).unwrap();
+    let store_of = scratch.again();
+    let then = load(&store_of);
+    assert_eq!(then.masks.history, history);
+    scratch.append("t", &[&turn(4)], 6);
+    let rewind = |to| store.rewind(&at("t"), to, None, &at_time(7), &cancel);
+    rewind(Moment::Entry(then.entry.unwrap())).unwrap();
+    let now = load(&scratch.again());
+    assert_eq!((texts(&now), &now.masks), (texts(&then), &then.masks));
+    // An edit of a message that was not there yet would land in the next one.
+    rewind(Moment::Entry(then.messages[1].uuid)).unwrap();
+    assert_eq!(*load(&scratch.again()).masks, Masks::default());
 }
 
 #[test]

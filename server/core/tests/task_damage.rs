@@ -9,7 +9,7 @@ use std::{fs, io::Write};
 use serde_json::Value;
 use sightline_core::{
     cancel::Cancel,
-    task::{Decided, TaskStore},
+    task::{Decided, Moment, TaskStore},
 };
 use tasks::{Scratch, append, at, at_time, compact, says, texts, turn};
 
@@ -265,7 +265,9 @@ fn a_rewind_from_a_lost_entry_is_undone_to_where_that_was() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     let (store, cancel) = (&scratch.store, Cancel::default());
-    let id = store.rewind(&at("t"), 2, None, &9.into(), &at_time(2), &cancel);
+    let second = store.load(&at("t"), &cancel).unwrap().messages[1].uuid;
+    let second = Moment::Entry(second);
+    let id = store.rewind(&at("t"), second, None, &at_time(2), &cancel);
     let id = id.unwrap();
     scratch.append("t", &[&says("user", "other")], 3);
     let undone = store.undo_rewind(&at("t"), id, &at_time(4), &cancel);

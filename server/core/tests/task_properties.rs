@@ -13,7 +13,10 @@ use serde_json::{json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange},
-    task::{CompactedMessage, Compaction, Conversation, Decided, Masks, Meta, RewindId, TaskStore},
+    task::{
+        CompactedMessage, Compaction, Conversation, Decided, Masks, Meta, Moment, RewindId,
+        TaskStore,
+    },
 };
 use sightline_protocol::compaction::CompactionTrigger;
 use tasks::{Scratch, at, raw, says, texts};
@@ -24,7 +27,7 @@ enum Step {
     Mask { end: usize, edited: usize },
     Compact { retained: usize },
     UndoCompaction,
-    Rewind { kept: usize, end: usize, back: i64 },
+    Rewind { nth: usize, by_time: bool },
     UndoRewind(usize),
     Rollback { back: i64 },
     Tear,
@@ -36,8 +39,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..9_usize, 0..9_usize).prop_map(|(end, edited)| Step::Mask { end, edited }),
         2 => (0..5_usize).prop_map(|retained| Step::Compact { retained }),
         1 => Just(Step::UndoCompaction),
-        2 => (0..9_usize, 0..9_usize, 0..80_i64)
-            .prop_map(|(kept, end, back)| Step::Rewind { kept, end, back }),
+        2 => (0..30_usize, any::<bool>())
+            .prop_map(|(nth, by_time)| Step::Rewind { nth, by_time }),
         2 => (0..9_usize).prop_map(Step::UndoRewind),
         2 => (0..120_i64).prop_map(|back| Step::Rollback { back }),
         1 => Just(Step::Tear),
@@ -111,6 +114,8 @@ struct Run {
     counted: usize,
     model: Model,
     rewinds: Vec<(RewindId, Model)>,
+    /// What it was after each step: the entry, the time.
+    moments: Vec<(uuid::Uuid, i64, Model)>,
 }
 
 impl Run {
@@ -123,6 +128,11 @@ impl Run {
 
     fn load(&self, store: &TaskStore) -> std::sync::Arc<Conversation> {
         store.load(&at("t"), &Cancel::default()).unwrap()
+    }
+
+    fn note(&mut self) {
+        let entry = self.load(&self.scratch.store).entry.unwrap();
+        self.moments.push((entry, self.now, self.model.clone()));
     }
 
     fn append(&mut self, count: usize) {
@@ -161,26 +171,16 @@ impl Run {
                 let undone = store.undo_compaction(&task, &meta, &cancel).unwrap();
                 assert_eq!(undone, self.model.undo_compaction());
             }
-            Step::Rewind { kept, end, back } => {
-                let kept = kept % (count + 1);
-                let range = (*end > 0).then_some(DeletedRange([2, *end as i64]));
-                let time = self.now - back;
-                let id = store
-                    .rewind(&task, kept, range, &time.into(), &meta, &cancel)
-                    .unwrap();
-                self.rewinds.push((id, self.model.clone()));
-                let mut masks = Masks {
-                    deleted_range: range.map(|range| range.within(kept)),
-                    history: self.model.masks.history.clone(),
+            Step::Rewind { nth, by_time } => {
+                let (entry, time, then) = self.moments[nth % self.moments.len()].clone();
+                let to = match by_time {
+                    true => Moment::Time(time),
+                    false => Moment::Entry(entry),
                 };
-                masks.history.rollback(&time.into());
-                masks.history.forget_from(kept);
-                self.model.messages.truncate(kept);
-                self.model.ranges.retain(|(behind, ..)| *behind < kept);
-                if kept == 0 {
-                    self.model.compactions.clear();
-                }
-                self.model.log(masks, time);
+                let counted = (then.messages.len() as u64, then.compactions.len() as u64);
+                let id = store.rewind(&task, to, Some(counted), &meta, &cancel);
+                self.rewinds.push((id.unwrap(), self.model.clone()));
+                self.model = then;
             }
             Step::UndoRewind(nth) => {
                 if self.rewinds.is_empty() {
@@ -259,11 +259,14 @@ proptest! {
             counted: 0,
             model: Model::default(),
             rewinds: Vec::new(),
+            moments: Vec::new(),
         };
         run.append(3);
+        run.note();
         let mut log = run.scratch.log("t");
         for step in steps {
             run.step(&step);
+            run.note();
             let written = run.scratch.log("t");
             prop_assert!(written.starts_with(&log), "{step:?} changed what stood there");
             log = written;

@@ -14,6 +14,8 @@ use sightline_protocol::{
     method::{Direction, METHODS},
 };
 
+use crate::api::face;
+
 /// The client of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Client {
@@ -31,6 +33,12 @@ pub struct Client {
     pub watches_files: bool,
     /// Answers `workspace/applyEdit`.
     pub applies_edits: bool,
+    /// Takes code actions, not only commands.
+    pub action_literals: bool,
+    /// Shows markdown on hover.
+    pub markdown_hover: bool,
+    /// A plugin of ours is at the other end, which shows things by itself.
+    pub plugin: bool,
     /// Takes edits that name the version of the document they are for.
     pub versioned_edits: bool,
 }
@@ -54,6 +62,16 @@ impl Client {
                 "/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration",
             ),
             applies_edits: flag("/capabilities/workspace/applyEdit"),
+            action_literals: initialize
+                .pointer("/capabilities/textDocument/codeAction/codeActionLiteralSupport")
+                .is_some_and(Value::is_object),
+            markdown_hover: initialize
+                .pointer("/capabilities/textDocument/hover/contentFormat")
+                .and_then(Value::as_array)
+                .is_some_and(|formats| formats.iter().any(|format| format == "markdown")),
+            plugin: initialize
+                .pointer("/capabilities/experimental/sightline")
+                .is_some_and(|said| said.is_object() || *said == true),
             versioned_edits: flag("/capabilities/workspace/workspaceEdit/documentChanges"),
             name,
         }
@@ -105,11 +123,15 @@ pub fn folder(folder: &Value) -> Option<Root> {
     Some(Root::new(path, name.map(str::to_owned)))
 }
 
+/// What our code actions are: offered when asked for, under no light bulb.
+pub const CODE_ACTION_KIND: &str = "source.sightline";
+
 /// Names of the commands for `workspace/executeCommand`.
 pub fn commands() -> Vec<String> {
     METHODS
         .iter()
         .filter_map(|method| method.command())
+        .chain(face::command_names())
         .collect()
 }
 
@@ -136,7 +158,10 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
             "workspace": {
                 "workspaceFolders": { "supported": true, "changeNotifications": true },
             },
-            "executeCommandProvider": { "commands": commands() },
+            "codeActionProvider": { "codeActionKinds": [CODE_ACTION_KIND] },
+            "hoverProvider": true,
+            "completionProvider": {},
+            "executeCommandProvider": { "commands": commands(), "workDoneProgress": true },
             "experimental": {
                 "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },
             },

@@ -23,6 +23,7 @@ use sightline_protocol::method::{Request, RestoreCheckpoint, UndoRestore};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
+    api::face::diagnostics,
     changes::Watched,
     jobs::{Lane, Turn},
     outbound::lock,
@@ -250,6 +251,7 @@ impl OfRoot {
             tracing::warn!(message);
             server.show(MessageType::WARNING, &message);
         }
+        diagnostics::schedule(server);
         if self.tidying.swap(true, Ordering::AcqRel) {
             return;
         }

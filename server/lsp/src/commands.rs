@@ -10,6 +10,7 @@ use memchr::memmem;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error};
+use sightline_protocol::files::ProgressToken;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
@@ -26,11 +27,23 @@ const LARGE_PARAMS: usize = 256 * 1024;
 /// Lines shown in a message; longer results go to a document.
 const MESSAGE_CHARS: usize = 200;
 
+/// How a request came, which decides what the user is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Door {
+    /// By its own name: nothing is shown.
+    Request,
+    /// As a command: its result is shown where the client drops it.
+    Command,
+    /// As a command that shows by itself what came of it.
+    Face,
+}
+
 /// A request found in a message.
 pub struct Asked<'a> {
     handler: &'static Handler,
     params: Option<&'a RawValue>,
-    as_command: bool,
+    token: Option<ProgressToken>,
+    door: Door,
 }
 
 impl<'a> Asked<'a> {
@@ -39,7 +52,8 @@ impl<'a> Asked<'a> {
         Self {
             handler,
             params,
-            as_command: false,
+            token: token_in(params),
+            door: Door::Request,
         }
     }
 
@@ -49,16 +63,21 @@ impl<'a> Asked<'a> {
     /// `invalidParams` for a command that is not ours.
     pub fn by_command(params: Option<&'a RawValue>) -> Result<Self, Error> {
         #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
         struct ExecuteCommand<'a> {
             command: String,
             #[serde(default, borrow)]
             arguments: Option<Vec<&'a RawValue>>,
+            #[serde(default, borrow)]
+            work_done_token: Option<&'a RawValue>,
         }
         let text = params.map_or("null", RawValue::get);
         let params: ExecuteCommand<'a> = serde_json::from_str(text)
             .map_err(|error| Error::invalid(format!("workspace/executeCommand: {error}")))?;
         let method = params.command.replacen('.', "/", 1);
-        let handler = api::method(&method).ok_or_else(|| {
+        let of_protocol = api::method(&method).map(|handler| (handler, Door::Command));
+        let of_face = || Some((api::face::command(&method)?, Door::Face));
+        let (handler, door) = of_protocol.or_else(of_face).ok_or_else(|| {
             let names: Vec<String> = crate::capabilities::commands();
             Error::invalid(format!(
                 "workspace/executeCommand: {:?} is no command of this server; there are {}",
@@ -66,15 +85,26 @@ impl<'a> Asked<'a> {
                 names.join(", ")
             ))
         })?;
+        // Clients that write the command for their user put it where LSP says.
+        let by_client = params
+            .work_done_token
+            .and_then(|token| serde_json::from_str(token.get()).ok());
+        let params = params.arguments.unwrap_or_default().first().copied();
         Ok(Self {
             handler,
-            params: params.arguments.unwrap_or_default().first().copied(),
-            as_command: true,
+            params,
+            token: token_in(params).or(by_client),
+            door,
         })
     }
 
+    /// Under which its progress is reported, and by which it can be cancelled.
+    pub fn token(&self) -> Option<&ProgressToken> {
+        self.token.as_ref()
+    }
+
     /// The same by where its params stand in the message, which may then move.
-    pub fn within(&self, message: &str) -> Place {
+    pub fn within(self, message: &str) -> Place {
         let place = self.params.map(|params| {
             let start = params.get().as_ptr() as usize - message.as_ptr() as usize;
             start..start + params.get().len()
@@ -82,7 +112,8 @@ impl<'a> Asked<'a> {
         Place {
             handler: self.handler,
             params: place,
-            as_command: self.as_command,
+            token: self.token,
+            door: self.door,
         }
     }
 }
@@ -91,7 +122,8 @@ impl<'a> Asked<'a> {
 pub struct Place {
     handler: &'static Handler,
     params: Option<Range<usize>>,
-    as_command: bool,
+    token: Option<ProgressToken>,
+    door: Door,
 }
 
 impl Place {
@@ -133,19 +165,45 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
     let jobs = server.jobs().clone();
     let server = server.clone();
     jobs.run(id, lane, name, move || {
-        let context = api::Context::new(&server, snapshot, cancel);
-        let as_command = call.place.as_command;
+        let context =
+            api::Context::new(&server, snapshot, cancel).reporting(call.place.token.clone());
+        let door = call.place.door;
         let part: api::Part = Box::new(move |context| {
             context.server.fault(name);
             (call.place.handler.run)(context, call.params())
         });
         let shown: api::Shown = Box::new(move |context, outcome| {
-            if as_command {
-                show(context, name, outcome);
+            match (door, outcome) {
+                (Door::Request, _) | (Door::Face, Ok(_)) => {}
+                (Door::Command, outcome) => show(context, name, outcome),
+                // A plugin shows what it gets.
+                (Door::Face, Err(_)) if context.snapshot.client.plugin => {}
+                (Door::Face, Err(error)) => {
+                    let message = format!("sightline: {error}");
+                    context.server.show(MessageType::ERROR, &message);
+                }
             }
         });
         context.step(part, shown)
     });
+}
+
+/// The `workDoneToken` of params. The requests that have one are small, and most
+/// have none, which is seen without parsing them.
+fn token_in(params: Option<&RawValue>) -> Option<ProgressToken> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Reported {
+        #[serde(default)]
+        work_done_token: Option<ProgressToken>,
+    }
+    let params = params?.get();
+    let may_have = params.len() <= LARGE_PARAMS && params.starts_with('{');
+    if !may_have || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
+        return None;
+    }
+    let reported: Reported = serde_json::from_str(params).ok()?;
+    reported.work_done_token
 }
 
 /// Do params name a task? Of large ones, which are not parsed on this thread,

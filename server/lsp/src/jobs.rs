@@ -2,7 +2,8 @@
 //! answered exactly once.
 //!
 //! A request is *in flight* from [`Jobs::begin`] until somebody claims it to
-//! answer it: the job when it ends, or `$/cancelRequest`. Whoever claims it
+//! answer it: the job when it ends, or `$/cancelRequest` (or the same by the token
+//! of its progress). Whoever claims it
 //! answers; the other one finds nothing and stays silent. What an answer is to
 //! change (output marked as read) is a [`Commit`], made only by a job that has
 //! claimed its request: a cancelled request changes nothing.
@@ -32,7 +33,10 @@ use std::{
 
 use serde_json::{Value, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error, storage::Written};
-use sightline_protocol::error::{ErrorData, ErrorKind};
+use sightline_protocol::{
+    error::{ErrorData, ErrorKind},
+    files::ProgressToken,
+};
 
 use crate::{
     lanes::{Lanes, Ticket, Work},
@@ -98,6 +102,13 @@ struct Waiting {
     done: Done,
 }
 
+/// A request nobody has answered.
+struct InFlight {
+    cancel: Cancel,
+    /// Its progress is reported under this token.
+    token: Option<ProgressToken>,
+}
+
 /// How long what is being stored is waited for at the end.
 const STORING_GRACE: Duration = Duration::from_secs(2);
 
@@ -111,7 +122,7 @@ pub struct Jobs {
     tasks: Mutex<Option<Sender<Work>>>,
     roots: Mutex<Lanes>,
     flusher: Mutex<Option<Sender<Waiting>>>,
-    in_flight: Mutex<HashMap<String, Cancel>>,
+    in_flight: Mutex<HashMap<String, InFlight>>,
     /// Jobs that wait or run, also of requests that were cancelled.
     active: Mutex<usize>,
     idle: Condvar,
@@ -135,7 +146,7 @@ impl Jobs {
 
     /// Takes a request in. `None`, and it is answered, when its id is in
     /// flight already or too many are.
-    pub fn begin(&self, id: &Value) -> Option<Cancel> {
+    pub fn begin(&self, id: &Value, token: Option<&ProgressToken>) -> Option<Cancel> {
         let refused = {
             let mut in_flight = lock(&self.in_flight);
             let count = in_flight.len();
@@ -148,7 +159,14 @@ impl Jobs {
                     let why = format!("{count} requests wait already; send this one again later");
                     error_body(id, &Error::new(ErrorKind::Busy, why))
                 }
-                Entry::Vacant(free) => return Some(free.insert(Cancel::default()).clone()),
+                Entry::Vacant(free) => {
+                    let cancel = Cancel::default();
+                    free.insert(InFlight {
+                        cancel: cancel.clone(),
+                        token: token.cloned(),
+                    });
+                    return Some(cancel);
+                }
             }
         };
         self.outbound.send(refused);
@@ -236,7 +254,10 @@ impl Jobs {
     /// `$/cancelRequest`: answers at once, and tells the work to stop. False
     /// when no such request is in flight here.
     pub fn cancel(&self, id: &Value) -> bool {
-        let Some(cancel) = lock(&self.in_flight).get(&id.to_string()).cloned() else {
+        let found = lock(&self.in_flight)
+            .get(&id.to_string())
+            .map(|request| request.cancel.clone());
+        let Some(cancel) = found else {
             return false;
         };
         // What is being stored is answered as it comes out.
@@ -246,6 +267,19 @@ impl Jobs {
         true
     }
 
+    /// `window/workDoneProgress/cancel`: as [`Self::cancel`], for the request
+    /// whose progress is reported under that token.
+    pub fn cancel_progress(&self, token: &ProgressToken) {
+        let named: Vec<Value> = lock(&self.in_flight)
+            .iter()
+            .filter(|(_, request)| request.token.as_ref() == Some(token))
+            .filter_map(|(id, _)| serde_json::from_str(id).ok())
+            .collect();
+        for id in named {
+            self.cancel(&id);
+        }
+    }
+
     /// Waits until every job has ended, `grace` at most; then tells what is
     /// left to stop, and waits a little for what can't: it is being stored.
     pub fn finish(&self, grace: Duration) {
@@ -253,8 +287,8 @@ impl Jobs {
         if self.wait_until_idle(grace) {
             return;
         }
-        for cancel in lock(&self.in_flight).values() {
-            cancel.cancel();
+        for request in lock(&self.in_flight).values() {
+            request.cancel.cancel();
         }
         self.wait_until_idle(STORING_GRACE);
     }
@@ -296,7 +330,7 @@ impl Jobs {
         });
     }
 
-    fn claim(&self, id: &Value) -> Option<Cancel> {
+    fn claim(&self, id: &Value) -> Option<InFlight> {
         lock(&self.in_flight).remove(&id.to_string())
     }
 

@@ -25,5 +25,6 @@ pub mod progress;
 pub mod server;
 pub mod session;
 pub mod settings;
+pub mod socket;
 pub mod transport;
 pub mod watch;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sightline_core::{
+    access::RULE_FILE,
     document::{Change, PositionEncoding},
     path::{Root, uri_to_path},
 };
@@ -22,11 +23,12 @@ use tower_lsp::{
 };
 
 use crate::{
-    api,
+    api::{self, face::diagnostics},
     capabilities::{folder, initialize_result},
     server::Server,
     session::{Phase, normal_uri},
     settings::Source,
+    socket::Sockets,
 };
 
 /// The standard methods.
@@ -122,6 +124,7 @@ impl LanguageServer for Standard {
             });
             session.open_files_changed();
         });
+        diagnostics::schedule(&self.0);
         self.0.context_changed();
     }
 
@@ -133,6 +136,9 @@ impl LanguageServer for Standard {
             let encoding: PositionEncoding = session.client().encoding;
             session.edit(|editor| editor.change(&uri, version, &changes, encoding))
         });
+        if uri.ends_with(RULE_FILE) {
+            diagnostics::schedule(&self.0);
+        }
         self.edited(known);
     }
 
@@ -143,6 +149,7 @@ impl LanguageServer for Standard {
             .session(|session| session.edit(|editor| editor.save(&uri)));
         api::tracking::saved(&self.0, &uri);
         self.changed(&uri);
+        diagnostics::schedule(&self.0);
         self.edited(known);
     }
 
@@ -153,6 +160,7 @@ impl LanguageServer for Standard {
             session.open_files_changed();
             known
         });
+        diagnostics::schedule(&self.0);
         self.edited(known);
     }
 
@@ -184,6 +192,7 @@ impl LanguageServer for Standard {
         let registry = self.0.checkpoints();
         registry.retain(roots.access.roots());
         registry.recover(&self.0);
+        Sockets::update(&self.0);
         self.0.watch().hint();
         self.0.context_changed();
     }
@@ -194,6 +203,7 @@ impl LanguageServer for Standard {
         for change in &params.changes {
             self.changed(&normal_uri(change.uri.as_str()));
         }
+        diagnostics::schedule(&self.0);
         self.0.watch().hint();
     }
 }

@@ -56,7 +56,7 @@ pub type Answer = Result<Value, Value>;
 type OnAnswer = Box<dyn FnOnce(Answer) + Send>;
 
 struct Waiting {
-    since: Instant,
+    until: Instant,
     on_answer: OnAnswer,
 }
 
@@ -111,14 +111,26 @@ impl Outbound {
         params: &impl Serialize,
         on_answer: impl FnOnce(Answer) + Send + 'static,
     ) {
+        self.request_within(method, params, ANSWER_TIMEOUT, on_answer);
+    }
+
+    /// The same for what a person answers, who takes longer.
+    pub fn request_within(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        within: Duration,
+        on_answer: impl FnOnce(Answer) + Send + 'static,
+    ) {
+        let now = Instant::now();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let waiting = Waiting {
-            since: Instant::now(),
+            until: now + within,
             on_answer: Box::new(on_answer),
         };
         {
             let mut all = lock(&self.waiting);
-            all.retain(|_, waiting| waiting.since.elapsed() < ANSWER_TIMEOUT);
+            all.retain(|_, waiting| waiting.until > now);
             all.insert(id, waiting);
         }
         self.send_json(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));

@@ -28,7 +28,14 @@ use sightline_protocol::{
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    api::{self, compaction::Planned},
+    api::{
+        self,
+        compaction::Planned,
+        face::{
+            decision::Decisions,
+            diagnostics::{self, Published},
+        },
+    },
     checkpoints::Registry,
     jobs::{Jobs, Lane},
     logging,
@@ -36,6 +43,7 @@ use crate::{
     progress::Listener,
     session::{Session, Snapshot},
     settings::Problem,
+    socket::Sockets,
     watch::Watch,
 };
 
@@ -64,6 +72,9 @@ pub struct Server {
     watch: Watch,
     checkpoints: Registry,
     telling: AtomicBool,
+    decisions: Decisions,
+    sockets: Sockets,
+    published: Published,
     fault: Option<Fault>,
     listener: Option<Listener>,
 }
@@ -110,6 +121,9 @@ impl Server {
             watch: Watch::default(),
             checkpoints: Registry::default(),
             telling: AtomicBool::new(false),
+            decisions: Decisions::default(),
+            sockets: Sockets::default(),
+            published: Published::default(),
             fault,
             listener,
         })
@@ -148,6 +162,21 @@ impl Server {
     /// The checkpoints of the roots.
     pub fn checkpoints(&self) -> &Registry {
         &self.checkpoints
+    }
+
+    /// The diagnostics that the client has.
+    pub fn published(&self) -> &Published {
+        &self.published
+    }
+
+    /// Where the command line reaches this server.
+    pub fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+
+    /// What the user is being asked.
+    pub fn decisions(&self) -> &Decisions {
+        &self.decisions
     }
 
     /// Runs `work` once, after a while.
@@ -323,10 +352,12 @@ impl Server {
             );
             self.show(MessageType::WARNING, &message);
         }
-        if settings.notifications {
+        if settings.notifications || settings.diagnostics.changed_files {
             self.watch.start(self);
         }
+        diagnostics::schedule(self);
         self.prune_tasks();
+        Sockets::update(self);
     }
 
     /// Deletes the tasks that settings do not keep, before later requests.

@@ -38,6 +38,8 @@ pub struct Settings {
     pub conversation: ConversationSettings,
     /// Checkpoints: what is captured.
     pub checkpoints: checkpoint::Settings,
+    /// What is marked in open documents.
+    pub diagnostics: Diagnostics,
     /// How many tasks are kept.
     pub tasks: wire::TaskSettings,
     /// How much is logged.
@@ -46,6 +48,24 @@ pub struct Settings {
     pub log_file: Option<PathBuf>,
     /// Send notifications of our own.
     pub notifications: bool,
+}
+
+/// What is marked in open documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// Mistakes in `.clineignore`.
+    pub rules: bool,
+    /// Files that changed since the last checkpoint.
+    pub changed_files: bool,
+}
+
+impl Default for Diagnostics {
+    fn default() -> Self {
+        Self {
+            rules: true,
+            changed_files: false,
+        }
+    }
 }
 
 /// A setting that could not be used.
@@ -193,6 +213,13 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         max_bytes: reader.read("tasks.maxBytes"),
     };
     let checkpoints = checkpoints::read(&mut reader);
+    let marked = Diagnostics::default();
+    let diagnostics = Diagnostics {
+        rules: reader.read("diagnostics.rules").unwrap_or(marked.rules),
+        changed_files: reader
+            .read("diagnostics.changedFiles")
+            .unwrap_or(marked.changed_files),
+    };
     let settings = Settings {
         storage_path: reader.absolute("storage.path"),
         show_results: reader.read("commands.showResults"),
@@ -200,6 +227,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
         conversation,
         checkpoints,
+        diagnostics,
         tasks,
         log_level: reader.read("log.level").unwrap_or_default(),
         log_file: reader.absolute("log.file"),
@@ -208,7 +236,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     (settings, reader.problems)
 }
 
-const TOP: [&str; 9] = [
+const TOP: [&str; 10] = [
     "storage",
     "commands",
     "environment",
@@ -216,11 +244,13 @@ const TOP: [&str; 9] = [
     "conversation",
     "tasks",
     "checkpoints",
+    "diagnostics",
     "log",
     "notifications",
 ];
 
-const SECTIONS: [(&str, &[&str]); 9] = [
+const SECTIONS: [(&str, &[&str]); 10] = [
+    ("diagnostics", &["rules", "changedFiles"]),
     ("storage", &["path"]),
     ("commands", &["showResults"]),
     ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
@@ -485,6 +515,7 @@ mod tests {
                 "models": { "gpt-4.1": { "contextWindow": 64_000, "usableTokens": 60_000 } } },
             "tasks": { "maxAgeDays": 1, "maxCount": 1, "maxBytes": 1 },
             "checkpoints": { "maxFileSize": 1, "exclude": ["x"], "maxFiles": 1, "maxTotalSize": 1 },
+            "diagnostics": { "rules": false, "changedFiles": true },
             "log": { "level": "debug", "file": "/y" }, "notifications": true
         });
         serde_json::from_value::<wire::Settings>(full.clone()).unwrap();

@@ -113,6 +113,7 @@ pub fn serve(
 
     let reason = end.recv().unwrap_or(End::EndOfInput);
     tracing::info!(?reason, "the session ends");
+    server.sockets().close();
     server.jobs().finish(GRACE);
     let orderly = server.session(|session| session.phase) == Phase::ShutDown;
     outbound.close();
@@ -288,7 +289,8 @@ impl Pump {
                 }
             }
         } else {
-            api::method(method).map(|handler| Asked::by_request(handler, params))
+            let handler = api::method(method).or_else(|| api::face::request(method));
+            handler.map(|handler| Asked::by_request(handler, params))
         };
         let Some(asked) = asked else {
             self.standard(method, Some(id), params);
@@ -309,7 +311,7 @@ impl Pump {
                 return None;
             }
         }
-        let cancel = self.server.jobs().begin(&id)?;
+        let cancel = self.server.jobs().begin(&id, asked.token())?;
         Some((id, cancel, asked))
     }
 
@@ -323,6 +325,15 @@ impl Pump {
                     .and_then(|params| params.get("id").cloned());
                 if let Some(id) = id {
                     self.server.jobs().cancel(&id);
+                }
+            }
+            "window/workDoneProgress/cancel" => {
+                let token = params
+                    .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
+                    .and_then(|params| params.get("token").cloned())
+                    .and_then(|token| serde_json::from_value(token).ok());
+                if let Some(token) = token {
+                    self.server.jobs().cancel_progress(&token);
                 }
             }
             _ if method.starts_with("$/") => {}

@@ -15,7 +15,9 @@ use std::{
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 
-use crate::{outbound::lock, server::Server, session::Session};
+use sightline_core::path::uri_to_path;
+
+use crate::{api::face::diagnostics, outbound::lock, server::Server, session::Session};
 
 /// How often the disk is looked at without any event.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -96,7 +98,12 @@ fn look(
     let snapshot = server.snapshot();
     // Watch before looking: a change in between is then seen twice, not never.
     let rules = snapshot.access.get().watched_files();
-    let tracked: Vec<PathBuf> = lock(&server.watch().tracked).iter().cloned().collect();
+    let mut tracked: BTreeSet<PathBuf> = lock(&server.watch().tracked).clone();
+    if snapshot.settings.diagnostics.changed_files {
+        let documents = snapshot.editor.documents().into_iter();
+        let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
+        tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
+    }
     directories.watch(rules.iter().chain(&tracked));
 
     let revision = server.session(|session| session.revision());
@@ -107,8 +114,13 @@ fn look(
             .ok()
             .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
         let before = stamps.insert(path, stamp);
+        if before.is_none() && snapshot.settings.diagnostics.changed_files {
+            // What happened before it was first seen is found by looking.
+            diagnostics::schedule(server);
+        }
         if before.is_some_and(|before| before != stamp) && !first {
             server.session(Session::touch);
+            diagnostics::schedule(server);
             changed = true;
         }
     }

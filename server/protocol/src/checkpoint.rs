@@ -49,6 +49,10 @@ pub struct Checkpoint {
     /// absent when there is one folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Vec<GroupMember>>,
+    /// The id it had in the store it was imported from. Wherever the id of a
+    /// checkpoint is wanted, this one is understood too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
 }
 
 /// Why a checkpoint was taken that nobody asked for.
@@ -175,7 +179,7 @@ pub enum DifferenceStatus {
     Deleted,
     /// It is elsewhere, its content the same or similar.
     Renamed,
-    /// A file became a link, or a link a file.
+    /// A file became a link, or a link a file; or it became neither.
     TypeChanged,
 }
 
@@ -202,7 +206,8 @@ pub struct FileDifference {
     /// The new text, when contents were wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Why contents that were wanted are not here.
+    /// Why contents that were wanted are not here; also without that, why the
+    /// file was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<String>,
     /// git's mode before, as `100644`.
@@ -227,7 +232,8 @@ pub struct PreviewRestoreParams {
     /// Only these paths and what is below them; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// Also the checkpoints of other workspace folders taken with it.
+    /// Also the checkpoints of other workspace folders taken with it; a
+    /// `conflict` when one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
     /// Report `$/progress` under this token, as in LSP.
@@ -275,7 +281,7 @@ pub struct RestoreChange {
     pub path_encoded: bool,
 }
 
-/// Something that differs and would be left alone.
+/// Something that differs and is left alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreConflict {
@@ -297,7 +303,8 @@ pub enum RestoreMode {
     /// The files.
     #[default]
     Files,
-    /// The conversation of the task, to the messages it had.
+    /// The conversation of the task, to what it was, also on a branch that was
+    /// left since; a `conflict` when its log does not hold that.
     Task,
     /// Both.
     FilesAndTask,
@@ -325,7 +332,8 @@ pub struct RestoreCheckpointParams {
     /// Also replace unsaved text of open documents.
     #[serde(default)]
     pub force: bool,
-    /// Also the checkpoints of other workspace folders taken with it.
+    /// Also the checkpoints of other workspace folders taken with it; a
+    /// `conflict` when one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
     /// Report `$/progress` under this token, as in LSP.
@@ -339,6 +347,9 @@ pub struct RestoreCheckpointParams {
 pub struct RestoreCheckpointResult {
     /// What became of each path that was to be changed.
     pub outcomes: Vec<RestoreOutcome>,
+    /// What differs and was left alone; absent when nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<RestoreConflict>,
     /// The checkpoint taken just before: give it to `sightline/undoRestore`.
     pub undo_id: String,
     /// What became of the conversation, when that was restored.

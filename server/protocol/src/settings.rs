@@ -36,6 +36,9 @@ pub struct Settings {
     /// Checkpoints of the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<CheckpointSettings>,
+    /// What is marked in open documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<DiagnosticSettings>,
     /// What the server writes to its log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSettings>,
@@ -238,6 +241,21 @@ pub struct CheckpointSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 10_737_418_240_u64))]
     pub max_total_size: Option<u64>,
+}
+
+/// What is marked in open documents.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct DiagnosticSettings {
+    /// Mark mistakes in `.clineignore`, and rules that decide on nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = true))]
+    pub rules: Option<bool>,
+    /// Mark open files that changed since the last checkpoint, by a hint on
+    /// their first line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = false))]
+    pub changed_files: Option<bool>,
 }
 
 /// What the server writes to its log.

@@ -20,6 +20,7 @@ mod glob;
 mod links;
 mod open;
 pub(crate) mod pattern;
+pub mod review;
 mod rules;
 
 #[cfg(test)]
@@ -33,13 +34,13 @@ use std::{
 
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
-pub use self::open::OpenedFile;
 pub(crate) use self::open::open_without_waiting;
 use self::{
     links::{Kind, Links},
     pattern::bytes_of,
     rules::{RuleFiles, Rules},
 };
+pub use self::{open::OpenedFile, rules::RULE_FILE};
 use crate::path::{AbsPath, Location, RelPath, Roots};
 
 /// Why something is denied.
@@ -352,6 +353,17 @@ impl AccessView {
         // Another root may lie around it by its written or by its real path.
         let denial = self.denial_of(&area.path().join(rel), || is_dir);
         denial.or_else(|| self.denial_of(&area.real().join(rel), || is_dir))
+    }
+
+    /// Why everything in `root`, or in a folder that lies in it or around it and
+    /// has rules of its own, is denied: its rules can't be used.
+    pub fn unusable(&self, root: usize) -> Option<&str> {
+        let own = self.areas.get(root)?;
+        let mut areas = self.areas.iter();
+        areas.find_map(|area| match &*area.rules {
+            Rules::Broken(why) if std::ptr::eq(area, own) || own.touches(area) => Some(&**why),
+            _ => None,
+        })
     }
 
     /// The rules that [`Self::check_entry`] judges entries of `root` by, as

@@ -317,6 +317,11 @@ pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
         })
 }
 
+/// Does the pattern of a line let in again? `None` when it can match nothing.
+pub(crate) fn negation(line: &[u8]) -> Option<bool> {
+    compile(line, Case::Folded).map(|(rule, _)| rule.negated)
+}
+
 /// What a line means; `None` when it can match nothing.
 fn compile(line: &[u8], case: Case) -> Option<(Rule, Test)> {
     if line.starts_with(b"#") {

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The rule file.
-pub(super) const RULE_FILE: &str = ".clineignore";
+pub const RULE_FILE: &str = ".clineignore";
 /// Files one rule file may include.
 const MAX_INCLUDES: usize = 64;
 /// A file changed this shortly before it was read can change again without its
@@ -59,7 +59,7 @@ struct Source {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Content {
+pub(super) enum Content {
     /// Not there, or a folder: no rules.
     None,
     Text(Arc<[u8]>),
@@ -203,11 +203,7 @@ fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
         let (path, content) = match include_path(folder, &written) {
             Some(path) => {
                 seen.push(Sighting::of(&path));
-                let content = if leaves_by_link(folder, &path) {
-                    Content::Unusable("is a link that leads outside this folder".to_owned())
-                } else {
-                    read_rule_file(&path, &mut total)
-                };
+                let content = content_of(folder, &path, &mut total);
                 (path, content)
             }
             None => {
@@ -238,11 +234,27 @@ fn included(text: &[u8]) -> Vec<String> {
 }
 
 /// The file an `!include` line names.
-fn include_of(line: &[u8]) -> Option<String> {
+pub(super) fn include_of(line: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     let rest = line.trim().strip_prefix("!include")?;
     let name = rest.trim_start();
     (name.len() < rest.len() && !name.is_empty()).then(|| name.to_owned())
+}
+
+/// What a file holds that is included in the rules of `folder`.
+pub(super) fn included_content(folder: &AbsPath, name: &str) -> Content {
+    match include_path(folder, name) {
+        None => Content::Unusable("lies outside this folder".to_owned()),
+        Some(path) => content_of(folder, &path, &mut 0),
+    }
+}
+
+/// What an included file holds, whose path is below `folder` as it is written.
+fn content_of(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
+    if leaves_by_link(folder, path) {
+        return Content::Unusable("is a link that leads outside this folder".to_owned());
+    }
+    read_rule_file(path, total)
 }
 
 /// Where an include lies; `None` when that is outside the folder. A leading

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! "SLTREE" version, judged (u128), generation (flag, u64)
+//! tracked paths: basis (flag, u128), number, paths
 //! folders, each after those in it
 //! checksum of all that (XXH3, u128)
 //! ```
@@ -16,10 +17,11 @@ use twox_hash::XxHash3_128;
 
 use super::{
     object::{Mode, Oid},
+    tracked::{Exempt, Tracked},
     tree::{File, Folder, Left, Node, Parts, Reason, Rules, Special, Stamp},
 };
 
-const MAGIC: &[u8] = b"SLTREE\0\x01";
+const MAGIC: &[u8] = b"SLTREE\0\x02";
 const CHECKSUM_BYTES: usize = 16;
 
 /// What is saved.
@@ -28,6 +30,8 @@ pub(super) struct Saved {
     pub(super) tree: Arc<Folder>,
     /// See `Scan::judged`.
     pub(super) judged: u128,
+    /// See `Scan::tracked`.
+    pub(super) tracked: Arc<Tracked>,
     /// The store's generation when it held all of the tree, if it did.
     pub(super) stored: Option<u64>,
 }
@@ -38,6 +42,13 @@ pub(super) fn encode(saved: &Saved) -> Vec<u8> {
     out.extend_from_slice(&saved.judged.to_le_bytes());
     out.push(u8::from(saved.stored.is_some()));
     number(&mut out, saved.stored.unwrap_or(0));
+    let Tracked { basis, exempt } = &*saved.tracked;
+    out.push(u8::from(basis.is_some()));
+    out.extend_from_slice(&basis.unwrap_or(0).to_le_bytes());
+    number(&mut out, exempt.paths().len() as u64);
+    for path in exempt.paths() {
+        text(&mut out, path);
+    }
     let mut rest = vec![(&*saved.tree, false)];
     while let Some((folder, is_below_written)) = rest.pop() {
         if is_below_written {
@@ -142,6 +153,16 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Saved> {
     let judged = u128::from_le_bytes(input.array()?);
     let is_stored = input.flag()?;
     let generation = input.number()?;
+    let is_settled = input.flag()?;
+    let basis = u128::from_le_bytes(input.array()?);
+    let mut exempt = Vec::new();
+    for _ in 0..input.number()? {
+        exempt.push(input.text()?.into());
+    }
+    let tracked = Arc::new(Tracked {
+        basis: is_settled.then_some(basis),
+        exempt: Exempt::new(exempt),
+    });
     let mut folders = Vec::new();
     while !input.0.is_empty() {
         let folder = read_folder(&mut input, &mut folders)?;
@@ -151,6 +172,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Saved> {
     folders.is_empty().then_some(Saved {
         tree,
         judged,
+        tracked,
         stored: is_stored.then_some(generation),
     })
 }
@@ -344,6 +366,10 @@ mod tests {
         Saved {
             tree: Arc::new(Folder::new(parts)),
             judged: 5,
+            tracked: Arc::new(Tracked {
+                basis: Some(7),
+                exempt: Exempt::new(vec![b"out/k".as_slice().into(), b"a.log".as_slice().into()]),
+            }),
             stored: Some(9),
         }
     }
@@ -355,6 +381,8 @@ mod tests {
         let read = decode(&bytes).unwrap();
         assert_eq!(read.tree.oid, saved.tree.oid);
         assert_eq!((read.judged, read.stored), (5, Some(9)));
+        assert_eq!(read.tracked.basis, Some(7));
+        assert_eq!(read.tracked.exempt, saved.tracked.exempt);
         assert_eq!((read.tree.files, read.tree.bytes), (3, 301));
         assert_eq!(encode(&read), bytes);
     }

@@ -15,6 +15,7 @@ use super::{
     object::{Kind, name_of},
     rules::{Judge, RulesThen},
     scan::{Look, Scan, scan},
+    tracked::{Exempt, Tracked},
     tree::{File, Folder, Node, Parts, Stamp},
 };
 use crate::{
@@ -72,6 +73,11 @@ impl Tree {
 }
 
 impl Tree {
+    fn denies(&self, path: &str) -> bool {
+        let view = self.access.view().0;
+        Judge::new(&view, 0, &self.settings, &self.ws, None).denies(path.as_bytes())
+    }
+
     /// What is seen once every stamp has settled: then nothing is read again.
     fn settled(&self) -> Scan {
         let mut scan = self.look(None);
@@ -264,6 +270,7 @@ proptest! {
         excludes in rules(),
         above in rules(),
         is_nested in any::<bool>(),
+        tracked in prop::collection::vec(path(), 0..4),
     ) {
         let tree = Tree::new("repo/ws");
         let repo = tree.ws.parent().unwrap();
@@ -274,6 +281,8 @@ proptest! {
             fs::create_dir_all(git.join("info")).unwrap();
             fs::write(git.join("HEAD"), "").unwrap();
             fs::write(git.join("info/exclude"), &excludes).unwrap();
+            let below = if git.starts_with(&tree.ws) { "" } else { "ws/" };
+            track(&git, tracked.iter().map(|path| format!("{below}{path}")));
         }
         fs::write(repo.join(".gitignore"), &above).unwrap();
         if let Some(denied) = &denied {
@@ -304,9 +313,90 @@ proptest! {
         for (path, is_dir) in walk(&tree.ws) {
             let is_captured = scan.tree.find(&path).is_some();
             let is_excluded = then.excludes(&path, is_dir).unwrap();
-            prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
+            // Tracked, so captured: its tree tells.
+            let is_exempt = is_captured && scan.tracked.exempt.holds(path.to_wire().0.as_bytes(), is_dir);
+            if !is_exempt {
+                prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
+            }
+        }
+        // What was not there would have been captured, unless it is denied: then
+        // it is not even named.
+        let named = serde_json::to_value(&*scan.rules).unwrap()["tracked"].to_string();
+        for path in scan.tracked.exempt.beyond(&scan.tree) {
+            let path = std::str::from_utf8(path).unwrap();
+            if tree.denies(path) {
+                prop_assert!(!named.contains(&format!("\"{path}\"")), "{named}");
+                continue;
+            }
+            if !path.ends_with('/') && fs::symlink_metadata(tree.ws.join(path)).is_err() {
+                prop_assert!(!then.excludes(&rel(path), false).unwrap(), "{} {:?}", path, scan.rules);
+            }
         }
     }
+}
+
+/// Writes the index of a repository.
+fn track(git: &Path, paths: impl Iterator<Item = String>) {
+    let mut index = git2::Index::open(&git.join("index")).unwrap();
+    for path in paths {
+        let time = git2::IndexTime::new(0, 0);
+        let entry = git2::IndexEntry {
+            ctime: time,
+            mtime: time,
+            dev: 0,
+            ino: 0,
+            mode: 0o100_644,
+            uid: 0,
+            gid: 0,
+            file_size: 0,
+            id: git2::Oid::from_bytes(&blob("").0).unwrap(),
+            flags: 0,
+            flags_extended: 0,
+            path: path.into_bytes(),
+        };
+        // One of a folder and a file in it takes the other's place.
+        let _ = index.add(&entry);
+    }
+    index.write().unwrap();
+}
+
+/// An index is read when it changed; the tree is judged anew only when that
+/// changes what is exempt.
+#[test]
+fn an_index_that_changes_nothing_costs_nothing() {
+    let tree = Tree::new("ws");
+    let git = tree.ws.join(".git");
+    fs::create_dir_all(&git).unwrap();
+    fs::write(git.join("HEAD"), "").unwrap();
+    for path in ["a/b", "a/c.log", "d.log"] {
+        tree.write(path, "");
+    }
+    tree.write(".gitignore", "*.log\n");
+    track(&git, ["a/c.log".to_owned()].into_iter());
+    let mut before = tree.settled();
+    while before.tracked.basis.is_none() {
+        before = tree.look(Some(&before));
+    }
+    assert!(before.tree.find(&rel("a/c.log")).is_some());
+    assert!(Arc::ptr_eq(
+        &tree.look(Some(&before)).tracked,
+        &before.tracked
+    ));
+    // Were it read, it would tell.
+    let empty = Scan {
+        tracked: Arc::new(Tracked {
+            basis: before.tracked.basis,
+            exempt: Exempt::default(),
+        }),
+        ..before.clone()
+    };
+    assert!(tree.look(Some(&empty)).tracked.exempt.is_empty());
+    track(&git, ["a/b".to_owned()].into_iter());
+    let after = tree.look(Some(&before));
+    assert!(!Arc::ptr_eq(&after.tracked, &before.tracked));
+    assert!(Arc::ptr_eq(&after.tree, &before.tree));
+    track(&git, ["d.log".to_owned()].into_iter());
+    assert!(tree.look(Some(&after)).tree.find(&rel("d.log")).is_some());
 }
 
 /// Every path below a folder, and whether it is a folder.

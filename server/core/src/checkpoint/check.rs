@@ -25,8 +25,12 @@ use crate::{
 };
 
 /// What is wrong with a store, looking at what is cheap to look at: its own
-/// files, that packs are in pairs, and the newest checkpoint.
+/// files, that packs are in pairs, and the newest checkpoint. What someone found
+/// by looking at more was noted.
 pub(super) fn problem(repository: &Repository) -> Option<String> {
+    if let Some(damage) = repository.damage() {
+        return Some(damage);
+    }
     let head = fs::read_to_string(repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
         return Some("HEAD names nothing".to_owned());

@@ -283,6 +283,23 @@ pub(super) fn find(reader: &Reader, tree: Oid, path: &RelPath) -> Result<Option<
     Ok(None)
 }
 
+/// Is there a folder at `path` in a stored tree?
+pub(super) fn has_folder(reader: &Reader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
+    let mut tree = tree;
+    for name in path.components() {
+        if tree == Oid::EMPTY_TREE {
+            return Ok(false);
+        }
+        let mut entries = reader.tree(tree)?.into_iter();
+        let entry = entries.find(|entry| component(&entry.name) == Some(name));
+        match entry.filter(|entry| entry.mode == Mode::Folder) {
+            Some(entry) => tree = entry.oid,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 /// Which paths the access rules of this moment deny, folder by folder.
 pub(super) struct Denied<'a> {
     job: &'a Job<'a>,

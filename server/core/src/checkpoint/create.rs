@@ -37,8 +37,8 @@ impl Checkpoints {
     /// Takes a checkpoint. With `changes` that are complete it costs what changed.
     ///
     /// # Errors
-    /// `unsupported` for a folder no checkpoint is taken of; `tooLarge` until
-    /// confirmed; `busy`; `cancelled`; `storage`. Nothing is kept then.
+    /// `unsupported` for a folder no checkpoint is taken of; `accessDenied` while
+    /// the access rules can't be used; `tooLarge` until confirmed; `busy`; `cancelled`; `storage`. Nothing is kept then.
     pub fn create(
         &self,
         job: &Job<'_>,
@@ -46,6 +46,7 @@ impl Checkpoints {
         changes: Option<&dyn ChangeSource>,
     ) -> Result<Arc<Record>, Error> {
         protect::admit(self.work_tree(), self.storage.dir())?;
+        job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         let taken = changes.map(|source| Taken {
             source,
@@ -68,6 +69,7 @@ impl Checkpoints {
         request: &Request,
     ) -> Result<(Arc<Record>, Scan), Error> {
         protect::admit(self.work_tree(), self.storage.dir())?;
+        job.require_rules()?;
         self.take(lock, job, request, None, false)
     }
 
@@ -142,6 +144,7 @@ impl Checkpoints {
             purpose: request.purpose.clone(),
             messages: request.messages,
             group: request.group.clone(),
+            group_roots: request.group_roots.clone(),
             rewind: request.rewind.clone(),
             counts,
             files: scan.files,

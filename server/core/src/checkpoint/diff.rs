@@ -23,10 +23,10 @@ use sightline_protocol::error::ErrorKind;
 pub use patch::patch;
 
 use super::{
-    Checkpoints, Job, Progress,
+    Checkpoints, Job, Progress, Skipped,
     compare::{Denied, Difference, Leaf, Side, Tree, compare},
     object::{Kind, Mode, name_of},
-    place::Walker,
+    place::{Found, Kind as Place, Walker},
     reader::Reader,
     repository::Repository,
 };
@@ -89,6 +89,9 @@ pub struct FileDiff {
     pub after: Option<Vec<u8>>,
     /// Why contents that were wanted are not here.
     pub omitted: Option<String>,
+    /// It is there now and no checkpoint would have it, so that its content was
+    /// not looked at; `omitted` says why.
+    pub uncaptured: bool,
 }
 
 impl Checkpoints {
@@ -96,7 +99,8 @@ impl Checkpoints {
     /// Denied paths are left out, whenever they were captured. In order of path.
     ///
     /// # Errors
-    /// `notFound` for an unknown checkpoint; `conflict` when files keep changing
+    /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules
+    /// can't be used; `conflict` when files keep changing
     /// while they are read; `cancelled`; `storage`.
     pub fn diff(
         &self,
@@ -108,9 +112,10 @@ impl Checkpoints {
         if from == to && *from == Side::Now {
             return Ok(Vec::new());
         }
+        job.require_rules()?;
         let mut last = None;
         for _ in 0..ATTEMPTS {
-            let trees = (self.tree(job, from)?, self.tree(job, to)?);
+            let trees = (self.tree(job, from)?.0, self.tree(job, to)?);
             let Some(repository) = self.repository()? else {
                 return Err(Error::new(
                     ErrorKind::NotFound,
@@ -125,10 +130,14 @@ impl Checkpoints {
         Err(last.unwrap_or_else(Error::cancelled))
     }
 
-    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<Tree, Error> {
+    /// With what is there and not in it, where that is the work tree.
+    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<Left>), Error> {
         Ok(match side {
-            Side::Checkpoint(id) => Tree::Stored(self.record(*id)?.tree),
-            Side::Now => Tree::Seen(Arc::clone(&self.look(job)?.tree)),
+            Side::Checkpoint(id) => (Tree::Stored(self.record(*id)?.tree), None),
+            Side::Now => {
+                let scan = self.look(job)?;
+                (Tree::Seen(Arc::clone(&scan.tree)), Some(scan.skipped))
+            }
         })
     }
 
@@ -136,7 +145,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         repository: &Repository,
-        (from, to): &(Tree, Tree),
+        (from, (to, left)): &(Tree, (Tree, Option<Left>)),
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
         let reader = repository.reader()?;
@@ -154,6 +163,10 @@ impl Checkpoints {
             }
         }
         let texts = Texts::new(self, repository)?;
+        let mut uncaptured = match left {
+            Some(left) => texts.uncaptured(&mut differences, left, job)?,
+            None => Vec::new(),
+        };
         let pairs = renames::renames(&differences, &texts, job.cancel)?;
         let pairs = paired(&differences, &pairs);
         let wanted = self.wanted_contents(&texts, &pairs, options)?;
@@ -176,7 +189,10 @@ impl Checkpoints {
                 pairs.iter().zip(wanted).map(compare).collect()
             })
             .collect();
-        Ok(compared?.concat())
+        let mut files = compared?.concat();
+        files.append(&mut uncaptured);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
     }
 
     /// For each, why its contents are left out although they are wanted.
@@ -292,9 +308,13 @@ impl<'a> Pair<'a> {
             before: (keep && left.is_some()).then_some(before),
             after: (keep && right.is_some()).then_some(after),
             omitted: omitted.map(str::to_owned),
+            uncaptured: false,
         })
     }
 }
+
+/// What is there and not in a look, with the reasons.
+type Left = Arc<Vec<Skipped>>;
 
 /// Reads the contents of either side: from the store, or from the work tree
 /// where only that was seen.
@@ -309,6 +329,75 @@ impl Texts {
             reader: repository.reader()?,
             walker: RefCell::new(checkpoints.walker()?),
         })
+    }
+
+    /// Takes out what is not gone, though the new side lacks it: what stands
+    /// there is ignored now, too large, or nothing a checkpoint can have.
+    fn uncaptured(
+        &self,
+        differences: &mut Vec<Difference>,
+        left: &Left,
+        job: &Job<'_>,
+    ) -> Result<Vec<FileDiff>, Error> {
+        // One whose name differs in case only may be found under the old one too.
+        let new = differences.iter().filter(|new| new.left.is_none());
+        let lower = |path: &RelPath| path.to_wire().0.to_lowercase();
+        let new: HashSet<(u64, String)> = new
+            .filter_map(|new| Some((new.right.as_ref()?.inode()?, lower(&new.path))))
+            .collect();
+        let reasons: HashMap<(&str, bool), &str> = left
+            .iter()
+            .map(|skipped| ((skipped.path.as_str(), skipped.encoded), &*skipped.reason))
+            .collect();
+        let mut walker = self.walker.borrow_mut();
+        let mut files = Vec::new();
+        let mut gone = Vec::with_capacity(differences.len());
+        for difference in differences.drain(..) {
+            job.cancel.check()?;
+            let (Some(old), None) = (difference.left, difference.right) else {
+                gone.push(difference);
+                continue;
+            };
+            let found = walker.look(&difference.path).ok().flatten();
+            let found = found.filter(|found| found.kind != Place::Folder);
+            let is_renamed =
+                |found: &Found| new.contains(&(found.stamp.inode, lower(&difference.path)));
+            let Some(found) = found.filter(|found| !is_renamed(found)) else {
+                gone.push(difference);
+                continue;
+            };
+            let (text, encoded) = difference.path.to_wire();
+            let reason = reasons.get(&(text.as_str(), encoded));
+            let is_alike = match found.kind {
+                Place::File => old.is_file(),
+                Place::Link => old.mode == Mode::Link,
+                Place::Folder | Place::Other => false,
+            };
+            files.push(FileDiff {
+                path: difference.path,
+                old_path: None,
+                status: match is_alike {
+                    true => Status::Modified,
+                    false => Status::TypeChanged,
+                },
+                modes: (
+                    Some(old.mode.octal()),
+                    found.mode().map(|mode| mode.octal()),
+                ),
+                binary: false,
+                additions: 0,
+                deletions: 0,
+                before: None,
+                after: None,
+                omitted: Some(format!(
+                    "what is there now is in no checkpoint ({})",
+                    reason.unwrap_or(&"it is ignored")
+                )),
+                uncaptured: true,
+            });
+        }
+        *differences = gone;
+        Ok(files)
     }
 }
 

@@ -9,11 +9,12 @@ use rayon::Scope;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    disk::{Dir, Kind},
+    disk::{Dir, Kind, os_name},
     frame::{Change, Frame, Paths},
     object::{Mode, Oid},
     read::{self, Found},
     rules::{Chain, Judge, Verdict},
+    tracked::Exempt,
     tree::{File, Folder, Node, Reason},
     walk::{End, Reading, Walk},
 };
@@ -51,33 +52,48 @@ pub(super) struct Here<'a> {
 
 /// Judges the entries of one folder; prepared when the first one is judged.
 struct Judging<'j> {
-    pub(super) judge: &'j Judge<'j>,
-    pub(super) here: &'j Here<'j>,
-    pub(super) prepared: Option<(Vec<u8>, gitignore::Scope<'j>)>,
+    judge: &'j Judge<'j>,
+    exempt: &'j Exempt,
+    here: &'j Here<'j>,
+    prepared: Option<Prepared<'j>>,
+}
+
+struct Prepared<'j> {
+    path: Vec<u8>,
+    scope: gitignore::Scope<'j>,
+    /// Of the folder.
+    is_ignored: bool,
 }
 
 impl<'j> Judging<'j> {
-    fn new(judge: &'j Judge<'j>, here: &'j Here<'j>) -> Self {
+    fn new(walk: &'j Walk<'j>, here: &'j Here<'j>) -> Self {
         Self {
-            judge,
+            judge: walk.judge,
+            exempt: walk.exempt,
             here,
             prepared: None,
         }
     }
 
     fn judge(&mut self, name: &[u8], kind: Kind) -> Verdict {
-        let (judge, here) = (self.judge, self.here);
-        let (path, scope) = self.prepared.get_or_insert_with(|| {
-            let path = here.frame.path();
-            let scope = here.chain.rules().within(&judge.place(&path));
-            (path, scope)
-        });
-        judge.judge(
+        let (judge, exempt, here) = (self.judge, self.exempt, self.here);
+        let Prepared {
             path,
-            name,
-            (kind == Kind::Folder, kind == Kind::Link),
             scope,
-        )
+            is_ignored,
+        } = self.prepared.get_or_insert_with(|| {
+            let path = here.frame.path();
+            Prepared {
+                scope: here.chain.rules().within(&judge.place(&path)),
+                is_ignored: here.frame.is_ignored(judge, exempt),
+                path,
+            }
+        });
+        let is_dir = kind == Kind::Folder;
+        judge.judge(path, name, (is_dir, kind == Kind::Link), || {
+            let is_ignored = *is_ignored || scope.ignores(os_name(name), is_dir);
+            is_ignored && !exempt.holds_in(path, name, is_dir)
+        })
     }
 }
 
@@ -97,13 +113,13 @@ impl Walk<'_> {
             rejudge,
         };
         if let Some(paths) = frame.paths {
-            let mut judging = Judging::new(self.judge, &here);
+            let mut judging = Judging::new(self, &here);
             for (name, paths) in &paths.names {
                 self.consider(scope, &here, &mut judging, name, None, Some(paths));
             }
         } else if let Some(names) = names {
             self.share(scope, frame, names.len(), move |walk, scope, range| {
-                let mut judging = Judging::new(walk.judge, &here);
+                let mut judging = Judging::new(walk, &here);
                 for Name { name, kind } in &names[range] {
                     if walk.is_over() {
                         return;
@@ -148,7 +164,7 @@ impl Walk<'_> {
         known: &Folder,
         range: Range<usize>,
     ) {
-        let mut judging = Judging::new(self.judge, here);
+        let mut judging = Judging::new(self, here);
         if range.start == 0 {
             for left in known.left.iter().filter(|left| left.reason.may_pass()) {
                 self.consider(scope, here, &mut judging, &left.name, None, None);

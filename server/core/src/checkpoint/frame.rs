@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    disk::Dir,
-    rules::Chain,
+    disk::{Dir, os_name},
+    rules::{Chain, Judge},
+    tracked::Exempt,
     tree::{Folder, Left, Node, Parts, Reason, Rules, Stamp},
 };
 use crate::{access::pattern::bytes_of, path::RelPath};
@@ -98,6 +99,32 @@ impl Frame<'_> {
         }
         names.reverse();
         names.join(&b'/')
+    }
+
+    /// Is it ignored, so that of what is in it only what is exempt is captured?
+    /// It is captured itself.
+    pub(super) fn is_ignored(&self, judge: &Judge<'_>, exempt: &Exempt) -> bool {
+        // Only what holds something exempt can be.
+        if !exempt.holds(&self.path(), true) {
+            return false;
+        }
+        let mut way = Vec::new();
+        let mut at = self;
+        while let Some(parent) = &at.parent {
+            way.push(at);
+            at = parent;
+        }
+        let (mut folder, mut is_ignored) = (Vec::new(), false);
+        for frame in way.into_iter().rev() {
+            let rules = || frame.above.rules().within(&judge.place(&folder));
+            is_ignored = is_ignored || rules().ignores(os_name(&frame.name), true);
+            if !folder.is_empty() {
+                folder.push(b'/');
+            }
+            folder.extend_from_slice(&frame.name);
+            is_ignored &= !exempt.is_itself(&folder);
+        }
+        is_ignored
     }
 
     pub(super) fn note(&self, name: &[u8], change: Change) {

@@ -5,17 +5,21 @@
 //! content. Nothing in it is changed. What it holds and the access rules deny
 //! now stays out of our store.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{HashMap, HashSet},
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use git2::Sort;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Skipped, lock,
+    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped, lock,
     object::{Kind, Mode, RawEntry, encode_tree, name_of, raw_entries},
     pack::PackWriter,
     reader::Reader,
@@ -61,14 +65,29 @@ impl Checkpoints {
         folders.find(|folder| folder.join(".git").is_dir())
     }
 
+    /// The checkpoint that was imported from this commit of Cline's.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn imported_from(&self, original: Oid) -> Result<Option<Arc<Record>>, Error> {
+        let original = original.to_string();
+        let records = self.list(&Filter::default())?.into_iter();
+        let mut imported = records.filter(|record| {
+            let from = record.notes.imported.as_deref();
+            from.is_some_and(|from| from.eq_ignore_ascii_case(&original))
+        });
+        Ok(imported.next())
+    }
+
     /// Reads every checkpoint of a shadow repository, which is not changed.
     ///
     /// # Errors
     /// `notFound` when there is no repository; `conflict` when it is another
-    /// folder's; `busy`; `cancelled`; `storage`. Nothing is imported then.
+    /// folder's; `accessDenied` while the access rules can't be used; `busy`; `cancelled`; `storage`. Nothing is imported then.
     pub fn import(&self, job: &Job<'_>, shadow: &Path) -> Result<Imported, Error> {
         let shadow = Shadow::open(shadow)?;
         shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
+        job.require_rules()?;
         let commits = shadow.commits()?;
         let mut imported = Imported::default();
         if commits.is_empty() {
@@ -417,310 +436,4 @@ fn os_name(name: &[u8]) -> std::ffi::OsString {
 #[cfg(not(unix))]
 fn os_name(name: &[u8]) -> std::ffi::OsString {
     String::from_utf8_lossy(name).into_owned().into()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{process::Command, sync::Arc};
-
-    use super::*;
-    use crate::{
-        access::Access,
-        cancel::Cancel,
-        checkpoint::{
-            Settings,
-            rules::RulesThen,
-            testing::{Scratch, fsck, git},
-        },
-        path::Roots,
-    };
-
-    #[test]
-    fn hashes_are_as_cline_makes_them() {
-        for (path, hash) in [
-            ("/srv/demo", "1029641258"),
-            ("/srv/demo/", "1854107973"),
-            ("/srv/Demo", "1028687946"),
-            ("C:\\proj\\app", "1569408775"),
-            ("c:\\proj\\app", "4196507431"),
-            ("/srv/日本", "2165029358"),
-            ("/srv/😀", "2165967210"),
-            ("a", "97"),
-        ] {
-            assert_eq!(cwd_hash(path), hash, "{path}");
-        }
-    }
-
-    /// A shadow repository as Cline makes it, with the real git.
-    struct Cline {
-        scratch: Scratch,
-        shadow: PathBuf,
-    }
-
-    impl Cline {
-        fn new() -> Self {
-            let scratch = Scratch::new();
-            let work_tree = scratch.checkpoints.root().path.display();
-            let storage = scratch.folder.path().join("global");
-            let shadow = storage.join("checkpoints").join(cwd_hash(&work_tree));
-            let cline = Self { scratch, shadow };
-            fs::create_dir_all(&cline.shadow).unwrap();
-            cline.git(&["init", "-q"]);
-            cline.git(&["config", "core.worktree", &work_tree]);
-            cline.git(&["config", "user.name", "Cline Checkpoint"]);
-            cline.git(&["config", "user.email", "checkpoint@cline.bot"]);
-            fs::write(cline.shadow.join(".git/info/exclude"), "*.lock\n").unwrap();
-            cline
-        }
-
-        fn git(&self, arguments: &[&str]) -> String {
-            let dir = self.shadow.join(".git");
-            let mut all = vec!["-C", self.shadow.to_str().unwrap()];
-            all.extend(arguments);
-            if !dir.exists() {
-                let done = Command::new("git")
-                    .args(all)
-                    .env_clear()
-                    .env("PATH", std::env::var_os("PATH").unwrap())
-                    .env("HOME", self.scratch.folder.path())
-                    .env("GIT_CONFIG_NOSYSTEM", "1")
-                    .status();
-                assert!(done.unwrap().success());
-                return String::new();
-            }
-            git(&dir, &all)
-        }
-
-        fn write(&self, path: &str, text: &str) {
-            let path = self.scratch.checkpoints.root().path.as_path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-
-        fn commit(&self, message: &str) -> Oid {
-            self.git(&["add", "."]);
-            self.git(&[
-                "commit",
-                "-q",
-                "--allow-empty",
-                "--no-verify",
-                "-m",
-                message,
-            ]);
-            self.git(&["rev-parse", "HEAD"]).trim().parse().unwrap()
-        }
-
-        fn import(&self) -> Result<Imported, Error> {
-            let root = self.scratch.checkpoints.root().clone();
-            let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
-            let view = access.view().0;
-            let job = Job {
-                view: &view,
-                root: 0,
-                settings: &Settings::default(),
-                cancel: &Cancel::default(),
-                progress: &|_| {},
-            };
-            self.scratch.checkpoints.import(&job, &self.shadow)
-        }
-
-        /// Every file of the shadow repository, and its bytes.
-        fn bytes(&self) -> HashMap<PathBuf, Vec<u8>> {
-            let mut found = HashMap::new();
-            let mut folders = vec![self.shadow.clone()];
-            while let Some(folder) = folders.pop() {
-                for entry in fs::read_dir(folder).unwrap().flatten() {
-                    match entry.file_type().unwrap().is_dir() {
-                        true => folders.push(entry.path()),
-                        false => {
-                            found.insert(entry.path(), fs::read(entry.path()).unwrap());
-                        }
-                    }
-                }
-            }
-            found
-        }
-    }
-
-    #[test]
-    fn checkpoints_of_cline_become_ours_once() {
-        let cline = Cline::new();
-        cline.write("src/a.rs", "one");
-        cline.write("b é.txt", "b");
-        cline.write("Cargo.lock", "not Cline's");
-        let first = cline.commit("initial commit");
-        cline.write("src/a.rs", "two");
-        cline.write("new", "new");
-        let task = format!("checkpoint-{}-1700000000000", cwd_hash("x"));
-        let second = cline.commit(&task);
-        let third = cline.commit("checkpoint-1-../evil");
-        cline.commit("something else");
-        let before = cline.bytes();
-        let scratch = &cline.scratch;
-        let global = scratch.folder.path().join("global");
-        assert_eq!(
-            scratch.checkpoints.shadow_repository(&global),
-            Some(cline.shadow.clone())
-        );
-        let imported = cline.import().unwrap();
-        assert_eq!(cline.bytes(), before);
-        assert_eq!((imported.known, &imported.problems[..]), (0, &[][..]));
-        let originals: Vec<Oid> = imported.checkpoints.iter().map(|(from, _)| *from).collect();
-        assert_eq!(originals, [first, second, third]);
-        let ours: Vec<Oid> = imported
-            .checkpoints
-            .iter()
-            .rev()
-            .map(|(_, id)| *id)
-            .collect();
-        assert_eq!(scratch.ids(), ours);
-        for (from, id) in &imported.checkpoints {
-            let tree = cline.git(&["rev-parse", &format!("{from}^{{tree}}")]);
-            assert_eq!(scratch.record(*id).tree.to_string(), tree.trim());
-        }
-        let notes = &scratch.record(imported.checkpoints[1].1).notes;
-        assert_eq!(notes.task.as_deref(), Some("1700000000000"));
-        assert_eq!(notes.purpose, Purpose::Imported);
-        assert_eq!(
-            notes.label.as_deref(),
-            Some(&*format!("imported from Cline {:.7}", second.to_string()))
-        );
-        let counts = Counts {
-            added: 1,
-            modified: 1,
-            deleted: 0,
-        };
-        assert_eq!((notes.counts, notes.files, notes.bytes), (counts, 3, 7));
-        assert_eq!(scratch.record(ours[0]).notes.task, None);
-        assert_eq!(
-            scratch.checkpoints.verify(&Cancel::default()).unwrap(),
-            [""; 0]
-        );
-        fsck(&scratch.dir());
-
-        cline.write("later", "1");
-        let later = cline.commit("checkpoint-1-t");
-        let again = cline.import().unwrap();
-        assert_eq!(again.known, 3);
-        assert_eq!(again.checkpoints.len(), 1);
-        assert_eq!(again.checkpoints[0].0, later);
-        assert_eq!(scratch.ids().len(), 4);
-    }
-
-    #[test]
-    fn repositories_within_and_denied_files_stay_out() {
-        let cline = Cline::new();
-        cline.write("keep", "1");
-        cline.write("secret/key", "private");
-        cline.write("lib/.git_disabled/config", "[core]");
-        cline.write("lib/code", "2");
-        cline.git(&["add", "."]);
-        let commit = cline.commit("checkpoint-1-t");
-        let link = format!("160000,{commit},sub");
-        cline.git(&["update-index", "--add", "--cacheinfo", &link]);
-        cline.git(&["commit", "-q", "-m", "checkpoint-1-t"]);
-        cline.write(".clineignore", "secret/\n");
-        let imported = cline.import().unwrap();
-        let last = cline.scratch.record(imported.checkpoints[1].1);
-        let told: Vec<&str> = last
-            .notes
-            .skipped
-            .iter()
-            .map(|skipped| &*skipped.path)
-            .collect();
-        assert_eq!(told, ["lib/.git_disabled", "secret", "sub"]);
-        let tree = last.tree.to_string();
-        let files = git(
-            &cline.scratch.dir(),
-            &["ls-tree", "-r", "--name-only", &tree],
-        );
-        assert_eq!(files, "keep\nlib/code\n");
-        let reader = cline.scratch.repository().reader().unwrap();
-        assert!(!reader.contains(name_of(Kind::Blob, b"private")));
-        // A restore leaves alone what was left out, and what Cline never kept.
-        let none = |_: &RelPath| Ok(None);
-        let mut then = RulesThen::new(&last.notes.rules, &none).unwrap();
-        let mut excludes = |path: &str| {
-            let path = RelPath::new(Path::new(path)).unwrap();
-            then.excludes(&path, false).unwrap()
-        };
-        for path in [
-            "sub/x",
-            "secret/key",
-            "lib/.git_disabled/config",
-            "d/Cargo.lock",
-        ] {
-            assert!(excludes(path), "{path}");
-        }
-        for path in ["keep", "lib/code", "other/sub/x", "sub2"] {
-            assert!(!excludes(path), "{path}");
-        }
-        fsck(&cline.scratch.dir());
-    }
-
-    #[test]
-    fn a_pattern_means_one_path() {
-        let odd = "a b/[x]*?\\ /#!\n.";
-        let lines = pattern(&RelPath::new(Path::new(odd)).unwrap());
-        let frozen = Frozen::of_repository(b"", &lines);
-        let none = |_: &RelPath| Ok(None);
-        let mut then = RulesThen::new(&frozen, &none).unwrap();
-        for (path, is_out) in [
-            (odd, true),
-            ("a b/x", false),
-            ("a b/[x]yy\\ /#!\n.", false),
-            ("a b", false),
-        ] {
-            let path = RelPath::new(Path::new(path)).unwrap();
-            assert_eq!(then.excludes(&path, false).unwrap(), is_out, "{path}");
-        }
-    }
-
-    #[test]
-    fn the_repository_of_another_folder_is_refused() {
-        let cline = Cline::new();
-        assert_eq!(cline.import().unwrap(), Imported::default());
-        cline.write("a", "1");
-        cline.commit("checkpoint-1-t");
-        cline.git(&["config", "core.worktree", "/srv/other"]);
-        let error = cline.import().unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Conflict);
-        assert!(error.message.contains("/srv/other"), "{error}");
-        cline.git(&["config", "--unset", "core.worktree"]);
-        assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Conflict);
-        assert!(!cline.scratch.dir().exists());
-        fs::remove_dir_all(cline.shadow.join(".git")).unwrap();
-        assert_eq!(cline.import().unwrap_err().kind, ErrorKind::NotFound);
-    }
-
-    #[test]
-    fn a_damaged_commit_is_left_out_and_told() {
-        let cline = Cline::new();
-        cline.write("a", "1");
-        cline.commit("checkpoint-1-t");
-        cline.write("b", "only in the second");
-        let second = cline.commit("checkpoint-1-t");
-        let blob = name_of(Kind::Blob, b"only in the second").to_string();
-        let file = cline
-            .shadow
-            .join(".git/objects")
-            .join(&blob[..2])
-            .join(&blob[2..]);
-        fs::remove_file(file).unwrap();
-        let imported = cline.import().unwrap();
-        assert_eq!(imported.checkpoints.len(), 1);
-        assert_eq!(imported.problems.len(), 1);
-        assert!(
-            imported.problems[0].contains(&second.to_string()),
-            "{imported:?}"
-        );
-        assert_eq!(
-            cline
-                .scratch
-                .checkpoints
-                .verify(&Cancel::default())
-                .unwrap(),
-            [""; 0]
-        );
-    }
 }

@@ -93,6 +93,7 @@ impl Checkpoints {
         let bytes = cache::encode(&cache::Saved {
             tree: tree.clone(),
             judged: scan.judged,
+            tracked: scan.tracked.clone(),
             stored: stored.map(|(_, generation)| *generation),
         });
         let dir = self.state_dir();
@@ -130,7 +131,7 @@ impl Checkpoints {
         };
         memory.stored = saved.stored.map(|when| (saved.tree.clone(), when));
         memory.saved = Some(saved.tree.clone());
-        memory.scan = Some(scan::sum_up(judge, saved.judged, saved.tree));
+        memory.scan = Some(scan::sum_up(judge, saved.judged, saved.tree, saved.tracked));
     }
 
     pub(super) fn judge<'a>(&self, job: &Job<'a>) -> Judge<'a> {

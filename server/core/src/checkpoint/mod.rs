@@ -11,7 +11,7 @@
 //! Reading order: `object` (git's objects as bytes), `repository` (the store:
 //! objects, refs, self-check) with `pack`, `reader`, `records` and `lock`; `tree`
 //! (the work tree in memory) with `memory` and `cache`; `rules` (what is
-//! captured) with `names` and `protect`; `scan` (looking at the work tree) with
+//! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
 //! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
 //! [`changes`] (what a watcher knows); `compare`, `place` and [`diff`]; [`restore`];
 //! `prune`; [`import`] and [`transfer`].
@@ -58,6 +58,7 @@ mod scan;
 mod store_tests;
 #[cfg(test)]
 mod testing;
+mod tracked;
 pub mod transfer;
 mod tree;
 mod verify;
@@ -69,6 +70,8 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use sightline_protocol::error::ErrorKind;
+use uuid::Uuid;
 
 pub use compare::Side;
 pub use object::Oid;
@@ -137,6 +140,23 @@ pub struct Job<'a> {
     pub progress: &'a (dyn Fn(Progress) + Sync),
 }
 
+impl Job<'_> {
+    /// The rules can be used. Where they can't, everything is denied: a
+    /// checkpoint would be empty, and nothing would seem to differ.
+    ///
+    /// # Errors
+    /// `accessDenied` says what is wrong with which rules.
+    fn require_rules(&self) -> Result<(), Error> {
+        match self.view.unusable(self.root) {
+            None => Ok(()),
+            Some(why) => Err(Error::new(
+                ErrorKind::AccessDenied,
+                format!("{why}; no checkpoint is taken, compared or restored until then"),
+            )),
+        }
+    }
+}
+
 /// Why a checkpoint is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
@@ -165,9 +185,10 @@ pub struct ConversationMark {
     pub messages: u64,
     /// How often it had been compacted, which begins the count again.
     pub compactions: u64,
-    /// Which of them were left out of requests: the first and the last.
+    /// The entry of the task's log that was the newest: what the conversation
+    /// was follows from it. `None` when it was empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deleted_range: Option<[i64; 2]>,
+    pub entry: Option<Uuid>,
 }
 
 /// A checkpoint that is wanted.
@@ -183,6 +204,8 @@ pub struct Request {
     pub messages: Option<ConversationMark>,
     /// Names those taken together, one of each root.
     pub group: Option<String>,
+    /// The folders of those, as URIs.
+    pub group_roots: Vec<String>,
     /// What took the conversation back, to undo that too.
     pub rewind: Option<String>,
     /// Go ahead however large the tree is.
@@ -268,6 +291,9 @@ pub struct Notes {
     /// Names those taken together, one of each root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The folders of those, as URIs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub group_roots: Vec<String>,
     /// What took the conversation back, to undo that too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<String>,

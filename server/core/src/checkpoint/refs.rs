@@ -129,6 +129,27 @@ pub(super) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
     sync_dir(&folder)
 }
 
+/// Writes names anew whose files do not say what they are names of: we go by
+/// the name, but one such file keeps git from listing any.
+pub(super) fn repair(dir: &Path) -> Result<(), Error> {
+    for (id, path) in loose_ids(dir)? {
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        if !is_folder && said(&path) != Some(id) {
+            publish(dir, id)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a name's own file says it is of; not behind a link, and a few bytes at most.
+pub(super) fn said(path: &Path) -> Option<Oid> {
+    let found = fs::symlink_metadata(path).ok()?;
+    if !found.is_file() || found.len() > 64 {
+        return None;
+    }
+    plain_id(fs::read_to_string(path).ok()?.trim_end())
+}
+
 /// Takes names away, durably.
 pub(super) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<(), Error> {
     let names = all(dir)?;

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     error::Error,
+    line::one_line,
     storage::{
         Storage,
         files::{failed, make_dir, read, sync_dir, tighten, write},
@@ -41,6 +42,8 @@ const CONFIG: &str = "[core]
 \tauto = false
 ";
 const GENERATION: &str = "generation";
+/// What was found damaged in it, until it is rebuilt.
+const DAMAGE: &str = "damage";
 
 /// What became of a store that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +94,10 @@ impl Repository {
         tighten(dir, 0o700)?;
         repository.sweep();
         match check::problem(&repository) {
-            None => Ok(repository),
+            None => {
+                refs::repair(dir)?;
+                Ok(repository)
+            }
             Some(reason) => {
                 let rebuilt = check::rebuild(&repository, reason)?;
                 Ok(Self {
@@ -180,6 +186,19 @@ impl Repository {
                 path.display()
             ))
         })
+    }
+
+    /// Says, durably, that something in it is damaged: the next writer rebuilds it.
+    pub(super) fn note_damage(&self, what: &str) -> Result<(), Error> {
+        write(&self.dir.join(DAMAGE), one_line(what).as_bytes())
+    }
+
+    /// What was noted, if anything was.
+    pub(super) fn damage(&self) -> Option<String> {
+        match read(&self.dir.join(DAMAGE)) {
+            Ok(noted) => Some(String::from_utf8_lossy(&noted?).into_owned()),
+            Err(error) => Some(error.message),
+        }
     }
 
     /// Counts up, before objects are taken out.

@@ -14,7 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
-use super::{Settings, disk::os_name, names, tree};
+use super::{Settings, disk::os_name, names, tracked::Exempt, tree};
 use crate::{
     access::{
         AccessView, EntryPlace,
@@ -27,6 +27,9 @@ use crate::{
 
 /// Rules of a checkpoint that are more than this many bytes are not kept.
 const MAX_FROZEN_BYTES: usize = 1024 * 1024;
+
+/// The same for tracked paths.
+const MAX_TRACKED_BYTES: usize = 256 * 1024;
 
 /// Rules in force that the checkpoint's tree does not hold itself. Paths are
 /// below the root, with `/`.
@@ -52,6 +55,10 @@ pub struct Frozen {
     /// `.gitignore` files that were not captured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gitignores: Vec<Below>,
+    /// What was tracked although the rules ignore it and the tree does not tell;
+    /// folders by themselves end with `/` (see `Exempt`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tracked: Vec<Bytes>,
 }
 
 impl Frozen {
@@ -210,14 +217,14 @@ impl<'a> Judge<'a> {
         hash.finish_128()
     }
 
-    /// Judges an entry of a folder that is captured. `scope` are the ignore
-    /// rules of the folder.
+    /// Judges an entry of a folder that is captured. `ignores` tells whether the
+    /// ignore rules leave it out.
     pub(super) fn judge(
         &self,
         folder: &[u8],
         name: &[u8],
         (is_dir, is_link): (bool, bool),
-        scope: &mut gitignore::Scope<'_>,
+        ignores: impl FnOnce() -> bool,
     ) -> Verdict {
         if names::is_repository(name) {
             return Verdict::Ignored;
@@ -225,9 +232,7 @@ impl<'a> Judge<'a> {
         let Some(path) = rel_path(folder, name) else {
             return Verdict::Left(tree::Reason::Name);
         };
-        if self.view.check_entry(self.root, &path, is_dir).is_some()
-            || scope.ignores(os_name(name), is_dir)
-        {
+        if self.view.check_entry(self.root, &path, is_dir).is_some() || ignores() {
             return Verdict::Ignored;
         }
         if names::is_refused(name, is_link) {
@@ -256,11 +261,27 @@ impl<'a> Judge<'a> {
         place(&self.base, folder)
     }
 
+    /// Do access rules deny this path, or a folder it is in?
+    pub(super) fn denies(&self, path: &[u8]) -> bool {
+        let names: Vec<&[u8]> = path
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+            .collect();
+        let mut rel = RelPath::default();
+        names.iter().enumerate().any(|(at, name)| {
+            rel = rel.child(os_name(name));
+            let is_dir = at + 1 < names.len() || path.ends_with(b"/");
+            self.view.check_entry(self.root, &rel, is_dir).is_some()
+        })
+    }
+
     /// What has to be kept to judge by these rules later. `folders` are those
     /// that have rules, with the rules and whether their `.gitignore` is captured.
+    /// `tracked` is what `Exempt::beyond` gives.
     pub(super) fn freeze<'b>(
         &self,
         folders: impl Iterator<Item = (&'b [u8], &'b tree::Rules, bool)>,
+        tracked: impl Iterator<Item = &'b [u8]>,
     ) -> Frozen {
         let mut frozen = Frozen {
             exclude: self.settings.exclude.clone(),
@@ -313,6 +334,13 @@ impl<'a> Judge<'a> {
                 ..Frozen::default()
             };
         }
+        // Without them a file that came later is kept where it could go.
+        let mut room = MAX_TRACKED_BYTES;
+        let tracked = tracked.map(|path| {
+            room = room.checked_sub(path.len())?;
+            Some(Bytes::new(path))
+        });
+        frozen.tracked = tracked.collect::<Option<_>>().unwrap_or_default();
         frozen
     }
 }
@@ -381,7 +409,11 @@ impl Chain {
 }
 
 /// Rules from above, and then those of a folder.
-fn with_own(above: gitignore::Rules, base: &Path, own: &tree::Rules) -> gitignore::Rules {
+pub(super) fn with_own(
+    above: gitignore::Rules,
+    base: &Path,
+    own: &tree::Rules,
+) -> gitignore::Rules {
     let mut rules = above;
     if let Some(text) = &own.excludes {
         rules = gitignore::Rules::default().with_text(base, text);
@@ -396,7 +428,9 @@ fn with_own(above: gitignore::Rules, base: &Path, own: &tree::Rules) -> gitignor
 /// below the root.
 type ReadThen<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a;
 
-/// Judges paths by the rules that were in force for a checkpoint.
+/// Judges paths by the rules that were in force for a checkpoint. It is asked
+/// about paths the checkpoint does not have: what its tree holds was captured,
+/// whatever the rules say of it.
 pub(super) struct RulesThen<'a> {
     frozen: &'a Frozen,
     gitignore: &'a ReadThen<'a>,
@@ -404,8 +438,17 @@ pub(super) struct RulesThen<'a> {
     /// rules above it are relative to.
     base: PathBuf,
     denied: Vec<DeniedThen>,
-    /// By folder: its ignore rules; `None` when it was left out itself.
-    folders: HashMap<RelPath, Option<gitignore::Rules>>,
+    tracked: Exempt,
+    /// By folder; `None` when nothing in it was captured.
+    folders: HashMap<RelPath, Option<FolderThen>>,
+}
+
+/// A folder something in which was captured.
+#[derive(Clone)]
+struct FolderThen {
+    rules: gitignore::Rules,
+    /// It was ignored: only what was tracked was captured.
+    is_ignored: bool,
 }
 
 enum DeniedThen {
@@ -447,6 +490,13 @@ impl<'a> RulesThen<'a> {
             gitignore,
             base,
             denied: denied.collect(),
+            tracked: Exempt::new(
+                frozen
+                    .tracked
+                    .iter()
+                    .map(|path| path.as_slice().into())
+                    .collect(),
+            ),
             folders: HashMap::new(),
         })
     }
@@ -464,7 +514,7 @@ impl<'a> RulesThen<'a> {
             self.enter(&parent)?;
         }
         Ok(match self.folders.get(&parent) {
-            Some(Some(rules)) => self.judge(rules, &parent, rel, is_dir),
+            Some(Some(folder)) => self.judge(folder, &parent, rel, is_dir).is_none(),
             _ => true,
         })
     }
@@ -473,7 +523,7 @@ impl<'a> RulesThen<'a> {
     fn enter(&mut self, folder: &RelPath) -> Result<(), Error> {
         let mut at = RelPath::default();
         let mut above = match self.folders.get(&at) {
-            Some(rules) => rules.clone(),
+            Some(known) => known.clone(),
             None => {
                 let rules = self.frozen.above.iter().fold(
                     gitignore::Rules::default(),
@@ -481,19 +531,26 @@ impl<'a> RulesThen<'a> {
                         rules.with_text(&self.ancestor(root.as_slice()), text.as_slice())
                     },
                 );
-                let rules = Some(self.own(rules, &at)?);
-                self.folders.insert(at.clone(), rules.clone());
-                rules
+                let root = Some(FolderThen {
+                    rules: self.own(rules, &at)?,
+                    is_ignored: false,
+                });
+                self.folders.insert(at.clone(), root.clone());
+                root
             }
         };
         for name in folder.components() {
             let below = at.child(name);
             above = match (self.folders.get(&below), above) {
                 (Some(known), _) => known.clone(),
-                (None, Some(rules)) if !self.judge(&rules, &at, &below, true) => {
-                    Some(self.own(rules, &below)?)
-                }
-                _ => None,
+                (None, Some(above)) => match self.judge(&above, &at, &below, true) {
+                    Some(is_ignored) => Some(FolderThen {
+                        rules: self.own(above.rules, &below)?,
+                        is_ignored,
+                    }),
+                    None => None,
+                },
+                (None, None) => None,
             };
             self.folders.insert(below.clone(), above.clone());
             at = below;
@@ -537,27 +594,34 @@ impl<'a> RulesThen<'a> {
         Ok(with_own(above, &place(&self.base, &path), &own))
     }
 
+    /// `None` when it was left alone; otherwise whether it is a folder of which
+    /// only what is tracked was captured.
     fn judge(
         &self,
-        rules: &gitignore::Rules,
+        above: &FolderThen,
         folder: &RelPath,
         rel: &RelPath,
         is_dir: bool,
-    ) -> bool {
+    ) -> Option<bool> {
         let name = rel.name().unwrap_or_default();
         let bytes = name.as_encoded_bytes();
         if names::is_repository(bytes) || names::is_refused(bytes, false) {
-            return true;
+            return None;
         }
         if is_dir && is_excluded(&self.frozen.exclude, bytes) {
-            return true;
+            return None;
         }
         let path = bytes_of(rel.as_path());
         let folder = place(&self.base, &bytes_of(folder.as_path()));
-        self.denied
-            .iter()
-            .any(|denied| denied.denies(&path, is_dir))
-            || rules.within(&folder).ignores(name, is_dir)
+        let mut denied = self.denied.iter();
+        if denied.any(|denied| denied.denies(&path, is_dir)) {
+            return None;
+        }
+        if !above.is_ignored && !above.rules.within(&folder).ignores(name, is_dir) {
+            return Some(false);
+        }
+        let is_held = self.tracked.holds(&path, is_dir);
+        is_held.then(|| !self.tracked.is_itself(&path))
     }
 }
 

@@ -13,10 +13,15 @@ use super::{
     frame::Paths,
     object::{Mode, Oid},
     rules::{Frozen, Judge},
+    tracked::{Exempt, Tracked},
     tree::{Folder, Rules},
     walk::{Outcome, Reading, Walk},
 };
 use crate::{error::Error, gitignore, path::RelPath};
+
+/// How often it is walked again because other files turned out to be tracked:
+/// each round may find one more repository in what the one before found.
+const ROUNDS: usize = 4;
 
 /// The work tree at one look.
 #[derive(Clone, Debug)]
@@ -31,6 +36,8 @@ pub(super) struct Scan {
     pub(super) rules: Arc<Frozen>,
     /// By which rules it was judged, those in its own folders aside.
     pub(super) judged: u128,
+    /// What those did not apply to.
+    pub(super) tracked: Arc<Tracked>,
 }
 
 /// Takes the content of files as they are read, so that they are read once.
@@ -56,8 +63,11 @@ pub(super) fn scan(job: &Job<'_>, judge: &Judge<'_>, look: Look<'_>) -> Result<S
     let judged = judge.fingerprint();
     let looked = now();
     let Look { last, sink, limits } = look;
-    let rejudge = last.is_some_and(|last| last.judged != judged);
     let mut known = last.map(|last| last.tree.clone());
+    let mut tracked = match last {
+        Some(last) => Tracked::of(judge, &last.tree, &last.tracked, job.cancel)?,
+        None => Arc::default(),
+    };
     if known.is_none() || limits.is_some() {
         // Names and sizes first: reading can tell how far it is, and what is
         // too large is known before any of it is read.
@@ -66,18 +76,55 @@ pub(super) fn scan(job: &Job<'_>, judge: &Judge<'_>, look: Look<'_>) -> Result<S
             max_files,
             max_bytes,
         };
-        let walk = Walk::new(job, judge, reading, looked, None);
-        match walk.run(open(judge)?, None, None, false)? {
-            Outcome::Tree(tree) => known = known.or(Some(tree)),
-            _ => return Err(too_large(job)),
-        }
+        let found = until_tracked(job, judge, tracked, |exempt, before| {
+            let walk = Walk::new(job, (judge, exempt), reading, looked, None);
+            walk.run(open(judge)?, before, None, before.is_some())
+        })?;
+        let tree;
+        (tree, tracked) = found.ok_or_else(|| too_large(job))?;
+        known = known.or(Some(tree));
     }
     let total = known.as_ref().map(|known| known.files);
-    let walk = Walk::new(job, judge, Reading::Yes(sink), looked, total);
-    match walk.run(open(judge)?, known.as_ref(), None, rejudge)? {
-        Outcome::Tree(tree) => Ok(finish(judge, judged, tree, last)),
-        _ => Err(too_large(job)),
+    let rejudge =
+        last.is_some_and(|last| last.judged != judged || last.tracked.exempt != tracked.exempt);
+    let found = until_tracked(job, judge, tracked, |exempt, before| {
+        let walk = Walk::new(job, (judge, exempt), Reading::Yes(sink), looked, total);
+        let rejudge = rejudge || before.is_some();
+        walk.run(open(judge)?, before.or(known.as_ref()), None, rejudge)
+    })?;
+    let (tree, tracked) = found.ok_or_else(|| too_large(job))?;
+    Ok(finish(judge, judged, tree, tracked, last))
+}
+
+/// A tree, and what was tracked for it.
+type Found = (Arc<Folder>, Arc<Tracked>);
+
+/// Walks, again with what the walk before found, until what is tracked is what
+/// the walk went by: the rules that tell are found on the way. `None` when the
+/// walk finds no tree.
+fn until_tracked(
+    job: &Job<'_>,
+    judge: &Judge<'_>,
+    tracked: Arc<Tracked>,
+    mut walk: impl FnMut(&Exempt, Option<&Arc<Folder>>) -> Result<Outcome, Error>,
+) -> Result<Option<Found>, Error> {
+    let mut tracked = tracked;
+    let mut before = None;
+    for _ in 0..ROUNDS {
+        let Outcome::Tree(tree) = walk(&tracked.exempt, before.as_ref())? else {
+            return Ok(None);
+        };
+        let now = Tracked::of(judge, &tree, &tracked, job.cancel)?;
+        if now.exempt == tracked.exempt {
+            return Ok(Some((tree, now)));
+        }
+        before = Some(tree);
+        tracked = now;
     }
+    let Outcome::Tree(tree) = walk(&tracked.exempt, before.as_ref())? else {
+        return Ok(None);
+    };
+    Ok(Some((tree, Arc::new(tracked.unsettled()))))
 }
 
 /// Looks at these paths only, whatever their stamps say. `None` when that would
@@ -98,13 +145,21 @@ pub(super) fn update(
     if paths.is_everything() {
         return Ok(None);
     }
-    let total = Some(changed.len() as u64);
-    let walk = Walk::new(job, judge, Reading::Yes(sink), now(), total);
-    let last_tree = Some(&last.tree);
-    match walk.run(open(judge)?, last_tree, Some(&paths), false)? {
-        Outcome::Tree(tree) => Ok(Some(finish(judge, judged, tree, Some(last)))),
-        _ => Ok(None),
+    let tracked = Tracked::of(judge, &last.tree, &last.tracked, job.cancel)?;
+    let exempt = &last.tracked.exempt;
+    if tracked.exempt != *exempt {
+        return Ok(None);
     }
+    let total = Some(changed.len() as u64);
+    let walk = Walk::new(job, (judge, exempt), Reading::Yes(sink), now(), total);
+    let last_tree = Some(&last.tree);
+    let Outcome::Tree(tree) = walk.run(open(judge)?, last_tree, Some(&paths), false)? else {
+        return Ok(None);
+    };
+    // New folders may have brought rules, or a repository.
+    let tracked = Tracked::of(judge, &tree, &tracked, job.cancel)?;
+    let is_judged = tracked.exempt == *exempt;
+    Ok(is_judged.then(|| finish(judge, judged, tree, tracked, Some(last))))
 }
 
 fn open(judge: &Judge<'_>) -> Result<Dir, Error> {
@@ -131,7 +186,7 @@ fn too_large(job: &Job<'_>) -> Error {
 }
 
 /// Nanoseconds since the epoch.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
@@ -170,16 +225,33 @@ fn excludes_hold(judge: &Judge<'_>, last: &Scan) -> bool {
 }
 
 /// Sums up what was seen, unless that is what was seen last.
-fn finish(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>, last: Option<&Scan>) -> Scan {
-    let same = last.filter(|last| last.judged == judged && Arc::ptr_eq(&last.tree, &tree));
-    if let Some(last) = same {
-        return last.clone();
+fn finish(
+    judge: &Judge<'_>,
+    judged: u128,
+    tree: Arc<Folder>,
+    tracked: Arc<Tracked>,
+    last: Option<&Scan>,
+) -> Scan {
+    let same = last.filter(|last| {
+        let is_judged = last.judged == judged && last.tracked.exempt == tracked.exempt;
+        is_judged && Arc::ptr_eq(&last.tree, &tree)
+    });
+    match same {
+        Some(last) => Scan {
+            tracked,
+            ..last.clone()
+        },
+        None => sum_up(judge, judged, tree, tracked),
     }
-    sum_up(judge, judged, tree)
 }
 
 /// A look, from its tree.
-pub(super) fn sum_up(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>) -> Scan {
+pub(super) fn sum_up(
+    judge: &Judge<'_>,
+    judged: u128,
+    tree: Arc<Folder>,
+    tracked: Arc<Tracked>,
+) -> Scan {
     let mut skipped = Vec::new();
     let mut ruled: Vec<(Vec<u8>, &Rules, bool)> = Vec::new();
     visit_notable(&tree, |path, folder| {
@@ -210,6 +282,11 @@ pub(super) fn sum_up(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>) -> Scan
         ruled
             .iter()
             .map(|(path, rules, is_captured)| (path.as_slice(), *rules, *is_captured)),
+        // What is denied is not even named.
+        tracked
+            .exempt
+            .beyond(&tree)
+            .filter(|path| !judge.denies(path)),
     );
     Scan {
         skipped: Arc::new(skipped),
@@ -217,12 +294,13 @@ pub(super) fn sum_up(judge: &Judge<'_>, judged: u128, tree: Arc<Folder>) -> Scan
         bytes: tree.bytes,
         rules: Arc::new(rules),
         judged,
+        tracked,
         tree,
     }
 }
 
 /// Shows every folder that has something left or rules, with its path.
-fn visit_notable<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
+pub(super) fn visit_notable<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
     let mut rest = vec![(Vec::new(), tree)];
     while let Some((path, folder)) = rest.pop() {
         if !folder.notable {

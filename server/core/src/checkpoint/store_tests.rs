@@ -8,7 +8,7 @@ use super::{
     pack::PackWriter,
     packs,
     repository::Repository,
-    testing::{Scratch, fsck, git, noise},
+    testing::{Scratch, fsck, git, noise, only_the_users},
 };
 use crate::{cancel::Cancel, storage::TaskId};
 
@@ -173,25 +173,37 @@ fn commits_of_others_are_no_checkpoints() {
 #[cfg(unix)]
 #[test]
 fn only_the_user_may_read_the_store() {
-    use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[(b"a", b"secret", Mode::File)]);
-    let mut folders = vec![scratch.dir().parent().unwrap().to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap().flatten() {
-            let metadata = entry.metadata().unwrap();
-            let wanted = if metadata.is_dir() { 0o700 } else { 0o600 };
-            assert_eq!(
-                metadata.permissions().mode() & 0o777,
-                wanted,
-                "{:?}",
-                entry.path()
-            );
-            if metadata.is_dir() {
-                folders.push(entry.path());
-            }
-        }
+    only_the_users(scratch.dir().parent().unwrap());
+}
+
+#[test]
+fn a_name_whose_file_is_wrong_is_written_anew() {
+    let scratch = Scratch::new();
+    let ids = [1, 2, 3, 4].map(|created| scratch.checkpoint(created, &[]));
+    let file = |id: Oid| scratch.dir().join(format!("refs/checkpoints/{id}"));
+    for (id, content) in [
+        (ids[0], String::new()),
+        (ids[1], format!("{}\n", ids[2])),
+        (ids[3], "\0".repeat(5000)),
+    ] {
+        fs::write(file(id), content).unwrap();
     }
+    let whole = fs::metadata(file(ids[2])).unwrap().modified().unwrap();
+    assert!(scratch.repository().rebuilt().is_none());
+    let log = git(&scratch.dir(), &["log", "--all", "--format=%H"]);
+    for id in ids {
+        assert_eq!(
+            fs::read_to_string(file(id)).unwrap(),
+            format!("{id}\n"),
+            "{log}"
+        );
+        assert!(log.contains(&id.to_string()), "{log}");
+    }
+    let now = fs::metadata(file(ids[2])).unwrap().modified().unwrap();
+    assert_eq!(now, whole);
+    fsck(&scratch.dir());
 }
 
 /// Breaks a store with two checkpoints and gives what the next opening makes of it.

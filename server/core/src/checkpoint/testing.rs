@@ -55,6 +55,20 @@ pub(super) fn fsck(dir: &Path) {
     assert_eq!(faults.next(), None);
 }
 
+/// Nobody else may read or list anything below `folder`.
+pub(super) fn only_the_users(folder: &Path) {
+    #[cfg(unix)]
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        use std::os::unix::fs::PermissionsExt;
+        let metadata = entry.metadata().unwrap();
+        let mode = metadata.permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{:?}: {mode:o}", entry.path());
+        if metadata.is_dir() {
+            only_the_users(&entry.path());
+        }
+    }
+}
+
 /// The checkpoints of an empty work tree in a scratch folder.
 pub(super) struct Scratch {
     pub(super) folder: Folder,

@@ -6,6 +6,7 @@
 
 use std::{
     ffi::OsString,
+    fs,
     io::Read,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -84,6 +85,7 @@ impl Checkpoints {
         ];
         let taken = git(repository.dir(), &arguments, cancel)
             .and_then(|said| Ok((said, take_over(&repository, cancel)?)));
+        tighten_below(repository.dir());
         // Whatever came of it, they are not to be looked at again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
         let (mut said, left_out) = taken?;
@@ -94,6 +96,30 @@ impl Checkpoints {
         }
         Ok(said)
     }
+}
+
+/// Takes away what group and others may do with what git left in a folder; also
+/// what a git wrote that was not told so.
+fn tighten_below(folder: &Path) {
+    #[cfg(unix)]
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        use std::os::unix::fs::PermissionsExt;
+        // Not behind a link.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let (path, mode) = (entry.path(), metadata.permissions().mode());
+        if mode & 0o077 != 0 && !metadata.is_symlink() {
+            let mode = fs::Permissions::from_mode(mode & 0o700);
+            // The store's own folder lets nobody in.
+            let _ = fs::set_permissions(&path, mode);
+        }
+        if metadata.is_dir() {
+            tighten_below(&path);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 /// Makes checkpoints of what was fetched and is whole; says what is not.
@@ -158,6 +184,8 @@ fn command(dir: &Path) -> Command {
     for setting in [
         "core.hooksPath=/dev/null",
         "core.fsmonitor=false",
+        // What git writes is for the user alone, whatever the umask.
+        "core.sharedRepository=0600",
         "gc.auto=0",
         "maintenance.auto=false",
         "protocol.ext.allow=never",
@@ -269,7 +297,7 @@ mod tests {
         Notes,
         object::{Kind, Mode, encode_tree, name_of},
         pack::PackWriter,
-        testing::{Scratch, fsck, git},
+        testing::{Scratch, fsck, git, only_the_users},
     };
 
     fn remote(scratch: &Scratch) -> (PathBuf, String) {
@@ -300,7 +328,12 @@ mod tests {
         fsck(&there.dir());
         let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
         assert!(!names.contains("incoming"), "{names}");
+        only_the_users(there.dir().parent().unwrap());
+        // As one left it that was not told.
+        git(&there.dir(), &["pack-refs", "--all"]);
+        git(&there.dir(), &["repack", "-q"]);
         there.checkpoints.fetch(&url, &cancel).unwrap();
+        only_the_users(there.dir().parent().unwrap());
         assert_eq!(there.ids().len(), 3);
         drop(path);
     }

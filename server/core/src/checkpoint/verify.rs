@@ -31,7 +31,8 @@ const TOLD: usize = 1000;
 
 impl Checkpoints {
     /// Reads every object of every checkpoint; the problems found, each a
-    /// sentence that names the checkpoint.
+    /// sentence that names the checkpoint. What is damaged is noted in the store,
+    /// which is rebuilt by whoever writes to it next.
     ///
     /// # Errors
     /// `cancelled`; `storage` when the names can't be read.
@@ -47,15 +48,22 @@ impl Checkpoints {
             return Ok(problems);
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
-            let said = std::fs::read_to_string(&path).unwrap_or_default();
-            if refs::plain_id(said.trim_end()) != Some(id) {
+            if refs::said(&path) != Some(id) {
                 problems.push(format!(
                     "checkpoint {id}: the file {} does not name it",
                     path.display()
                 ));
             }
         }
+        let generation = repository.generation().ok();
         let found = examine(&repository, &repository.ids()?, cancel)?;
+        // What is taken out while it is looked at is not damaged.
+        let is_same = generation == repository.generation().ok();
+        if let Some((id, what)) = found.first().filter(|_| is_same)
+            && let Err(error) = repository.note_damage(&format!("checkpoint {id}: {what}"))
+        {
+            problems.push(format!("the damage could not be noted: {}", error.message));
+        }
         let found = found.into_iter();
         problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
         Ok(problems)

@@ -26,6 +26,7 @@ use super::{
     read::{self, Found},
     rules::{Chain, Judge},
     scan::Sink,
+    tracked::Exempt,
     tree::{Folder, Node, Rules, Stamp},
 };
 use crate::{cancel::Cancel, error::Error, gitignore};
@@ -47,6 +48,8 @@ pub(super) enum Reading<'a> {
 /// One walk.
 pub(super) struct Walk<'a> {
     pub(super) judge: &'a Judge<'a>,
+    /// What ignore rules do not apply to.
+    pub(super) exempt: &'a Exempt,
     pub(super) cancel: &'a Cancel,
     pub(super) progress: &'a (dyn Fn(Progress) + Sync),
     pub(super) reading: Reading<'a>,
@@ -89,13 +92,14 @@ pub(super) enum End {
 impl<'a> Walk<'a> {
     pub(super) fn new(
         job: &Job<'a>,
-        judge: &'a Judge<'a>,
+        (judge, exempt): (&'a Judge<'a>, &'a Exempt),
         reading: Reading<'a>,
         looked: i64,
         total: Option<u64>,
     ) -> Self {
         Self {
             judge,
+            exempt,
             cancel: job.cancel,
             progress: job.progress,
             reading,

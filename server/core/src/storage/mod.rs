@@ -17,6 +17,7 @@
 
 pub(crate) mod files;
 mod log;
+mod run;
 mod task_dir;
 mod tasks;
 
@@ -43,6 +44,7 @@ const VERSION_FILE: &str = "version";
 const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
 const RESULTS: &str = "results";
+const RUN: &str = "run";
 
 /// The name of a task, safe as the name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -201,7 +203,7 @@ impl Storage {
                     .collect::<io::Result<Vec<_>>>()
             })
             .map_err(|error| failed("list", &self.dir, &error))?;
-        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS];
+        let known = [VERSION_FILE, TASKS, PROJECTS, RESULTS, RUN];
         if names
             .iter()
             .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))

@@ -1,5 +1,5 @@
 //! Decisions about a conversation that can be taken back: compacting it,
-//! rewinding it to a message, rolling it back to a time.
+//! rewinding it to what it was, rolling its edits back to a time.
 //!
 //! Each is an entry of the log. None drops a message from the file; which ones
 //! are current follows from where the entry hangs. Before a decision takes
@@ -12,14 +12,14 @@ use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
 use super::{
-    Conversation, Decided, Masks, Meta, TaskStore, chain,
+    Conversation, Decided, Meta, Moment, TaskStore, chain,
     conversation::{Source, Undone},
     entry::{COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, Line, REWIND, REWIND_UNDO, ROLLBACK},
     log::{Log, mirror},
 };
 use crate::{
     cancel::Cancel,
-    conversation::{ContextHistory, DeletedRange},
+    conversation::ContextHistory,
     error::Error,
     storage::{TaskDir, TaskId, TaskLock, Written},
 };
@@ -194,41 +194,41 @@ impl TaskStore {
         })
     }
 
-    /// Rewinds the conversation to its first `keep` messages. From then on
-    /// `deleted_range` is left out, as far as it lies within them, and edits
-    /// newer than `drop_edits_after` are gone, as are those of messages that
-    /// are not kept. [`Self::undo_rewind`] takes it back.
+    /// Rewinds the conversation to what it was at a moment: its messages, what
+    /// was masked in them, whether it was compacted. That may also be on a
+    /// branch that was left since. [`Self::undo_rewind`] takes it back.
+    ///
+    /// `counted` are the messages and the compactions it had then, if known.
     ///
     /// # Errors
-    /// `invalidParams` when there are not that many messages, `notFound`,
-    /// `busy`, `cancelled`, kind `storage`.
+    /// `conflict` when the log has no such entry, or another number of messages
+    /// or compactions there; `notFound`, `busy`, `cancelled`, kind `storage`.
+    /// Nothing is changed then.
     pub fn rewind(
         &self,
         task: &TaskId,
-        keep: usize,
-        deleted_range: Option<DeletedRange>,
-        drop_edits_after: &Number,
+        to: Moment,
+        counted: Option<(u64, u64)>,
         meta: &Meta,
         cancel: &Cancel,
     ) -> Result<RewindId, Error> {
         self.deciding(task, meta, cancel, |log, dir, lock| {
-            let now = log.conversation(dir);
-            let kept = now.messages.get(..keep).ok_or_else(|| {
-                Error::invalid(format!(
-                    "task {task} has {} messages, of which {keep} can't be kept",
-                    now.messages.len()
-                ))
-            })?;
-            let parent = kept.last().map(|last| last.uuid);
-            let mut masks = Masks {
-                deleted_range: deleted_range.map(|range| range.within(keep)),
-                history: now.masks.history.clone(),
+            let conflict = |why: &str| {
+                let why = format!(
+                    "task {task} cannot go back there: {why}; its conversation stays as it is"
+                );
+                Error::new(ErrorKind::Conflict, why)
             };
-            masks.history.rollback(drop_edits_after);
-            masks.history.forget_from(keep);
-            let uuids: Vec<Uuid> = kept.iter().map(|kept| kept.uuid).collect();
-            let mut line = Line::of_system(parent, meta.now, &meta.origin, REWIND);
-            line.masks = Some(masks.to_line(drop_edits_after, &uuids));
+            let past = log.entries.at(to);
+            let past = past.ok_or_else(|| conflict("its log does not hold that entry"))?;
+            let found = (past.messages.len() as u64, past.compactions);
+            if counted.is_some_and(|counted| counted != found) {
+                return Err(conflict("its log does not hold the messages of then"));
+            }
+            let mut line = Line::of_system(past.leaf, meta.now, &meta.origin, REWIND);
+            // Else the entries before say what is masked.
+            let masks = past.unlogged.as_ref();
+            line.masks = masks.map(|masks| masks.to_line(&0.into(), &past.messages));
             let (id, written) = branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })

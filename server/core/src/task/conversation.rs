@@ -44,6 +44,8 @@ pub struct Conversation {
     pub facts: Facts,
     /// What reading the log found: `lines` are those that made sense.
     pub recovered: Recovered,
+    /// The entry it follows from, with those before it; `None` in an empty log.
+    pub entry: Option<Uuid>,
 }
 
 /// A stored message.
@@ -184,6 +186,30 @@ pub(super) struct Undone {
     /// What is masked in it.
     pub(super) masks: Arc<Masks>,
     path: Path,
+}
+
+/// A moment in the life of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before its first message.
+    Beginning,
+    /// When this entry was the newest: [`Conversation::entry`] of then.
+    Entry(Uuid),
+    /// This time, in milliseconds since the Unix epoch.
+    Time(i64),
+}
+
+/// What a conversation was at a moment.
+#[derive(Debug)]
+pub(super) struct Past {
+    /// The newest entry then.
+    pub(super) leaf: Option<Uuid>,
+    /// How often it had been compacted.
+    pub(super) compactions: u64,
+    /// Its messages.
+    pub(super) messages: Vec<Uuid>,
+    /// What was masked in it, when the log did not say that yet.
+    pub(super) unlogged: Option<Masks>,
 }
 
 /// The way back from an entry to the last compaction before it.
@@ -355,12 +381,15 @@ impl Entries {
             self.follow_anew();
         }
         let masks = (!self.masks_are_logged).then(unlogged);
+        let entry = self.leaf();
         let now = &self.conversation;
-        let is_same = now.recovered == recovered
+        let is_same = now.entry == entry
+            && now.recovered == recovered
             && now.facts == self.facts
             && masks.as_ref().is_none_or(|masks| *masks == *now.masks);
         if !is_same {
             let conversation = Arc::make_mut(&mut self.conversation);
+            conversation.entry = entry;
             conversation.recovered = recovered;
             conversation.facts.clone_from(&self.facts);
             if let Some(masks) = masks.filter(|masks| *masks != *conversation.masks) {
@@ -428,6 +457,47 @@ impl Entries {
             true => Some(leaf),
             false => self.uuid_at(*self.stand_ins.get(&leaf)?),
         }
+    }
+
+    /// What the conversation was at a moment. `None` when the log has no such
+    /// entry.
+    pub(super) fn at(&self, moment: Moment) -> Option<Past> {
+        let leaf = match moment {
+            Moment::Beginning => None,
+            Moment::Entry(uuid) => Some(*self.places.get(&uuid)?),
+            Moment::Time(time) => self.leaf_at(time),
+        };
+        let path = self.path(leaf);
+        let messages = self.uuids(&path.messages);
+        let is_said = !path.masks.is_empty() || path.boundary.is_some() || leaf.is_none();
+        let unlogged = (!is_said).then(|| self.unlogged(&messages)).flatten();
+        Some(Past {
+            leaf: self.uuid_at(leaf),
+            compactions: self.compactions(&path),
+            messages,
+            unlogged,
+        })
+    }
+
+    /// The newest entry at a time: each is the newest when it comes.
+    fn leaf_at(&self, time: i64) -> Option<usize> {
+        let later = self.entries.iter().position(|placed| placed.time > time);
+        match (later, &self.open) {
+            // A group that is not whole did not happen.
+            (Some(later), Some(open)) if later > open.head => self.leaf,
+            (Some(later), _) => later.checked_sub(1),
+            (None, _) => self.leaf,
+        }
+    }
+
+    /// What was masked before the log said what is, in a conversation of these
+    /// messages.
+    fn unlogged(&self, messages: &[Uuid]) -> Option<Masks> {
+        let mut logged = self.entries.iter().filter_map(|p| p.entry.masks.as_ref());
+        let first = logged.next().filter(|first| first.is_of_before())?;
+        let mut masks = Masks::clone(&first.of(messages));
+        masks.history.forget_from(messages.len());
+        Some(masks)
     }
 
     /// A message of the conversation, to be copied.

@@ -68,6 +68,12 @@ impl Masks {
 }
 
 impl LoggedMasks {
+    /// Are they what was masked when the log did not say it yet? Nothing that
+    /// is decided is of that time.
+    pub(super) fn is_of_before(&self) -> bool {
+        self.time.as_ref().and_then(Number::as_f64) == Some(0.0)
+    }
+
     /// What they mean for a conversation of these messages.
     pub(super) fn of(&self, messages: &[Uuid]) -> Arc<Masks> {
         let are_in_place = self

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use serde_json::{Number, value::RawValue};
 
 pub use change::{Compacted, CompactedMessage, Compaction, RewindId};
-pub use conversation::{Conversation, Facts, StoredMessage};
+pub use conversation::{Conversation, Facts, Moment, StoredMessage};
 pub use entry::Origin;
 pub use import::Imported;
 pub use masks::Masks;

@@ -61,6 +61,7 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
         messages,
         confirm_large: params.confirm_large,
         group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
+        group_roots: uris(work.roots(), roots.iter().copied()),
         ..Request::default()
     };
     let mut taken = Vec::new();
@@ -104,6 +105,15 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
     Ok(first)
 }
 
+/// The folders of checkpoints that are taken together.
+pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>) -> Vec<String> {
+    if together.len() < 2 {
+        return Vec::new();
+    }
+    let together = together.filter_map(|root| roots.get(root));
+    together.map(|root| root.path.to_uri()).collect()
+}
+
 /// Says in which of several roots something failed.
 pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
     if roots.as_slice().len() > 1 {
@@ -131,7 +141,7 @@ pub(super) fn mark(context: &Context<'_>, task: &TaskId) -> Option<ConversationM
         Ok(conversation) => Some(ConversationMark {
             messages: conversation.messages.len() as u64,
             compactions: conversation.facts.compactions,
-            deleted_range: conversation.masks.deleted_range.map(|range| range.0),
+            entry: conversation.entry,
         }),
         Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
         Err(error) => {
@@ -184,6 +194,7 @@ pub(super) fn wire(roots: &Roots, root: usize, record: &Record) -> Checkpoint {
         },
         messages: messages.map(|mark| mark.messages),
         group: None,
+        imported: notes.imported.clone(),
     }
 }
 
@@ -288,7 +299,12 @@ fn differences(
 ) -> Result<(usize, Vec<FileDiff>), Error> {
     let from = work.find(&params.from)?;
     let to = match &params.to {
-        None => Side::Now,
+        None => {
+            // What is half restored is not what there is now.
+            let (known, _) = work.of(from.root)?;
+            recover(work.context.server, &work.context.snapshot, known)?;
+            Side::Now
+        }
         Some(id) => {
             let to = work.find(id)?;
             if to.root != from.root {
@@ -317,7 +333,7 @@ fn differences(
 fn difference(work: &Work<'_>, root: usize, file: FileDiff, contents: bool) -> FileDifference {
     let (path, encoded, uri) = work.name(root, &file.path);
     let old = file.old_path.as_ref().map(|old| work.name(root, old));
-    let mut omitted = file.omitted.clone().filter(|_| contents);
+    let mut omitted = file.omitted.clone().filter(|_| contents || file.uncaptured);
     let mut text = |bytes: Option<Vec<u8>>| {
         let text = String::from_utf8(bytes.filter(|_| contents && !file.binary)?);
         let text = text.map_err(|_| "it is not UTF-8".to_owned());

@@ -11,7 +11,6 @@ use sightline_protocol::{
 };
 
 use super::Context;
-use crate::progress::Progress;
 
 /// Lists a directory of a workspace root.
 pub fn run(context: &Context<'_>, params: ListFilesParams) -> Result<ListFilesResult, Error> {
@@ -39,7 +38,7 @@ pub fn run(context: &Context<'_>, params: ListFilesParams) -> Result<ListFilesRe
         ignored: context.snapshot.settings.block.ignored_files,
         ..ListOptions::default()
     };
-    let progress = Progress::begin(context.server, params.work_done_token, "Listing files");
+    let progress = context.progress(params.work_done_token, "Listing files");
     let listing = listing::list_with(
         &view,
         root,

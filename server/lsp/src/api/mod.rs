@@ -10,6 +10,7 @@ pub mod compaction;
 pub mod conversation;
 pub mod count_tokens;
 pub mod environment_details;
+pub mod face;
 pub mod list_files;
 pub mod notifications;
 pub mod read_file;
@@ -30,6 +31,7 @@ use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, PlanCompactionParams},
     conversation::{Message, TruncateHistoryParams},
+    files::ProgressToken,
     method::{self, Request},
     task::AppendMessagesParams,
     tokens::CountTokensParams,
@@ -38,6 +40,7 @@ use sightline_protocol::{
 use crate::{
     jobs::{Commit, Done, Lane, Step},
     lenient,
+    progress::Progress,
     server::Server,
     session::Snapshot,
 };
@@ -50,6 +53,7 @@ pub struct Context<'a> {
     pub snapshot: Snapshot,
     /// Raised when the client cancels.
     pub cancel: Cancel,
+    token: Option<ProgressToken>,
     commits: RefCell<Vec<Commit>>,
     written: RefCell<Vec<Written>>,
     rest: RefCell<Option<(Lane, Part)>>,
@@ -69,11 +73,25 @@ impl<'a> Context<'a> {
             server,
             snapshot,
             cancel,
+            token: None,
             commits: RefCell::default(),
             written: RefCell::default(),
             rest: RefCell::default(),
             summary: RefCell::default(),
         }
+    }
+
+    /// The same for a request whose progress is reported under a token.
+    #[must_use]
+    pub fn reporting(mut self, token: Option<ProgressToken>) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Progress of the request: under the token in its params, else under the
+    /// one that came beside them. `title` is for people.
+    pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
+        Progress::begin(self.server, token.or_else(|| self.token.clone()), title)
     }
 
     /// The access rules as they stand on disk now.
@@ -107,6 +125,25 @@ impl<'a> Context<'a> {
         self.summary.borrow().clone()
     }
 
+    /// Runs a whole request on this thread, for a caller that waits for it and
+    /// has nobody else to wait for.
+    ///
+    /// # Errors
+    /// As the request.
+    pub fn run_here(self, handler: &'static Handler, params: String) -> Answer {
+        let part: Part = Box::new(move |context| (handler.run)(context, &params));
+        let mut step = self.step(part, Box::new(|_, _| ()))?;
+        let done = loop {
+            match step {
+                Step::Done(done) => break done,
+                Step::Then(_, next) => step = next()?,
+            }
+        };
+        done.written.iter().try_for_each(Written::sync)?;
+        done.commits.into_iter().for_each(|commit| commit());
+        Ok(done.result)
+    }
+
     /// Runs the first part of a request, or a later one. `shown` sees how it
     /// came out once nothing is left.
     ///
@@ -119,8 +156,11 @@ impl<'a> Context<'a> {
             && let Some((lane, rest)) = self.rest.take()
         {
             let (server, snapshot) = (self.server.clone(), self.snapshot);
-            let cancel = self.cancel;
-            let next = move || Context::new(&server, snapshot, cancel).step(rest, shown);
+            let (cancel, token) = (self.cancel, self.token);
+            let next = move || {
+                let context = Context::new(&server, snapshot, cancel);
+                context.reporting(token).step(rest, shown)
+            };
             return Ok(Step::Then(lane, Box::new(next)));
         }
         shown(&self, &outcome);

@@ -7,6 +7,7 @@
 
 mod conversation;
 mod editor;
+mod part;
 
 use std::sync::Arc;
 
@@ -14,10 +15,9 @@ use sightline_core::{
     cancel::Cancel,
     checkpoint::{
         Purpose, Record, Request,
-        restore::{Action, Options, Preview, Restored, Wanted},
+        restore::{Action, Conflict, Options, Restored, Wanted},
     },
     error::Error,
-    path::{AbsPath, Location, RelPath, uri_to_path},
     storage::TaskId,
 };
 use sightline_protocol::{
@@ -31,92 +31,13 @@ use sightline_protocol::{
 
 use super::{
     Context,
-    checkpoints::{grouped, in_root, mark, tell, wire},
+    checkpoints::{grouped, mark, tell, uris, wire},
     workspace::{Found, Work},
 };
 use conversation::{messages, rewind, unwind};
-use editor::replace_texts;
-
-/// What is to be restored of one root.
-struct Part {
-    found: Found,
-    wanted: Wanted,
-    /// Open documents with unsaved text, by path and URI.
-    unsaved: Vec<(RelPath, String)>,
-}
-
-impl Part {
-    fn new(work: &Work<'_>, found: Found, paths: Vec<RelPath>) -> Self {
-        Self {
-            wanted: Wanted {
-                id: found.record.id,
-                paths,
-            },
-            unsaved: unsaved(work, found.root),
-            found,
-        }
-    }
-
-    fn unsaved_paths(&self) -> Vec<RelPath> {
-        self.unsaved.iter().map(|(path, _)| path.clone()).collect()
-    }
-
-    fn preview(&self, work: &Work<'_>) -> Result<Preview, Error> {
-        let cancel = &work.context.cancel;
-        work.on(self.found.root, cancel, |job| {
-            self.found
-                .of
-                .store
-                .preview(job, &self.wanted, &self.unsaved_paths())
-        })
-        .map_err(|error| self.named(work, error))
-    }
-
-    fn restore(
-        &self,
-        work: &Work<'_>,
-        cancel: &Cancel,
-        options: &Options,
-    ) -> Result<Restored, Error> {
-        let restored = work.on(self.found.root, cancel, |job| {
-            self.found
-                .of
-                .store
-                .restore(job, &self.wanted, &self.unsaved_paths(), options)
-        });
-        self.found.of.changed(work.context.server);
-        restored.map_err(|error| self.named(work, error))
-    }
-
-    fn named(&self, work: &Work<'_>, error: Error) -> Error {
-        match work.roots().get(self.found.root) {
-            Some(root) => in_root(work.roots(), root, error),
-            None => error,
-        }
-    }
-}
-
-/// Open documents of a root whose text is not on the disk.
-fn unsaved(work: &Work<'_>, root: usize) -> Vec<(RelPath, String)> {
-    let mut found = Vec::new();
-    for uri in work.context.snapshot.editor.unsaved() {
-        let Some(path) = uri_to_path(uri).ok().flatten() else {
-            continue;
-        };
-        // Links may lead to the file from elsewhere.
-        let real = std::fs::canonicalize(path.as_path()).ok();
-        let real = real.and_then(|real| AbsPath::new(&real));
-        for path in [Some(path), real].into_iter().flatten() {
-            if let Location::Inside { root: at, rel } = work.roots().place(path)
-                && at == root
-                && found.iter().all(|(known, _)| *known != rel)
-            {
-                found.push((rel, uri.to_owned()));
-            }
-        }
-    }
-    found
-}
+pub(super) use editor::workspace_edit;
+use editor::{replace_texts, tell_changed};
+use part::{Part, without_nested};
 
 /// The checkpoint that was named, and with `all_roots` those of its group.
 fn parts(
@@ -127,21 +48,27 @@ fn parts(
 ) -> Result<Vec<Part>, Error> {
     let named = work.find(id)?;
     let found = match &named.record.notes.group {
-        Some(group) if all_roots => group_of(work, &group.clone(), |_| true)?,
+        Some(group) if all_roots => {
+            let found = group_of(work, group, |_| true)?;
+            require_open(work, &named.record, &found, "restore without allRoots")?;
+            found
+        }
         _ => vec![named],
     };
     let only_this = found.len() == 1;
     let mut parts = Vec::new();
     for found in found {
         let wanted = work.paths(found.root, paths, only_this)?.wanted();
-        parts.extend(wanted.map(|wanted| Part::new(work, found, wanted)));
+        if let Some(wanted) = wanted {
+            parts.push(Part::new(work, found, wanted)?);
+        }
     }
     if parts.is_empty() {
         return Err(Error::invalid(
             "paths names nothing below the folders that the checkpoint is of",
         ));
     }
-    Ok(parts)
+    without_nested(work, parts)
 }
 
 /// The checkpoints of a group, in order of their roots.
@@ -158,6 +85,38 @@ fn group_of(
         }
     }
     Ok(found)
+}
+
+/// What was done in several folders is not gone back to in some of them.
+///
+/// # Errors
+/// `conflict` when one of the folders is not open.
+fn require_open(
+    work: &Work<'_>,
+    record: &Record,
+    found: &[Found],
+    instead: &str,
+) -> Result<(), Error> {
+    let all = &record.notes.group_roots;
+    if found.len() >= all.len() {
+        return Ok(());
+    }
+    let roots = work.roots().as_slice();
+    let is_open = |uri: &str| roots.iter().any(|root| root.path.to_uri() == uri);
+    let closed: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .filter(|uri| !is_open(uri))
+        .collect();
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "checkpoint {} was taken together with those of folders that are not open now, so nothing was done; open {}, or {instead}",
+        record.id,
+        closed.join(", ")
+    );
+    Err(Error::new(ErrorKind::Conflict, why))
 }
 
 /// `sightline/previewRestore`.
@@ -182,19 +141,24 @@ pub fn preview(
                 path_encoded,
             });
         }
-        for conflict in preview.conflicts {
-            let (path, path_encoded, uri) = work.name(root, &conflict.path);
-            result.conflicts.push(RestoreConflict {
-                path,
-                reason: conflict.reason,
-                uri,
-                path_encoded,
-            });
-        }
+        let conflicts = preview.conflicts.into_iter();
+        result
+            .conflicts
+            .extend(conflicts.map(|conflict| left_alone(&work, root, conflict)));
         tokens.push(preview.token);
     }
     result.token = tokens.join(TOKEN_SEPARATOR);
     Ok(result)
+}
+
+fn left_alone(work: &Work<'_>, root: usize, conflict: Conflict) -> RestoreConflict {
+    let (path, path_encoded, uri) = work.name(root, &conflict.path);
+    RestoreConflict {
+        path,
+        reason: conflict.reason,
+        uri,
+        path_encoded,
+    }
 }
 
 /// Between the tokens of several roots; no token of one root holds it.
@@ -296,12 +260,14 @@ fn restore_parts(
     options: &Options,
 ) -> Result<RestoreCheckpointResult, Error> {
     let group = (parts.len() > 1).then(|| uuid::Uuid::new_v4().to_string());
+    let group_roots = uris(work.roots(), parts.iter().map(|part| part.found.root));
     let mut tokens = tokens.into_iter();
     let mut done: Vec<(&Part, Restored)> = Vec::new();
     for (place, part) in parts.iter().enumerate() {
         let options = Options {
             token: tokens.next().or_else(|| options.token.clone()),
             group: group.clone(),
+            group_roots: group_roots.clone(),
             // One of them takes the conversation back, or forth.
             rewind: options.rewind.clone().filter(|_| place == 0),
             ..options.clone()
@@ -313,14 +279,22 @@ fn restore_parts(
     }
     let mut result = RestoreCheckpointResult::default();
     let mut texts = Vec::new();
+    let mut changed = Vec::new();
     for (part, restored) in done {
         let root = part.found.root;
         announce(work, part, &restored);
         if result.undo_id.is_empty() {
             result.undo_id = restored.undo.to_string();
         }
+        let conflicts = restored.conflicts.into_iter();
+        result
+            .conflicts
+            .extend(conflicts.map(|conflict| left_alone(work, root, conflict)));
         for outcome in restored.outcomes {
             let (path, path_encoded, uri) = work.name(root, &outcome.path);
+            if outcome.error.is_none() && part.clean.contains(&outcome.path) {
+                changed.push(path.clone());
+            }
             result.outcomes.push(RestoreOutcome {
                 path,
                 action: action(outcome.action),
@@ -336,6 +310,10 @@ fn restore_parts(
         }));
     }
     replace_texts(work.context, &texts);
+    // A plugin of ours has its editor read them again.
+    if !work.context.snapshot.client.plugin {
+        tell_changed(work.context.server, &changed);
+    }
     Ok(result)
 }
 
@@ -361,6 +339,7 @@ fn taken_back(work: &Work<'_>, done: Vec<(&Part, Restored)>, mut error: Error) -
                 paths: Vec::new(),
             },
             unsaved: part.unsaved.clone(),
+            clean: Vec::new(),
             found: Found {
                 root: part.found.root,
                 of: part.found.of.clone(),
@@ -436,7 +415,12 @@ pub fn undo(
     }
     let group = named.record.notes.group.clone();
     let found = match &group {
-        Some(group) => group_of(&work, group, is_undo)?,
+        Some(group) => {
+            let found = group_of(&work, group, is_undo)?;
+            let instead = "restore this one alone with sightline/restoreCheckpoint";
+            require_open(&work, &named.record, &found, instead)?;
+            found
+        }
         None => vec![named],
     };
     let rewound = found.iter().find_map(|found| {
@@ -462,10 +446,9 @@ pub fn undo(
         ..Options::default()
     };
     let (of_files, alone): (Vec<Found>, Vec<Found>) = found.into_iter().partition(of_files);
-    let parts: Vec<Part> = of_files
-        .into_iter()
-        .map(|found| Part::new(&work, found, Vec::new()))
-        .collect();
+    let parts = of_files.into_iter();
+    let parts = parts.map(|found| Part::new(&work, found, Vec::new()));
+    let parts = parts.collect::<Result<Vec<Part>, Error>>()?;
     let previews = match parts.len() {
         0 | 1 => Vec::new(),
         _ => previewed(&work, &parts, None)?,
@@ -531,11 +514,15 @@ fn summarize(context: &Context<'_>, result: &RestoreCheckpointResult) {
         0 => String::new(),
         failed => format!(", {failed} could not be changed"),
     };
+    let kept = match result.conflicts.len() {
+        0 => String::new(),
+        kept => format!(", {kept} left alone"),
+    };
     let task = result.task.as_ref().map_or_else(String::new, |task| {
         format!(", task {} has {} messages", task.task_id, task.messages)
     });
     context.summarize(format!(
-        "{done} paths restored{failed}{task}; undo with {}",
+        "{done} paths restored{failed}{kept}{task}; undo with {}",
         result.undo_id
     ));
 }

@@ -16,15 +16,28 @@ const KEPT: usize = 20;
 /// # Errors
 /// Kind `storage` when it cannot be written.
 pub fn write(context: &Context<'_>, method: &str, text: &str) -> Result<String, Error> {
+    let name = method.rsplit('/').next().unwrap_or("result");
+    write_as(context, name, ".md", text)
+}
+
+/// The same with a name of its own; `ending` tells editors the language.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_as(
+    context: &Context<'_>,
+    name: &str,
+    ending: &str,
+    text: &str,
+) -> Result<String, Error> {
     let storage = context.server.storage(&context.snapshot)?;
     let directory = storage.results()?;
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         Error::storage(format!("{what} in {}: {error}", directory.display()))
     };
-    let name = method.rsplit('/').next().unwrap_or("result");
     let mut file = tempfile::Builder::new()
         .prefix(&format!("{name}-"))
-        .suffix(".md")
+        .suffix(ending)
         .tempfile_in(&directory)
         .map_err(|error| failed("a result document", &error))?;
     std::io::Write::write_all(&mut file, text.as_bytes())

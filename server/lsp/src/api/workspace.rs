@@ -37,7 +37,7 @@ impl<'a> Work<'a> {
         Ok(Self {
             context,
             view,
-            progress: Progress::begin(context.server, token, title),
+            progress: context.progress(token, title),
         })
     }
 
@@ -74,21 +74,22 @@ impl<'a> Work<'a> {
         of(self.context, self.roots(), root)
     }
 
-    /// A checkpoint by its id, in whichever root it is.
-    pub(super) fn find(&self, id: &str) -> Result<Found, Error> {
-        let id: Oid = id.parse()?;
-        let mut failed = None;
-        for root in 0..self.roots().as_slice().len() {
-            self.context.cancel.check()?;
-            let (known, of) = self.of(root)?;
-            match of.store.record(id) {
-                Ok(record) => {
-                    self.context.server.checkpoints().remember(id, known);
-                    return Ok(Found { root, of, record });
-                }
-                Err(error) if error.kind == ErrorKind::NotFound => {}
-                Err(error) => failed = Some(error),
-            }
+    /// A checkpoint by its id, in whichever root it is. An id of Cline's, also as
+    /// its tasks keep it (`HEAD <id>`), means the checkpoint imported from it.
+    pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
+        let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
+        let by_id = |of: &OfRoot| match of.store.record(id) {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            found => found.map(Some),
+        };
+        let (mut found, mut failed) = self.find_by(by_id)?;
+        if found.is_none() {
+            let imported = self.find_by(|of| of.store.imported_from(id))?;
+            found = imported.0;
+            failed = failed.or(imported.1);
+        }
+        if let Some(found) = found {
+            return Ok(found);
         }
         Err(failed.unwrap_or_else(|| {
             let why = format!(
@@ -96,6 +97,28 @@ impl<'a> Work<'a> {
             );
             Error::new(ErrorKind::NotFound, why)
         }))
+    }
+
+    /// The first root that has it; and why one could not be asked.
+    fn find_by(
+        &self,
+        ask: impl Fn(&OfRoot) -> Result<Option<Arc<Record>>, Error>,
+    ) -> Result<(Option<Found>, Option<Error>), Error> {
+        let mut failed = None;
+        for root in 0..self.roots().as_slice().len() {
+            self.context.cancel.check()?;
+            let (known, of) = self.of(root)?;
+            match ask(&of) {
+                Ok(Some(record)) => {
+                    let registry = self.context.server.checkpoints();
+                    registry.remember(record.id, known);
+                    return Ok((Some(Found { root, of, record }), failed));
+                }
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        Ok((None, failed))
     }
 
     /// How results name a path of root number `root`: the path, whether it is

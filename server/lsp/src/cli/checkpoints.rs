@@ -30,8 +30,8 @@ use crate::{
 pub(super) use arguments::Checkpoint;
 use arguments::ModeArgument;
 use show::{
-    CHANGED, FAINT, REMOVED, STRONG, ago, coloured, counts, difference, id_of, items, line, print,
-    size, text,
+    CHANGED, FAINT, REMOVED, ago, coloured, counts, difference, id_of, items, left_alone, line,
+    print, size, text,
 };
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
@@ -127,10 +127,20 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         }
         Checkpoint::Undo { workspace, id } => {
             let undone = changing(&workspace, |server| {
-                let id = id.as_deref().map(|id| whole_id(server, id)).transpose()?;
-                ask(server, "sightline/undoRestore", json!({ "undoId": id }))
+                let id = match id.as_deref() {
+                    Some(id) => Some(whole_id(server, id)?),
+                    None if !has_undo(server)? => return Ok(None),
+                    None => None,
+                };
+                ask(server, "sightline/undoRestore", json!({ "undoId": id })).map(Some)
             })?;
-            shown_outcomes(&workspace, &undone)
+            match undone {
+                Some(undone) => shown_outcomes(&workspace, &undone),
+                None => {
+                    complain("there is no restore to undo");
+                    Ok(NEGATIVE)
+                }
+            }
         }
         Checkpoint::Prune {
             workspace,
@@ -221,7 +231,10 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     let found: Vec<&str> = items(&listed, "checkpoints")
         .filter(|one| match is_last {
             true => one.get("purpose").is_none_or(|purpose| purpose != "undo"),
-            false => text(one, "id").starts_with(&begins),
+            false => ["id", "imported"]
+                .map(|id| text(one, id))
+                .iter()
+                .any(|id| id.starts_with(&begins)),
         })
         .map(|one| text(one, "id"))
         .take(if is_last { 1 } else { 2 })
@@ -238,6 +251,13 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     }
 }
 
+/// Was anything restored?
+fn has_undo(server: &Arc<Server>) -> Result<bool, Error> {
+    let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
+    let mut all = items(&listed, "checkpoints");
+    Ok(all.any(|one| text(one, "purpose") == "undo"))
+}
+
 /// Paths as the handlers want them; without any, all are meant.
 fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     if paths.is_empty() {
@@ -252,7 +272,21 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
     let result = offline::call_text(workspace, "sightline/listCheckpoints", &params)?;
     let listed = parsed(&result)?;
     let is_empty = items(&listed, "checkpoints").next().is_none();
-    if is_empty && !workspace.json {
+    let others = || {
+        let any = offline::call_text(workspace, "sightline/listCheckpoints", r#"{"limit":1}"#)?;
+        let any = parsed(&any)?;
+        Ok::<bool, Error>(items(&any, "checkpoints").next().is_some())
+    };
+    if let Some(task) = task
+        && is_empty
+        && !workspace.json
+        && others()?
+    {
+        complain(&format!(
+            "there is no checkpoint of task {}",
+            one_line(task)
+        ));
+    } else if is_empty && !workspace.json {
         complain("there is no checkpoint yet; `sightline checkpoint create` takes one");
     }
     shown(workspace, &result, |listed| {
@@ -332,12 +366,7 @@ fn shown_preview(workspace: &Workspace, result: &RawValue) -> Result<i32, Error>
                 "{style}{action}{style:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
             ));
         }
-        for conflict in items(seen, "conflicts") {
-            let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
-            lines.push_str(&format!(
-                "{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
-            ));
-        }
+        lines.extend(items(seen, "conflicts").map(left_alone));
         lines
     })?;
     if changes == 0 && !workspace.json {
@@ -363,13 +392,20 @@ fn shown_outcomes(workspace: &Workspace, result: &RawValue) -> Result<i32, Error
     let count = items(&restored, "outcomes").count();
     let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
     let failed: Vec<&Value> = failed.collect();
+    let kept: Vec<&Value> = items(&restored, "conflicts").collect();
     shown(workspace, result, |restored| {
         let mut line = format!("{} paths restored", count - failed.len());
+        if !kept.is_empty() {
+            line.push_str(&format!(", {} left alone", kept.len()));
+        }
         if let Some(task) = restored.get("task") {
             let id = text(task, "taskId");
             line.push_str(&format!(", task {id} has {} messages", task["messages"]));
         }
-        format!("{line}; undo with {}\n", text(restored, "undoId"))
+        let mut lines = format!("{line}; undo with {}", text(restored, "undoId"));
+        lines.push_str(if kept.is_empty() { "\n" } else { ":\n" });
+        lines.extend(kept.iter().map(|conflict| left_alone(conflict)));
+        lines
     })?;
     for outcome in &failed {
         let error = line(outcome, "error");

@@ -183,7 +183,7 @@ fn editors() -> Finding {
     Finding::good(what, found.join(", "))
 }
 
-fn on_path(path: &OsStr, program: &str) -> bool {
+pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
     let suffix = std::env::consts::EXE_SUFFIX;
     std::env::split_paths(path).any(|folder| folder.join(format!("{program}{suffix}")).is_file())
 }

@@ -8,6 +8,8 @@ mod checkpoints;
 mod conversations;
 mod demo;
 mod doctor;
+mod helix;
+mod live;
 mod offline;
 
 use std::{
@@ -34,8 +36,9 @@ pub const FAILURE: i32 = 3;
 /// Gives any AI agent the editor's line of sight, and nothing it must not see.
 ///
 /// Started by an editor (plainly, or with --stdio) this is a language server.
-/// The commands below are the same features without an editor, for hooks,
-/// scripts and editors that can only run programs; they answer from the disk.
+/// The commands below are the same features for hooks, scripts and editors that
+/// can only run programs. Where a server runs for the workspace, `environment`,
+/// `access` and `read` ask it; the others, and all without one, use the disk.
 #[derive(Parser)]
 #[command(name = "sightline", version, after_help = AFTER_HELP)]
 struct Arguments {
@@ -54,7 +57,7 @@ The workspace is the nearest folder upwards with a .clineignore or a .git, else 
 current one; --root names another.
 
 Examples:
-  sightline environment --files         the block an agent would get, from the disk
+  sightline environment --files         the block an agent would get now
   sightline access .env src/main.rs     may an agent see these?
   sightline access --command 'cat .env' may it run this?
   sightline tokens --model gpt-4o *.md  how much of its context do these take?
@@ -68,6 +71,8 @@ enum Command {
     Environment {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        live: live::Live,
         /// Add the file list, the workspace configuration and the tools found.
         #[arg(long)]
         files: bool,
@@ -87,6 +92,8 @@ enum Command {
     Access {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        live: live::Live,
         /// Paths to judge.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
@@ -112,6 +119,8 @@ enum Command {
     Read {
         #[command(flatten)]
         workspace: Workspace,
+        #[command(flatten)]
+        live: live::Live,
         /// The file.
         #[arg(value_name = "FILE")]
         file: String,
@@ -145,6 +154,9 @@ enum Command {
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
+    /// Put the server beside those Helix starts already: print what belongs into
+    /// languages.toml and config.toml, or merge it in.
+    HelixConfig(helix::HelixConfig),
     /// Check what the server needs on this machine, and say what to do.
     Doctor {
         #[command(flatten)]
@@ -232,6 +244,7 @@ fn run(command: Command) -> Result<i32, Error> {
     match command {
         Command::Environment {
             workspace,
+            live,
             files,
             mode,
             max_files,
@@ -244,7 +257,11 @@ fn run(command: Command) -> Result<i32, Error> {
                 "taskId": task,
                 "consume": false,
             });
-            let result = offline::call(&workspace, "sightline/environmentDetails", params)?;
+            let method = "sightline/environmentDetails";
+            let (result, from) = live.call(&workspace, method, params)?;
+            if from == live::From::Disk && !live.offline {
+                complain("no server runs for this workspace; this is from the disk");
+            }
             print_result(&workspace, &result, |result| {
                 format!("{}\n", text_of(result))
             })?;
@@ -252,9 +269,10 @@ fn run(command: Command) -> Result<i32, Error> {
         }
         Command::Access {
             workspace,
+            live,
             paths,
             command,
-        } => offline::access(&workspace, &paths, command),
+        } => offline::access(&workspace, &live, &paths, command),
         Command::List {
             workspace,
             directory,
@@ -274,6 +292,7 @@ fn run(command: Command) -> Result<i32, Error> {
         }
         Command::Read {
             workspace,
+            live,
             file,
             start,
             end,
@@ -285,7 +304,7 @@ fn run(command: Command) -> Result<i32, Error> {
                 "endLine": end,
                 "maxBytes": max_bytes,
             });
-            let result = offline::call(&workspace, "sightline/readFile", params)?;
+            let (result, _) = live.call(&workspace, "sightline/readFile", params)?;
             print_result(&workspace, &result, |result| text_of(result).to_owned())?;
             Ok(DONE)
         }
@@ -295,6 +314,7 @@ fn run(command: Command) -> Result<i32, Error> {
         Command::Compact(command) => conversations::compact(command),
         Command::Checkpoint(command) => checkpoints::run(command),
         Command::Schema { name } => schema(name.as_deref()),
+        Command::HelixConfig(arguments) => helix::run(&arguments),
         Command::Doctor { workspace } => doctor::run(&workspace),
         Command::Demo { folder } => demo::run(folder.as_deref()),
         Command::Completions { shell } => {

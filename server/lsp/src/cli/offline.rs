@@ -10,14 +10,15 @@ use sightline_core::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, Root},
-    storage::{TaskId, Written},
+    storage::TaskId,
 };
 use sightline_protocol::error::ErrorKind;
 
-use super::{DONE, NEGATIVE, Workspace, bar, conversations::ExportFormat, print, print_result};
+use super::{
+    DONE, NEGATIVE, Workspace, bar, conversations::ExportFormat, live::Live, print, print_result,
+};
 use crate::{
     api::{self, tracking::now},
-    jobs::Step,
     server::Server,
     session::Session,
     settings::Source,
@@ -58,19 +59,7 @@ pub(super) fn answer(
 ) -> Result<Box<RawValue>, Error> {
     let handler = api::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    let params = params.to_owned();
-    let part: api::Part = Box::new(move |context| (handler.run)(context, &params));
-    let mut step = context(server).step(part, Box::new(|_, _| ()))?;
-    let done = loop {
-        match step {
-            Step::Done(done) => break done,
-            // Nobody else is here to wait for.
-            Step::Then(_, next) => step = next()?,
-        }
-    };
-    done.written.iter().try_for_each(Written::sync)?;
-    done.commits.into_iter().for_each(|commit| commit());
-    Ok(done.result)
+    context(server).run_here(handler, params.to_owned())
 }
 
 /// What a handler works with that is called without an editor.
@@ -102,6 +91,7 @@ pub(super) fn with_server<T>(
 /// `sightline access`.
 pub(super) fn access(
     workspace: &Workspace,
+    live: &Live,
     paths: &[String],
     command: Option<String>,
 ) -> Result<i32, Error> {
@@ -110,7 +100,7 @@ pub(super) fn access(
         absolute_paths.push(absolute(path)?);
     }
     let params = json!({ "paths": absolute_paths, "command": command });
-    let mut result = call(workspace, "sightline/checkAccess", params)?;
+    let (mut result, _) = live.call(workspace, "sightline/checkAccess", params)?;
     // Answered by what was asked: the same words, in the same order.
     let mut refused = false;
     let mut lines = String::new();

@@ -22,6 +22,14 @@ pub fn patch(files: &[FileDiff]) -> Vec<u8> {
     let mut text = Vec::new();
     for file in files {
         match (file.status, file.modes) {
+            // Nothing is known of the new side.
+            (_, (old, _)) if file.uncaptured => one(
+                &FileDiff {
+                    modes: (old, old),
+                    ..file.clone()
+                },
+                &mut text,
+            ),
             // A link can't be written over a file: git says it in two parts.
             (Status::TypeChanged, (old, new)) => {
                 let gone = FileDiff {

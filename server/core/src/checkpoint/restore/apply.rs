@@ -221,7 +221,7 @@ impl<'a> Worker<'a> {
 }
 
 /// Does nothing but the right to be executed differ?
-fn only_mode(before: &Leaf, after: &Leaf) -> bool {
+pub(super) fn only_mode(before: &Leaf, after: &Leaf) -> bool {
     before.is_file() && after.is_file() && before.oid == after.oid
 }
 

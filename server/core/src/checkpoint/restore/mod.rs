@@ -1,7 +1,7 @@
 //! Putting the work tree back: plan, preview, safety checkpoint, journal, apply, verify.
 //!
 //! ```text
-//! look -> plan -> token -> checkpoint -> journal -> apply -> verify -> flush -> journal gone
+//! look -> plan -> token -> checkpoint -> all readable? -> journal -> apply -> verify -> flush -> journal gone
 //! ```
 //!
 //! A restore changes only what the checkpoint taken just before it holds, so
@@ -15,22 +15,29 @@ mod apply;
 mod journal;
 mod plan;
 mod recover;
+mod sound;
 
 use std::{
     collections::HashSet,
+    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request, lock,
-    place::Walker, repository::Repository, scan::Scan,
+    Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request,
+    compare::{Leaf, has_folder},
+    lock::{self, StoreLock},
+    place::Walker,
+    refs,
+    repository::Repository,
+    scan::Scan,
 };
 use crate::{error::Error, path::RelPath, storage::TaskId};
 use apply::{Place, apply, whole};
 use journal::Journal;
-use plan::{Plan, plan};
+use plan::{Plan, Unsaved, plan};
 
 /// What is to be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +94,8 @@ pub struct Preview {
 pub struct Options {
     /// Only if this preview is still true.
     pub token: Option<String>,
-    /// Unsaved editor text is no conflict: it is replaced too, by the caller, see [`Restored::texts`].
+    /// Unsaved editor text is no conflict: it is replaced too, by the caller, see
+    /// [`Restored::texts`]. A token must be of a preview that named the same texts.
     pub force: bool,
     /// The task the undo point belongs to.
     pub task: Option<TaskId>,
@@ -95,6 +103,8 @@ pub struct Options {
     pub messages: Option<ConversationMark>,
     /// Names the undo points of one restore of several roots.
     pub group: Option<String>,
+    /// The folders of that restore, as URIs.
+    pub group_roots: Vec<String>,
     /// What took the conversation back, kept with the undo point.
     pub rewind: Option<String>,
 }
@@ -125,6 +135,8 @@ pub struct EditorText {
 pub struct Restored {
     /// By path, those the plan named.
     pub outcomes: Vec<Outcome>,
+    /// What differs and was left alone, as a preview names it.
+    pub conflicts: Vec<Conflict>,
     /// The checkpoint taken just before.
     pub undo: Oid,
     /// Documents whose unsaved text has to be replaced.
@@ -149,7 +161,8 @@ impl Checkpoints {
     /// `unsaved` are the paths of open documents with unsaved text.
     ///
     /// # Errors
-    /// `notFound` for an unknown checkpoint; `cancelled`; `storage`.
+    /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules
+    /// can't be used; `cancelled`; `storage`.
     pub fn preview(
         &self,
         job: &Job<'_>,
@@ -157,8 +170,13 @@ impl Checkpoints {
         unsaved: &[RelPath],
     ) -> Result<Preview, Error> {
         let target = self.record(wanted.id)?;
+        job.require_rules()?;
         let repository = self.existing_repository()?;
         let scan = self.look(job)?;
+        let unsaved = Unsaved {
+            paths: unsaved,
+            force: false,
+        };
         let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
         Ok(plan.preview())
     }
@@ -177,49 +195,85 @@ impl Checkpoints {
         options: &Options,
     ) -> Result<Restored, Error> {
         let target = self.record(wanted.id)?;
+        job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.recover_locked(&lock, job)?;
         let repository = self.existing_repository()?;
+        let unsaved = Unsaved {
+            paths: unsaved,
+            force: options.force,
+        };
         // Without a checkpoint of what is not what was previewed.
         if options.token.is_some() {
             let scan = self.look(job)?;
-            let plan = self.plan(job, &repository, (&scan, &target), wanted, &[])?;
+            let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
             require_token(options, &plan)?;
         }
         let paths = scope(&target, wanted);
-        let (undo, scan) = self.create_locked(
-            &lock,
-            job,
-            &Request {
-                task: options.task.clone(),
-                label: None,
-                purpose: Purpose::Undo {
-                    restoring: Some(target.id),
-                    paths: paths.iter().map(NamedPath::of).collect(),
-                },
-                messages: options.messages,
-                group: options.group.clone(),
-                rewind: options.rewind.clone(),
-                confirm_large: true,
+        let request = Request {
+            task: options.task.clone(),
+            label: None,
+            purpose: Purpose::Undo {
+                restoring: Some(target.id),
+                paths: paths.iter().map(NamedPath::of).collect(),
             },
-        )?;
-        if undo.tree != scan.tree.oid {
-            return Err(Error::storage(format!(
-                "the undo point {} does not hold what was seen in the workspace; nothing was changed, try again",
-                undo.id
-            )));
+            messages: options.messages,
+            group: options.group.clone(),
+            group_roots: options.group_roots.clone(),
+            rewind: options.rewind.clone(),
+            confirm_large: true,
+        };
+        // Where nothing was changed there is nothing to undo. One that cannot be
+        // taken off the list does no harm there.
+        let take_off = |undo: &Record| {
+            let is_its = |name: &str| refs::id_of(name) == Some(undo.id);
+            let _ = refs::remove(repository.dir(), is_its);
+        };
+        let prepare = |is_rescue: bool| {
+            let (undo, scan) = self.safety(&lock, job, &request)?;
+            let planned = || {
+                let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
+                require_token(options, &plan)?;
+                sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
+                Ok(plan)
+            };
+            let plan = planned().inspect_err(|_| {
+                if !is_rescue {
+                    take_off(&undo);
+                }
+            })?;
+            Ok((undo, plan))
+        };
+        let unsound = |undo: &Record, plan: &Plan| {
+            let records = (undo, &*target);
+            sound::undo_problem(job, &repository, records, &paths, &plan.steps)
+        };
+        let (mut undo, mut plan): (Arc<Record>, Plan) = prepare(false)?;
+        if let Some(damage) = unsound(&undo, &plan)? {
+            // The next to open the store rebuilds it, and what stands in the
+            // workspace is stored anew.
+            repository.note_damage(&damage)?;
+            self.memory(job.cancel)?.stored = None;
+            let again = prepare(true);
+            if self.record(target.id).is_err() {
+                return Err(Error::storage(format!(
+                    "the store of checkpoints was damaged ({damage}) and has been rebuilt, but checkpoint {} was lost with it; nothing was restored, and the workspace is as it was",
+                    target.id
+                )));
+            }
+            (undo, plan) = again?;
+            if let Some(damage) = unsound(&undo, &plan)? {
+                return Err(Error::storage(format!(
+                    "the undo point {} can't be read back ({damage}), so nothing was restored; see that the disk of {} is sound",
+                    undo.id,
+                    repository.dir().display()
+                )));
+            }
         }
-        let kept: &[RelPath] = if options.force { &[] } else { unsaved };
-        let plan = self.plan(job, &repository, (&scan, &target), wanted, kept)?;
-        require_token(options, &plan)?;
+        job.cancel.commit().inspect_err(|_| take_off(&undo))?;
         if plan.steps.is_empty() && plan.folders.is_empty() {
-            return Ok(Restored {
-                outcomes: Vec::new(),
-                undo: undo.id,
-                texts: Vec::new(),
-            });
+            return restored(&repository, plan, Vec::new(), undo.id, unsaved.paths);
         }
-        job.cancel.commit()?;
         let journal = Journal::new(target.id, undo.id, &paths, &plan.left_alone);
         self.write_journal(&journal)?;
         step();
@@ -233,19 +287,35 @@ impl Checkpoints {
         // was done is done: a journal that stays is followed once more.
         let _ = self.flush().and_then(|()| self.remove_journal());
         step();
-        let texts = texts(&repository, &plan, &errors, unsaved)?;
-        let outcomes = plan.steps.into_iter().zip(errors);
-        Ok(Restored {
-            outcomes: outcomes
-                .map(|(step, error)| Outcome {
-                    action: step.action(),
-                    path: step.path,
-                    error,
-                })
-                .collect(),
-            undo: undo.id,
-            texts,
-        })
+        restored(&repository, plan, errors, undo.id, unsaved.paths)
+    }
+
+    /// Does the checkpoint have this folder? A root inside another one is
+    /// restored with that where it is in its checkpoint.
+    ///
+    /// # Errors
+    /// `notFound` for an unknown checkpoint; `storage`.
+    pub fn holds_folder(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
+        let tree = self.record(id)?.tree;
+        let reader = self.existing_repository()?.reader()?;
+        has_folder(&reader, tree, path)
+    }
+
+    /// Takes the undo point; gives what it saw.
+    fn safety(
+        &self,
+        lock: &StoreLock,
+        job: &Job<'_>,
+        request: &Request,
+    ) -> Result<(Arc<Record>, Scan), Error> {
+        let (undo, scan) = self.create_locked(lock, job, request)?;
+        if undo.tree == scan.tree.oid {
+            return Ok((undo, scan));
+        }
+        Err(Error::storage(format!(
+            "the undo point {} does not hold what was seen in the workspace; nothing was changed, try again",
+            undo.id
+        )))
     }
 
     /// The undo point taken last, for an undo that names none. Restoring it is
@@ -282,7 +352,7 @@ impl Checkpoints {
         repository: &Repository,
         (now, target): (&Scan, &Record),
         wanted: &Wanted,
-        unsaved: &[RelPath],
+        unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
         let reader = repository.reader()?;
         let mut walker = self.walker()?;
@@ -340,27 +410,51 @@ fn require_token(options: &Options, plan: &Plan) -> Result<(), Error> {
     }
 }
 
-/// What open documents have to become whose unsaved text was given up.
-fn texts(
+/// Sums up what was done; `errors` are those of the plan's steps.
+fn restored(
     repository: &Repository,
-    plan: &Plan,
-    errors: &[Option<String>],
+    plan: Plan,
+    errors: Vec<Option<String>>,
+    undo: Oid,
     unsaved: &[RelPath],
-) -> Result<Vec<EditorText>, Error> {
+) -> Result<Restored, Error> {
     let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
     let reader = repository.reader()?;
-    let steps = plan.steps.iter().zip(errors);
-    let restored = steps.filter(|(step, error)| error.is_none() && unsaved.contains(&step.path));
-    Ok(restored
-        .map(|(step, _)| EditorText {
-            path: step.path.clone(),
-            content: step
-                .after
-                .filter(|after| after.is_file())
-                .and_then(|after| whole(&reader, after.oid).ok())
-                .and_then(|content| String::from_utf8(content).ok()),
-        })
-        .collect())
+    let content = |leaf: Leaf| String::from_utf8(whole(&reader, leaf.oid).ok()?).ok();
+    let mut texts = Vec::new();
+    let mut outcomes = Vec::with_capacity(plan.steps.len());
+    for (step, error) in plan.steps.into_iter().zip(errors) {
+        if error.is_none() && unsaved.contains(&step.path) {
+            texts.push(EditorText {
+                path: step.path.clone(),
+                content: step.after.filter(Leaf::is_file).and_then(content),
+            });
+        }
+        outcomes.push(Outcome {
+            action: step.action(),
+            path: step.path,
+            error,
+        });
+    }
+    for (path, leaf) in plan.texts_only {
+        texts.push(EditorText {
+            path: path.clone(),
+            content: content(leaf),
+        });
+        outcomes.push(Outcome {
+            path,
+            action: Action::Write,
+            error: None,
+        });
+    }
+    texts.sort_by(|a, b| a.path.cmp(&b.path));
+    outcomes.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(Restored {
+        outcomes,
+        conflicts: plan.conflicts,
+        undo,
+        texts,
+    })
 }
 
 /// Milliseconds since the epoch.

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         Job, Record,
-        compare::{Comparison, Denied, Difference, Leaf, Tree, compare, find},
+        compare::{Comparison, Denied, Difference, Leaf, Tree, compare, find, lies_in},
         names,
         object::{Mode, Oid},
         place::{Dir, Kind, Walker, is_absent},
@@ -85,7 +85,10 @@ pub(super) struct Plan {
     pub(super) conflicts: Vec<Conflict>,
     /// Every path that differs and stays.
     pub(super) left_alone: HashSet<RelPath>,
-    /// Names it; does not depend on unsaved text.
+    /// Files that are as the checkpoint has them, while the editor holds other
+    /// text that is to be given up; by path.
+    pub(super) texts_only: Vec<(RelPath, Leaf)>,
+    /// Names it, and what unsaved text keeps back unless it is forced.
     pub(super) token: String,
 }
 
@@ -104,15 +107,22 @@ impl Plan {
     }
 }
 
-/// Plans to bring what `now` saw to `target`, below `wanted`; files of
-/// `unsaved` stay.
+/// Documents with unsaved text, and what becomes of it.
+#[derive(Clone, Copy)]
+pub(super) struct Unsaved<'a> {
+    pub(super) paths: &'a [RelPath],
+    /// It is given up; else their files stay.
+    pub(super) force: bool,
+}
+
+/// Plans to bring what `now` saw to `target`, below `wanted`.
 pub(super) fn plan(
     job: &Job<'_>,
     reader: &Reader,
     walker: &mut Walker,
     (now, target): (&Scan, &Record),
     wanted: &[RelPath],
-    unsaved: &[RelPath],
+    unsaved: Unsaved<'_>,
 ) -> Result<Plan, Error> {
     let left = Tree::Seen(now.tree.clone());
     let right = Tree::Stored(target.tree);
@@ -140,18 +150,61 @@ pub(super) fn plan(
         rules: RulesThen::new(&target.notes.rules, &gitignore)?,
     };
     let without = planner.judge(&found, &mut then, &[])?;
-    let token = token(target.id, wanted, &without);
-    let judged = match unsaved.is_empty() {
+    let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
+    let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
+    let steps = without.steps.iter().map(|step| &step.path);
+    let mut held: Vec<&RelPath> = steps.filter(|path| names.contains(path)).collect();
+    held.extend(same.iter().map(|(path, _)| path));
+    let token = token(target.id, wanted, &without, &held);
+    let mut judged = match unsaved.force || unsaved.paths.is_empty() {
         true => without,
-        false => planner.judge(&found, &mut then, unsaved)?,
+        false => planner.judge(&found, &mut then, unsaved.paths)?,
+    };
+    let texts_only = match unsaved.force {
+        true => same,
+        false => {
+            judged.keep_texts(same);
+            Vec::new()
+        }
     };
     Ok(Plan {
         folders: folders(&found, &judged.left_alone),
         steps: judged.steps,
         conflicts: judged.conflicts,
         left_alone: judged.left_alone,
+        texts_only,
         token,
     })
+}
+
+/// Files the checkpoint has just as they are on the disk, of which the editor
+/// holds other text.
+fn same_on_disk(
+    job: &Job<'_>,
+    reader: &Reader,
+    target: &Record,
+    found: &Comparison,
+    wanted: &[RelPath],
+    unsaved: &[RelPath],
+) -> Result<Vec<(RelPath, Leaf)>, Error> {
+    let mut denied = Denied::new(job);
+    let mut same = Vec::new();
+    for path in unsaved {
+        job.cancel.check()?;
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|above| lies_in(path, above));
+        let differs = found
+            .leaves
+            .binary_search_by(|difference| difference.path.cmp(path))
+            .is_ok();
+        if !is_wanted || differs || denied.denies(path, false) {
+            continue;
+        }
+        let leaf = find(reader, target.tree, path)?;
+        same.extend(leaf.filter(Leaf::is_file).map(|leaf| (path.clone(), leaf)));
+    }
+    same.sort_by(|(a, _), (b, _)| a.cmp(b));
+    same.dedup_by(|(a, _), (b, _)| a == b);
+    Ok(same)
 }
 
 /// The folders that go, without those that were empty: these have steps of
@@ -169,7 +222,7 @@ fn folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
 }
 
 /// Any other outcome has another token.
-fn token(target: Oid, wanted: &[RelPath], judged: &Judged) -> String {
+fn token(target: Oid, wanted: &[RelPath], judged: &Judged, held: &[&RelPath]) -> String {
     let mut hash = Sha256::new();
     let mut piece = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -198,6 +251,10 @@ fn token(target: Oid, wanted: &[RelPath], judged: &Judged) -> String {
         piece(&path_bytes(&conflict.path));
         piece(conflict.reason.as_bytes());
     }
+    piece(b"unsaved");
+    for path in held {
+        piece(&path_bytes(path));
+    }
     let digest = hash.finalize();
     digest[..16]
         .iter()
@@ -220,7 +277,22 @@ impl Judged {
             reason: reason.into(),
         });
     }
+
+    /// Their files need no change; the text in the editor stays.
+    fn keep_texts(&mut self, same: Vec<(RelPath, Leaf)>) {
+        self.conflicts
+            .extend(same.into_iter().map(|(path, _)| Conflict {
+                path,
+                reason: UNSAVED.to_owned(),
+            }));
+        // What has no name comes last.
+        self.conflicts
+            .sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
+    }
 }
+
+/// Why the text of an open document, and its file, stay.
+const UNSAVED: &str = "it has unsaved text in the editor";
 
 /// What the checkpoint left alone.
 struct Then<'a> {
@@ -292,7 +364,7 @@ impl Planner<'_> {
             } else if path.components().any(is_gits) {
                 judged.leave(path, "it belongs to a git repository");
             } else if unsaved.contains(path) {
-                judged.leave(path, "it has unsaved text in the editor");
+                judged.leave(path, UNSAVED);
             } else if right.is_some() {
                 writes.push(difference);
             } else if let Some(why) = then.left_alone(path, is_dir)? {

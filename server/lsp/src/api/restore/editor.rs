@@ -1,10 +1,15 @@
 //! What the editor has to be told after a restore.
 
 use serde_json::{Value, json};
-use sightline_core::{checkpoint::restore::EditorText, editor::OpenDocument, path::uri_to_path};
+use sightline_core::{
+    checkpoint::restore::EditorText, editor::OpenDocument, line::one_line, path::uri_to_path,
+};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{api::Context, server::Server};
+
+/// Changed files a message names.
+const MAX_NAMED: usize = 5;
 
 /// Gives open documents with unsaved text what was restored. What the editor
 /// cannot be given is told to the user.
@@ -63,8 +68,30 @@ fn tell_stale(server: &Server, uris: &[String]) {
     server.show(MessageType::WARNING, &message);
 }
 
+/// Open documents without unsaved text whose files were changed; not every
+/// editor looks after those.
+pub(super) fn tell_changed(server: &Server, paths: &[String]) {
+    if paths.is_empty() {
+        return;
+    }
+    let named = &paths[..paths.len().min(MAX_NAMED)];
+    let names: Vec<_> = named.iter().map(|path| one_line(path)).collect();
+    let more = match paths.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "sightline: {}{more} changed on disk by the restore; reload them if the editor does not",
+        names.join(", ")
+    );
+    server.show(MessageType::INFO, &message);
+}
+
 /// An edit that replaces whole documents.
-fn workspace_edit(edits: &[(&str, &OpenDocument, &str)], versioned: bool) -> Value {
+pub(in crate::api) fn workspace_edit(
+    edits: &[(&str, &OpenDocument, &str)],
+    versioned: bool,
+) -> Value {
     let replacement = |open: &OpenDocument, content: &str| {
         // One line past the last one: clients cut that to the end.
         let lines = open.document.text().len_lines();

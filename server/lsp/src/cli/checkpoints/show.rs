@@ -32,10 +32,18 @@ pub(super) fn difference(file: &Value) -> String {
     };
     let from = file["oldPath"].as_str();
     let from = from.map_or_else(String::new, |old| format!("{} -> ", one_line(old)));
-    format!(
-        "{style}{sign}{style:#} {lines}  {from}{}\n",
-        line(file, "path")
-    )
+    let path = line(file, "path");
+    let why = match file.get("omitted") {
+        Some(_) => format!("  {FAINT}{}{FAINT:#}", line(file, "omitted")),
+        None => String::new(),
+    };
+    format!("{style}{sign}{style:#} {lines}  {from}{path}{why}\n")
+}
+
+/// What a restore leaves as it is.
+pub(super) fn left_alone(conflict: &Value) -> String {
+    let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
+    format!("{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
 }
 
 /// Unified text in git's colours; whoever prints it may take them out again.

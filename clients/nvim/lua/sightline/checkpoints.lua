@@ -1,0 +1,242 @@
+--- Taking checkpoints, going back to one after a look at what that changes, and
+--- taking that back.
+
+local api = require('sightline.api')
+local buffers = require('sightline.buffers')
+local diff = require('sightline.diff')
+local pickers = require('sightline.pickers')
+local server = require('sightline.server')
+local show = require('sightline.show')
+
+local M = {}
+
+---@type table<string, string> by root: what undoes the last restore
+local undo = {}
+
+local tokens = 0
+
+--- A token for `$/progress`, which Neovim shows in `vim.lsp.status()`.
+local function progress()
+  tokens = tokens + 1
+  return ('sightline-%d'):format(tokens)
+end
+
+--- The project of this moment: what is opened meanwhile must not change it.
+---@return sightline.Target
+local function here()
+  return { root = server.root() }
+end
+
+--- Takes a checkpoint and says what is in it.
+---@param label? string
+---@param confirmed? boolean
+---@param target? sightline.Target
+function M.create(label, confirmed, target)
+  target = target or here()
+  local params = { label = label, confirmLarge = confirmed or nil, workDoneToken = progress() }
+  api.create_checkpoint(params, function(err, checkpoint)
+    if err and err.kind == 'tooLarge' and not confirmed then
+      return pickers.action(err.message, {
+        {
+          label = 'Take it all the same',
+          run = function()
+            M.create(label, true, target)
+          end,
+        },
+        { label = 'Cancel', run = function() end },
+      })
+    elseif not checkpoint then
+      return show.failed(err)
+    end
+    local text = 'checkpoint %s: +%d ~%d -%d'
+    text = text:format(checkpoint.id:sub(1, 8), checkpoint.added, checkpoint.modified, checkpoint.deleted)
+    if #checkpoint.skipped > 0 then
+      text = ('%s, %d skipped'):format(text, #checkpoint.skipped)
+    end
+    show.say(text)
+  end, target)
+end
+
+--- Shows what differs since a checkpoint, asking for one if none is named.
+---@param spec? string `id`, or `id..id` for what is between two
+---@param paths? string[]
+function M.diff(spec, paths)
+  local target = here()
+  if spec then
+    local from, to = spec:match('^(.-)%.%.(.+)$')
+    return pickers.resolve(from or spec, target, function(older)
+      if not to then
+        return diff.open({ from = older, paths = paths }, target)
+      end
+      pickers.resolve(to, target, function(newer)
+        diff.open({ from = older, to = newer, paths = paths }, target)
+      end)
+    end)
+  end
+  pickers.checkpoint('Changes since', {}, function(checkpoint)
+    diff.open({ from = checkpoint.id, paths = paths }, target)
+  end)
+end
+
+--- Reloads the buffers of files that a restore changed, and closes those of files
+--- it deleted if nothing shows them.
+---@param outcomes sightline.RestoreOutcome[]
+---@param target? sightline.Target
+---@param force? boolean also buffers with unsaved text
+function M.restored(outcomes, target, force)
+  for _, outcome in ipairs(outcomes) do
+    local bufnr = outcome.ok and buffers.of_path(diff.path(outcome, target))
+    if bufnr and outcome.action == 'delete' then
+      if not vim.bo[bufnr].modified and #vim.fn.win_findbuf(bufnr) == 0 then
+        vim.api.nvim_buf_delete(bufnr, {})
+      end
+    elseif bufnr and vim.bo[bufnr].modified then
+      if force then
+        vim.api.nvim_buf_call(bufnr, function()
+          vim.cmd('silent keepalt edit!')
+        end)
+      end
+    elseif bufnr then
+      -- The user asked for this change, so there is nothing to ask about it.
+      local autoread = vim.bo[bufnr].autoread
+      vim.bo[bufnr].autoread = true
+      vim.cmd(('silent checktime %d'):format(bufnr))
+      vim.bo[bufnr].autoread = autoread
+    end
+  end
+end
+
+---@param verb string
+---@param target sightline.Target
+---@param force? boolean
+local function report(verb, target, force)
+  ---@param err? sightline.Error
+  ---@param result? sightline.RestoreCheckpointResult
+  return function(err, result)
+    if not result then
+      return show.failed(err)
+    end
+    undo[target.root or ''] = result.undoId
+    M.restored(result.outcomes, target, force)
+    local failed = vim.tbl_filter(function(outcome)
+      return not outcome.ok
+    end, result.outcomes)
+    local text = ('%s %s'):format(verb, show.count(#result.outcomes - #failed, 'file'))
+    if #failed > 0 then
+      local first = ('%s (%s)'):format(failed[1].path, failed[1].error or 'no reason given')
+      text = ('%s; %s not: %s'):format(text, show.count(#failed, 'file'), first)
+      return show.say(text, vim.log.levels.WARN)
+    end
+    show.say(text .. '; :Sightline undo takes it back')
+  end
+end
+
+--- What a preview says, as lines.
+---@param preview sightline.PreviewRestoreResult
+---@return string[]
+local function preview_lines(preview)
+  local lines = {}
+  for _, change in ipairs(preview.changes) do
+    table.insert(lines, ('%-6s  %s  (%s)'):format(change.action, change.path, change.reason))
+  end
+  for _, conflict in ipairs(preview.conflicts) do
+    table.insert(lines, ('%-6s  %s  (%s)'):format('keep', conflict.path, conflict.reason))
+  end
+  return lines
+end
+
+--- Files that a restore would leave alone for unsaved text in a buffer.
+---@param preview sightline.PreviewRestoreResult
+---@param target sightline.Target
+---@return integer
+local function unsaved(preview, target)
+  local found = 0
+  for _, conflict in ipairs(preview.conflicts) do
+    local bufnr = buffers.of_path(diff.path(conflict, target))
+    if bufnr and vim.bo[bufnr].modified then
+      found = found + 1
+    end
+  end
+  return found
+end
+
+---@param id string
+---@param paths? string[]
+---@param target sightline.Target
+local function preview_and_restore(id, paths, target)
+  api.preview_restore({ id = id, paths = paths, workDoneToken = progress() }, function(err, preview)
+    if not preview then
+      return show.failed(err)
+    end
+    if #preview.changes + #preview.conflicts == 0 then
+      return show.say(('nothing to restore: all is as it was in %s'):format(id:sub(1, 8)))
+    end
+    local window = show.open('restore ' .. id:sub(1, 8), preview_lines(preview))
+    local function close()
+      if vim.api.nvim_win_is_valid(window) then
+        vim.api.nvim_win_close(window, true)
+      end
+    end
+    local function restore(force)
+      return function()
+        close()
+        local params = { id = id, paths = paths, token = preview.token, force = force, workDoneToken = progress() }
+        local done = report('restored', target, force)
+        api.restore_checkpoint(params, function(failed, result)
+          if failed and failed.kind == 'conflict' then
+            show.say('the files changed since the preview; look again', vim.log.levels.WARN)
+            return preview_and_restore(id, paths, target)
+          end
+          done(failed, result)
+        end, target)
+      end
+    end
+    local choices = {}
+    if #preview.changes > 0 then
+      local label = ('Restore %s'):format(show.count(#preview.changes, 'file'))
+      table.insert(choices, { label = label, run = restore(nil) })
+    end
+    local dirty = unsaved(preview, target)
+    if dirty > 0 then
+      local label = ('Restore, and lose the unsaved text of %s'):format(show.count(dirty, 'file'))
+      table.insert(choices, { label = label, run = restore(true) })
+    end
+    table.insert(choices, {
+      label = 'Show the differences',
+      run = function()
+        close()
+        diff.open({ from = id, paths = paths }, target)
+      end,
+    })
+    table.insert(choices, { label = 'Cancel', run = close })
+    -- The preview is drawn before a prompt may take the screen.
+    vim.cmd('redraw')
+    pickers.action(('Go back to %s?'):format(id:sub(1, 8)), choices)
+  end, target)
+end
+
+--- Goes back to a checkpoint, asking for one if none is named. Shows what that
+--- changes first.
+---@param id? string
+---@param paths? string[]
+function M.restore(id, paths)
+  local target = here()
+  if id then
+    return pickers.resolve(id, target, function(whole)
+      preview_and_restore(whole, paths, target)
+    end)
+  end
+  pickers.checkpoint('Go back to', {}, function(checkpoint)
+    preview_and_restore(checkpoint.id, paths, target)
+  end)
+end
+
+--- Takes a restore back: the one named, the last one of this session, or the last.
+---@param id? string
+function M.undo(id)
+  local target = here()
+  local params = { undoId = id or undo[target.root or ''], workDoneToken = progress() }
+  api.undo_restore(params, report('put back', target), target)
+end
+
+return M

@@ -1,0 +1,221 @@
+--- `:Sightline` and its subcommands, with completion.
+
+local api = require('sightline.api')
+local buffers = require('sightline.buffers')
+local checkpoints = require('sightline.checkpoints')
+local server = require('sightline.server')
+local show = require('sightline.show')
+local tasks = require('sightline.tasks')
+
+local M = {}
+
+---@class sightline.Subcommand
+---@field run fun(words: string[], rest: string)
+---@field complete? fun(lead: string, words: string[]): string[]
+
+--- Completion waits for the server this long, in milliseconds.
+local COMPLETION_TIMEOUT = 500
+
+---@return string[]
+local function checkpoint_ids()
+  local ids
+  api.list_checkpoints({}, function(_, result)
+    ids = vim.tbl_map(function(checkpoint)
+      return checkpoint.id:sub(1, 8)
+    end, result and result.checkpoints or {})
+  end)
+  vim.wait(COMPLETION_TIMEOUT, function()
+    return ids ~= nil
+  end, 5)
+  return ids or {}
+end
+
+local function checkpoint_then_paths(lead, words)
+  if #words == 0 then
+    return checkpoint_ids()
+  end
+  return vim.fn.getcompletion(lead, 'file')
+end
+
+--- Everything after the first word, as absolute paths. Only `%` and `#` stand for
+--- something else: full expansion would run what a file name has in backticks.
+---@param words string[]
+---@return string[]?
+local function paths(words)
+  local found = {}
+  for index = 2, #words do
+    local word = words[index]
+    local name = (word == '%' or word == '#') and vim.fn.expand(word) or buffers.normalize(word)
+    table.insert(found, buffers.normalize(vim.fn.fnamemodify(name, ':p')))
+  end
+  return #found > 0 and found or nil
+end
+
+---@param rule? sightline.AccessRule
+---@return string
+local function by_rule(rule)
+  return rule and (' by %s:%d `%s`'):format(rule.source, rule.line, rule.pattern) or ''
+end
+
+---@param result sightline.CheckAccessResult
+---@return string[]
+local function access_lines(result)
+  local lines = {}
+  for _, verdict in ipairs(result.paths) do
+    local reason = verdict.reason and (' (%s)'):format(verdict.reason) or ''
+    table.insert(lines, ('%s: %s%s%s'):format(verdict.path, verdict.access, by_rule(verdict.rule), reason))
+  end
+  if result.command then
+    table.insert(lines, result.command.allowed and 'the command is allowed' or 'the command is denied')
+    for _, denied in ipairs(result.command.denied) do
+      table.insert(lines, ('%s: %s%s'):format(denied.path, denied.reason, by_rule(denied.rule)))
+    end
+  end
+  return lines
+end
+
+local function access(words, rest)
+  local command = rest:match('^!%s*(.+)$')
+  local params = { command = command }
+  if not command then
+    params.paths = paths({ '', unpack(words) })
+    if not params.paths then
+      local bufnr = vim.api.nvim_get_current_buf()
+      if not buffers.is_file(bufnr) then
+        return show.say('no file here; name a path, or a command after !', vim.log.levels.WARN)
+      end
+      params.paths = { buffers.path(bufnr) }
+    end
+  end
+  api.check_access(params, function(err, result)
+    if not result then
+      return show.failed(err)
+    end
+    local lines = access_lines(result)
+    if #lines == 1 then
+      return show.say(lines[1])
+    end
+    show.open('access', lines)
+  end)
+end
+
+local function environment(words)
+  local wanted = {}
+  for _, word in ipairs(words) do
+    wanted[word] = true
+  end
+  -- A look must not take news away from an agent.
+  local params = { consume = false, includeFiles = wanted.files, mode = wanted.plan and 'plan' or nil }
+  api.environment_details(params, function(err, result)
+    if not result then
+      return show.failed(err)
+    end
+    if wanted.copy then
+      local register = vim.fn.has('clipboard') == 1 and '+' or '"'
+      vim.fn.setreg(register, result.text)
+      return show.say(('copied to register %s, about %d tokens'):format(register, result.tokens))
+    end
+    show.open('environment', show.lines(result.text), 'markdown')
+  end)
+end
+
+---@type table<string, sightline.Subcommand>
+M.subcommands = {
+  environment = {
+    run = environment,
+    complete = function()
+      return { 'copy', 'files', 'plan' }
+    end,
+  },
+  checkpoint = {
+    run = function(_, rest)
+      checkpoints.create(rest ~= '' and rest or nil)
+    end,
+  },
+  diff = {
+    run = function(words)
+      checkpoints.diff(words[1], paths(words))
+    end,
+    complete = checkpoint_then_paths,
+  },
+  restore = {
+    run = function(words)
+      checkpoints.restore(words[1], paths(words))
+    end,
+    complete = checkpoint_then_paths,
+  },
+  undo = {
+    run = function(words)
+      checkpoints.undo(words[1])
+    end,
+  },
+  access = {
+    run = access,
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+  },
+  tasks = { run = tasks.pick },
+  restart = {
+    run = function()
+      server.stop(function()
+        for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+          server.attach(bufnr)
+        end
+      end)
+    end,
+  },
+}
+
+---@return string[]
+local function names()
+  local all = vim.tbl_keys(M.subcommands)
+  table.sort(all)
+  return all
+end
+
+--- Runs `:Sightline ...`; asks which when nothing is named.
+---@param arguments string
+---@param words? string[] the same, split at blanks that are not escaped
+function M.run(arguments, words)
+  local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
+  if name == '' then
+    return vim.ui.select(names(), { prompt = 'Sightline' }, function(chosen)
+      if chosen then
+        M.run(chosen)
+      end
+    end)
+  end
+  local subcommand = M.subcommands[name]
+  if not subcommand then
+    return show.say(('no subcommand `%s`; see :help :Sightline'):format(name), vim.log.levels.ERROR)
+  end
+  subcommand.run(vim.list_slice(words or {}, 2), rest)
+end
+
+--- Completes `:Sightline ...`.
+---@param lead string
+---@param line string
+---@param position integer
+---@return string[]
+function M.complete(lead, line, position)
+  local words = vim.split(line:sub(1, position), '%s+', { trimempty = true })
+  table.remove(words, 1)
+  if lead ~= '' then
+    table.remove(words)
+  end
+  local found = {}
+  if #words == 0 then
+    found = names()
+  else
+    local subcommand = M.subcommands[table.remove(words, 1)]
+    if subcommand and subcommand.complete then
+      found = subcommand.complete(lead, words)
+    end
+  end
+  return vim.tbl_filter(function(candidate)
+    return vim.startswith(candidate, lead)
+  end, found)
+end
+
+return M

@@ -1,0 +1,100 @@
+--- `:checkhealth sightline`.
+
+local config = require('sightline.config')
+local server = require('sightline.server')
+
+local M = {}
+
+--- Requests this plugin makes; a server without one lacks that feature.
+local USED = {
+  'environmentDetails',
+  'checkAccess',
+  'listTasks',
+  'createCheckpoint',
+  'listCheckpoints',
+  'diffCheckpoints',
+  'previewRestore',
+  'restoreCheckpoint',
+  'undoRestore',
+}
+
+--- Runs the server's program with an argument.
+---@return integer code
+---@return string output
+local function run(argument)
+  local done, process = pcall(vim.system, { config.current.cmd[1], argument }, { text = true, timeout = 10000 })
+  if not done then
+    return -1, tostring(process)
+  end
+  local result = process:wait()
+  return result.code, vim.trim((result.stdout or '') .. (result.stderr or ''))
+end
+
+local function check_program()
+  local cmd = config.current.cmd
+  if type(cmd) ~= 'table' then
+    return vim.health.info('`cmd` is a function; the program is not checked')
+  end
+  local path = vim.fn.exepath(cmd[1] or '')
+  if path == '' then
+    return vim.health.error(('`%s` is not on the search path'):format(cmd[1] or ''), {
+      'Install the server: cargo install --path server/lsp',
+      'Or name it: require("sightline").setup({ cmd = { "/path/to/sightline" } })',
+    })
+  end
+  local code, version = run('--version')
+  if code ~= 0 then
+    return vim.health.error(('`%s --version` failed: %s'):format(path, version))
+  end
+  vim.health.ok(('%s (%s)'):format(version, path))
+  local outcome, report = run('doctor')
+  local say = outcome == 0 and vim.health.info or vim.health.warn
+  say('sightline doctor:\n' .. report)
+end
+
+local function check_client(client)
+  local announced = server.announced(client)
+  local roots = table.concat(server.roots(client), ', ')
+  local attached = vim.tbl_count(client.attached_buffers or {})
+  local text = '%s: protocol %s, %d buffers attached, positions in %s'
+  roots = roots ~= '' and roots or 'no folder'
+  vim.health.ok(text:format(roots, tostring(announced.protocolVersion), attached, client.offset_encoding))
+  local missing = vim.tbl_filter(function(method)
+    return not vim.tbl_contains(announced.methods or {}, 'sightline/' .. method)
+  end, USED)
+  if #missing > 0 then
+    vim.health.warn('this server does not know: ' .. table.concat(missing, ', '), { 'Install a newer server.' })
+  end
+end
+
+function M.check()
+  vim.health.start('Neovim')
+  if vim.fn.has('nvim-0.10') == 1 then
+    vim.health.ok('Neovim ' .. tostring(vim.version()))
+  else
+    vim.health.error('Neovim 0.10 or newer is needed')
+  end
+  if vim.fn.exists('#sightline') == 1 then
+    vim.health.ok('setup was called')
+  else
+    vim.health.error('setup was not called', { 'Add to init.lua: require("sightline").setup({})' })
+  end
+
+  vim.health.start('Program')
+  check_program()
+
+  vim.health.start('Servers')
+  local clients = server.clients()
+  for _, client in ipairs(clients) do
+    check_client(client)
+  end
+  if #clients == 0 then
+    vim.health.info('none runs; one is started with the first file of a project')
+  end
+  local hindrance = server.hindrance()
+  if hindrance then
+    vim.health.error(hindrance, { 'See ' .. vim.lsp.get_log_path() })
+  end
+end
+
+return M

@@ -1,0 +1,149 @@
+--- Sightline for Neovim: tells the server what the editor shows, and puts its
+--- answers in reach of people and of other plugins.
+
+local buffers = require('sightline.buffers')
+local config = require('sightline.config')
+local server = require('sightline.server')
+local state = require('sightline.state')
+local statusline = require('sightline.statusline')
+local terminals = require('sightline.terminals')
+
+---@class sightline.Plugin: sightline.Api
+local M = setmetatable({}, { __index = require('sightline.api') })
+
+--- After any of these the screen may show something else.
+local SCREEN_EVENTS = {
+  'BufEnter',
+  'BufWinEnter',
+  'BufWinLeave',
+  'BufAdd',
+  'BufDelete',
+  'BufWipeout',
+  'BufFilePost',
+  'BufModifiedSet',
+  'BufWritePost',
+  'WinNew',
+  'WinEnter',
+  'WinClosed',
+  'WinScrolled',
+  'WinResized',
+  'TabEnter',
+  'TabNew',
+  'TabClosed',
+  'CursorMoved',
+  'CursorMovedI',
+  'ModeChanged',
+}
+
+local function listen()
+  local group = vim.api.nvim_create_augroup('sightline', {})
+  local function on(events, callback, pattern)
+    vim.api.nvim_create_autocmd(events, { group = group, pattern = pattern, callback = callback })
+  end
+
+  on(SCREEN_EVENTS, state.changed)
+  on({ 'BufEnter', 'WinEnter' }, function()
+    state.focus()
+  end)
+  -- Later, when the file type is known and scripts are done with the buffer.
+  on({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufEnter' }, function(event)
+    vim.schedule(function()
+      if vim.api.nvim_buf_is_valid(event.buf) then
+        server.attach(event.buf)
+        statusline.refresh(event.buf)
+      end
+    end)
+  end)
+  on('LspAttach', function(event)
+    -- One that something else started, such as `vim.lsp.enable`.
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and server.announced(client) then
+      state.changed()
+    end
+  end)
+  on({ 'BufDelete', 'BufWipeout' }, function(event)
+    statusline.forget(event.buf)
+  end)
+  on('User', statusline.refresh_all, 'SightlineAccessRules')
+  on('User', function(event)
+    if vim.tbl_get(event, 'data', 'checkpoint') then
+      statusline.created(event.data.checkpoint)
+    end
+  end, 'SightlineCheckpoint')
+
+  if not config.current.terminals then
+    return
+  end
+  on('TermOpen', function(event)
+    -- The id and the title of the process come with the event, or after it.
+    vim.schedule(function()
+      if vim.api.nvim_buf_is_valid(event.buf) then
+        terminals.opened(event.buf)
+      end
+    end)
+  end)
+  on('TermClose', function(event)
+    terminals.closed(event.buf, vim.v.event.status)
+  end)
+  on('TermRequest', function(event)
+    local sequence = type(event.data) == 'table' and event.data.sequence or vim.v.termrequest
+    terminals.requested(event.buf, sequence or '')
+  end)
+end
+
+--- Starts it all. Every option may be left out; calling it again replaces them.
+---@param options? sightline.Options
+function M.setup(options)
+  for _, problem in ipairs(config.apply(options)) do
+    vim.notify('sightline: ' .. problem, vim.log.levels.WARN)
+  end
+  server.on_ready = function(client)
+    state.send(client)
+    statusline.refresh_all()
+    vim.cmd('redrawstatus!')
+  end
+  server.on_exit = state.forget
+  server.before_request = state.send
+  terminals.on_change = state.changed
+  listen()
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(bufnr) then
+      server.attach(bufnr)
+      terminals.opened(bufnr)
+    end
+  end
+end
+
+--- For a statusline; `''` where there is no server.
+---@param bufnr? integer the current one when absent
+---@return string
+function M.statusline(bufnr)
+  return statusline.component(bufnr)
+end
+
+--- What `statusline` is made of.
+---@param bufnr? integer
+---@return sightline.Status
+function M.status(bufnr)
+  return statusline.status(bufnr)
+end
+
+--- Reloads buffers after `restore_checkpoint` or `undo_restore`.
+---@param result sightline.RestoreCheckpointResult
+---@param target? sightline.Target
+---@param force? boolean also buffers with unsaved text
+function M.restored(result, target, force)
+  require('sightline.checkpoints').restored(result.outcomes, target or { root = server.root() }, force)
+end
+
+--- Is this buffer told to the server?
+---@param bufnr integer
+---@return boolean
+function M.is_shared(bufnr)
+  if vim.bo[bufnr].buftype == 'terminal' then
+    return config.current.terminals and buffers.is_wanted(bufnr)
+  end
+  return buffers.is_file(bufnr)
+end
+
+return M

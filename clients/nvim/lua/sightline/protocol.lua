@@ -1,0 +1,1 @@
+../../../types/protocol.lua

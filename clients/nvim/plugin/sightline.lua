@@ -1,0 +1,15 @@
+-- The command alone; everything else is loaded when it is used.
+if vim.g.loaded_sightline then
+  return
+end
+vim.g.loaded_sightline = true
+
+vim.api.nvim_create_user_command('Sightline', function(command)
+  require('sightline.commands').run(command.args, command.fargs)
+end, {
+  nargs = '*',
+  desc = 'Environment block, checkpoints, access and tasks',
+  complete = function(lead, line, position)
+    return require('sightline.commands').complete(lead, line, position)
+  end,
+})

@@ -1,0 +1,85 @@
+// The pictures of the README; `take` beside it runs this.
+
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { startEditor } from "../../../tests/vscode/harness.mjs";
+
+const picture = (name) => fileURLToPath(new URL(`${name}.png`, import.meta.url));
+
+const editor = await startEditor({
+  viewport: { width: 1200, height: 640 },
+  settings: {
+    "workbench.colorTheme": "Default Light Modern",
+    "editor.minimap.enabled": false,
+    "breadcrumbs.enabled": false,
+    "diffEditor.useInlineViewWhenSpaceIsLimited": false,
+    "diffEditor.renderGutterMenu": false,
+  },
+  files: {
+    ".clineignore": ".env\nsecrets/\n",
+    ".env": "TOKEN=not-for-agents\n",
+    "README.md": "# Corner shop\n\nWhat is in the cart, and what it costs.\n",
+    "docs/ideas.md": "- vouchers\n",
+    "src/cart.py": [
+      "from prices import PRICES",
+      "",
+      "",
+      "def total(cart):",
+      "    return sum(PRICES[item] * count for item, count in cart.items())",
+      "",
+    ].join("\n"),
+    "src/prices.py": 'PRICES = {"apple": 2, "pear": 3}\n',
+  },
+});
+
+try {
+  const { page, workspace } = editor;
+  const file = (name) => path.join(workspace, name);
+  const settled = async () => {
+    // Nowhere that has a tooltip.
+    await page.mouse.move(800, 560);
+    await page.waitForTimeout(700);
+  };
+
+  await editor.open("prices.py", { keep: true });
+  await editor.open("cart.py", { keep: true });
+  await page.keyboard.press("Control+\\");
+  await editor.command("Sightline: Open Environment Details");
+  await page.locator(".view-line").filter({ hasText: "environment_details" }).first().waitFor();
+  await settled();
+  await page.screenshot({ path: picture("environment") });
+
+  await editor.command("View: Close All Editor Groups");
+  await editor.showCheckpoints();
+  await page.getByRole("button", { name: "Create Checkpoint" }).first().click();
+  await editor.answer("before the vouchers");
+  await editor.row("before the vouchers").waitFor();
+  await writeFile(
+    file("src/cart.py"),
+    [
+      "from prices import PRICES",
+      "from vouchers import discount",
+      "",
+      "",
+      "def total(cart, voucher=None):",
+      "    full = sum(PRICES[item] * count for item, count in cart.items())",
+      "    return full - discount(voucher, full)",
+      "",
+    ].join("\n"),
+  );
+  await writeFile(file("src/vouchers.py"), "def discount(voucher, full):\n    return full * voucher.rate if voucher else 0\n");
+  await rm(file("docs/ideas.md"));
+  await editor.rowToggle("before the vouchers");
+  await editor.row("src/cart.py").click();
+  await page.locator(".editor.modified .view-line").filter({ hasText: "discount" }).first().waitFor();
+  await settled();
+  await page.screenshot({ path: picture("compare") });
+
+  await editor.rowAction("before the vouchers", "Restore Checkpoint");
+  await settled();
+  await page.screenshot({ path: picture("restore") });
+} finally {
+  await editor.stop();
+}

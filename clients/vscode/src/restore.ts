@@ -1,0 +1,130 @@
+/**
+ * Restoring: what would be done is shown first and can be picked from, what
+ * was done is told, and can be undone.
+ */
+
+import * as vscode from "vscode";
+
+import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult } from "../../types/protocol";
+import { checkpointName } from "./checkpointTree";
+import { type Client, errorKind } from "./client";
+
+/** A path in the preview. */
+interface Choice extends vscode.QuickPickItem {
+  uri: string;
+  isConflict: boolean;
+}
+
+/** What the user wants restored. */
+interface Wish {
+  /** URIs; all when absent. */
+  paths?: string[];
+  /** Also what the server would leave alone. */
+  force: boolean;
+  /** Names the preview, while it is wanted as it is. */
+  token?: string;
+}
+
+/**
+ * Shows what restoring `checkpoint` would change, and does what is accepted.
+ * Only `paths` (URIs) when given.
+ */
+export async function restore(client: Client, checkpoint: Checkpoint, paths?: string[]): Promise<void> {
+  const name = checkpointName(checkpoint);
+  const preview = await client.requestWithProgress(`Comparing with “${name}”`, "sightline/previewRestore", {
+    id: checkpoint.id,
+    ...(paths && { paths }),
+  });
+  if (preview.changes.length === 0 && preview.conflicts.length === 0) {
+    void vscode.window.showInformationMessage(`Nothing to restore: no difference from “${name}”.`);
+    return;
+  }
+  const wish = await choose(name, preview, paths);
+  if (!wish) {
+    return;
+  }
+  try {
+    const result = await client.requestWithProgress(`Restoring “${name}”`, "sightline/restoreCheckpoint", {
+      id: checkpoint.id,
+      ...wish,
+    });
+    tell(result, `restored from “${name}”`);
+  } catch (error) {
+    if (errorKind(error) !== "conflict") {
+      throw error;
+    }
+    const again = "Preview Again";
+    const text = "Files changed since the preview, so nothing was restored.";
+    if ((await vscode.window.showWarningMessage(text, again)) === again) {
+      await restore(client, checkpoint, paths);
+    }
+  }
+}
+
+/** Takes the restore that made `undoId` back, or the last one. */
+export async function undo(client: Client, undoId?: string): Promise<void> {
+  const result = await client.requestWithProgress("Undoing the restore", "sightline/undoRestore", {
+    ...(undoId !== undefined && { undoId }),
+  });
+  tell(result, "put back as before the restore");
+}
+
+/** Lets the user look at a preview and pick from it; nothing when dismissed. */
+async function choose(
+  name: string,
+  { changes, conflicts, token }: PreviewRestoreResult,
+  paths: string[] | undefined,
+): Promise<Wish | undefined> {
+  const choices: Choice[] = [
+    ...changes.map(({ path, uri, action, reason }) => ({
+      label: `$(${action === "delete" ? "trash" : "edit"}) ${path}`,
+      description: `${action === "delete" ? "deleted" : "written"}: ${reason}`,
+      picked: true,
+      uri,
+      isConflict: false,
+    })),
+    ...conflicts.map(({ path, uri, reason }) => ({
+      label: `$(warning) ${path}`,
+      description: `left alone unless picked: ${reason}`,
+      picked: false,
+      uri,
+      isConflict: true,
+    })),
+  ];
+  const picked = await vscode.window.showQuickPick(choices, {
+    title: `Restore “${name}”`,
+    placeHolder: "These files are changed on disk when you accept. It can be undone.",
+    canPickMany: true,
+    matchOnDescription: true,
+    ignoreFocusOut: true,
+  });
+  if (!picked || picked.length === 0) {
+    return undefined;
+  }
+  const force = picked.some((choice) => choice.isConflict);
+  const asShown = !force && picked.length === changes.length;
+  if (asShown) {
+    return { token, force, ...(paths && { paths }) };
+  }
+  return { paths: picked.map((choice) => choice.uri), force };
+}
+
+/** Tells what became of each path, and offers to undo it. */
+function tell({ outcomes, undoId }: RestoreCheckpointResult, what: string): void {
+  const failed = outcomes.filter((outcome) => !outcome.ok);
+  const done = outcomes.length - failed.length;
+  const files = done === 1 ? "1 file" : `${done} files`;
+  const offer = "Undo";
+  const answer =
+    failed.length === 0
+      ? vscode.window.showInformationMessage(`${files} ${what}.`, offer)
+      : vscode.window.showWarningMessage(
+          `${files} ${what}; not: ${failed.map(({ path, error }) => `${path} (${error ?? "unknown"})`).join(", ")}`,
+          offer,
+        );
+  void answer.then(async (choice) => {
+    if (choice === offer) {
+      await vscode.commands.executeCommand("sightline.checkpoint.undoRestore", undoId);
+    }
+  });
+}

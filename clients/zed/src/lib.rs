@@ -1,0 +1,63 @@
+//! Starts the Sightline language server in Zed.
+//!
+//! An extension can neither send nor see LSP messages, so this one only says
+//! how the server is started and passes the settings on. What it says is made in
+//! [`start`]; here Zed is asked and answered.
+
+pub mod start;
+
+use zed_extension_api::{
+    self as zed, serde_json::Value, settings::LspSettings, LanguageServerId, Result, Worktree,
+};
+
+struct Sightline;
+
+impl zed::Extension for Sightline {
+    fn new() -> Self {
+        Self
+    }
+
+    fn language_server_command(
+        &mut self,
+        _: &LanguageServerId,
+        worktree: &Worktree,
+    ) -> Result<zed::Command> {
+        let settings = LspSettings::for_worktree(start::SERVER, worktree)?;
+        let binary = settings
+            .binary
+            .map_or_else(start::Binary::default, |set| start::Binary {
+                path: set.path,
+                arguments: set.arguments,
+                variables: set.env.unwrap_or_default().into_iter().collect(),
+            });
+        let start = start::start(binary, worktree.which(start::SERVER), worktree.shell_env())?;
+        Ok(zed::Command {
+            command: start.program,
+            args: start.arguments,
+            env: start.variables,
+        })
+    }
+
+    fn language_server_initialization_options(
+        &mut self,
+        _: &LanguageServerId,
+        worktree: &Worktree,
+    ) -> Result<Option<Value>> {
+        let settings = LspSettings::for_worktree(start::SERVER, worktree)?;
+        Ok(start::initialization_options(
+            settings.initialization_options,
+            settings.settings,
+        ))
+    }
+
+    fn language_server_workspace_configuration(
+        &mut self,
+        _: &LanguageServerId,
+        worktree: &Worktree,
+    ) -> Result<Option<Value>> {
+        let settings = LspSettings::for_worktree(start::SERVER, worktree)?;
+        Ok(start::workspace_configuration(settings.settings))
+    }
+}
+
+zed::register_extension!(Sightline);

@@ -1,0 +1,100 @@
+//! Can what a restore is about be read? Found out before anything is changed:
+//! a damaged object must not cost the only good copy, which stands in the
+//! workspace.
+
+use rayon::prelude::*;
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    super::{
+        Job, Oid, Record,
+        compare::Leaf,
+        object::{Kind, Mode},
+        repository::Repository,
+    },
+    apply::only_mode,
+    plan::{Step, steps_between},
+};
+use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
+
+/// So many paths are named.
+const NAMED: usize = 10;
+
+/// Every content that would be written is whole.
+///
+/// # Errors
+/// `storage` names those that are not; `cancelled`.
+pub(super) fn require_contents(
+    repository: &Repository,
+    target: Oid,
+    steps: &[Step],
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    let bad = unreadable(repository, steps, |step| step.after, cancel)?;
+    if bad.is_empty() {
+        return Ok(());
+    }
+    Err(Error::storage(format!(
+        "checkpoint {target} can't be restored: what it holds of {} is damaged in the store {}; nothing was changed; restore other paths of it by naming them, or another checkpoint (sightline/verifyCheckpoints says which are whole)",
+        names(&bad),
+        repository.dir().display()
+    )))
+}
+
+/// What keeps the undo point from taking back these steps; `None` when nothing
+/// does. Looks at what an undo, and the recovery of a restore that was
+/// interrupted, would read.
+pub(super) fn undo_problem(
+    job: &Job<'_>,
+    repository: &Repository,
+    (undo, target): (&Record, &Record),
+    paths: &[RelPath],
+    steps: &[Step],
+) -> Result<Option<String>, Error> {
+    let reader = repository.reader()?;
+    let trees = (target.tree, undo.tree);
+    match steps_between(job, &reader, trees, paths, &Default::default()) {
+        Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
+        between => between?,
+    };
+    let bad = unreadable(repository, steps, |step| step.before, job.cancel)?;
+    Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
+}
+
+/// The paths of the steps whose content on one side can't be read.
+fn unreadable(
+    repository: &Repository,
+    steps: &[Step],
+    side: impl Fn(&Step) -> Option<Leaf> + Sync,
+    cancel: &Cancel,
+) -> Result<Vec<RelPath>, Error> {
+    let has_content = |step: &&Step| match (&step.before, &step.after) {
+        (Some(before), Some(after)) => !only_mode(before, after),
+        _ => true,
+    };
+    let steps: Vec<&Step> = steps.iter().filter(has_content).collect();
+    let bad: Vec<Option<RelPath>> = steps
+        .into_par_iter()
+        .map_init(
+            || repository.reader(),
+            |reader, step| {
+                cancel.check()?;
+                let reader = reader.as_ref().map_err(Clone::clone)?;
+                let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);
+                let read = leaf.map(|leaf| reader.try_read(Kind::Blob, leaf.oid));
+                Ok(matches!(read, Some(Err(_))).then(|| step.path.clone()))
+            },
+        )
+        .collect::<Result<_, Error>>()?;
+    Ok(bad.into_iter().flatten().collect())
+}
+
+fn names(paths: &[RelPath]) -> String {
+    let named = paths.iter().take(NAMED);
+    let named = named.map(|path| one_line(&path.to_wire().0).into_owned());
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}

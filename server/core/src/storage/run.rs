@@ -1,0 +1,116 @@
+//! Where running servers can be reached: a directory for the user alone, and
+//! names by workspace root and data directory.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{
+    RUN, Storage,
+    files::{failed, is_ours, make_dir, tighten},
+};
+use crate::{error::Error, path::Root};
+
+impl Storage {
+    /// The directory of what runs, which need not exist: `sightline` in the
+    /// user's runtime directory, else `run` in the data directory.
+    pub fn run_dir(&self, runtime: Option<&Path>) -> PathBuf {
+        match runtime.filter(|dir| is_private(dir)) {
+            Some(runtime) => runtime.join("sightline"),
+            None => self.dir.join(RUN),
+        }
+    }
+
+    /// The same, made where needed.
+    ///
+    /// # Errors
+    /// Kind `storage` when it cannot be made, or is not the user's own.
+    pub fn make_run_dir(&self, runtime: Option<&Path>) -> Result<PathBuf, Error> {
+        let dir = self.run_dir(runtime);
+        if dir.starts_with(&self.dir) {
+            self.create()?;
+        }
+        make_dir(&dir)?;
+        let metadata =
+            fs::symlink_metadata(&dir).map_err(|error| failed("look at", &dir, &error))?;
+        if !metadata.is_dir() || !is_ours(&metadata) {
+            return Err(Error::storage(format!(
+                "{} is no directory of your own; remove it",
+                dir.display()
+            )));
+        }
+        tighten(&dir, 0o700)?;
+        Ok(dir)
+    }
+
+    /// What the names in that directory begin with that are about `root`. A
+    /// server with another data directory has other names.
+    pub fn run_key(&self, root: &Root) -> String {
+        let data = fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
+        let mut hash = Sha256::new();
+        hash.update(data.as_os_str().as_encoded_bytes());
+        hash.update([0]);
+        hash.update(root.canonical.as_path().as_os_str().as_encoded_bytes());
+        let hash = hash.finalize();
+        hash.iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+/// Is this a directory only the user can enter?
+fn is_private(dir: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(dir) else {
+        return false;
+    };
+    #[cfg(unix)]
+    let is_closed = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o077 == 0;
+    #[cfg(not(unix))]
+    let is_closed = false;
+    dir.is_absolute() && metadata.is_dir() && is_ours(&metadata) && is_closed
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_runtime_directory_that_others_can_enter_is_not_used() {
+        let temp = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&temp.path().join("data")).unwrap();
+        let runtime = temp.path().join("runtime");
+        fs::create_dir(&runtime).unwrap();
+        let mode = |mode| fs::set_permissions(&runtime, fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o755);
+        let own = storage.make_run_dir(Some(&runtime)).unwrap();
+        assert_eq!(own, storage.dir().join("run"));
+        mode(0o700);
+        let theirs = storage.make_run_dir(Some(&runtime)).unwrap();
+        assert_eq!(theirs, runtime.join("sightline"));
+        for dir in [own, theirs] {
+            assert_eq!(
+                fs::metadata(dir).unwrap().permissions().mode() & 0o777,
+                0o700
+            );
+        }
+        let relative = storage.run_dir(Some(Path::new("runtime")));
+        assert_eq!(relative, storage.dir().join("run"));
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&temp.path().join("data")).unwrap();
+        storage.make_run_dir(None).unwrap();
+        let run = storage.dir().join("run");
+        fs::remove_dir(&run).unwrap();
+        std::os::unix::fs::symlink(temp.path(), &run).unwrap();
+        assert!(storage.make_run_dir(None).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! Objects of the store that are damaged: what stands in the workspace is never
+//! given up for them, and what is good there heals the store.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod restoring;
+
+use std::{fs, path::PathBuf};
+
+use restoring::{Ground, all, git, some};
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{Filter, Oid, restore::Options},
+};
+use sightline_protocol::error::ErrorKind;
+
+/// Text that does not compress to nothing, another for each seed.
+fn text(seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        format!("{state:016x}\n")
+    };
+    (0..300).map(|_| next()).collect()
+}
+
+/// Flips one bit in the middle of what `name` (as git names objects) is packed as.
+fn damage(ground: &Ground, name: &str) {
+    let dir = ground.checkpoints.git_dir();
+    let oid = git(&dir, &["rev-parse", name]);
+    for entry in fs::read_dir(dir.join("objects/pack")).unwrap() {
+        let index = entry.unwrap().path();
+        if index.extension().is_none_or(|extension| extension != "idx") {
+            continue;
+        }
+        let listed = git(&dir, &["verify-pack", "-v", index.to_str().unwrap()]);
+        let Some(line) = listed.lines().find(|line| line.starts_with(oid.trim())) else {
+            continue;
+        };
+        let numbers: Vec<usize> = line
+            .split_whitespace()
+            .skip(2)
+            .map(|number| number.parse().unwrap())
+            .collect();
+        let pack = index.with_extension("pack");
+        let mut bytes = fs::read(&pack).unwrap();
+        bytes[numbers[2] + numbers[1] / 2] ^= 1;
+        fs::set_permissions(&pack, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        fs::write(&pack, bytes).unwrap();
+        return;
+    }
+    panic!("{name} is in no pack");
+}
+
+fn kept_aside(ground: &Ground) -> Vec<PathBuf> {
+    let dir = ground.checkpoints.git_dir();
+    let entries = fs::read_dir(dir.parent().unwrap()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.to_string_lossy().contains(".broken-"))
+        .collect()
+}
+
+fn ids(ground: &Ground) -> Vec<Oid> {
+    let records = ground.checkpoints.list(&Filter::default()).unwrap();
+    records.iter().map(|record| record.id).collect()
+}
+
+fn problems(ground: &Ground) -> Vec<String> {
+    ground.checkpoints.verify(&Cancel::default()).unwrap()
+}
+
+/// Two checkpoints of `d/f`; the second content stands in the workspace.
+fn two() -> (Ground, Oid, Oid) {
+    let ground = Ground::new(&[("d/f", &text(1)), ("g", "g")]);
+    let first = ground.create();
+    ground.write(&[("d/f", &text(2))]);
+    let second = ground.create();
+    (ground, first, second)
+}
+
+#[test]
+fn a_damaged_object_does_not_cost_the_only_good_copy() {
+    for what in ["d/f", "d"] {
+        let (ground, first, second) = two();
+        let before = ground.tree();
+        damage(&ground, &format!("{second}:{what}"));
+        let undo = ground.restore(first).undo;
+        assert_eq!(ground.read("d/f"), text(1));
+        assert_eq!(ids(&ground), [undo, first], "{what}");
+        assert_eq!(problems(&ground), [""; 0]);
+        let told = ground.checkpoints.take_rebuilt().unwrap();
+        assert_eq!(kept_aside(&ground), std::slice::from_ref(&told.kept));
+        assert!(told.reason.contains("damaged"), "{told:?}");
+        ground.restore(undo);
+        assert_eq!(ground.tree(), before);
+    }
+}
+
+#[test]
+fn a_target_that_is_lost_with_the_damage_changes_nothing() {
+    let ground = Ground::new(&[("f", &text(1)), ("copy", &text(2))]);
+    let first = ground.create();
+    ground.write(&[("f", &text(2))]);
+    let before = ground.tree();
+    damage(&ground, &format!("{first}:copy"));
+    let error = ground
+        .try_restore(&all(first), &[], &Options::default())
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Storage);
+    assert!(error.message.contains(&first.to_string()), "{error}");
+    assert!(error.message.contains("nothing was restored"), "{error}");
+    assert_eq!(ground.tree(), before);
+    // What was taken instead is good.
+    assert_eq!(problems(&ground), [""; 0]);
+    let last = ground.checkpoints.last_undo().unwrap().unwrap();
+    ground.write(&[("f", "gone"), ("copy", "gone")]);
+    ground.restore(last);
+    assert_eq!(ground.tree(), before);
+}
+
+#[test]
+fn damaged_contents_are_refused_before_anything_is_changed() {
+    let (ground, first, _) = two();
+    ground.write(&[("g", "changed"), ("new", "n")]);
+    let before = ground.tree();
+    damage(&ground, &format!("{first}:d/f"));
+    let error = ground
+        .try_restore(&all(first), &[], &Options::default())
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Storage);
+    assert!(error.message.contains("holds of d/f is damaged"), "{error}");
+    assert_eq!(ground.tree(), before);
+    assert_eq!(kept_aside(&ground), [""; 0].map(PathBuf::from));
+    // The rest of it can still be had.
+    let options = Options::default();
+    let restored = ground.try_restore(&some(first, &["g"]), &[], &options);
+    assert_eq!(restored.unwrap().outcomes.len(), 1);
+    assert_eq!(ground.read("g"), "g");
+}
+
+#[test]
+fn damage_that_was_found_is_healed_by_the_next_checkpoint() {
+    let (ground, first, second) = two();
+    damage(&ground, &format!("{second}:d/f"));
+    let told = problems(&ground);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(ids(&ground), [second, first]);
+    // Another process, which did not see it.
+    let other = Ground::at(ground.data().parent().unwrap());
+    let third = other.create();
+    assert_eq!(ids(&other), [third, first]);
+    assert_eq!(other.checkpoints.take_rebuilt().unwrap().lost, [second]);
+    assert_eq!(problems(&other), [""; 0]);
+    let dir = ground.checkpoints.git_dir();
+    let content = git(&dir, &["cat-file", "blob", &format!("{third}:d/f")]);
+    assert!(content == text(2));
+    // It was noted of a store that is no more.
+    let fourth = ground.create();
+    assert_eq!(ids(&ground), [fourth, third, first]);
+    assert_eq!(kept_aside(&ground).len(), 1);
+}

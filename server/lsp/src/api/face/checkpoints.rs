@@ -1,0 +1,291 @@
+//! `sightline.checkpointNow`, `showChanges` and `restoreFile`.
+//!
+//! A file that is open is put back in the editor, whose undo takes that back;
+//! any other one on the disk, with an undo point before it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sightline_core::{
+    cancel::Cancel,
+    error::Error,
+    line::one_line,
+    path::{Location, Root},
+};
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint, CheckpointPurpose, CreateCheckpointParams, DiffCheckpointsParams,
+        DifferenceStatus, FileDifference, ListCheckpointsParams, PreviewRestoreParams,
+        RestoreCheckpointParams,
+    },
+    error::ErrorKind,
+};
+use tower_lsp::lsp_types::MessageType;
+
+use super::{decision, outcome, target::Target};
+use crate::{
+    api::{self, Answer, Context, restore},
+    checkpoints::lane_of,
+    server::Server,
+    session::normal_uri,
+};
+
+/// Takes a checkpoint of every folder.
+pub(super) fn take(context: &Context<'_>, params: &str) -> Answer {
+    let target = Target::read("sightline.checkpointNow", params)?;
+    let params = CreateCheckpointParams {
+        label: target.label,
+        ..CreateCheckpointParams::default()
+    };
+    api::checkpoints::create(context, params)?;
+    outcome::message(context, context.summary().unwrap_or_default())
+}
+
+/// Shows what changed since a checkpoint, the last one where none is named.
+pub(super) fn changes(context: &Context<'_>, params: &str) -> Answer {
+    let target = Target::read("sightline.showChanges", params)?;
+    let view = context.view();
+    let from = match &target.id {
+        Some(id) => Since::named(id),
+        None => last(context, target.root(context, &view)?)?,
+    };
+    let params = DiffCheckpointsParams {
+        from: from.id.clone(),
+        paths: target.named().map(|path| vec![path.to_owned()]),
+        patch: true,
+        ..DiffCheckpointsParams::default()
+    };
+    let difference = api::checkpoints::diff(context, params)?;
+    if difference.files.is_empty() {
+        return outcome::message(context, format!("nothing changed since {from}"));
+    }
+    let count = match difference.files.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
+    let message = format!("{count} changed since {from}");
+    let mut text = format!("{message}; text that is not saved is not in here\n\n");
+    for file in &difference.files {
+        text.push_str(&format!("{}\n", line(file)));
+    }
+    text.push('\n');
+    text.push_str(&difference.text.unwrap_or_default());
+    outcome::document(context, message, ("changes", ".diff"), &text)
+}
+
+fn line(file: &FileDifference) -> String {
+    let status = match file.status {
+        DifferenceStatus::Added => "added",
+        DifferenceStatus::Modified => "modified",
+        DifferenceStatus::Deleted => "deleted",
+        DifferenceStatus::Renamed => "renamed",
+        DifferenceStatus::TypeChanged => "type changed",
+    };
+    let from = match &file.old_path {
+        Some(old) => format!(" (was {})", one_line(old)),
+        None => String::new(),
+    };
+    format!("{status}: {}{from}{}", one_line(&file.path), lines_of(file))
+}
+
+fn lines_of(file: &FileDifference) -> String {
+    match file.binary {
+        true => ", binary".to_owned(),
+        false => format!(", +{} -{}", file.additions, file.deletions),
+    }
+}
+
+/// Asks whether a file is to be put back, and puts it back.
+pub(super) fn restore_file(context: &Context<'_>, params: &str) -> Answer {
+    let target = Target::read("sightline.restoreFile", params)?;
+    let document = target.document(context)?;
+    let view = context.view();
+    let location = view.roots().locate(&document)?;
+    let Location::Inside { root, .. } = &location else {
+        let why =
+            format!("{document} is in no folder that is open; there are no checkpoints of it");
+        return Err(Error::invalid(why));
+    };
+    let root = view.roots().get(*root).cloned();
+    let root = root.ok_or_else(|| Error::invalid("the folder is not open any more"))?;
+    let name = one_line(&view.roots().result_path(&location).0).into_owned();
+    let uri = normal_uri(&view.roots().absolute(&location).to_uri());
+    let from = match target.id {
+        Some(id) => Since::named(&id),
+        None => last(context, &root)?,
+    };
+    let params = DiffCheckpointsParams {
+        from: from.id.clone(),
+        paths: Some(vec![uri.clone()]),
+        contents: true,
+        ..DiffCheckpointsParams::default()
+    };
+    let mut files = api::checkpoints::diff(context, params)?.files;
+    files.retain(|file| normal_uri(&file.uri) == uri);
+    let Some(file) = files.pop() else {
+        return outcome::message(
+            context,
+            format!("{name} is on the disk as it was in {from}"),
+        );
+    };
+    let params = PreviewRestoreParams {
+        id: from.id.clone(),
+        paths: Some(vec![uri.clone()]),
+        ..PreviewRestoreParams::default()
+    };
+    let preview = restore::preview(context, params)?;
+    let what = format!("restore {name}");
+    let mut question = match file.status {
+        DifferenceStatus::Added => format!("Delete {name}? It was not there in {from}."),
+        _ => format!(
+            "Restore {name} from {from}? Since then: {}.",
+            &lines_of(&file)[2..]
+        ),
+    };
+    if let Some(conflict) = preview.conflicts.first() {
+        question.push_str(&format!(" Mind: {}.", one_line(&conflict.reason)));
+    }
+    let yes = match file.status {
+        DifferenceStatus::Added => "Delete",
+        _ => "Restore",
+    };
+    let plan = Plan {
+        name,
+        uri,
+        id: from.id,
+        text: file.before,
+        token: preview.token,
+        root,
+    };
+    decision::ask(context.server, what, &question, yes, move |server| {
+        plan.start(server);
+    });
+    outcome::silent(question)
+}
+
+/// A file that is to be put back.
+struct Plan {
+    /// As people know it.
+    name: String,
+    uri: String,
+    root: Root,
+    /// The checkpoint.
+    id: String,
+    /// What the file held, where that is text.
+    text: Option<String>,
+    /// What was looked at, for the disk.
+    token: String,
+}
+
+impl Plan {
+    fn start(self, server: &Arc<Server>) {
+        let snapshot = server.snapshot();
+        let open = snapshot.editor.document(&self.uri);
+        let (text, can_edit) = (self.text.as_deref(), snapshot.client.applies_edits);
+        if let (Some(open), Some(text), true) = (open, text, can_edit)
+            && open.document.text() != text
+        {
+            let edits = [(self.uri.as_str(), open, text)];
+            let edit = restore::workspace_edit(&edits, snapshot.client.versioned_edits);
+            return self.put_into_editor(server, &edit);
+        }
+        let (worker, lane) = (server.clone(), lane_of([&self.root]));
+        let jobs = server.jobs();
+        jobs.run_silent(lane, "restore a file", move || {
+            let context = Context::new(&worker, snapshot, Cancel::default());
+            match self.put_on_disk(&context) {
+                Ok(done) => worker.show(MessageType::INFO, &format!("sightline: {done}")),
+                Err(error) => outcome::failed(&context, &error),
+            }
+        });
+    }
+
+    fn put_into_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
+        let params = json!({ "label": "sightline: restore", "edit": edit });
+        let told = server.clone();
+        let outbound = server.outbound();
+        outbound.request("workspace/applyEdit", &params, move |answer| {
+            let Self { name, .. } = self;
+            if answer.is_ok_and(|answer| answer["applied"] == true) {
+                let message =
+                    format!("sightline: {name} is restored in the editor; save it to keep it");
+                told.show(MessageType::INFO, &message);
+            } else {
+                let message = format!(
+                    "sightline: the editor did not take the old text of {name}; nothing was changed"
+                );
+                told.show(MessageType::ERROR, &message);
+            }
+        });
+    }
+
+    fn put_on_disk(self, context: &Context<'_>) -> Result<String, Error> {
+        let params = RestoreCheckpointParams {
+            id: self.id,
+            paths: Some(vec![self.uri]),
+            token: Some(self.token),
+            // The user has read what is in the way.
+            force: true,
+            ..RestoreCheckpointParams::default()
+        };
+        let restored = restore::restore(context, params)?;
+        let failed = restored.outcomes.iter().find_map(|o| o.error.as_deref());
+        match failed {
+            Some(why) => Err(Error::storage(format!(
+                "{} was not restored: {why}",
+                self.name
+            ))),
+            None => Ok(format!(
+                "{} is restored; sightline.undoRestore takes that back",
+                self.name
+            )),
+        }
+    }
+}
+
+/// The checkpoint something is compared with.
+pub(super) struct Since {
+    pub(super) id: String,
+    label: Option<String>,
+}
+
+impl Since {
+    fn named(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Since {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = self.id.get(..8).unwrap_or(&self.id);
+        match &self.label {
+            Some(label) => write!(f, "checkpoint {short} ({})", one_line(label)),
+            None => write!(f, "checkpoint {short}"),
+        }
+    }
+}
+
+/// The last checkpoint of a folder. Those that restores took for their undoing
+/// are none that people think of.
+pub(super) fn last(context: &Context<'_>, root: &Root) -> Result<Since, Error> {
+    let params = ListCheckpointsParams {
+        root: Some(root.path.to_uri()),
+        ..ListCheckpointsParams::default()
+    };
+    let listed = api::checkpoints::list(context, params)?.checkpoints;
+    let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
+    let last = listed.into_iter().find(is_asked).ok_or_else(|| {
+        let why = format!(
+            "there is no checkpoint of {} yet; create one first",
+            root.name
+        );
+        Error::new(ErrorKind::NotFound, why)
+    })?;
+    Ok(Since {
+        id: last.id,
+        label: last.label,
+    })
+}

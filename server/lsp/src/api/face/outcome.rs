@@ -1,0 +1,77 @@
+//! How a command ends: what the user is shown, and what the caller gets.
+
+use serde::Serialize;
+use serde_json::json;
+use sightline_core::{error::Error, path::uri_to_path};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::api::{self, Answer, Context, results};
+
+/// The result of every command.
+#[derive(Serialize)]
+pub(super) struct Outcome {
+    /// What happened, in one line.
+    message: String,
+    /// The document that tells more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+}
+
+/// Ends with a message.
+pub(super) fn message(context: &Context<'_>, text: impl Into<String>) -> Answer {
+    let message = text.into();
+    context
+        .server
+        .show(MessageType::INFO, &format!("sightline: {message}"));
+    written(Outcome { message, uri: None })
+}
+
+/// Ends with nothing shown: the user is asked, or told by what goes on.
+pub(super) fn silent(message: impl Into<String>) -> Answer {
+    written(Outcome {
+        message: message.into(),
+        uri: None,
+    })
+}
+
+/// Ends with a fresh document, which `message` introduces. Where the client
+/// cannot show it, it is told where it lies.
+pub(super) fn document(
+    context: &Context<'_>,
+    message: impl Into<String>,
+    (name, ending): (&str, &str),
+    text: &str,
+) -> Answer {
+    let message = message.into();
+    let uri = results::write_as(context, name, ending, text)?;
+    let params = json!({ "uri": uri, "external": false, "takeFocus": true });
+    let server = context.server.clone();
+    let (shown, place) = (message.clone(), uri.clone());
+    context
+        .server
+        .outbound()
+        .request("window/showDocument", &params, move |answer| {
+            let is_open = answer.is_ok_and(|answer| answer["success"] != false);
+            let path = uri_to_path(&place).ok().flatten();
+            let message = match path.filter(|_| !is_open) {
+                Some(path) => format!("sightline: {shown}; it is in {}", path.display()),
+                None => format!("sightline: {shown}"),
+            };
+            server.show(MessageType::INFO, &message);
+        });
+    written(Outcome {
+        message,
+        uri: Some(uri),
+    })
+}
+
+fn written(outcome: Outcome) -> Answer {
+    api::written("a command", &outcome)
+}
+
+/// Tells of an error that no answer will carry.
+pub(super) fn failed(context: &Context<'_>, error: &Error) {
+    context
+        .server
+        .show(MessageType::ERROR, &format!("sightline: {error}"));
+}

@@ -1,0 +1,305 @@
+//! The entries of `languages.toml`.
+
+use sightline_core::error::Error;
+use toml_edit::{
+    Array, ArrayOfTables, DocumentMut, InlineTable, Item, RawString, Table, TableLike, Value,
+};
+
+use super::{Merged, SERVER};
+
+/// Which servers Helix starts by itself.
+const DEFAULT_SERVERS: &str = include_str!("default_servers.toml");
+
+/// Helix has no language for plain text; this is how one is made.
+const TEXT: &str = "text";
+const TEXT_SCOPE: &str = "text.plain";
+const TEXT_ENDING: &str = "txt";
+
+/// The languages that are meant when none are named.
+const COMMON: [&str; 55] = [
+    "bash",
+    "c",
+    "c-sharp",
+    "clojure",
+    "cmake",
+    "cpp",
+    "css",
+    "dart",
+    "diff",
+    "dockerfile",
+    "elixir",
+    "elm",
+    "env",
+    "erlang",
+    "fish",
+    "git-commit",
+    "git-ignore",
+    "go",
+    "graphql",
+    "haskell",
+    "hcl",
+    "html",
+    "ini",
+    "java",
+    "javascript",
+    "json",
+    "jsx",
+    "julia",
+    "just",
+    "kotlin",
+    "latex",
+    "lua",
+    "make",
+    "markdown",
+    "nix",
+    "ocaml",
+    "perl",
+    "php",
+    "protobuf",
+    "python",
+    "r",
+    "ruby",
+    "rust",
+    "scala",
+    "scss",
+    "sql",
+    "svelte",
+    "swift",
+    "toml",
+    "tsx",
+    "typescript",
+    "vue",
+    "xml",
+    "yaml",
+    "zig",
+];
+
+/// A language to be there for.
+#[derive(Debug)]
+pub(super) struct Language {
+    name: String,
+    /// What Helix starts for it by itself; unknown for a language of the user's.
+    servers: Option<Array>,
+}
+
+/// The languages of these names; `all` is all of them, none the common ones.
+///
+/// # Errors
+/// `invalidParams` for a name that is none.
+pub(super) fn wanted(names: &[String]) -> Result<Vec<Language>, Error> {
+    let known = known()?;
+    let mut wanted: Vec<&str> = Vec::new();
+    for name in names.iter().map(|name| name.trim()) {
+        match name {
+            "all" => wanted.extend(known.iter().map(|(name, _)| name).chain([TEXT])),
+            "" => return Err(Error::invalid("--languages: a name is empty")),
+            name => wanted.push(name),
+        }
+    }
+    if names.is_empty() {
+        wanted.extend(COMMON.iter().copied().chain([TEXT]));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    wanted.retain(|name| seen.insert(*name));
+    Ok(wanted
+        .into_iter()
+        .map(|name| Language {
+            name: name.to_owned(),
+            servers: known.get(name).and_then(Item::as_array).cloned(),
+        })
+        .collect())
+}
+
+fn known() -> Result<Table, Error> {
+    let parsed: Result<DocumentMut, _> = DEFAULT_SERVERS.parse();
+    parsed
+        .map(|document| document.as_table().clone())
+        .map_err(super::super::internal)
+}
+
+/// A `languages.toml` with the server in it, for each of the languages.
+///
+/// # Errors
+/// `invalidParams` when the text is no TOML or not shaped as Helix wants it, and
+/// for a language that neither Helix 25.01 nor the text knows.
+pub(super) fn merge(text: &str, wanted: &[Language], program: &str) -> Result<Merged, Error> {
+    let mut document = super::parse(text)?;
+    add_server(&mut document, program)?;
+    let mut languages = Languages::of(&mut document)?;
+    let mut notes = Vec::new();
+    for language in wanted {
+        if language.name == TEXT && languages.has_other_plain_text() {
+            notes.push(format!(
+                "language {TEXT:?} was not added: another of yours takes .{TEXT_ENDING} files; \
+                 name it after --languages"
+            ));
+            continue;
+        }
+        languages.add(language)?;
+    }
+    Ok(Merged {
+        text: document.to_string(),
+        notes,
+    })
+}
+
+fn add_server(document: &mut DocumentMut, program: &str) -> Result<(), Error> {
+    let servers = super::subtable(document.as_table_mut(), "language-server")?;
+    if servers.contains_key(SERVER) {
+        return Ok(());
+    }
+    let mut arguments = Array::new();
+    arguments.push("--stdio");
+    let mut server = Table::new();
+    server.insert("command", program.into());
+    server.insert("args", arguments.into());
+    servers.insert(SERVER, Item::Table(server));
+    Ok(())
+}
+
+/// The list `language`, in either of the two ways it can be written.
+enum Languages<'a> {
+    Tables(&'a mut ArrayOfTables),
+    Values(&'a mut Array),
+}
+
+impl<'a> Languages<'a> {
+    fn of(document: &'a mut DocumentMut) -> Result<Self, Error> {
+        let item = document
+            .entry("language")
+            .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+        match item {
+            Item::ArrayOfTables(tables) => Ok(Self::Tables(tables)),
+            Item::Value(Value::Array(values)) if values.iter().all(Value::is_inline_table) => {
+                Ok(Self::Values(values))
+            }
+            _ => Err(Error::invalid("`language` is no list of tables")),
+        }
+    }
+
+    fn entries(&mut self) -> Vec<&mut dyn TableLike> {
+        match self {
+            Self::Tables(tables) => tables
+                .iter_mut()
+                .map(|table| table as &mut dyn TableLike)
+                .collect(),
+            Self::Values(values) => values
+                .iter_mut()
+                .filter_map(Value::as_inline_table_mut)
+                .map(|table| table as &mut dyn TableLike)
+                .collect(),
+        }
+    }
+
+    fn has_other_plain_text(&mut self) -> bool {
+        self.entries().into_iter().any(|entry| {
+            let types = entry.get("file-types").and_then(Item::as_array);
+            named(entry) != Some(TEXT)
+                && types.is_some_and(|types| {
+                    types.iter().any(|kind| kind.as_str() == Some(TEXT_ENDING))
+                })
+        })
+    }
+
+    fn add(&mut self, language: &Language) -> Result<(), Error> {
+        let mut entries = self.entries();
+        entries.retain(|entry| named(*entry) == Some(&language.name));
+        // Helix lays one entry over the other; the last list counts.
+        let mut listed = false;
+        for entry in &mut entries {
+            if let Some(servers) = entry.get_mut("language-servers") {
+                let servers = servers.as_array_mut().ok_or_else(|| {
+                    Error::invalid(format!(
+                        "`language-servers` of {:?} is no list",
+                        language.name
+                    ))
+                })?;
+                append(servers);
+                listed = true;
+            }
+        }
+        if listed {
+            return Ok(());
+        }
+        if let Some(entry) = entries.last_mut() {
+            let own = entry.contains_key("scope");
+            let mut servers = match &language.servers {
+                Some(servers) => servers.clone(),
+                None if own => Array::new(),
+                None => return Err(unknown(&language.name)),
+            };
+            append(&mut servers);
+            entry.insert("language-servers", servers.into());
+            return Ok(());
+        }
+        self.push(language)
+    }
+
+    fn push(&mut self, language: &Language) -> Result<(), Error> {
+        let mut servers = match &language.servers {
+            Some(servers) => servers.clone(),
+            None if language.name == TEXT => Array::new(),
+            None => return Err(unknown(&language.name)),
+        };
+        append(&mut servers);
+        let mut entry = InlineTable::new();
+        entry.insert("name", language.name.as_str().into());
+        if language.name == TEXT {
+            entry.insert("scope", TEXT_SCOPE.into());
+            entry.insert("file-types", Value::Array(Array::from_iter([TEXT_ENDING])));
+        }
+        entry.insert("language-servers", servers.into());
+        match self {
+            Self::Tables(tables) => tables.push(entry.into_table()),
+            Self::Values(values) => values.push(entry),
+        }
+        Ok(())
+    }
+}
+
+fn named(entry: &dyn TableLike) -> Option<&str> {
+    entry.get("name").and_then(Item::as_str)
+}
+
+fn unknown(name: &str) -> Error {
+    Error::invalid(format!(
+        "the language {name:?} is not known to every Helix since 25.01, so its servers are not \
+         known either; write its `language-servers` into languages.toml first (`hx --health \
+         {name}` shows them)"
+    ))
+}
+
+/// Adds the server at the end of a list that does not have it.
+fn append(servers: &mut Array) {
+    let is_ours = |server: &Value| match server {
+        Value::InlineTable(table) => table.get("name").and_then(Value::as_str) == Some(SERVER),
+        server => server.as_str() == Some(SERVER),
+    };
+    if servers.iter().any(is_ours) {
+        return;
+    }
+    let Some(indent) = line_by_line(servers) else {
+        servers.push(SERVER);
+        return;
+    };
+    // A comment behind the last element stays behind it.
+    let after = servers.trailing().as_str().unwrap_or_default().to_owned();
+    let comment = if servers.trailing_comma() {
+        after.trim_end()
+    } else {
+        ""
+    };
+    let ours = Value::from(SERVER).decorated(format!("{comment}\n{indent}"), "");
+    servers.push_formatted(ours);
+    if !comment.is_empty() {
+        servers.set_trailing("\n");
+    }
+}
+
+/// The indentation of a list that has an element on each line.
+fn line_by_line(servers: &Array) -> Option<String> {
+    let last = servers.iter().last()?;
+    let before = last.decor().prefix().and_then(RawString::as_str)?;
+    let (_, indent) = before.rsplit_once('\n')?;
+    Some(indent.to_owned())
+}

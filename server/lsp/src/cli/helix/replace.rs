@@ -1,0 +1,172 @@
+//! A user's configuration file: read whole, replaced whole, the old one kept.
+
+use std::{
+    fs::{self, Metadata, OpenOptions},
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+
+use sightline_core::error::Error;
+use sightline_protocol::error::ErrorKind;
+
+/// No configuration is larger, in bytes.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
+/// What the name of the old file gets at its end; a number follows where that
+/// is taken.
+const BACKUP: &str = "before-sightline";
+/// Old files kept at most.
+const MAX_BACKUPS: u32 = 1000;
+
+/// A configuration file as it was read; empty where there is none.
+pub(super) struct File {
+    named: PathBuf,
+    /// Where it is when the name is a link, as it is for those who keep their
+    /// configuration in a repository.
+    real: PathBuf,
+    text: String,
+    metadata: Option<Metadata>,
+}
+
+impl File {
+    /// # Errors
+    /// Kind `storage` when it can't be read, `tooLarge`, `unsupported` for what is
+    /// no regular file or no UTF-8.
+    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+        let failed = |error: &io::Error| {
+            Error::storage(format!(
+                "read {}: {error}; nothing was changed",
+                path.display()
+            ))
+        };
+        let real = match fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A link to nowhere is not replaced by a file.
+                if fs::symlink_metadata(path).is_ok() {
+                    return Err(failed(&error));
+                }
+                return Ok(Self {
+                    named: path.to_owned(),
+                    real: path.to_owned(),
+                    text: String::new(),
+                    metadata: None,
+                });
+            }
+            Err(error) => return Err(failed(&error)),
+        };
+        let refuse = |kind, why: &str| {
+            let message = format!("read {}: {why}; nothing was changed", path.display());
+            Error::new(kind, message)
+        };
+        let metadata = fs::metadata(&real).map_err(|error| failed(&error))?;
+        if !metadata.is_file() {
+            return Err(refuse(ErrorKind::Unsupported, "it is no regular file"));
+        }
+        let mut bytes = Vec::new();
+        fs::File::open(&real)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(refuse(ErrorKind::TooLarge, "it is over 4 MiB"));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| refuse(ErrorKind::Unsupported, "it is not UTF-8"))?;
+        Ok(Self {
+            named: path.to_owned(),
+            real,
+            text,
+            metadata: Some(metadata),
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.named
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Replaces it; where it was before, when it was.
+    ///
+    /// # Errors
+    /// Kind `storage` when it can't be written, `conflict` when it is no longer
+    /// what was read. The file is then as it was.
+    pub(super) fn replace(self, text: &str) -> Result<Option<PathBuf>, Error> {
+        let failed = |error: io::Error| {
+            Error::storage(format!(
+                "write {}: {error}; it is as it was",
+                self.named.display()
+            ))
+        };
+        let folder = self.real.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        if Self::read(&self.named)?.text != self.text {
+            let message = format!(
+                "{} was changed meanwhile; run this again",
+                self.named.display()
+            );
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let backup = match &self.metadata {
+            Some(metadata) => Some(self.keep(metadata).map_err(failed)?),
+            None => None,
+        };
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".").suffix(".unfinished");
+        let permissions = self.metadata.as_ref().map(Metadata::permissions);
+        // A new file gets what the user's other new files get.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = builder.tempfile_in(folder).map_err(failed)?;
+        if let Some(permissions) = permissions {
+            file.as_file()
+                .set_permissions(permissions)
+                .map_err(failed)?;
+        }
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.as_file().sync_all())
+            .map_err(failed)?;
+        file.persist(&self.real)
+            .map_err(|error| failed(error.error))?;
+        sync(folder).map_err(failed)?;
+        Ok(backup)
+    }
+
+    /// Copies what was read to the first free name beside it.
+    fn keep(&self, metadata: &Metadata) -> io::Result<PathBuf> {
+        for number in 1..=MAX_BACKUPS {
+            let mut name = self.real.clone().into_os_string();
+            name.push(format!(".{BACKUP}"));
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            let backup = PathBuf::from(name);
+            let mut file = match OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&backup)
+            {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                file => file?,
+            };
+            file.set_permissions(metadata.permissions())?;
+            file.write_all(self.text.as_bytes())?;
+            file.sync_all()?;
+            return Ok(backup);
+        }
+        Err(io::Error::other(
+            "there are too many files kept from before",
+        ))
+    }
+}
+
+#[cfg(unix)]
+fn sync(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> io::Result<()> {
+    Ok(())
+}

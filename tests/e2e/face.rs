@@ -1,0 +1,376 @@
+//! The plain-LSP face: code actions, commands without arguments, questions.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Workspace};
+
+/// The params of `initialize` of a client that can do what Helix can.
+fn plain(workspace: &Workspace) -> Value {
+    let mut params = workspace.initialize();
+    params["capabilities"] = json!({
+        "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } },
+        "textDocument": { "codeAction": { "codeActionLiteralSupport": {} } },
+    });
+    params
+}
+
+fn command(server: &mut Server, name: &str, arguments: Value) -> Value {
+    let params = json!({ "command": format!("sightline.{name}"), "arguments": arguments });
+    server.ask("workspace/executeCommand", params)
+}
+
+fn actions(server: &mut Server, uri: &str) -> Vec<Value> {
+    let start = json!({ "line": 0, "character": 0 });
+    let params = json!({
+        "textDocument": { "uri": uri },
+        "range": { "start": start, "end": start },
+        "context": { "diagnostics": [] },
+    });
+    let actions = server.ask("textDocument/codeAction", params);
+    actions.as_array().unwrap().clone()
+}
+
+fn titles(actions: &[Value]) -> String {
+    let titles = actions
+        .iter()
+        .map(|action| action["title"].as_str().unwrap());
+    titles.collect::<Vec<_>>().join("\n")
+}
+
+/// Runs the action whose title holds `part`, as an editor does.
+fn choose(server: &mut Server, uri: &str, part: &str) -> Value {
+    let offered = actions(server, uri);
+    let chosen = offered
+        .iter()
+        .find(|action| action["title"].as_str().unwrap().contains(part))
+        .unwrap_or_else(|| panic!("no {part} in\n{}", titles(&offered)));
+    let command = match chosen["command"].is_object() {
+        true => &chosen["command"],
+        false => chosen,
+    };
+    let params = json!({ "command": command["command"], "arguments": command["arguments"] });
+    server.ask("workspace/executeCommand", params)
+}
+
+fn shown(server: &mut Server) -> String {
+    let message = server.notified("window/showMessage").unwrap();
+    message["message"].as_str().unwrap().to_owned()
+}
+
+/// The request of the server with this method.
+fn asked(server: &mut Server, method: &str) -> Value {
+    server
+        .wait_for(|message| message["method"] == method)
+        .unwrap()
+}
+
+fn answer(server: &mut Server, request: &Value, result: Value) {
+    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
+    server.send(&answer).unwrap();
+}
+
+fn refuse(server: &mut Server, request: &Value) {
+    let error = json!({ "code": -32601, "message": "unknown method" });
+    let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "error": error });
+    server.send(&answer).unwrap();
+}
+
+fn document(result: &Value) -> String {
+    let path = sightline_core::path::uri_to_path(result["uri"].as_str().unwrap());
+    fs::read_to_string(path.unwrap().unwrap().as_path()).unwrap()
+}
+
+#[test]
+fn actions_are_those_that_fit_the_document() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "*.key\n"),
+        ("a.txt", "1\n"),
+        ("b.key", "x"),
+    ]);
+    let mut server = Server::initialized(plain(&workspace));
+    let (a, key) = (workspace.uri("a.txt"), workspace.uri("b.key"));
+    let first = actions(&mut server, &a);
+    assert!(
+        first
+            .iter()
+            .all(|action| action["kind"] == "source.sightline")
+    );
+    let first = titles(&first);
+    assert!(
+        first.contains("environment") && first.contains("create checkpoint"),
+        "{first}"
+    );
+    assert!(
+        !first.contains("restore") && !first.contains("hidden"),
+        "{first}"
+    );
+    choose(&mut server, &a, "create checkpoint");
+    assert!(shown(&mut server).contains("checkpoint "));
+    let then = titles(&actions(&mut server, &a));
+    assert!(
+        then.contains("restore this file") && then.contains("show changes"),
+        "{then}"
+    );
+    let hidden = titles(&actions(&mut server, &key));
+    assert!(hidden.contains("why is this file hidden"), "{hidden}");
+    assert!(!hidden.contains("restore this file"), "{hidden}");
+    for odd in ["untitled:Untitled-1", "file://", "", "http://x/y"] {
+        assert!(
+            titles(&actions(&mut server, odd)).contains("environment"),
+            "{odd}"
+        );
+    }
+    let only = json!({ "textDocument": { "uri": a }, "context": { "only": ["quickfix"] } });
+    assert_eq!(server.ask("textDocument/codeAction", only), json!([]));
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_client_without_code_action_literals_gets_commands() {
+    let workspace = Workspace::new(&[("a.txt", "1\n")]);
+    let mut server = Server::start(&workspace);
+    let offered = actions(&mut server, &workspace.uri("a.txt"));
+    assert_eq!(offered[0]["command"], "sightline.showEnvironment");
+}
+
+#[test]
+fn commands_work_on_the_document_the_user_is_in_and_on_named_ones() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "*.key\n"),
+        ("a.txt", "1\n"),
+        ("b.key", "x"),
+    ]);
+    let mut server = Server::initialized(plain(&workspace));
+    let nothing = json!({ "command": "sightline.explainAccess" });
+    let error = server.refused("workspace/executeCommand", nothing);
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("no document is open")
+    );
+    assert!(shown(&mut server).contains("no document is open"));
+    server.open(&workspace.uri("a.txt"), "1\n");
+    command(&mut server, "explainAccess", json!([]));
+    assert_eq!(shown(&mut server), "sightline: agents may see a.txt");
+    let why = "sightline: b.key is hidden from agents: line 1 of .clineignore: *.key";
+    for named in [
+        json!({ "path": "b.key" }),
+        json!("b.key"),
+        json!({ "uri": workspace.uri("b.key") }),
+    ] {
+        command(&mut server, "explainAccess", json!([named]));
+        assert_eq!(shown(&mut server), why);
+    }
+}
+
+#[test]
+fn the_environment_is_shown_in_a_fresh_document() {
+    let workspace = Workspace::new(&[("a.txt", "1\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    server.open(&workspace.uri("a.txt"), "1\n");
+    let first = command(&mut server, "showEnvironment", json!([]));
+    let opened = asked(&mut server, "window/showDocument");
+    assert_eq!(opened["params"]["uri"], first["uri"]);
+    let text = document(&first);
+    assert!(
+        text.starts_with("<environment_details>") && text.contains("a.txt"),
+        "{text}"
+    );
+    assert!(shown(&mut server).contains("in the opened document"));
+    // Where nothing is opened, people are told where to look.
+    server.answer_with(|_, _| None);
+    let second = command(&mut server, "showEnvironment", json!([]));
+    assert_ne!(first["uri"], second["uri"]);
+    let request = asked(&mut server, "window/showDocument");
+    refuse(&mut server, &request);
+    assert!(shown(&mut server).contains("it is in /"));
+}
+
+#[test]
+fn changes_since_the_last_checkpoint_are_shown() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    server.open(&workspace.uri("a.txt"), "one\n");
+    let none = json!({ "command": "sightline.showChanges" });
+    let error = server.refused("workspace/executeCommand", none);
+    assert_eq!(error["data"]["kind"], "notFound");
+    shown(&mut server);
+    command(&mut server, "checkpointNow", json!([{ "label": "start" }]));
+    shown(&mut server);
+    command(&mut server, "showChanges", json!([]));
+    let told = shown(&mut server);
+    assert!(
+        told.contains("nothing changed since checkpoint") && told.contains("(start)"),
+        "{told}"
+    );
+    workspace.write("a.txt", "two\n");
+    workspace.write("b.txt", "c\n");
+    let all = document(&command(&mut server, "showChanges", json!([])));
+    assert!(
+        all.contains("modified: a.txt, +1 -1") && all.contains("+two\n"),
+        "{all}"
+    );
+    assert!(all.contains("b.txt"), "{all}");
+    let one = document(&command(&mut server, "showChanges", json!(["b.txt"])));
+    assert!(one.contains("b.txt") && !one.contains("a.txt"), "{one}");
+}
+
+/// A workspace whose `a.txt` changed since its checkpoint.
+fn changed(server: &mut Server, workspace: &Workspace) {
+    command(server, "checkpointNow", json!([]));
+    shown(server);
+    workspace.write("a.txt", "two\n");
+}
+
+#[test]
+fn a_closed_file_is_restored_on_the_disk_once_that_was_agreed_to() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    changed(&mut server, &workspace);
+    server.answer_with(|_, _| None);
+    let argument = json!(["a.txt"]);
+    for no in [json!({ "title": "Cancel" }), Value::Null] {
+        command(&mut server, "restoreFile", argument.clone());
+        let question = asked(&mut server, "window/showMessageRequest");
+        let text = question["params"]["message"].as_str().unwrap();
+        assert!(
+            text.contains("Restore a.txt from checkpoint") && text.contains("+1 -1"),
+            "{text}"
+        );
+        answer(&mut server, &question, no);
+    }
+    command(&mut server, "allow", json!([]));
+    assert!(
+        shown(&mut server).contains("nothing waits"),
+        "what was refused is over"
+    );
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "two\n"
+    );
+    command(&mut server, "restoreFile", argument.clone());
+    let question = asked(&mut server, "window/showMessageRequest");
+    answer(&mut server, &question, json!({ "title": "Restore" }));
+    assert!(shown(&mut server).contains("a.txt is restored"));
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "one\n"
+    );
+    server.ask("sightline/undoRestore", json!({}));
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "two\n"
+    );
+    // The undo points of restores are not what people compare with.
+    let since = command(&mut server, "showChanges", json!([]));
+    assert!(document(&since).contains("+two"));
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn an_answer_to_an_older_question_does_nothing() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    changed(&mut server, &workspace);
+    server.answer_with(|_, _| None);
+    command(&mut server, "restoreFile", json!(["a.txt"]));
+    let old = asked(&mut server, "window/showMessageRequest");
+    command(&mut server, "restoreFile", json!(["a.txt"]));
+    let new = asked(&mut server, "window/showMessageRequest");
+    assert!(shown(&mut server).contains("something else was asked"));
+    answer(&mut server, &old, json!({ "title": "Restore" }));
+    answer(&mut server, &new, json!({ "title": "Cancel" }));
+    // It waits for what else changes the folder.
+    server.ask("sightline/createCheckpoint", json!({}));
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "two\n"
+    );
+}
+
+#[test]
+fn what_changed_after_the_question_is_not_overwritten() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    changed(&mut server, &workspace);
+    server.answer_with(|_, _| None);
+    command(&mut server, "restoreFile", json!(["a.txt"]));
+    let question = asked(&mut server, "window/showMessageRequest");
+    workspace.write("a.txt", "three, and longer\n");
+    answer(&mut server, &question, json!({ "title": "Restore" }));
+    let told = server.notified("window/showMessage").unwrap();
+    assert_eq!(told["type"], 1, "{told}");
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "three, and longer\n"
+    );
+}
+
+#[test]
+fn an_editor_without_prompts_gets_commands_to_allow_and_deny() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    changed(&mut server, &workspace);
+    server.answer_with(|_, _| None);
+    let uri = workspace.uri("a.txt");
+    command(&mut server, "restoreFile", json!(["a.txt"]));
+    let question = asked(&mut server, "window/showMessageRequest");
+    refuse(&mut server, &question);
+    assert!(shown(&mut server).contains("sightline.allow"));
+    choose(&mut server, &uri, "deny: restore a.txt");
+    assert!(shown(&mut server).contains("denied: restore a.txt"));
+    assert!(!titles(&actions(&mut server, &uri)).contains("allow"));
+    // It is not asked in vain again.
+    command(&mut server, "restoreFile", json!(["a.txt"]));
+    assert!(shown(&mut server).contains("sightline.allow"));
+    let prompts = |message: &&Value| message["method"] == "window/showMessageRequest";
+    assert_eq!(server.set_aside().iter().filter(prompts).count(), 0);
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "two\n"
+    );
+    choose(&mut server, &uri, "allow: restore a.txt");
+    assert!(shown(&mut server).contains("a.txt is restored"));
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "one\n"
+    );
+}
+
+#[test]
+fn an_open_file_is_restored_in_the_editor() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    let uri = workspace.uri("a.txt");
+    server.open(&uri, "one\n");
+    changed(&mut server, &workspace);
+    let change = json!({ "text": "two\n" });
+    let document = json!({ "uri": uri, "version": 2 });
+    let params = json!({ "textDocument": document, "contentChanges": [change] });
+    server.tell("textDocument/didChange", params);
+    server.answer_with(|method, _| match method {
+        "window/showMessageRequest" => Some(json!({ "title": "Restore" })),
+        "workspace/applyEdit" => Some(json!({ "applied": true })),
+        _ => Some(Value::Null),
+    });
+    command(&mut server, "restoreFile", json!([]));
+    let edit = asked(&mut server, "workspace/applyEdit");
+    let change = &edit["params"]["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"], json!({ "uri": uri, "version": 2 }));
+    assert_eq!(change["edits"][0]["newText"], "one\n");
+    assert!(shown(&mut server).contains("restored in the editor"));
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "two\n"
+    );
+    // A client that does not take it is not told that it did.
+    server.answer_with(|method, _| match method {
+        "window/showMessageRequest" => Some(json!({ "title": "Restore" })),
+        _ => Some(json!({ "applied": false })),
+    });
+    command(&mut server, "restoreFile", json!([]));
+    assert!(shown(&mut server).contains("nothing was changed"));
+}

@@ -1,0 +1,227 @@
+//! Writing a `.clineignore` in an editor, and hints on files that changed.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Workspace};
+
+const RULES: &str = "*.key\n!include more\n[a\nnothing-like-it\n!include ../x\n!keep.key\n# end\n";
+
+fn workspace() -> Workspace {
+    let files = [
+        (".clineignore", RULES),
+        ("a.key", ""),
+        ("src/b.key", ""),
+        ("src/keep.key", ""),
+    ];
+    Workspace::new(&files)
+}
+
+/// The diagnostics of a document, once it has `count` of them.
+fn diagnostics(server: &mut Server, uri: &str, count: usize) -> Vec<Value> {
+    let message = server
+        .wait_for(|message| {
+            let params = &message["params"];
+            message["method"] == "textDocument/publishDiagnostics"
+                && params["uri"] == uri
+                && params["diagnostics"]
+                    .as_array()
+                    .is_some_and(|all| all.len() == count)
+        })
+        .unwrap();
+    message["params"]["diagnostics"].as_array().unwrap().clone()
+}
+
+fn at(uri: &str, line: u32, character: u32) -> Value {
+    json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": character } })
+}
+
+fn hover(server: &mut Server, uri: &str, line: u32) -> String {
+    let hover = server.ask("textDocument/hover", at(uri, line, 0));
+    hover["contents"]["value"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// What is offered at the end of a line, as labels and new texts.
+fn offered(server: &mut Server, uri: &str, text: &str) -> Vec<(String, String, u64)> {
+    server.open(uri, text);
+    let end = u32::try_from(text.encode_utf16().count()).unwrap();
+    let list = server.ask("textDocument/completion", at(uri, 0, end));
+    let items = list["items"].as_array().unwrap().iter();
+    items
+        .map(|item| {
+            let range = &item["textEdit"]["range"];
+            assert_eq!(range["end"]["character"], end);
+            (
+                item["label"].as_str().unwrap().to_owned(),
+                item["textEdit"]["newText"].as_str().unwrap().to_owned(),
+                range["start"]["character"].as_u64().unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn mistakes_are_marked_as_they_are_typed() {
+    let workspace = workspace();
+    let uri = workspace.uri(".clineignore");
+    let mut server = Server::start(&workspace);
+    server.open(&uri, RULES);
+    let found: Vec<(u64, u64, String)> = diagnostics(&mut server, &uri, 4)
+        .iter()
+        .map(|one| {
+            let code = one["code"].as_str().unwrap().to_owned();
+            assert_eq!(one["source"], "sightline");
+            let line = one["range"]["start"]["line"].as_u64().unwrap();
+            (line, one["severity"].as_u64().unwrap(), code)
+        })
+        .collect();
+    let code = |line, severity, code: &str| (line, severity, code.to_owned());
+    assert_eq!(
+        found,
+        [
+            code(1, 2, "missing-include"),
+            code(2, 2, "unmatchable"),
+            code(3, 4, "idle-rule"),
+            code(4, 1, "unusable-include"),
+        ]
+    );
+    // What is typed counts, not what is saved.
+    let change = json!([{ "text": "*.key\nb\u{e9}\u{1f600}b\n" }]);
+    let document = json!({ "uri": uri, "version": 2 });
+    let params = json!({ "textDocument": document, "contentChanges": change });
+    server.tell("textDocument/didChange", params);
+    let idle = diagnostics(&mut server, &uri, 1);
+    assert_eq!(
+        idle[0]["range"]["start"],
+        json!({ "line": 1, "character": 0 })
+    );
+    assert_eq!(
+        idle[0]["range"]["end"],
+        json!({ "line": 1, "character": 5 })
+    );
+    server.tell(
+        "textDocument/didClose",
+        json!({ "textDocument": { "uri": uri } }),
+    );
+    diagnostics(&mut server, &uri, 0);
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn a_setting_turns_them_off() {
+    let workspace = workspace();
+    let uri = workspace.uri(".clineignore");
+    let mut server = Server::start(&workspace);
+    server.open(&uri, RULES);
+    diagnostics(&mut server, &uri, 4);
+    let off = json!({ "sightline": { "diagnostics": { "rules": false } } });
+    server.tell(
+        "workspace/didChangeConfiguration",
+        json!({ "settings": off }),
+    );
+    diagnostics(&mut server, &uri, 0);
+}
+
+#[test]
+fn hover_says_what_a_line_does() {
+    let workspace = workspace();
+    let uri = workspace.uri(".clineignore");
+    let mut params = workspace.initialize();
+    params["capabilities"]["textDocument"]["hover"]["contentFormat"] = json!(["markdown"]);
+    let mut server = Server::initialized(params);
+    server.open(&uri, RULES);
+    assert_eq!(
+        hover(&mut server, &uri, 0),
+        "Hides from agents 2 paths: `a.key`, `src/b.key`"
+    );
+    assert_eq!(
+        hover(&mut server, &uri, 5),
+        "Lets agents see 1 path: `src/keep.key`"
+    );
+    assert_eq!(
+        hover(&mut server, &uri, 3),
+        "Hides from agents nothing that is there now"
+    );
+    assert!(hover(&mut server, &uri, 2).contains("nothing"));
+    assert_eq!(hover(&mut server, &uri, 6), "");
+    assert_eq!(hover(&mut server, &uri, 600), "");
+    let kind = server.ask("textDocument/hover", at(&uri, 0, 0));
+    assert_eq!(kind["contents"]["kind"], "markdown");
+    // Of other documents nothing is said, nor of rule files that do not count.
+    for other in ["a.key", "src/.clineignore"] {
+        let uri = workspace.uri(other);
+        server.open(&uri, "*.key\n");
+        assert_eq!(
+            server.ask("textDocument/hover", at(&uri, 0, 0)),
+            Value::Null
+        );
+        assert_eq!(
+            server.ask("textDocument/completion", at(&uri, 0, 1)),
+            Value::Null
+        );
+    }
+}
+
+#[test]
+fn completion_offers_paths_of_the_workspace() {
+    let workspace = workspace();
+    workspace.write("src/x*[1].txt", "");
+    workspace.write("src/#é.txt", "");
+    std::os::unix::fs::symlink("/etc", workspace.path("out")).unwrap();
+    let uri = workspace.uri(".clineignore");
+    let mut server = Server::start(&workspace);
+    let entry = |label: &str, new: &str, start| (label.to_owned(), new.to_owned(), start);
+    let all = offered(&mut server, &uri, "");
+    assert_eq!(
+        all,
+        [
+            entry("!include", "!include ", 0),
+            entry("a.key", "a.key", 0),
+            entry("out", "out", 0),
+            entry("src/", "src/", 0)
+        ]
+    );
+    assert_eq!(
+        offered(&mut server, &uri, "!src/K"),
+        [entry("keep.key", "keep.key", 5)]
+    );
+    assert_eq!(
+        offered(&mut server, &uri, "/src/x"),
+        [entry("x*[1].txt", "x\\*\\[1].txt", 5)]
+    );
+    assert_eq!(
+        offered(&mut server, &uri, "src/#"),
+        [entry("#é.txt", "#é.txt", 4)]
+    );
+    assert_eq!(
+        offered(&mut server, &uri, "!include src/#é"),
+        [entry("#é.txt", "#é.txt", 13)]
+    );
+    for nothing in ["# a", "out/", "../", "src/../../", "*/", "nowhere/"] {
+        assert_eq!(offered(&mut server, &uri, nothing), [], "{nothing}");
+    }
+}
+
+#[test]
+fn open_files_that_changed_since_the_last_checkpoint_are_marked_when_asked_for() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    let uri = workspace.uri("a.txt");
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["diagnostics"] = json!({ "changedFiles": true });
+    let mut server = Server::initialized(params);
+    server.open(&uri, "one\n");
+    server.ask("sightline/createCheckpoint", json!({ "label": "start" }));
+    // By someone who does not tell.
+    workspace.write("a.txt", "one\ntwo\n");
+    workspace.write("b.txt", "c\n");
+    let hint = diagnostics(&mut server, &uri, 1);
+    let message = hint[0]["message"].as_str().unwrap();
+    assert!(message.contains("changed (+1 -0) since checkpoint") && message.contains("(start)"));
+    assert_eq!(hint[0]["severity"], 4);
+    server.ask("sightline/createCheckpoint", json!({}));
+    diagnostics(&mut server, &uri, 0);
+    let of_b = |message: &&Value| message["params"]["uri"] == workspace.uri("b.txt");
+    assert_eq!(server.set_aside().iter().filter(of_b).count(), 0);
+}

@@ -1,0 +1,425 @@
+//! Two versions of the real Helix, in tmux: configured by `helix-config`, beside
+//! another server, its commands and keys pressed, its screen read.
+
+use std::{
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use toml_edit::{DocumentMut, Item, Value};
+
+use crate::{
+    harness::{Workspace, program},
+    neovim::sample,
+};
+
+/// How long anything may take to appear on the screen.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How long to wait before a command is given again: a server may be starting.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// How often the screen is looked at; it cannot be waited for.
+const POLL: Duration = Duration::from_millis(50);
+
+/// The versions `tests/provide/helix` provides.
+const VERSIONS: [&str; 2] = ["older", "newer"];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A Helix: below `SIGHTLINE_HELIX`, else where `tests/run` puts it.
+fn helix(version: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("SIGHTLINE_HELIX").map(PathBuf::from);
+    let folder = named.unwrap_or_else(|| repository().join("target/helix"));
+    let found = folder.join(version).join("hx");
+    let tmux = Command::new("tmux").arg("-V").output();
+    let why = if !found.exists() {
+        format!("{} is missing; tests/run provides it", found.display())
+    } else if tmux.is_err() {
+        "tmux is missing".to_owned()
+    } else {
+        return Some(fs::canonicalize(found).unwrap());
+    };
+    assert!(std::env::var_os("CI").is_none(), "{why}");
+    eprintln!("skipped: {why}");
+    None
+}
+
+/// A Helix in a terminal of its own; it ends with the test.
+struct Editor {
+    socket: PathBuf,
+}
+
+impl Editor {
+    fn open(helix: &Path, workspace: &Workspace, file: &str) -> Self {
+        let editor = Self {
+            socket: workspace.data().with_extension("tmux"),
+        };
+        let place = |name: &str| workspace.data().with_extension(name);
+        // The server of tmux begins with this; what is inside gets it from there.
+        let started = editor
+            .tmux()
+            .env("TERM", "xterm-256color")
+            .env("PATH", search_path())
+            .env("HOME", place("home"))
+            .env("XDG_CONFIG_HOME", place("config"))
+            .env("XDG_CACHE_HOME", place("cache"))
+            .env("XDG_DATA_HOME", place("data"))
+            .args(["-f", "/dev/null", "new-session", "-d"])
+            .args(["-x", "150", "-y", "40", "-c"])
+            .arg(workspace.root())
+            .arg(helix)
+            .arg("-v")
+            .arg(file)
+            .status()
+            .unwrap();
+        assert!(started.success(), "tmux does not start");
+        editor.wait(file);
+        // Before that, a command would come to a server that knows no document yet.
+        let log = place("cache").join("helix/helix.log");
+        let told = r#"sightline -> {"jsonrpc":"2.0","method":"textDocument/didOpen""#;
+        let begun = Instant::now();
+        while !fs::read_to_string(&log).is_ok_and(|log| log.contains(told)) {
+            assert!(
+                begun.elapsed() < DEADLINE,
+                "not started:\n{}",
+                editor.screen()
+            );
+            std::thread::sleep(POLL);
+        }
+        editor
+    }
+
+    fn tmux(&self) -> Command {
+        let mut tmux = Command::new("tmux");
+        tmux.env_remove("TMUX").arg("-S").arg(&self.socket);
+        tmux
+    }
+
+    fn press(&self, keys: &[&str]) {
+        let pressed = self.tmux().arg("send-keys").args(keys).status().unwrap();
+        assert!(pressed.success(), "{keys:?} cannot be pressed");
+    }
+
+    fn type_command(&self, command: &str) {
+        self.press(&["-l", &format!(":{command}")]);
+        self.press(&["Enter"]);
+    }
+
+    fn screen(&self) -> String {
+        let output = self.tmux().args(["capture-pane", "-p"]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Waits until a text is on the screen; the screen.
+    fn wait(&self, text: &str) -> String {
+        self.seen(text, DEADLINE)
+            .unwrap_or_else(|| panic!("no {text:?} appears:\n{}", self.screen()))
+    }
+
+    fn gone(&self, text: &str) {
+        let begun = Instant::now();
+        while self.screen().contains(text) {
+            assert!(
+                begun.elapsed() < DEADLINE,
+                "{text:?} stays:\n{}",
+                self.screen()
+            );
+            std::thread::sleep(POLL);
+        }
+    }
+
+    fn seen(&self, text: &str, within: Duration) -> Option<String> {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(text) {
+                return Some(screen);
+            }
+            if begun.elapsed() > within {
+                return None;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Does something until a text appears; the screen.
+    fn until(&self, text: &str, act: impl Fn()) -> String {
+        let begun = Instant::now();
+        while begun.elapsed() < DEADLINE {
+            act();
+            if let Some(screen) = self.seen(text, AGAIN) {
+                return screen;
+            }
+        }
+        panic!("no {text:?} appears:\n{}", self.screen());
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        let _ = self.tmux().arg("kill-server").output();
+    }
+}
+
+/// The server under test, then what else there is.
+fn search_path() -> OsString {
+    let server = Path::new(env!("CARGO_BIN_EXE_sightline")).parent().unwrap();
+    let rest = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(server.to_owned()).chain(std::env::split_paths(&rest));
+    std::env::join_paths(all).unwrap()
+}
+
+/// A Helix whose user has another server for Python, and merged this one in.
+fn configured(workspace: &Workspace) -> PathBuf {
+    let folder = workspace.data().with_extension("config").join("helix");
+    fs::create_dir_all(&folder).unwrap();
+    let log = workspace.data().with_extension("other.log");
+    let other = repository().join("tests/helix/other_server.py");
+    let languages = format!(
+        "[language-server.other]\ncommand = \"python3\"\nargs = [{:?}, {:?}]\n\n\
+         [[language]]\nname = \"python\"\nlanguage-servers = [\"other\"]\n",
+        other.display().to_string(),
+        log.display().to_string(),
+    );
+    fs::write(folder.join("languages.toml"), languages).unwrap();
+    let merged = program()
+        .arg("helix-config")
+        .arg("--merge")
+        .arg(&folder)
+        .env("PATH", search_path())
+        .output()
+        .unwrap();
+    assert!(merged.status.success(), "{merged:?}");
+    log
+}
+
+fn has_command(name: &str) -> bool {
+    let commands = sightline::capabilities::commands();
+    commands.iter().any(|command| command == name)
+}
+
+fn plays_a_session(version: &str) {
+    let Some(helix) = helix(version) else {
+        return;
+    };
+    let workspace = sample();
+    let other = configured(&workspace);
+    let editor = Editor::open(&helix, &workspace, "src/cart.py");
+
+    // The command without arguments, which every version has.
+    let environment = "lsp-workspace-command sightline.environmentDetails";
+    editor.type_command(environment);
+    let screen = editor.wait("see the opened document");
+    assert!(screen.contains("<environment_details>"), "{screen}");
+    assert!(screen.contains("# Helix Visible Files"), "{screen}");
+    assert!(screen.contains("src/cart.py"), "{screen}");
+
+    // The other server is still asked, and still answers.
+    editor.type_command("buffer-close");
+    editor.wait("src/cart.py");
+    editor.until("the other server is here", || {
+        editor.press(&["Space", "k"]);
+    });
+    // An Escape and a key right after it would be one key to a terminal.
+    editor.press(&["Escape"]);
+    editor.gone("the other server is here");
+    let said = fs::read_to_string(&other).unwrap();
+    assert!(said.contains("textDocument/didOpen"), "{said}");
+
+    // The keys: the file, and the lines that are selected.
+    if version == "newer" {
+        let answered = r#"{"path":"src/cart.py","access":"allowed"}"#;
+        editor.until(answered, || press_ours(&editor, "a"));
+        editor.press(&["2", "g", "g", "x"]);
+        let source = fs::read_to_string(workspace.path("src/cart.py")).unwrap();
+        let line = source.lines().nth(1).unwrap();
+        editor.until(&format!("sightline read file: {line}"), || {
+            press_ours(&editor, "r");
+        });
+        editor.type_command("open .env");
+        editor.wait(" .env ");
+        editor.until(r#""path":".env","access":"denied""#, || {
+            press_ours(&editor, "a");
+        });
+    }
+    editor.until("see the opened document", || press_ours(&editor, "e"));
+
+    if has_command("sightline.createCheckpoint") {
+        makes_checkpoints(&editor);
+    }
+    editor.type_command("quit-all!");
+}
+
+fn makes_checkpoints(editor: &Editor) {
+    editor.until("create checkpoint: checkpoint ", || press_ours(editor, "c"));
+    editor.type_command("open src/cart.py");
+    editor.wait(" src/cart.py ");
+    editor.press(&["O", "# Sums.", "Escape"]);
+    editor.wait("NOR   src/cart.py [+]");
+    editor.type_command("write");
+    editor.wait("NOR   src/cart.py  ");
+    editor.until(", 1 modified, 0 deleted", || press_ours(editor, "c"));
+    editor.until("no restore to undo", || press_ours(editor, "u"));
+}
+
+fn press_ours(editor: &Editor, key: &str) {
+    editor.press(&["Space", "A", key]);
+}
+
+#[test]
+fn helix_25_01_shows_what_the_commands_answer() {
+    plays_a_session("older");
+}
+
+#[test]
+fn a_helix_after_25_07_shows_what_the_commands_and_keys_answer() {
+    plays_a_session("newer");
+}
+
+fn merge(workspace: &Workspace, arguments: &[&str]) -> (i32, String) {
+    let output = program()
+        .arg("helix-config")
+        .args(arguments)
+        .current_dir(workspace.root())
+        .env_remove("XDG_CONFIG_HOME")
+        .env("HOME", workspace.root())
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(said).unwrap(),
+    )
+}
+
+#[cfg(unix)]
+#[test]
+fn helix_config_finds_the_folder_of_the_user_and_adds_nothing_twice() {
+    let workspace = Workspace::new(&[(".config/helix/config.toml", "theme = \"onedark\"\n")]);
+    let (code, said) = merge(&workspace, &["--merge"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("config.toml.before-sightline"), "{said}");
+    let read = |name: &str| fs::read_to_string(workspace.path(name)).unwrap();
+    let languages = read(".config/helix/languages.toml");
+    assert!(
+        languages.contains("[\"rust-analyzer\", \"sightline\"]"),
+        "{languages}"
+    );
+    assert!(read(".config/helix/config.toml").starts_with("theme = \"onedark\"\n"));
+    let kept = read(".config/helix/config.toml.before-sightline");
+    assert_eq!(kept, "theme = \"onedark\"\n");
+
+    let (code, said) = merge(&workspace, &["--merge"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(said.matches("nothing to add").count(), 2, "{said}");
+    assert_eq!(read(".config/helix/languages.toml"), languages);
+}
+
+#[test]
+fn nothing_is_written_unless_both_files_can_be_merged() {
+    let workspace = Workspace::new(&[("helix/config.toml", "theme = \n")]);
+    let (code, said) = merge(&workspace, &["--merge", "helix"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains("config.toml") && said.contains("nothing was changed"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(workspace.path("helix")).unwrap().count(), 1);
+
+    let (code, said) = merge(
+        &workspace,
+        &["--merge", "helix/languages.toml", "--languages", "go"],
+    );
+    assert_eq!(code, 0, "{said}");
+    let languages = fs::read_to_string(workspace.path("helix/languages.toml")).unwrap();
+    assert_eq!(languages.matches("[[language]]").count(), 1, "{languages}");
+    assert_eq!(merge(&workspace, &["--languages", "klingon"]).0, 2);
+}
+
+/// The languages.toml that is compiled into a Helix, as text within the program.
+fn built_in_languages(helix: &Path) -> DocumentMut {
+    let program = helix.parent().unwrap().join("usr/lib/hx/hx");
+    let bytes = fs::read(program).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let begin = text.find("\n[[language]]\n").unwrap();
+    let end = text.rfind("\n[[language]]\n").unwrap();
+    // The last entry goes on into whatever follows; its first lines are enough.
+    let last: String = text[end..]
+        .lines()
+        .take(3)
+        .fold(String::new(), |mut all, line| {
+            all.push_str(line);
+            all.push('\n');
+            all
+        });
+    format!("{}{last}", &text[begin..end]).parse().unwrap()
+}
+
+/// The servers of a list, each with what is withheld from it.
+fn servers(language: &dyn toml_edit::TableLike) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let list = language.get("language-servers").and_then(Item::as_array);
+    list.into_iter()
+        .flatten()
+        .map(|server| match server {
+            Value::InlineTable(table) => {
+                let withheld = table.get("except-features").and_then(Value::as_array);
+                let withheld: Vec<String> = withheld.into_iter().flatten().map(text).collect();
+                (text(&table["name"]), withheld.join(" "))
+            }
+            server => (text(server), String::new()),
+        })
+        .collect()
+}
+
+/// What helix-config writes for each language, by the language's name.
+fn written() -> Vec<(String, Vec<(String, String)>)> {
+    let printed = program()
+        .args(["helix-config", "--languages", "all"])
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let document: DocumentMut = printed.parse().unwrap();
+    let languages = document["language"].as_array_of_tables().unwrap();
+    languages
+        .iter()
+        .map(|language| {
+            let name = language["name"].as_str().unwrap().to_owned();
+            (name, servers(language))
+        })
+        .collect()
+}
+
+#[test]
+fn no_server_that_helix_starts_by_itself_is_left_out() {
+    let written = written();
+    for version in VERSIONS {
+        let Some(helix) = helix(version) else {
+            return;
+        };
+        let built_in = built_in_languages(&helix);
+        let built_in = built_in["language"].as_array_of_tables().unwrap();
+        for (name, ours) in written.iter().filter(|(name, _)| name != "text") {
+            let language = built_in
+                .iter()
+                .find(|language| language["name"].as_str() == Some(name))
+                .unwrap_or_else(|| panic!("{version} has no {name}: it would refuse the file"));
+            for (server, withheld) in servers(language) {
+                let (_, ours) = ours
+                    .iter()
+                    .find(|(name, _)| *name == server)
+                    .unwrap_or_else(|| panic!("{version}, {name}: {server} is left out"));
+                // Where the two versions differ, the newer one holds.
+                assert!(
+                    version == "older" || *ours == withheld,
+                    "{version}, {name}: {server} has not {withheld:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The Neovim plugin in a newcomer's editor: an empty home, the plugin in `pack/`,
+//! an `init.lua` that only calls `setup`, the server on the search path, a UI
+//! attached. The scripts in `tests/neovim` assert; here they are only run.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{harness::Workspace, neovim};
+
+pub(crate) fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    here.canonicalize().unwrap()
+}
+
+/// Runs a script of `tests/neovim` on a workspace; skipped without a Neovim.
+fn play(workspace: &Workspace, script: &str) {
+    let Some(neovim) = neovim::neovim() else {
+        return;
+    };
+    let root = workspace.root();
+    let programs = Path::new(env!("CARGO_BIN_EXE_sightline")).parent().unwrap();
+    let run = Command::new(neovim)
+        .args(["--headless", "-u", "NONE", "-i", "NONE", "-l"])
+        .arg(repository().join("tests/neovim").join(script))
+        .args([programs, &repository(), root.parent().unwrap()])
+        .env("XDG_STATE_HOME", workspace.data().with_extension("state"))
+        .output()
+        .unwrap();
+    let (said, why) = (
+        String::from_utf8_lossy(&run.stdout),
+        String::from_utf8_lossy(&run.stderr),
+    );
+    assert!(run.status.success(), "{script}: {said}\n{why}");
+}
+
+#[test]
+fn the_plugin_tells_the_server_what_a_newcomers_neovim_shows() {
+    play(&neovim::sample(), "plugin.lua");
+}
+
+#[test]
+fn the_plugin_takes_checkpoints_compares_restores_and_undoes() {
+    play(&Workspace::new(&[]), "plugin_checkpoints.lua");
+}

@@ -1,0 +1,227 @@
+-- A real Neovim with a UI of its own, driven over RPC: what the scripts of the
+-- plugin share. The editor is that of a newcomer: an empty home, the plugin in
+-- `pack/`, an `init.lua` that only calls `setup`, the server on the search path.
+
+local M = {}
+
+---@class Editor
+---@field channel integer
+---@field process integer
+local Editor = {}
+Editor.__index = Editor
+
+--- Starts one in a folder. `home` is empty or was made by an earlier call.
+---@param options { home: string, cwd: string, path: string, plugin: string, init?: string }
+---@return Editor
+function M.start(options)
+  local config = options.home .. '/.config/nvim'
+  local pack = options.home .. '/.local/share/nvim/site/pack/sightline/start'
+  vim.fn.mkdir(config, 'p')
+  vim.fn.mkdir(pack, 'p')
+  vim.fn.writefile(vim.split(options.init or 'require("sightline").setup({})', '\n'), config .. '/init.lua')
+  if vim.fn.isdirectory(pack .. '/sightline') == 0 then
+    assert(vim.uv.fs_symlink(options.plugin, pack .. '/sightline'))
+  end
+  local environment = {
+    HOME = options.home,
+    PATH = options.path,
+    SHELL = '/bin/sh',
+    TERM = 'xterm-256color',
+    LANG = 'C.UTF-8',
+    VIMRUNTIME = vim.env.VIMRUNTIME,
+    LUA_CPATH = vim.env.LUA_CPATH,
+  }
+  local channel = vim.fn.jobstart({ vim.v.progpath, '--embed', '-i', 'NONE' }, {
+    rpc = true,
+    cwd = options.cwd,
+    clear_env = true,
+    env = environment,
+    on_stderr = function(_, lines)
+      io.stderr:write(table.concat(lines, '\n'))
+    end,
+    stderr_buffered = false,
+  })
+  assert(channel > 0, 'the editor does not start')
+  local editor = setmetatable({ channel = channel, process = vim.fn.jobpid(channel) }, Editor)
+  -- With a UI the editor does what it does for people: it draws, scrolls, asks.
+  editor:call('nvim_ui_attach', 100, 30, vim.empty_dict())
+  editor:lua([[
+    vim.o.swapfile = false
+    _G.said = {}
+    local notify = vim.notify
+    vim.notify = function(message, level, ...)
+      table.insert(_G.said, message)
+      -- Neovim's own messages need not fit on a line.
+      if vim.startswith(message, 'sightline: ') then
+        notify(message, level, ...)
+      end
+    end
+  ]])
+  return editor
+end
+
+--- An editor that waits for a key does not answer. It is then ended, which fails
+--- the test instead of keeping it for ever.
+function Editor:call(method, ...)
+  local watchdog = assert(vim.uv.new_timer())
+  watchdog:start(30000, 0, function()
+    io.stderr:write(('the editor did not answer %s\n'):format(method))
+    vim.uv.kill(self.process, 'sigkill')
+  end)
+  local answered, answer = pcall(vim.rpcrequest, self.channel, method, ...)
+  watchdog:close()
+  if not answered then
+    error(answer, 2)
+  end
+  return answer
+end
+
+--- Runs Lua in the editor.
+function Editor:lua(code, ...)
+  -- A prompt for a key would keep this waiting for ever.
+  local mode = self:call('nvim_get_mode')
+  assert(mode.mode ~= 'r', 'the editor waits for a key; what it said does not fit on a line')
+  return self:call('nvim_exec_lua', code, { ... })
+end
+
+function Editor:command(command)
+  self:call('nvim_command', command)
+end
+
+--- Presses keys, as at a keyboard.
+function Editor:press(keys)
+  self:call('nvim_input', keys)
+end
+
+--- Waits until a condition, Lua in the editor, holds; its value.
+function Editor:wait(condition, ...)
+  local value
+  local arguments = { ... }
+  local held = vim.wait(15000, function()
+    value = self:lua(condition, unpack(arguments))
+    return value and value ~= vim.NIL
+  end, 20)
+  if not held then
+    local screen = table.concat(self:screen(), '\n')
+    local said = vim.inspect(self:lua('return _G.said'))
+    error(('never came true: %s\n%s\n%s'):format(condition, said, screen), 2)
+  end
+  return value
+end
+
+--- What is on the screen, line by line.
+function Editor:screen()
+  return self:lua([[
+    local rows = {}
+    for row = 1, vim.o.lines do
+      local cells = {}
+      for column = 1, vim.o.columns do
+        table.insert(cells, vim.fn.screenstring(row, column))
+      end
+      table.insert(rows, (table.concat(cells):gsub('%s+$', '')))
+    end
+    return rows
+  ]])
+end
+
+--- Waits until the screen shows a text; the screen.
+function Editor:wait_screen(text)
+  local screen
+  local shown = vim.wait(15000, function()
+    screen = table.concat(self:screen(), '\n')
+    return screen:find(text, 1, true) ~= nil
+  end, 20)
+  assert(shown, ('the screen never shows `%s`:\n%s'):format(text, screen))
+  return screen
+end
+
+--- Waits for a message of the plugin that holds a text; all of it.
+function Editor:wait_said(text)
+  return self:wait(
+    [[
+    for index, message in ipairs(_G.said) do
+      if message:find(..., 1, true) then
+        table.remove(_G.said, index)
+        return message
+      end
+    end
+  ]],
+    text
+  )
+end
+
+--- The answer of a function of the plugin; an error comes back as `error`.
+function Editor:ask(name, params)
+  self:lua(
+    [[
+    local name, params = ...
+    _G.answer = nil
+    require('sightline')[name](params, function(err, result)
+      _G.answer = err and { error = err } or result
+    end)
+  ]],
+    name,
+    params or vim.empty_dict()
+  )
+  return self:wait('return _G.answer')
+end
+
+--- Ends it as a person would.
+function Editor:quit()
+  pcall(self.call, self, 'nvim_command', 'qall!')
+  vim.fn.jobwait({ self.channel }, 10000)
+end
+
+--- Writes a file.
+function M.write(name, text)
+  local file = assert(io.open(name, 'w'))
+  file:write(text)
+  file:close()
+end
+
+--- The content of a file; `nil` without one.
+function M.read(name)
+  local file = io.open(name)
+  local text = file and file:read('*a')
+  if file then
+    file:close()
+  end
+  return text
+end
+
+--- Asserts that a text holds a part.
+function M.has(text, part)
+  assert(text:find(part, 1, true), ('`%s` is not in:\n%s'):format(part, text))
+end
+
+--- Asserts that it does not.
+function M.has_not(text, part)
+  assert(not text:find(part, 1, true), ('`%s` is in:\n%s'):format(part, text))
+end
+
+--- Asserts that two values are equal.
+function M.same(found, wanted)
+  assert(vim.deep_equal(found, wanted), ('%s\nis not\n%s'):format(vim.inspect(found), vim.inspect(wanted)))
+end
+
+local tests = {}
+
+--- Adds a test.
+function M.test(name, run)
+  table.insert(tests, { name = name, run = run })
+end
+
+--- Runs them, or those whose names hold `part`; the first that fails ends it.
+function M.run(part)
+  for _, one in ipairs(tests) do
+    if not part or one.name:find(part, 1, true) then
+      local held, why = xpcall(one.run, debug.traceback)
+      if not held then
+        error(('%s: %s'):format(one.name, why))
+      end
+      print('ok: ' .. one.name)
+    end
+  end
+end
+
+return M

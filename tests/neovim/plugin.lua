@@ -1,0 +1,612 @@
+-- The plugin in a newcomer's Neovim: started by tests/e2e/nvim_plugin.rs as
+--   nvim --headless -u NONE -i NONE -l plugin.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
+-- Each test says what holds; the first that does not ends it. With NAME only those
+-- run whose names hold it.
+
+local server, repository, scratch = unpack(_G.arg, 1, 3)
+package.path = repository .. '/tests/neovim/?.lua;' .. package.path
+local driver = require('editor')
+
+local shop = scratch .. '/shop'
+local path = server .. ':/usr/bin:/bin'
+
+local has, has_not, same, write = driver.has, driver.has_not, driver.same, driver.write
+
+local homes = 0
+local function start(init, options)
+  homes = homes + 1
+  return driver.start(vim.tbl_extend('force', {
+    home = ('%s/home%d'):format(scratch, homes),
+    cwd = shop,
+    path = path,
+    plugin = repository .. '/clients/nvim',
+    init = init,
+  }, options or {}))
+end
+
+local function block(editor, params)
+  local fixed = { now = 1749308645000, timeZone = 'Europe/Berlin' }
+  local answer = editor:ask('environment_details', vim.tbl_extend('force', fixed, params or {}))
+  return answer.text or error(vim.inspect(answer))
+end
+
+local test = driver.test
+
+test('a newcomer sees the splits, tab pages and unsaved text, and no denied file', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:command('vsplit src/prices.py')
+  editor:command('tabedit README.md')
+  editor:command('split .env')
+  editor:command('badd docs/ideas.md')
+  editor:command('tabfirst')
+  editor:press('ggiadded <Esc>')
+  same(
+    block(editor),
+    [[
+<environment_details>
+# Neovim Visible Files
+src/prices.py
+src/cart.py
+
+# Neovim Open Tabs
+src/prices.py
+src/cart.py
+README.md
+
+# Current Time
+6/7/2025, 5:04:05 PM (Europe/Berlin, UTC+2:00)
+
+# Unsaved Files
+src/prices.py
+
+# Current Mode
+ACT MODE
+</environment_details>]]
+  )
+  local read = editor:ask('read_file', { path = 'src/prices.py', endLine = 1 })
+  same({ read.source, read.text:sub(1, 6) }, { 'buffer', 'added ' })
+  editor:command('tabnext')
+  has(block(editor), '# Neovim Visible Files\nREADME.md\n\n')
+
+  -- A hidden buffer is still open; one that is deleted is not.
+  editor:command('tabonly | only | edit README.md | bdelete! src/prices.py')
+  local text = block(editor)
+  has(text, '# Neovim Open Tabs\nREADME.md\nsrc/cart.py\n\n')
+  editor:quit()
+end)
+
+test('what another program changes is told, once', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:ask('read_file', { path = 'README.md', taskId = 't' })
+  has_not(block(editor, { taskId = 't' }), '# Recently Modified Files')
+  write(shop .. '/README.md', '# changed by another program\n')
+  local text = block(editor, { taskId = 't' })
+  has(text, '# Recently Modified Files')
+  has(text, '\nREADME.md\n')
+  has_not(block(editor, { taskId = 't' }), '# Recently Modified Files')
+  editor:quit()
+end)
+
+test('every kind of file is attached, and nothing that is no file', function()
+  local editor = start()
+  write(shop .. '/strange.unknownext', 'x\n')
+  editor:command('edit strange.unknownext')
+  editor:wait([[return #vim.lsp.get_clients({ bufnr = 0 }) == 1]])
+  for _, command in ipairs({ 'enew', 'help', 'terminal', 'copen', 'edit scheme://x' }) do
+    editor:command(command)
+    local attached = editor:lua([[
+      vim.wait(50)
+      return { #vim.lsp.get_clients({ bufnr = 0 }), require('sightline.buffers').is_file(0) }
+    ]])
+    same({ command, attached }, { command, { 0, false } })
+  end
+  editor:quit()
+end)
+
+test('a file name with signs of the shell is told as it is', function()
+  local editor = start()
+  write(shop .. '/$HOME %s.txt', 'x\n')
+  editor:lua('vim.cmd.edit(vim.fn.fnameescape(...))', '$HOME %s.txt')
+  has(block(editor), '# Neovim Visible Files\n$HOME %s.txt\n')
+  editor:press('ccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  same(editor:ask('read_file', { path = '$HOME %s.txt' }).text, 'unsaved\n')
+  editor:quit()
+end)
+
+test('a buffer that was opted out is not told', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:command('split src/prices.py')
+  has(block(editor), 'src/prices.py')
+  editor:command('let b:sightline = v:false')
+  has_not(block(editor), 'src/prices.py')
+  editor:quit()
+end)
+
+test('positions are in the encoding of the server, selections follow the mode', function()
+  local editor = start()
+  write(shop .. '/wide.txt', 'a😀b\nsecond\nthird\n')
+  editor:command('edit wide.txt')
+  local function selections(encoding)
+    return editor:lua([[return require('sightline.state').snapshot(...).editors.editors[1].selections]], encoding)
+  end
+  local function range(from_line, from, to_line, to)
+    return { start = { line = from_line, character = from }, ['end'] = { line = to_line, character = to } }
+  end
+  editor:press('gg0llv')
+  editor:wait([[return vim.api.nvim_get_mode().mode == 'v']])
+  same(selections('utf-8'), { range(0, 5, 0, 6) })
+  same(selections('utf-16'), { range(0, 3, 0, 4) })
+  same(selections('utf-32'), { range(0, 2, 0, 3) })
+  editor:press('h')
+  editor:wait([[return vim.fn.col('.') == 2]])
+  same(selections('utf-16'), { range(0, 1, 0, 4) })
+  editor:press('jV')
+  editor:wait([[return vim.api.nvim_get_mode().mode == 'V']])
+  same(selections('utf-8'), { range(0, 0, 1, 6) })
+  editor:press('<Esc>gg0<C-v>jl')
+  editor:wait([[return vim.fn.line('.') == 2]])
+  same(#selections('utf-8'), 2)
+  -- A look at it does not end the selection.
+  same(editor:lua('return vim.api.nvim_get_mode().mode'), '\22')
+  editor:press('<Esc>')
+  editor:quit()
+end)
+
+test('visible lines leave out closed folds and what is scrolled away', function()
+  local editor = start()
+  local lines = {}
+  for line = 1, 200 do
+    lines[line] = 'line ' .. line
+  end
+  write(shop .. '/long.txt', table.concat(lines, '\n') .. '\n')
+  editor:command('edit long.txt')
+  editor:command('resize 10')
+  editor:command('3,5fold')
+  local ranges = editor:lua([[return require('sightline.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
+  same({ ranges[1].start.line, ranges[1]['end'].line, ranges[2].start.line }, { 0, 1, 5 })
+  editor:press('100Gzt')
+  editor:wait([[return vim.fn.line('w0') == 100]])
+  ranges = editor:lua([[return require('sightline.state').snapshot('utf-8').editors.editors[1].visibleRanges]])
+  same({ #ranges, ranges[1].start }, { 1, { line = 99, character = 0 } })
+  editor:quit()
+end)
+
+test('a chat window in front does not take the focus from the file', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:command('vnew')
+  editor:command('setlocal buftype=nofile')
+  local focus = [[return vim.tbl_get(require('sightline.state').snapshot('utf-8').focus, 'textDocument', 'uri') or 'none']]
+  has(editor:lua(focus), 'src/cart.py')
+  editor:command('tabnew')
+  editor:command('setlocal buftype=nofile')
+  same(editor:lua(focus), 'none')
+  editor:quit()
+end)
+
+test('nothing is sent when nothing changed', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  local sent = editor:lua([[
+    local compat, methods = require('sightline.compat'), {}
+    local notify = compat.notify
+    compat.notify = function(client, method, params)
+      table.insert(methods, method)
+      return notify(client, method, params)
+    end
+    require('sightline.state').flush()
+    _G.methods = methods
+    return #methods
+  ]])
+  same(sent, 0)
+  -- A burst of events is one message, with the last state.
+  editor:press('jjjkjk')
+  editor:wait([[return #_G.methods > 0]])
+  same(editor:lua([[vim.wait(300); return _G.methods]]), { 'sightline/didChangeVisibleEditors' })
+  editor:quit()
+end)
+
+test('terminals are told with what runs in them, their output and their end', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  editor:command('botright split | terminal')
+  editor:wait([[return vim.trim(vim.fn.getline(1)) ~= '']])
+  editor:press('iecho on the shelf; read answer<CR>')
+  editor:wait_screen('\non the shelf')
+  -- `read` is the shell's own: nothing but its output tells.
+  has(block(editor), 'on the shelf')
+  editor:press('done<CR>')
+  editor:press('sleep 1000<CR>')
+  editor:wait([[
+    local running = require('sightline.terminals')
+    _G.block = nil
+    require('sightline').environment_details({}, function(_, result) _G.block = result.text end)
+    vim.wait(1000, function() return _G.block end, 5)
+    return _G.block:find('## Original command: `sleep 1000`', 1, true)
+  ]])
+  editor:press('<C-c>')
+  editor:press('exit 3<CR>')
+  editor:wait_screen('[Process exited 3]')
+  has_not(block(editor), 'Actively Running Terminals')
+
+  -- A program of its own is busy until it ends, and what it prints without a
+  -- line break is told too.
+  editor:command([[enew! | call termopen(['sh', '-c', 'printf "Really? [y/N] "; read x; echo so $x'])]])
+  editor:wait_screen('Really?')
+  local text = block(editor)
+  has(text, '# Actively Running Terminals')
+  has(text, 'Really? [y/N]')
+  editor:command([[call chansend(b:terminal_job_id, "yes\n")]])
+  editor:wait_screen('so yes')
+  text = block(editor)
+  has(text, '### New Output\nyes\nso yes\n')
+  editor:quit()
+end)
+
+test('shell integration is believed', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:command('terminal')
+  local busy = [[
+    local sent
+    local compat = require('sightline.compat')
+    local notify = compat.notify
+    compat.notify = function(_, method, params)
+      if method == 'sightline/didChangeTerminals' then sent = params.terminals[1] end
+      return true
+    end
+    require('sightline.terminals').forget(1)
+    require('sightline.terminals').send({ id = 1 })
+    compat.notify = notify
+    return { sent.isBusy, sent.exitCode or -1, sent.cwd }
+  ]]
+  local function request(sequence)
+    editor:lua([[require('sightline.terminals').requested(vim.api.nvim_get_current_buf(), ...)]], sequence)
+  end
+  editor:wait([[return vim.b.terminal_job_pid ~= nil]])
+  editor:lua([[vim.wait(20)]])
+  request('\27]133;C')
+  same(editor:lua(busy)[1], true)
+  request('\27]133;D;7')
+  local state = editor:lua(busy)
+  same({ state[1], state[2] }, { false, 7 })
+  editor:quit()
+end)
+
+test('each project has a server; an inner one is told to the outer one too', function()
+  local inner = shop .. '/inner'
+  vim.fn.mkdir(inner, 'p')
+  write(inner .. '/.clineignore', 'hidden.txt\n')
+  write(inner .. '/file.txt', 'on disk\n')
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  editor:command('edit inner/file.txt')
+  editor:wait([[return #require('sightline.server').clients() == 2]])
+  editor:wait([[return #vim.lsp.get_clients({ bufnr = 0 }) == 2]])
+  editor:press('ggccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+  editor:lua([[
+    require('sightline').read_file({ path = 'inner/file.txt' }, function(_, result)
+      _G.outer = result
+    end, { root = ... })
+  ]], shop)
+  same(editor:wait('return _G.outer').text, 'unsaved\n')
+  same(editor:ask('read_file', { path = 'file.txt' }).text, 'unsaved\n')
+  -- One that is opened when both servers run, too.
+  editor:command('edit! inner/new.txt')
+  editor:wait([[return #vim.lsp.get_clients({ bufnr = 0 }) == 2]])
+  editor:quit()
+  vim.fn.delete(inner, 'rf')
+end)
+
+test('a file without a project gets its folder, the home folder none', function()
+  local loose = scratch .. '/loose'
+  vim.fn.mkdir(loose, 'p')
+  local editor = start(nil, { cwd = '/' })
+  local root = [[return require('sightline.buffers').root_of(...) or 'none']]
+  same(editor:lua(root, loose .. '/file.txt'), loose)
+  same(editor:lua(root .. '', editor:lua([[return vim.env.HOME]]) .. '/file.txt'), 'none')
+  editor:command('cd ' .. scratch)
+  same(editor:lua(root, loose .. '/file.txt'), scratch)
+  editor:quit()
+end)
+
+test('a server that only knows commands is asked by commands', function()
+  local editor = start([[
+    local asked = {}
+    _G.asked = asked
+    require('sightline').setup({
+      cmd = function()
+        local closing = false
+        return {
+          request = function(method, params, callback)
+            table.insert(asked, method == 'workspace/executeCommand' and params.command or method)
+            vim.schedule(function()
+              if method == 'initialize' then
+                _G.announced = params.capabilities.experimental.sightline
+                local sightline = { protocolVersion = 1, methods = {} }
+                callback(nil, { capabilities = { experimental = { sightline = sightline } } })
+              elseif method == 'workspace/executeCommand' and params.command == 'sightline.checkAccess' then
+                callback(nil, { paths = {}, echo = params.arguments[1] })
+              elseif method == 'workspace/executeCommand' then
+                callback({ code = -32602, message = 'unknown command' })
+              else
+                callback({ code = -32601, message = 'Method not found' })
+              end
+            end)
+            return true, #asked
+          end,
+          notify = function() return true end,
+          is_closing = function() return closing end,
+          terminate = function() closing = true end,
+        }
+      end,
+    })
+  ]])
+  editor:command('edit src/cart.py')
+  editor:wait([[return #require('sightline.server').clients() == 1]])
+  same(editor:lua('return _G.announced'), { protocolVersion = 1 })
+  editor:wait([[return vim.tbl_contains(_G.asked, 'sightline.checkAccess')]])
+  editor:lua('for key in pairs(_G.asked) do _G.asked[key] = nil end')
+  same(editor:ask('check_access', { paths = { 'x' } }).echo, { paths = { 'x' } })
+  editor:ask('check_access', { paths = { 'x' } })
+  local asked = vim.tbl_filter(function(method)
+    return method:find('heckAccess') ~= nil
+  end, editor:lua('return _G.asked'))
+  -- Tried once under its name, and then never again. The statusline asks too.
+  same(asked[1], 'sightline.checkAccess')
+  same(vim.tbl_contains(asked, 'sightline/checkAccess'), false)
+  local refused = editor:ask('list_tasks').error
+  same(refused.kind, 'unsupported')
+  has(refused.message, 'listTasks')
+  editor:quit()
+end)
+
+test('a server that dies answers all who wait, and is started again', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  local kill = [[
+    for _, child in ipairs(vim.api.nvim_get_proc_children(vim.fn.getpid())) do
+      if (vim.api.nvim_get_proc(child) or {}).name == 'sightline' then
+        vim.uv.kill(child, 'sigkill')
+      end
+    end
+  ]]
+  editor:lua([[
+    require('sightline').list_files({}, function() end)
+    _G.kind = nil
+    require('sightline.compat').request = function() return true, 1 end
+    require('sightline').list_files({}, function(err) _G.kind = err.kind end)
+  ]] .. kill)
+  same(editor:wait('return _G.kind'), 'stopped')
+  editor:wait_said('signal 9')
+  editor:lua([[package.loaded['sightline.compat'].request = function(client, ...)
+    if vim.fn.has('nvim-0.11') == 1 then return client:request(...) end
+    return client.request(...)
+  end]])
+  has(block(editor), 'src/cart.py')
+  for _ = 1, 2 do
+    editor:lua(kill)
+    editor:wait_said('signal 9')
+    editor:ask('list_files')
+  end
+  has(editor:ask('list_files').error.message, ':Sightline restart')
+  editor:command('Sightline restart')
+  editor:wait([[return #require('sightline.server').clients() == 1]])
+  has(block(editor), 'src/cart.py')
+  editor:quit()
+end)
+
+test('a request that is cancelled calls back once', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  editor:lua([[
+    _G.calls = {}
+    local cancel = require('sightline').list_files({}, function(err) table.insert(_G.calls, err and err.kind or 'answer') end)
+    cancel()
+    cancel()
+  ]])
+  block(editor)
+  same(editor:lua('return _G.calls'), { 'cancelled' })
+  editor:quit()
+end)
+
+test('a slip in the options is told and costs only that option', function()
+  local editor = start([[
+    _G.early = {}
+    vim.notify = function(message) table.insert(_G.early, message) end
+    require('sightline').setup({ colour = 'red', terminals = 'yes' })
+  ]])
+  local early = table.concat(editor:lua('return _G.early'), '\n')
+  has(early, 'no option `colour`')
+  has(early, 'option `terminals` must be a boolean, not a string')
+  editor:command('edit src/cart.py')
+  has(block(editor), 'src/cart.py')
+  editor:quit()
+end)
+
+test('without a server it says so once, and how to get one', function()
+  local editor = start(nil, { path = '/usr/bin:/bin' })
+  editor:command('edit src/cart.py')
+  editor:wait_said('no server could be started')
+  editor:command('edit README.md')
+  editor:command('edit src/prices.py')
+  has(editor:ask('environment_details').error.message, 'cargo install')
+  same(#editor:lua('return _G.said'), 0)
+  editor:command('checkhealth sightline')
+  has(table.concat(editor:call('nvim_buf_get_lines', 0, 0, -1, false), '\n'), 'is not on the search path')
+  editor:quit()
+end)
+
+test('settings reach the server', function()
+  local editor = start([[
+    require('sightline').setup({ settings = { environment = { sections = { mode = { enabled = false } } } } })
+  ]])
+  editor:command('edit src/cart.py')
+  has_not(block(editor), '# Current Mode')
+  editor:quit()
+end)
+
+test('a client that vim.lsp.enable started is used as it is', function()
+  local editor = start([[
+    if vim.lsp.config then
+      vim.lsp.config('other-name', { cmd = { 'sightline' }, root_markers = { '.clineignore' } })
+      vim.lsp.enable('other-name')
+    end
+  ]])
+  if editor:lua('return vim.lsp.config ~= nil') then
+    editor:command('edit src/cart.py')
+    editor:wait([[return #vim.lsp.get_clients() == 1 and vim.lsp.get_clients()[1].initialized]])
+    editor:lua([[require('sightline').setup({})]])
+    editor:command('vsplit src/prices.py')
+    has(block(editor), '# Neovim Visible Files\nsrc/prices.py\nsrc/cart.py\n')
+    same(editor:lua([[return #vim.lsp.get_clients()]]), 1)
+  end
+  editor:quit()
+end)
+
+test('the commands show the block and verdicts, and complete', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  editor:command('Sightline environment files')
+  local screen = editor:wait_screen('# Current Working Directory')
+  has(screen, 'src/cart.py')
+  -- The window with the block is no file, so the block stays what it was.
+  editor:press('q')
+  editor:wait([[return #vim.api.nvim_list_wins() == 1]])
+  editor:command('Sightline environment copy')
+  editor:wait_said('copied to register')
+  has(editor:lua([[return vim.fn.getreg('"') .. vim.fn.getreg('+')]]), '<environment_details>')
+  editor:command('Sightline access .env')
+  has(editor:wait_said('.env: denied'), '.clineignore:')
+  editor:command('Sightline access')
+  editor:wait_said('src/cart.py: allowed')
+  editor:command('Sightline access !cat .env README.md')
+  editor:wait_screen('the command is denied')
+  -- Names are names, whatever stands in them.
+  for _, name in ipairs({ 'with blank.txt', '`touch made`', '$HOME' }) do
+    write(shop .. '/' .. name, 'x')
+    editor:command('Sightline access ' .. name:gsub(' ', '\\ '))
+    editor:wait_said(name .. ': allowed')
+    os.remove(shop .. '/' .. name)
+  end
+  same(driver.read(shop .. '/made'), nil)
+  editor:press(':Sightline nonsense<CR>')
+  editor:wait_said('no subcommand `nonsense`')
+  editor:command('Sightline tasks')
+  editor:wait_said('no conversation is stored')
+  local complete = [[return vim.fn.getcompletion(..., 'cmdline')]]
+  same(editor:lua(complete, 'Sightline '), {
+    'access',
+    'checkpoint',
+    'diff',
+    'environment',
+    'restart',
+    'restore',
+    'tasks',
+    'undo',
+  })
+  same(editor:lua(complete, 'Sightline environment f'), { 'files' })
+  same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('stored conversations are listed, shown and deleted', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  local messages = { { role = 'user', content = 'Mend the cart.' }, { role = 'assistant', content = 'I will.' } }
+  same(editor:ask('append_messages', { taskId = 't-1', messages = messages }).count, 2)
+  editor:command('Sightline tasks')
+  editor:wait_screen('Mend the cart.')
+  editor:press('1<CR>')
+  editor:wait_screen('Show the conversation')
+  editor:press('1<CR>')
+  editor:wait_screen('## assistant')
+  editor:press('q')
+  editor:command('Sightline tasks')
+  editor:wait_screen('Mend the cart.')
+  editor:press('1<CR>')
+  editor:wait_screen('Delete it')
+  editor:press('3<CR>')
+  editor:wait_screen('This cannot be taken back')
+  editor:press('1<CR>')
+  editor:wait_said('deleted t-1')
+  editor:quit()
+end)
+
+test('the statusline tells what is out of the ordinary', function()
+  local editor = start()
+  same(editor:lua([[return require('sightline').statusline()]]), '')
+  editor:command('edit src/cart.py')
+  editor:wait([[return require('sightline').statusline() == 'Sightline']])
+  editor:command('edit .env')
+  editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
+  -- Rules that come later are noticed by themselves.
+  editor:command('edit src/prices.py')
+  editor:wait([[return require('sightline').status().access == 'allowed']])
+  local rules = assert(io.open(shop .. '/.clineignore', 'a'))
+  rules:write('src/prices.py\n')
+  rules:close()
+  editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
+  editor:quit()
+end)
+
+test('checkhealth finds nothing wrong', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  block(editor)
+  editor:command('checkhealth sightline')
+  local report = table.concat(editor:call('nvim_buf_get_lines', 0, 0, -1, false), '\n')
+  has_not(report, 'ERROR')
+  has(report, 'protocol 1')
+  has(report, 'setup was called')
+  editor:quit()
+end)
+
+test('the help has a tag for every function, command and option', function()
+  local editor = start()
+  local help = scratch .. '/help'
+  vim.fn.mkdir(help .. '/doc', 'p')
+  assert(vim.uv.fs_copyfile(repository .. '/clients/nvim/doc/sightline.txt', help .. '/doc/sightline.txt'))
+  editor:command('helptags ' .. help .. '/doc')
+  editor:command('set runtimepath+=' .. help)
+  local missing = editor:lua([[
+    local wanted = { 'sightline', ':Sightline', 'sightline-setup' }
+    for name in pairs(require('sightline.api')) do table.insert(wanted, 'sightline.' .. name .. '()') end
+    for name in pairs(require('sightline.config').current) do table.insert(wanted, 'sightline-option-' .. name) end
+    for name in pairs(require('sightline.commands').subcommands) do table.insert(wanted, ':Sightline-' .. name) end
+    return vim.tbl_filter(function(tag)
+      return #vim.fn.getcompletion(tag, 'help') == 0 or not pcall(vim.cmd.help, tag)
+    end, wanted)
+  ]])
+  same(missing, {})
+  editor:quit()
+end)
+
+test('there is a function for every method of the protocol, and no other', function()
+  local protocol = dofile(repository .. '/clients/types/protocol.lua')
+  local editor = start()
+  local known = editor:lua([[return vim.tbl_keys(require('sightline.api'))]])
+  local wanted = {}
+  for name in pairs(protocol.methods) do
+    table.insert(wanted, (name:gsub('%u', function(letter)
+      return '_' .. letter:lower()
+    end)))
+  end
+  table.sort(known)
+  table.sort(wanted)
+  same(known, wanted)
+  editor:quit()
+end)
+
+driver.run(_G.arg[4])

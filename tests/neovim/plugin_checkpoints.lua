@@ -1,0 +1,260 @@
+-- Checkpoints through the plugin: started by tests/e2e/nvim_plugin.rs as
+--   nvim --headless -u NONE -i NONE -l plugin_checkpoints.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
+
+local server, repository, scratch = unpack(_G.arg, 1, 3)
+package.path = repository .. '/tests/neovim/?.lua;' .. package.path
+local driver = require('editor')
+local has, has_not, same, write, read = driver.has, driver.has_not, driver.same, driver.write, driver.read
+local test = driver.test
+
+local runs = 0
+--- An editor in a project of its own with two files.
+local function start(settings)
+  runs = runs + 1
+  local root = ('%s/project%d'):format(scratch, runs)
+  vim.fn.mkdir(root .. '/src', 'p')
+  write(root .. '/.clineignore', 'secret.txt\n')
+  write(root .. '/src/a.txt', 'one\ntwo\n')
+  write(root .. '/src/b.txt', 'bee\n')
+  write(root .. '/secret.txt', 'nobody sees this\n')
+  local editor = driver.start({
+    home = ('%s/checkpoints%d'):format(scratch, runs),
+    cwd = root,
+    path = server .. ':/usr/bin:/bin',
+    plugin = repository .. '/clients/nvim',
+    init = ('require("sightline").setup({ settings = vim.json.decode([==[%s]==]) })'):format(settings or '{}'),
+  })
+  editor:command('edit src/a.txt')
+  return editor, root
+end
+
+local function buffer(editor, bufnr)
+  return table.concat(editor:call('nvim_buf_get_lines', bufnr or 0, 0, -1, false), '\n')
+end
+
+test('a checkpoint is taken, restored after a preview, and the restore undone', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint before the change')
+  has(editor:wait_said('checkpoint '), '+')
+  editor:wait([[return require('sightline').statusline():match('%d%d:%d%d')]])
+
+  -- The agent changes a file that is open, deletes one and adds one.
+  write(root .. '/src/a.txt', 'one\nTWO\n')
+  write(root .. '/src/new.txt', 'new\n')
+  os.remove(root .. '/src/b.txt')
+  editor:command('checktime')
+  editor:wait([[return vim.fn.getline(2) == 'TWO']])
+
+  editor:press(':Sightline restore<CR>')
+  has(editor:wait_screen('Go back to'), 'before the change')
+  editor:press('1<CR>')
+  local screen = editor:wait_screen('Restore 3 files')
+  has(screen, 'src/a.txt')
+  has(screen, 'delete  src/new.txt')
+  has(screen, 'src/b.txt')
+  same(read(root .. '/src/a.txt'), 'one\nTWO\n')
+  editor:press('1<CR>')
+  editor:wait_said('restored 3 files')
+  same(read(root .. '/src/a.txt'), 'one\ntwo\n')
+  same(read(root .. '/src/b.txt'), 'bee\n')
+  same(read(root .. '/src/new.txt'), nil)
+  -- What is open shows it, the preview is gone, and there was nothing to ask.
+  same(buffer(editor), 'one\ntwo')
+  same(editor:lua('return #vim.api.nvim_list_wins()'), 1)
+
+  editor:command('Sightline undo')
+  editor:wait_said('put back 3 files')
+  same(read(root .. '/src/a.txt'), 'one\nTWO\n')
+  same(read(root .. '/src/new.txt'), 'new\n')
+  same(read(root .. '/src/b.txt'), nil)
+  same(buffer(editor), 'one\nTWO')
+  editor:quit()
+end)
+
+test('unsaved text is kept unless the user says so', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  write(root .. '/src/a.txt', 'changed\n')
+  write(root .. '/src/b.txt', 'changed\n')
+  editor:command('checktime')
+  editor:wait([[return vim.fn.getline(1) == 'changed']])
+  editor:press('ggccunsaved<Esc>')
+  editor:wait([[return vim.bo.modified]])
+
+  editor:press(':Sightline restore<CR>')
+  editor:wait_screen('Go back to')
+  editor:press('1<CR>')
+  has(editor:wait_screen('Restore 1 file'), 'keep    src/a.txt')
+  editor:press('1<CR>')
+  editor:wait_said('restored 1 file')
+  same({ buffer(editor), read(root .. '/src/b.txt') }, { 'unsaved', 'bee\n' })
+
+  editor:press(':Sightline restore<CR>')
+  editor:wait_screen('Go back to')
+  -- The restore before took a checkpoint of its own; the user's is below it.
+  editor:press(editor:wait_screen('no label'):match('(%d+): [^\n]*no label') .. '<CR>')
+  has(editor:wait_screen('lose the unsaved text of 1 file'), 'Cancel')
+  editor:press('1<CR>')
+  editor:wait_said('restored')
+  same({ buffer(editor), editor:lua('return vim.bo.modified') }, { 'one\ntwo', false })
+  editor:quit()
+end)
+
+test('nothing is restored when files changed after the preview', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  write(root .. '/src/b.txt', 'changed\n')
+  editor:press(':Sightline restore<CR>')
+  editor:wait_screen('Go back to')
+  editor:press('1<CR>')
+  editor:wait_screen('Restore 1 file')
+  write(root .. '/src/a.txt', 'changed too\n')
+  editor:press('1<CR>')
+  editor:wait_said('changed since the preview')
+  has(editor:wait_screen('Restore 2 files'), 'src/a.txt')
+  same(read(root .. '/src/b.txt'), 'changed\n')
+  editor:press('3<CR>')
+  editor:wait([[return #vim.api.nvim_list_wins() == 1]])
+  same(read(root .. '/src/b.txt'), 'changed\n')
+  editor:quit()
+end)
+
+test('differences are in a tab page, old beside the file itself', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  editor:wait_said('checkpoint ')
+  editor:press(':Sightline diff<CR>')
+  editor:wait_screen('Changes since')
+  editor:press('1<CR>')
+  editor:wait_said('nothing differs')
+
+  write(root .. '/src/a.txt', 'one\nTWO\n')
+  write(root .. '/src/new.txt', 'new\n')
+  editor:command('checktime')
+  editor:lua([[
+    _G.shown = {}
+    vim.api.nvim_create_autocmd('User', {
+      pattern = 'SightlineDiff',
+      callback = function(event) table.insert(_G.shown, event.data.path) end,
+    })
+  ]])
+  editor:press(':Sightline diff<CR>')
+  editor:wait_screen('Changes since')
+  editor:press('1<CR>')
+  editor:wait([[return _G.shown[1] == 'src/a.txt']])
+  local function sides()
+    return editor:lua([[
+      return vim.tbl_map(function(window)
+        local bufnr = vim.api.nvim_win_get_buf(window)
+        local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
+        return { text, vim.wo[window].diff, vim.bo[bufnr].buftype }
+      end, vim.api.nvim_tabpage_list_wins(0))
+    ]])
+  end
+  same(sides(), { { 'one\ntwo', true, 'nofile' }, { 'one\nTWO', true, '' } })
+  has(editor:wait_screen('1/2 M src/a.txt'), 'now')
+  editor:press(']f')
+  editor:wait([[return _G.shown[2] == 'src/new.txt']])
+  same(sides(), { { '', true, 'nofile' }, { 'new', true, '' } })
+  editor:press('[f')
+  editor:wait([[return _G.shown[3] == 'src/a.txt']])
+  editor:command('tabclose')
+  same(editor:lua('return vim.wo.diff'), false)
+  -- The tab page was no file of the user: nothing of it stays open.
+  editor:lua('return vim.wait(200)')
+  local block = editor:ask('environment_details', { consume = false }).text
+  has_not(block, 'sightline://')
+  editor:quit()
+end)
+
+test('ids and paths complete, and restrict what is restored', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  local id = editor:wait_said('checkpoint '):match('checkpoint (%x+)')
+  write(root .. '/src/a.txt', 'changed\n')
+  write(root .. '/src/b.txt', 'changed\n')
+  local found = editor:lua([[return vim.fn.getcompletion('Sightline restore ', 'cmdline')]])
+  same({ #found, vim.startswith(found[1], id) }, { 1, true })
+  same(editor:lua([[return vim.fn.getcompletion(..., 'cmdline')]], 'Sightline restore ' .. id .. ' src/b'), { 'src/b.txt' })
+  editor:press((':Sightline restore %s src/b.txt<CR>'):format(id))
+  has_not(editor:wait_screen('Restore 1 file'), 'write   src/a.txt')
+  editor:press('1<CR>')
+  editor:wait_said('restored 1 file')
+  same({ read(root .. '/src/a.txt'), read(root .. '/src/b.txt') }, { 'changed\n', 'bee\n' })
+  editor:quit()
+end)
+
+test('two checkpoints are compared with each other', function()
+  local editor, root = start()
+  editor:command('Sightline checkpoint')
+  local first = editor:wait_said('checkpoint '):match('checkpoint (%x+)')
+  write(root .. '/src/b.txt', 'second\n')
+  editor:command('Sightline checkpoint')
+  local second = editor:wait_said('checkpoint '):match('checkpoint (%x+)')
+  write(root .. '/src/b.txt', 'third\n')
+  editor:press((':Sightline diff %s..%s<CR>'):format(first, second))
+  local screen = editor:wait_screen('1/1 M src/b.txt')
+  has(screen, 'bee')
+  has(screen, 'second')
+  editor:command('tabclose')
+  editor:press(':Sightline restore 00000000<CR>')
+  editor:wait_said('no checkpoint begins with 00000000')
+  editor:quit()
+end)
+
+test('a large project is asked about first', function()
+  local editor = start('{"checkpoints": {"maxFiles": 1}}')
+  editor:press(':Sightline checkpoint<CR>')
+  editor:wait_screen('Take it all the same')
+  editor:press('1<CR>')
+  editor:wait_said('checkpoint ')
+  editor:quit()
+end)
+
+test('the example of an AI plugin reads, edits and takes it all back', function()
+  local editor, root = start()
+  editor:lua(
+    [[
+    package.path = ... .. '/clients/nvim/examples/?.lua;' .. package.path
+    _G.log = {}
+    local agent = require('agent').new({
+      ask_model = function(prompt, tools, done)
+        _G.prompt = prompt
+        tools.read('secret.txt', function(denied)
+          table.insert(_G.log, denied)
+          tools.read('src/a.txt', function(_, text)
+            tools.write('src/a.txt', text .. 'three\n', function(err)
+              tools.write('secret.txt', 'overwritten', function(refused)
+                table.insert(_G.log, refused)
+                tools.may_run('cat secret.txt', function(allowed)
+                  table.insert(_G.log, allowed)
+                  done(err or 'done')
+                end)
+              end)
+            end)
+          end)
+        end)
+      end,
+    })
+    _G.agent = agent
+    agent.ask('Add a line.', function(err, reply) _G.reply = err or reply end)
+  ]],
+    repository
+  )
+  same(editor:wait('return _G.reply'), 'done')
+  has(editor:lua('return _G.prompt'), 'src/a.txt')
+  local log = editor:lua('return _G.log')
+  same({ #log, log[3] }, { 3, false })
+  has(log[2], 'secret.txt is not for agents')
+  same(read(root .. '/secret.txt'), 'nobody sees this\n')
+  same(read(root .. '/src/a.txt'), 'one\ntwo\nthree\n')
+  same(buffer(editor), 'one\ntwo\nthree')
+  editor:lua('_G.agent.undo(function(err, files) _G.undone = err or files end)')
+  same(editor:wait('return _G.undone'), 1)
+  same({ read(root .. '/src/a.txt'), buffer(editor) }, { 'one\ntwo\n', 'one\ntwo' })
+  editor:quit()
+end)
+
+driver.run(_G.arg[4])

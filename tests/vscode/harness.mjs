@@ -1,0 +1,277 @@
+// A VS Code with the extension in it, and hands to work it with.
+//
+// Each one has a home, a data directory and a workspace of its own, so nothing
+// of an earlier run is in the way. What is waited for is always something on
+// the screen or on the disk.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+/** How long anything may take to appear, in milliseconds. */
+const PATIENCE = 30_000;
+
+const SETTINGS = {
+  "security.workspace.trust.enabled": false,
+  "workbench.startupEditor": "none",
+  "workbench.secondarySideBar.defaultVisibility": "hidden",
+  "workbench.editor.enablePreview": true,
+  "telemetry.telemetryLevel": "off",
+  "chat.disableAIFeatures": true,
+  "window.restoreWindows": "none",
+  "files.autoSave": "off",
+  "files.hotExit": "off",
+  "git.enabled": false,
+  "extensions.autoUpdate": false,
+  "extensions.autoCheckUpdates": false,
+  "update.mode": "none",
+};
+
+/** Variables the tests were given. */
+function given(name) {
+  const value = process.env[name];
+  assert.ok(value, `${name} must be set; tests/vscode/run does that`);
+  return value;
+}
+
+/**
+ * Starts a VS Code with the workspace `files` (name to text, or a folder to
+ * copy) and opens it in a browser.
+ */
+export async function startEditor({ files, settings = {}, viewport = { width: 1280, height: 800 } }) {
+  const tools = given("SIGHTLINE_VSCODE_TOOLS");
+  const home = await mkdtemp(path.join(tmpdir(), "sightline-vscode-"));
+  const workspace = path.join(home, "shop");
+  await fill(workspace, files);
+  await fill(path.join(home, "user"), {
+    "User/settings.json": JSON.stringify({ ...SETTINGS, ...settings }),
+    // Where settings of the machine are, in an editor that runs on another one.
+    "Machine/settings.json": JSON.stringify({
+      "sightline.server.path": given("SIGHTLINE_SERVER"),
+      "sightline.storage.path": path.join(home, "data"),
+    }),
+    "config.yaml": "",
+  });
+  const entry = path.join(tools, "node_modules/code-server/out/node/entry.js");
+  const common = [entry, "--config", `${home}/user/config.yaml`, "--user-data-dir", `${home}/user`, "--extensions-dir", `${home}/extensions`];
+  // Of the environment only what programs need to run: no settings, no git.
+  const env = { PATH: process.env.PATH, HOME: home, LANG: "C.UTF-8", TZ: "UTC", SHELL: "/bin/bash" };
+
+  const installing = spawn(process.execPath, [...common, "--install-extension", given("SIGHTLINE_VSIX")], { env, stdio: ["ignore", "pipe", "pipe"] });
+  const installed = text(installing.stdout, installing.stderr);
+  const [code] = await once(installing, "exit");
+  assert.equal(code, 0, `the extension could not be installed: ${await installed}`);
+
+  // In a group of its own, so that all its children can be ended.
+  const server = spawn(
+    process.execPath,
+    [...common, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-workspace-trust"],
+    { env, stdio: ["ignore", "pipe", "pipe"], detached: true },
+  );
+  const errors = text(server.stderr);
+  const address = await listening(server, errors);
+  const browser = await chromium.launch({
+    executablePath: path.join(tools, "browser/chromium"),
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+    env,
+  });
+  const context = await browser.newContext({ viewport, permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
+  await page.goto(`${address}/?folder=${encodeURIComponent(workspace)}`);
+  await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
+
+  const editor = new Editor(page, workspace, home);
+  editor.stop = async () => {
+    await browser.close();
+    process.kill(-server.pid, "SIGTERM");
+    await once(server, "exit");
+    await rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  };
+  return editor;
+}
+
+/** Writes `files` below `folder`. */
+async function fill(folder, files) {
+  if (typeof files === "string") {
+    await cp(files, folder, { recursive: true });
+    return;
+  }
+  for (const [name, content] of Object.entries(files)) {
+    const file = path.join(folder, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, content);
+  }
+}
+
+async function text(...streams) {
+  const parts = streams.map(async (stream) => (await stream.setEncoding("utf8").toArray()).join(""));
+  return (await Promise.all(parts)).join("");
+}
+
+/** The address code-server says it listens on. */
+async function listening(server, errors) {
+  for await (const line of createInterface({ input: server.stdout })) {
+    const address = /listening on (http:\S+?)\/?$/.exec(line)?.[1];
+    if (address) {
+      server.stdout.resume();
+      return address;
+    }
+  }
+  throw new Error(`code-server ended before it listened: ${await errors}`);
+}
+
+/** A test that leaves a picture behind when it fails. */
+export function scenario(name, editor, run) {
+  test(name, async () => {
+    try {
+      await run(editor());
+    } catch (error) {
+      const picture = path.join(given("SIGHTLINE_VSCODE_TOOLS"), "failure.png");
+      await editor()?.page.screenshot({ path: picture }).catch(() => undefined);
+      console.error(`what the editor showed: ${picture}`);
+      throw error;
+    }
+  });
+}
+
+/** What a person does with the editor, and sees. */
+class Editor {
+  constructor(page, workspace, home) {
+    this.page = page;
+    this.workspace = workspace;
+    this.home = home;
+  }
+
+  /** Opens a file by Ctrl+P; with `keep` as a tab that stays. */
+  async open(name, { keep = false } = {}) {
+    await this.page.keyboard.press("Control+P");
+    await this.pickRow(name);
+    await this.tab(name).waitFor();
+    await this.page.locator(".editor-group-container.active .monaco-editor").first().waitFor();
+    if (keep) {
+      await this.command("View: Keep Editor");
+      await this.page.locator(`.tab:not(:has(.monaco-icon-label.italic)):has-text("${name}")`).first().waitFor();
+    }
+  }
+
+  /** Runs a command by its name in the palette. */
+  async command(name) {
+    await this.page.keyboard.press("F1");
+    await this.pickRow(name, `>${name}`);
+  }
+
+  /** Types into the open quick input and accepts the row that has all of `name`. */
+  async pickRow(name, typed = name) {
+    const input = this.page.locator(".quick-input-widget:visible .quick-input-box input");
+    await input.waitFor();
+    await input.fill(typed);
+    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }).first();
+    await row.click();
+  }
+
+  /** Answers an input box. */
+  async answer(value) {
+    const input = this.page.locator(".quick-input-widget:visible .quick-input-box input");
+    await input.waitFor();
+    await input.fill(value);
+    await this.page.keyboard.press("Enter");
+  }
+
+  tab(name) {
+    return this.page.locator(".tabs-container .tab").filter({ hasText: name }).first();
+  }
+
+  /** A row of the view of checkpoints. */
+  row(name) {
+    return this.page.locator(".pane-body .monaco-list-row").filter({ hasText: name }).first();
+  }
+
+  /** A button that appears when the pointer is over a row, and leads to a list. */
+  async rowAction(name, title) {
+    const list = this.page.locator(".quick-input-widget:visible .quick-input-list");
+    // Rows move while the view is filled again, and a click then does nothing.
+    const timeout = 3000;
+    await until(`a list after “${title}” of ${name}`, async () => {
+      const row = this.row(name);
+      try {
+        await row.hover({ timeout });
+        await row.getByRole("button", { name: title }).first().click({ timeout });
+        await list.waitFor({ timeout });
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  /** Unfolds or folds a row. */
+  async rowToggle(name) {
+    await this.row(name).locator(".monaco-tl-twistie").click();
+  }
+
+  /** Opens the view of checkpoints. */
+  async showCheckpoints() {
+    await this.page.locator(".activitybar").getByRole("tab", { name: "Sightline" }).click();
+    await this.page.locator(".pane-header, .composite.title").filter({ hasText: /Checkpoints/i }).first().waitFor();
+  }
+
+  /** A notification with this text. */
+  toast(textOrPattern) {
+    return this.page.locator(".notifications-toasts .notification-list-item").filter({ hasText: textOrPattern }).first();
+  }
+
+  /** The block, by the command that copies it, once it satisfies `wanted`. */
+  async environment(wanted) {
+    let last = "";
+    return await until(
+      () => `the block as wanted; the last one was:\n${last}`,
+      async () => {
+        const mark = `not copied yet ${Math.random()}`;
+        await this.page.evaluate((text) => navigator.clipboard.writeText(text), mark);
+        await this.command("Sightline: Copy Environment Details");
+        last = await until("the clipboard to change", async () => {
+          const text = await this.clipboard();
+          return text !== mark && text;
+        });
+        return wanted(last) && last;
+      },
+    );
+  }
+
+  async clipboard() {
+    return await this.page.evaluate(() => navigator.clipboard.readText());
+  }
+}
+
+/** The lines below a heading of a block. */
+export function section(block, heading) {
+  const lines = block.split("\n");
+  const start = lines.findIndex((line) => line === `# ${heading}` || line.endsWith(heading));
+  if (start < 0) {
+    return undefined;
+  }
+  const rest = lines.slice(start + 1);
+  const end = rest.findIndex((line) => line.startsWith("# ") || line === "</environment_details>");
+  return rest.slice(0, end).filter((line) => line !== "");
+}
+
+/** Waits until `check` gives something true, and returns that. */
+export async function until(what, check) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const value = await check();
+    if (value) {
+      return value;
+    }
+    assert.ok(Date.now() < end, `waited in vain for ${typeof what === "string" ? what : what()}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
