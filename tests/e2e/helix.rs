@@ -265,6 +265,11 @@ fn makes_checkpoints(editor: &Editor) {
     editor.wait("NOR   src/cart.py  ");
     editor.until(", 1 modified, 0 deleted", || press_ours(editor, "c"));
     editor.until("no restore to undo", || press_ours(editor, "u"));
+    // The same as a code action: the second of those offered here.
+    editor.press(&["Space", "a"]);
+    editor.wait("Sightline: create checkpoint");
+    editor.press(&["Down", "Enter"]);
+    editor.wait("0 added, 0 modified, 0 deleted");
 }
 
 fn press_ours(editor: &Editor, key: &str) {

@@ -140,6 +140,7 @@ fn reason_number(reason: &Reason) -> (u8, u64) {
         Reason::Name => (5, 0),
         Reason::TooLong => (6, 0),
         Reason::OwnData => (7, 0),
+        Reason::GitDirectory => (8, 0),
     }
 }
 
@@ -297,6 +298,7 @@ impl<'a> Input<'a> {
             (5, _) => Reason::Name,
             (6, _) => Reason::TooLong,
             (7, _) => Reason::OwnData,
+            (8, _) => Reason::GitDirectory,
             _ => return None,
         })
     }
@@ -330,6 +332,7 @@ mod tests {
             Reason::Special(Special::Socket),
             Reason::Unreadable(13),
             Reason::Unsteady,
+            Reason::GitDirectory,
         ];
         let named = |(reason, name): (Reason, u8)| Left {
             name: [name].into(),

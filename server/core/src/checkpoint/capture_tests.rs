@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{
     Job, Oid, Settings,
     object::{Kind, name_of},
-    rules::{Judge, RulesThen},
+    rules::{Frozen, Judge, RulesThen},
     scan::{Look, Scan, scan},
     tracked::{Exempt, Tracked},
     tree::{File, Folder, Node, Parts, Stamp},
@@ -75,7 +75,7 @@ impl Tree {
 impl Tree {
     fn denies(&self, path: &str) -> bool {
         let view = self.access.view().0;
-        Judge::new(&view, 0, &self.settings, &self.ws, None).denies(path.as_bytes())
+        Judge::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
     }
 
     /// What is seen once every stamp has settled: then nothing is read again.
@@ -218,8 +218,33 @@ fn rules_that_are_too_many_judge_nothing() {
     tree.write("kept", "");
     let scan = tree.look(None);
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&scan.rules, &none).unwrap();
+    let mut then = RulesThen::new(&scan.rules, &scan.rules, &none).unwrap();
     assert!(then.excludes(&rel("kept"), false).unwrap());
+}
+
+/// As they were kept before texts were left out of them.
+#[test]
+fn texts_that_are_in_old_notes_still_judge() {
+    let kept = r#"{"exclude":[],"maxFileSize":9,
+        "denied":[{"above":{"root":"","text":"secret"}},{"below":{"path":"sub","text":[107,255]}}],
+        "above":[{"root":"ws","text":"*.log"}],
+        "repositories":[{"path":"in","text":"*.tmp"}],"gitignores":[{"path":"in","text":"x"}]}"#;
+    let kept: Frozen = serde_json::from_str(kept).unwrap();
+    let none = |_: &RelPath| Ok(None);
+    let now = Frozen::default();
+    let mut then = RulesThen::new(&kept, &now, &none).unwrap();
+    for (path, is_out) in [
+        ("secret", true),
+        ("a.log", true),
+        ("in/a.tmp", true),
+        ("in/x", true),
+        ("in/a.log", false),
+        ("sub/k", false),
+        ("a", false),
+    ] {
+        assert!(then.knows(&rel(path)));
+        assert_eq!(then.excludes(&rel(path), false).unwrap(), is_out, "{path}");
+    }
 }
 
 const NAMES: [&str; 8] = [
@@ -309,7 +334,7 @@ proptest! {
             .map(|(path, _)| (path.clone(), fs::read(tree.ws.join(path.as_path())).unwrap()))
             .collect();
         let gitignore = |path: &RelPath| -> Result<_, Error> { Ok(held.get(path).cloned()) };
-        let mut then = RulesThen::new(&kept, &gitignore).unwrap();
+        let mut then = RulesThen::new(&kept, &scan.rules, &gitignore).unwrap();
         for (path, is_dir) in walk(&tree.ws) {
             let is_captured = scan.tree.find(&path).is_some();
             let is_excluded = then.excludes(&path, is_dir).unwrap();

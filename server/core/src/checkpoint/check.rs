@@ -5,12 +5,14 @@ use std::{
     collections::HashSet,
     ffi::{OsStr, OsString},
     fs,
+    io::{self, ErrorKind as Io},
     path::{Path, PathBuf},
-    time::{SystemTime, UNIX_EPOCH},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use super::{
-    Oid,
+    Oid, fetched,
     pack::PackWriter,
     packs,
     reach::Reach,
@@ -24,13 +26,33 @@ use crate::{
     storage::files::{failed, sync_dir, write},
 };
 
+/// After so long what looked like damage is looked at again.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// What is wrong with a store, looking at what is cheap to look at: its own
 /// files, that packs are in pairs, and the newest checkpoint. What someone found
 /// by looking at more was noted.
-pub(super) fn problem(repository: &Repository) -> Option<String> {
-    if let Some(damage) = repository.damage() {
-        return Some(damage);
+///
+/// # Errors
+/// `storage` when it can't be looked at, which says nothing about what is in it.
+pub(super) fn problem(repository: &Repository) -> Result<Option<String>, Error> {
+    if let Some(damage) = repository.damage()? {
+        return Ok(Some(damage));
     }
+    if look(repository).is_none() {
+        return Ok(None);
+    }
+    require_access(repository.dir())?;
+    // Someone may run git in it, which moves objects from file to file.
+    thread::sleep(AGAIN);
+    let Some(problem) = look(repository) else {
+        return Ok(None);
+    };
+    require_access(repository.dir())?;
+    Ok(Some(problem))
+}
+
+fn look(repository: &Repository) -> Option<String> {
     let head = fs::read_to_string(repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
         return Some("HEAD names nothing".to_owned());
@@ -55,6 +77,49 @@ pub(super) fn problem(repository: &Repository) -> Option<String> {
     tree.err().map(|error| error.message)
 }
 
+/// Every folder of the store can be listed, and every file opened. What is
+/// gone, or a file in place of a folder, is for others to judge.
+fn require_access(dir: &Path) -> Result<(), Error> {
+    let mut folders = vec![dir.to_path_buf()];
+    for part in ["objects", "objects/pack", "refs", refs::PREFIX] {
+        folders.push(dir.join(part));
+    }
+    let told = |path: &Path, result: io::Result<()>| match result {
+        Err(error) if !matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Err(failed(
+            "look into the store of checkpoints at",
+            path,
+            &error,
+        )),
+        _ => Ok(()),
+    };
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                told(&folder, Err(error))?;
+                continue;
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    told(&folder, Err(error))?;
+                    break;
+                }
+            };
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_file() => told(&path, fs::File::open(&path).map(drop))?,
+                Ok(_) => {}
+                Err(error) => told(&path, Err(error))?,
+            }
+        }
+    }
+    Ok(())
+}
+
 /// An index without its pack, or one of them without its content.
 fn unpaired(packs: &Path) -> Option<String> {
     let entries = match fs::read_dir(packs) {
@@ -71,7 +136,9 @@ fn unpaired(packs: &Path) -> Option<String> {
             continue;
         }
         // The smallest there can be: no object, only tables and checksums.
-        if !is_file(&index, 1072) || !is_file(&index.with_extension("pack"), 32) {
+        let is_whole = is_file(&index, 1072) && is_file(&index.with_extension("pack"), 32);
+        // git takes an index away first.
+        if !is_whole && fs::symlink_metadata(&index).is_ok() {
             return Some(format!("the pack of {} is not whole", index.display()));
         }
     }
@@ -163,7 +230,7 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
     write(&borrowed, objects.as_encoded_bytes())?;
     // Half a store is not for anyone to cancel.
     let cancel = Cancel::default();
-    let lost: HashSet<Oid> = examine(made, &ids, &cancel)?
+    let lost: HashSet<Oid> = examine(made, &ids, None, &cancel)?
         .into_iter()
         .map(|(id, _)| id)
         .collect();
@@ -176,10 +243,15 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
             packs::copy(&reader, &pack, oid)?;
         }
     }
-    pack.finish()?;
+    let kept = pack.finish()?;
     fs::remove_file(&borrowed).map_err(|error| failed("remove", &borrowed, &error))?;
+    let fetched = fetched::all(broken.dir()).unwrap_or_default();
+    if !fetched.is_empty() {
+        fetched::set(made.dir(), &fetched)?;
+    }
     for id in whole {
         made.publish(id)?;
     }
+    drop(kept);
     Ok(lost)
 }

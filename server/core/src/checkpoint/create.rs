@@ -90,17 +90,15 @@ impl Checkpoints {
         self.remember(&mut memory, &judge);
         let repository = self.open_or_create()?;
         let generation = repository.generation()?;
-        let newest = self.list(&Filter {
-            task: None,
-            limit: Some(1),
-        })?;
-        let newest = newest.first();
+        let records = self.list(&Filter::default())?;
+        // What others made is neither what ours follows nor what it differs from.
+        let newest = records.iter().find(|record| !record.notes.fetched);
 
         let store = Store {
             pack: PackWriter::new(&repository)?,
             repository: &repository,
             readers: Mutex::default(),
-            is_empty: newest.is_none(),
+            is_empty: records.is_empty(),
         };
         let limits = (newest.is_none() && !request.confirm_large)
             .then_some((job.settings.max_files, job.settings.max_total_size));
@@ -329,7 +327,9 @@ fn time_after(newest: Option<&Notes>) -> (u64, u64) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(1));
     match newest {
-        Some(newest) if newest.created >= now => (newest.created, newest.sequence + 1),
+        Some(newest) if newest.created >= now => {
+            (newest.created, newest.sequence.saturating_add(1))
+        }
         _ => (now, 0),
     }
 }

@@ -11,8 +11,10 @@ mod tests;
 use std::{
     collections::{HashMap, HashSet},
     fs,
+    io::ErrorKind as Io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use git2::Sort;
@@ -20,19 +22,33 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped, lock,
-    object::{Kind, Mode, RawEntry, encode_tree, name_of, raw_entries},
+    object::{Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
     pack::PackWriter,
     reader::Reader,
     repository::put_commit,
     rules::Frozen,
     verify::is_forbidden,
 };
-use crate::{error::Error, path::RelPath, storage::TaskId};
+use crate::{
+    error::Error,
+    path::RelPath,
+    storage::{
+        TaskId,
+        files::{failed, read_foreign},
+    },
+};
 
 /// How Cline calls the repositories within a work tree while it looks at it.
 const DISABLED: &[u8] = b".git_disabled";
 /// Deeper trees are left out: hardly any work tree has them, and this goes into itself.
 const MAX_DEPTH: usize = 400;
+/// More files and folders are in no work tree of Cline's, but a few small trees
+/// that name each other many times can pretend to.
+const MAX_ENTRIES: u64 = 1_000_000;
+/// A longer file of exclusions is not Cline's, in bytes.
+const MAX_EXCLUDES: u64 = 1 << 20;
+/// Clocks differ by less, in milliseconds.
+const DAY: u64 = 24 * 3600 * 1000;
 /// What is left out of one checkpoint is told up to so many paths.
 const TOLD: usize = 10_000;
 
@@ -106,8 +122,12 @@ impl Checkpoints {
             stored: repository.reader()?,
             pack: PackWriter::new(&repository)?,
             trees: HashMap::new(),
+            entries: HashMap::new(),
         };
-        let excludes = fs::read(shadow.git.path().join("info/exclude")).unwrap_or_default();
+        let excludes = shadow.excludes()?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = since.map_or(0, |since| since.as_millis());
+        let latest = u64::try_from(now).unwrap_or_default().saturating_add(DAY);
         let total = commits.len() as u64;
         let mut before = None;
         for (done, commit) in (0..).zip(commits) {
@@ -118,12 +138,18 @@ impl Checkpoints {
                 total: Some(total),
             });
             let original = Oid::from_git(commit.id());
-            let last = before.replace(commit.tree_id());
+            let tree = commit.tree_id();
+            let sound = import.require_entries(tree)?;
             if known.contains(original.to_string().as_str()) {
                 imported.known += 1;
+                before = sound.ok().map(|()| tree).or(before);
                 continue;
             }
-            let taken = match import.tree(commit.tree_id(), &RelPath::default(), 0)? {
+            let taken = match sound {
+                Ok(()) => import.tree(tree, &RelPath::default(), 0)?,
+                Err(problem) => Err(problem),
+            };
+            let taken = match taken {
                 Ok(taken) => taken,
                 Err(problem) => {
                     let problem = format!("Cline's checkpoint {original} was left out: {problem}");
@@ -131,17 +157,16 @@ impl Checkpoints {
                     continue;
                 }
             };
+            let last = before.replace(tree);
+            let seconds = u64::try_from(commit.time().seconds()).unwrap_or_default();
             let notes = Notes {
-                created: u64::try_from(commit.time().seconds())
-                    .unwrap_or_default()
-                    .max(1)
-                    * 1000,
+                created: seconds.max(1).saturating_mul(1000).min(latest),
                 sequence: done,
                 task: task_of(commit.message().unwrap_or_default()),
                 label: Some(format!("imported from Cline {:.7}", original.to_string())),
                 purpose: Purpose::Imported,
                 imported: Some(original.to_string()),
-                counts: shadow.counts(last, commit.tree_id()),
+                counts: shadow.counts(last, tree),
                 files: taken.files,
                 bytes: taken.bytes,
                 rules: Frozen::of_repository(&excludes, &taken.left_out),
@@ -152,10 +177,11 @@ impl Checkpoints {
             imported.checkpoints.push((original, id));
         }
         job.cancel.commit()?;
-        import.pack.finish()?;
+        let kept = import.pack.finish()?;
         for (_, id) in &imported.checkpoints {
             repository.publish(*id)?;
         }
+        drop(kept);
         Ok(imported)
     }
 }
@@ -233,6 +259,22 @@ impl Shadow {
         Ok(commits)
     }
 
+    /// What Cline left out of every checkpoint, and a restore is to leave alone.
+    fn excludes(&self) -> Result<Vec<u8>, Error> {
+        let info = self.git.path().join("info");
+        match fs::symlink_metadata(&info) {
+            Ok(found) if found.is_dir() => {
+                Ok(read_foreign(&info.join("exclude"), MAX_EXCLUDES)?.unwrap_or_default())
+            }
+            Ok(_) => Err(Error::storage(format!(
+                "{} is a link or no directory, so it is not known what Cline left out; nothing was imported",
+                info.display()
+            ))),
+            Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed("look at", &info, &error)),
+        }
+    }
+
     /// Differences in files; none that can't be told.
     fn counts(&self, before: Option<git2::Oid>, after: git2::Oid) -> Counts {
         let diff = || -> Result<git2::Diff<'_>, git2::Error> {
@@ -284,9 +326,46 @@ struct Import<'a> {
     pack: PackWriter<'a>,
     /// Most of a checkpoint is as in the one before.
     trees: HashMap<(git2::Oid, RelPath), Taken>,
+    /// How many entries there are in a tree and below it, wherever it is.
+    entries: HashMap<git2::Oid, u64>,
 }
 
 impl Import<'_> {
+    /// A commit's tree can be gone through in full; a sentence when not.
+    fn require_entries(&mut self, tree: git2::Oid) -> Result<Result<(), String>, Error> {
+        Ok(match self.count(tree, 0)? {
+            Ok(entries) if entries > MAX_ENTRIES => Err(format!(
+                "it has over {MAX_ENTRIES} files and folders, which Cline does not keep"
+            )),
+            counted => counted.map(|_| ()),
+        })
+    }
+
+    /// Counts what is below a tree, reading each tree once.
+    fn count(&mut self, oid: git2::Oid, depth: usize) -> Result<Result<u64, String>, Error> {
+        if let Some(entries) = self.entries.get(&oid) {
+            return Ok(Ok(*entries));
+        }
+        self.job.cancel.check()?;
+        if depth > MAX_DEPTH {
+            return Ok(Err("its folders are nested too deep".to_owned()));
+        }
+        // What can't be read is told with its path.
+        let bytes = self.read(Kind::Tree, oid).unwrap_or_default();
+        let raw = raw_entries(&bytes).unwrap_or_default();
+        let mut entries = raw.len() as u64;
+        for entry in raw {
+            if entry.mode() == Some(Mode::Folder) {
+                match self.count(entry.oid.to_git(), depth + 1)? {
+                    Ok(below) => entries = entries.saturating_add(below),
+                    Err(problem) => return Ok(Err(problem)),
+                }
+            }
+        }
+        self.entries.insert(oid, entries);
+        Ok(Ok(entries))
+    }
+
     /// Takes a tree over; a sentence when something in it can't be read.
     fn tree(
         &mut self,
@@ -312,7 +391,18 @@ impl Import<'_> {
         let (mut files, mut size) = (0, 0);
         let (mut skipped, mut left_out) = (Vec::new(), Vec::new());
         let mut entries: Vec<(Mode, &[u8], Oid)> = Vec::with_capacity(raw.len());
+        let mut last: Option<RawEntry<'_>> = None;
         for entry in raw {
+            if let Some(last) = last.replace(entry) {
+                let is_folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
+                let sides = [&last, &entry].map(|entry| (entry.name, is_folder(entry)));
+                if last.name == entry.name || tree_order(sides[0], sides[1]).is_ge() {
+                    let shown = String::from_utf8_lossy(entry.name);
+                    return Ok(Err(format!(
+                        "{path:?} has its entry {shown:?} in the wrong place or twice"
+                    )));
+                }
+            }
             if is_forbidden(entry.name) {
                 let shown = String::from_utf8_lossy(entry.name);
                 return Ok(Err(format!("{path:?} has an entry {shown:?}")));

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Reading order: `object` (git's objects as bytes), `repository` (the store:
-//! objects, refs, self-check) with `pack`, `reader`, `records` and `lock`; `tree`
+//! objects, refs, self-check) with `pack`, `reader`, `records`, `fetched` and `lock`; `tree`
 //! (the work tree in memory) with `memory` and `cache`; `rules` (what is
 //! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
 //! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
@@ -31,6 +31,7 @@ mod delta;
 pub mod diff;
 mod disk;
 mod entries;
+mod fetched;
 mod frame;
 pub mod import;
 mod index;
@@ -309,6 +310,9 @@ pub struct Notes {
     pub rules: rules::Frozen,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
+    /// It was fetched from elsewhere; known here, and not written with it.
+    #[serde(skip)]
+    pub fetched: bool,
 }
 
 /// A checkpoint.

@@ -1,9 +1,13 @@
-//! Names that git takes in no tree: whatever some file system could read as `.git`.
+//! Names that git takes in no tree: whatever some file system could read as `.git`;
+//! and those by which a git directory of any name is known.
 
 /// Is this what git keeps a repository in?
 pub(super) fn is_repository(name: &[u8]) -> bool {
     name == b".git"
 }
+
+/// What every git directory has, whatever it is called.
+pub(super) const GIT_DIRECTORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Does git refuse to have an entry of this name?
 pub(super) fn is_refused(name: &[u8], is_link: bool) -> bool {

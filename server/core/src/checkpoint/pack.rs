@@ -39,6 +39,49 @@ const TRIED: usize = 4096;
 /// Thread-local space is given back beyond this.
 const SPACE_KEPT: usize = 4 << 20;
 
+/// What a `.keep` of ours holds. It tells git to leave a pack alone that no
+/// name leads to yet.
+pub(super) const KEEP: &[u8] = b"sightline is about to name what is in this pack\n";
+
+/// A pack that is whole. git leaves it alone until this is dropped, which is to
+/// be when names lead to its objects.
+#[derive(Debug)]
+#[must_use]
+pub(super) struct Kept {
+    pub(super) path: PathBuf,
+    /// Someone else's stays.
+    is_ours: bool,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.is_ours {
+            // One that stays is swept by the next who holds the lock.
+            let _ = fs::remove_file(self.path.with_extension("keep"));
+        }
+    }
+}
+
+/// Tells git to leave a pack alone; one that is told so already stays so.
+fn keep(path: &Path) -> io::Result<Kept> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let is_ours = match options.open(path.with_extension("keep")) {
+        Ok(mut file) => {
+            file.write_all(KEEP)?;
+            true
+        }
+        Err(error) if error.kind() == Io::AlreadyExists => false,
+        Err(error) => return Err(error),
+    };
+    Ok(Kept {
+        path: path.to_path_buf(),
+        is_ours,
+    })
+}
+
 /// Collects objects from several threads into one unfinished pack; dropped
 /// without [`PackWriter::finish`], nothing remains.
 pub(super) struct PackWriter<'a> {
@@ -127,12 +170,12 @@ impl<'a> PackWriter<'a> {
         appended.map_err(|error| self.failed(&error))
     }
 
-    /// Makes the pack durable and visible; its name is given. Without objects
-    /// it does nothing.
+    /// Makes the pack durable and visible; hold what is given until names lead
+    /// to its objects. Without objects it does nothing.
     ///
     /// # Errors
     /// `storage`; nothing is visible then.
-    pub(super) fn finish(self) -> Result<Option<PathBuf>, Error> {
+    pub(super) fn finish(self) -> Result<Option<Kept>, Error> {
         let dir = self.dir();
         let pack = self
             .pack
@@ -147,11 +190,11 @@ impl<'a> PackWriter<'a> {
         if pack.entries.is_empty() {
             return Ok(None);
         }
-        let path = pack
+        let kept = pack
             .finish(&dir)
             .map_err(|error| failed("store in", self.repository.dir(), &error))?;
         sync_dir(&dir)?;
-        Ok(Some(path))
+        Ok(Some(kept))
     }
 
     fn dir(&self) -> PathBuf {
@@ -199,7 +242,7 @@ impl Unfinished {
         Ok(())
     }
 
-    fn finish(mut self, dir: &Path) -> io::Result<PathBuf> {
+    fn finish(mut self, dir: &Path) -> io::Result<Kept> {
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("over four thousand million objects"))?
             .to_be_bytes();
@@ -223,11 +266,13 @@ impl Unfinished {
         index.as_file().sync_all()?;
         let name = Oid(checksum);
         let path = dir.join(format!("pack-{name}.pack"));
+        // First this: git takes out what nothing leads to once it sees it.
+        let kept = keep(&path)?;
         pack.persist(&path).map_err(|error| error.error)?;
         index
             .persist(path.with_extension("idx"))
             .map_err(|error| error.error)?;
-        Ok(path)
+        Ok(kept)
     }
 
     /// Puts the number of objects into what is written, and gives its SHA-1.

@@ -14,7 +14,7 @@ use git2::ObjectType;
 use super::{
     index::Index,
     object::{Kind, Oid},
-    pack::PackWriter,
+    pack::{KEEP, PackWriter},
     reader::{Reader, Unreadable},
     repository::Repository,
 };
@@ -112,12 +112,12 @@ pub(super) fn gather(
             writer.put_packed(oid, &bytes)?;
         }
     }
-    let Some(path) = writer.finish()? else {
+    let Some(kept) = writer.finish()? else {
         return Ok(None);
     };
-    let made = open(&path)?;
+    let made = open(&kept.path)?;
     if wanted.iter().any(|oid| made.index.find(*oid).is_none()) {
-        return Err(damaged(&path));
+        return Err(damaged(&kept.path));
     }
     Ok(Some(made))
 }
@@ -219,6 +219,27 @@ pub(super) fn loose(repository: &Repository) -> Vec<(Oid, PathBuf)> {
         }
     }
     found
+}
+
+/// Removes what killed writers told git to leave alone; by who holds the lock.
+pub(super) fn sweep_keeps(repository: &Repository) {
+    let entries = fs::read_dir(repository.pack_dir());
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_keep = path
+            .extension()
+            .is_some_and(|extension| extension == "keep");
+        // git's own are empty or say who wrote them. Ours may be cut short.
+        let is_ours = || {
+            let found = entry.metadata();
+            let is_short = found.is_ok_and(|found| found.is_file() && found.len() <= 64);
+            is_short
+                && fs::read(&path).is_ok_and(|text| !text.is_empty() && KEEP.starts_with(&text))
+        };
+        if is_keep && is_ours() {
+            let _ = fs::remove_file(&path);
+        }
+    }
 }
 
 /// Removes packs that never got an index, once they are old: git, like us,

@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::Path,
+    sync::Arc,
 };
 
 use super::{
@@ -50,16 +51,34 @@ impl Found {
 /// Goes to folders below a root; the last one stays open.
 #[derive(Debug)]
 pub(super) struct Walker {
-    root: Dir,
+    root: Arc<Dir>,
     last: Option<(RelPath, Dir)>,
 }
 
 impl Walker {
     pub(super) fn new(root: &Path) -> io::Result<Self> {
         Ok(Self {
-            root: Dir::root(root)?,
+            root: Arc::new(Dir::root(root)?),
             last: None,
         })
+    }
+
+    /// Another one from the same folder, wherever that is by now.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            root: Arc::clone(&self.root),
+            last: None,
+        }
+    }
+
+    /// Is the folder it starts from still the one at `path`?
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        self.root.is_at(path)
+    }
+
+    /// Waits until everything written to its file system is on the disk.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        self.root.flush()
     }
 
     /// The folder at `path`.
@@ -79,7 +98,7 @@ impl Walker {
         if self.last.as_ref().is_none_or(|(at, _)| at != path) {
             let mut dir: Option<Dir> = None;
             for name in path.components() {
-                let from = dir.as_ref().unwrap_or(&self.root);
+                let from = dir.as_ref().unwrap_or(&*self.root);
                 let next = match from.enter(name) {
                     Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
                         from.make(name)?;
@@ -91,7 +110,7 @@ impl Walker {
             }
             self.last = dir.map(|dir| (path.clone(), dir));
         }
-        Ok(self.last.as_ref().map_or(&self.root, |(_, dir)| dir))
+        Ok(self.last.as_ref().map_or(&*self.root, |(_, dir)| dir))
     }
 
     /// What stands at `path`; `None` when nothing does, or a folder above is
@@ -179,6 +198,8 @@ pub(super) enum Access {
     Create {
         executable: bool,
     },
+    /// As that, for no one else until it has the rights it is to have.
+    CreatePrivate,
 }
 
 #[cfg(unix)]
@@ -205,7 +226,26 @@ mod unix {
 
     impl Dir {
         pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
-            Ok(Self(fs::open(path, FOLDER, Mode::empty())?))
+            Ok(Self(fs::open(
+                path,
+                FOLDER | OFlags::NOFOLLOW,
+                Mode::empty(),
+            )?))
+        }
+
+        /// Without following a link there.
+        pub(in super::super) fn is_at(&self, path: &Path) -> bool {
+            let id = |stat: Stat| (stat.st_dev, stat.st_ino);
+            match (fs::fstat(&self.0), fs::lstat(path)) {
+                (Ok(ours), Ok(there)) => id(ours) == id(there),
+                _ => false,
+            }
+        }
+
+        pub(in super::super) fn flush(&self) -> io::Result<()> {
+            #[cfg(target_os = "linux")]
+            fs::syncfs(&self.0)?;
+            Ok(())
         }
 
         pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
@@ -244,6 +284,9 @@ mod unix {
                     let mode = if executable { 0o777 } else { 0o666 };
                     (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
                 }
+                Access::CreatePrivate => {
+                    (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, 0o600)
+                }
             };
             let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
             Ok(File::from(file))
@@ -259,6 +302,25 @@ mod unix {
 
         pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             Ok(fs::renameat(&self.0, from, &self.0, to)?)
+        }
+
+        /// Each gets the other's name, at once; false where that can't be done.
+        pub(in super::super) fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<bool> {
+            #[cfg(target_os = "linux")]
+            {
+                use rustix::io::Errno;
+                let flags = fs::RenameFlags::EXCHANGE;
+                match fs::renameat_with(&self.0, one, &self.0, other, flags) {
+                    Ok(()) => Ok(true),
+                    Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            #[cfg(not(target_os = "linux"))]
+            {
+                let _ = (one, other);
+                Ok(false)
+            }
         }
 
         /// Not a folder.
@@ -328,7 +390,18 @@ mod elsewhere {
 
     impl Dir {
         pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
-            Ok(Self(path.to_path_buf()))
+            match fs::symlink_metadata(path)?.is_dir() {
+                true => Ok(Self(path.to_path_buf())),
+                false => Err(io::ErrorKind::NotADirectory.into()),
+            }
+        }
+
+        pub(in super::super) fn is_at(&self, path: &Path) -> bool {
+            self.0 == path && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+        }
+
+        pub(in super::super) fn flush(&self) -> io::Result<()> {
+            Ok(())
         }
 
         pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
@@ -359,7 +432,10 @@ mod elsewhere {
             let path = self.0.join(name);
             let mut options = fs::OpenOptions::new();
             options.read(true).write(access != Access::Read);
-            options.create_new(matches!(access, Access::Create { .. }));
+            options.create_new(matches!(
+                access,
+                Access::Create { .. } | Access::CreatePrivate
+            ));
             if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
                 return Err(io::Error::other("it is no regular file"));
             }
@@ -380,6 +456,12 @@ mod elsewhere {
 
         pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             fs::rename(self.0.join(from), self.0.join(to))
+        }
+
+        /// Not here.
+        #[allow(clippy::unnecessary_wraps)]
+        pub(in super::super) fn exchange(&self, _: &OsStr, _: &OsStr) -> io::Result<bool> {
+            Ok(false)
         }
 
         /// Not a folder.

@@ -8,7 +8,7 @@
 use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
 
 use super::{
-    Checkpoints, Filter, Oid, Purpose, Record, lock,
+    Checkpoints, Filter, Oid, Purpose, Record, fetched, lock,
     packs::{self, Pack},
     reach::Reach,
     refs,
@@ -33,12 +33,14 @@ const CHECKPOINT: u64 = 1300;
 /// What stays. Whatever is given must hold for a checkpoint to stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// The newest so many; undo points are not counted, and go with the age of those.
+    /// The newest so many; undo points are not counted, and go with the age of
+    /// those. Of fetched ones so many as well, undo points among them.
     pub newest: Option<usize>,
     /// Those created at or after this, in milliseconds since the epoch.
     pub since: Option<u64>,
-    /// So many bytes of store; the oldest go first. The newest checkpoint and
-    /// the newest undo point stay however large they are.
+    /// So many bytes of store; fetched ones go first, then the oldest. The
+    /// newest checkpoint and the newest undo point that were made here stay
+    /// however large they are.
     pub max_bytes: Option<u64>,
     /// All but those of this task.
     pub without_task: Option<TaskId>,
@@ -112,6 +114,7 @@ impl Checkpoints {
         }
         let newest = records
             .iter()
+            .filter(|record| !record.notes.fetched)
             .find_map(|record| match record.notes.purpose {
                 Purpose::Undo { restoring, .. } => Some((record.id, restoring)),
                 _ => None,
@@ -169,15 +172,18 @@ fn is_undo(record: &Record) -> bool {
 /// Which of them go by age, number and task. `records` are newest first.
 fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
     // Where among all of them the oldest stands that is within the number.
-    let last = keep.newest.and_then(|newest| {
+    let last_of = |fetched: bool| {
+        let newest = keep.newest?;
         let counted = records
             .iter()
             .enumerate()
-            .filter(|(_, record)| !is_undo(record));
+            .filter(|(_, record)| record.notes.fetched == fetched && (fetched || !is_undo(record)));
         let places: Vec<usize> = counted.map(|(at, _)| at).collect();
         (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
-    });
+    };
+    let (ours, theirs) = (last_of(false), last_of(true));
     let goes = |(at, record): &(usize, &Arc<Record>)| {
+        let last = if record.notes.fetched { theirs } else { ours };
         let too_many = last.is_some_and(|last| last.is_none_or(|last| *at > last));
         let too_old = keep.since.is_some_and(|since| record.notes.created < since);
         let task = keep.without_task.as_ref().map(TaskId::as_str);
@@ -226,13 +232,16 @@ fn remove(
     let mut staying: Vec<&Arc<Record>> = Vec::new();
     staying.extend(records.iter().filter(|record| !doomed.contains(&record.id)));
     // First those that stay however large they are.
-    let newest = |undo: bool| staying.iter().position(|record| is_undo(record) == undo);
+    let newest = |undo: bool| {
+        let is_ours = |record: &&Arc<Record>| !record.notes.fetched && is_undo(record) == undo;
+        staying.iter().position(is_ours)
+    };
     let always: Vec<Oid> = [newest(false), newest(true)]
         .into_iter()
         .flatten()
         .map(|at| staying[at].id)
         .collect();
-    staying.sort_by_key(|record| !always.contains(&record.id));
+    staying.sort_by_key(|record| (!always.contains(&record.id), record.notes.fetched));
     let mut is_full = false;
     for record in staying {
         if is_full {
@@ -262,6 +271,7 @@ fn remove(
     refs::remove(dir, |name| {
         name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
     })?;
+    fetched::retain(dir)?;
     if take_out(repository, &packs, &loose, |oid| live.contains(&oid))? {
         let mark = dir.join(MARK);
         fs::remove_file(&mark).map_err(|error| files::failed("remove", &mark, &error))?;

@@ -70,6 +70,13 @@ impl Reader {
         }
     }
 
+    /// What an object of whatever kind says its length is, in bytes; `None` when
+    /// it can't be read.
+    pub(super) fn len(&self, oid: Oid) -> Option<u64> {
+        let header = self.twice(|repository| repository.odb()?.read_header(oid.to_git()));
+        header.ok().map(|(length, _)| length as u64)
+    }
+
     pub(super) fn tree(&self, oid: Oid) -> Result<Vec<TreeEntry>, Error> {
         if oid == Oid::EMPTY_TREE {
             return Ok(Vec::new());

@@ -7,7 +7,10 @@ use std::{
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{Checkpoints, Filter, Notes, Oid, Record, object::Commit, reader::Reader, refs};
+use super::{
+    Checkpoints, Filter, Notes, Oid, Record, fetched, object::Commit, reader::Reader, refs,
+    repository::Repository,
+};
 use crate::{error::Error, line::one_line};
 
 /// Longest subject of a commit, in characters; the notes have the whole label.
@@ -79,11 +82,7 @@ impl Records {
     }
 
     /// The readable ones of `ids`, in no order.
-    fn of(
-        &self,
-        ids: &[Oid],
-        reader: impl FnOnce() -> Result<Reader, Error>,
-    ) -> Result<Vec<Arc<Record>>, Error> {
+    fn of(&self, ids: &[Oid], repository: &Repository) -> Result<Vec<Arc<Record>>, Error> {
         let mut records = Vec::with_capacity(ids.len());
         let mut unknown = Vec::new();
         {
@@ -98,9 +97,10 @@ impl Records {
         if unknown.is_empty() {
             return Ok(records);
         }
-        let reader = reader()?;
+        let fetched = fetched::all(repository.dir())?;
+        let reader = repository.reader()?;
         for id in unknown {
-            let Some((record, bytes)) = read(&reader, id) else {
+            let Some((record, bytes)) = read(&reader, id, fetched.get(&id).copied()) else {
                 continue;
             };
             let mut known = self.known();
@@ -114,10 +114,13 @@ impl Records {
     }
 }
 
-/// A checkpoint, and how many bytes its message has.
-fn read(reader: &Reader, id: Oid) -> Option<(Arc<Record>, usize)> {
+/// A checkpoint, and how many bytes its message has; `fetched` is when it was.
+fn read(reader: &Reader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Record>, usize)> {
     let commit = reader.commit(id).ok()?;
-    let notes = notes_of(&commit)?;
+    let mut notes = notes_of(&commit)?;
+    if let Some(when) = fetched {
+        fetched::distrust(&mut notes, when);
+    }
     let record = Record {
         id,
         tree: commit.tree,
@@ -134,7 +137,7 @@ impl Checkpoints {
     pub fn record(&self, id: Oid) -> Result<Arc<Record>, Error> {
         let found = match self.repository()? {
             Some(repository) if refs::exists(repository.dir(), id)? => {
-                self.records.of(&[id], || repository.reader())?.pop()
+                self.records.of(&[id], &repository)?.pop()
             }
             _ => None,
         };
@@ -160,7 +163,7 @@ impl Checkpoints {
         };
         let ids = repository.ids()?;
         self.records.retain(&ids);
-        let mut records = self.records.of(&ids, || repository.reader())?;
+        let mut records = self.records.of(&ids, &repository)?;
         if let Some(task) = &filter.task {
             records.retain(|record| record.notes.task.as_deref() == Some(task.as_str()));
         }

@@ -166,7 +166,9 @@ pub(super) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     }
     let mut folders = std::collections::BTreeSet::new();
     for name in removed {
-        let path = dir.join(name);
+        let Some(path) = file_of(dir, name) else {
+            continue;
+        };
         match fs::remove_file(&path) {
             Ok(()) => folders.extend(path.parent().map(Path::to_path_buf)),
             Err(error) if error.kind() == Io::NotFound => {}
@@ -293,12 +295,44 @@ fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
         let Some((oid, name)) = line.split_once(' ') else {
             continue;
         };
-        if let Some(oid) = plain_id(oid) {
+        if let Some(oid) = plain_id(oid).filter(|_| is_name(name)) {
             names.insert(name.to_owned(), Packed { oid, peeled: None });
             last = Some(name.to_owned());
+        } else {
+            last = None;
         }
     }
     Ok(names)
+}
+
+/// Is it a name as git allows it, which leads nowhere else as a path?
+fn is_name(name: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with('.')
+            && !part.ends_with(".lock")
+    };
+    name.starts_with("refs/")
+        && !name.contains(is_odd)
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name.split('/').all(is_part)
+}
+
+/// The file of a name, unless a link or something else is on the way to it.
+fn file_of(dir: &Path, name: &str) -> Option<PathBuf> {
+    let mut path = dir.to_path_buf();
+    let mut parts = name.split('/').peekable();
+    while let Some(part) = parts.next() {
+        path.push(part);
+        let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        if parts.peek().is_some() && !is_folder() {
+            return None;
+        }
+    }
+    Some(path)
 }
 
 fn name_of(id: Oid) -> String {
@@ -328,4 +362,44 @@ fn create_new(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::testing::Scratch;
+
+    #[test]
+    fn no_name_leads_out_of_the_store() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let dir = scratch.dir();
+        let outside = scratch.folder.path().join("outside");
+        fs::write(&outside, "precious").unwrap();
+        let up = "../".repeat(dir.components().count() + 2);
+        let absolute = outside.to_str().unwrap().trim_start_matches('/');
+        let mut lines = String::new();
+        for name in [
+            format!("{INCOMING}{up}{absolute}"),
+            format!("{INCOMING}/{absolute}"),
+            format!("{INCOMING}.x"),
+            format!("{INCOMING}x/"),
+            "/etc/x".to_owned(),
+        ] {
+            lines.push_str(&format!("{id} {name}\n"));
+        }
+        // A link on the way to one that is a name.
+        let folder = outside.with_file_name("folder");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("x"), "precious").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(&folder, dir.join("refs/incoming")).unwrap();
+        lines.push_str(&format!("{id} {INCOMING}x\n"));
+        fs::write(dir.join(PACKED), lines).unwrap();
+        let names: Vec<String> = all(&dir).unwrap().into_keys().collect();
+        assert_eq!(names, [name_of(id), format!("{INCOMING}x")]);
+        remove(&dir, |name| name.starts_with(INCOMING)).unwrap();
+        assert!(outside.exists() && folder.join("x").exists());
+        assert_eq!(all(&dir).unwrap().len(), 1);
+    }
 }

@@ -16,6 +16,7 @@ use super::{
     Notes, check,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
+    packs,
     reader::Reader,
     records, refs,
 };
@@ -93,7 +94,7 @@ impl Repository {
         };
         tighten(dir, 0o700)?;
         repository.sweep();
-        match check::problem(&repository) {
+        match check::problem(&repository)? {
             None => {
                 refs::repair(dir)?;
                 Ok(repository)
@@ -169,8 +170,11 @@ impl Repository {
         notes: &Notes,
     ) -> Result<Oid, Error> {
         let id = put_commit(&pack, tree, notes)?;
-        pack.finish()?;
+        let kept = pack.finish()?;
         self.publish(id)?;
+        drop(kept);
+        // Someone may run git in the store, which takes out what it thinks unused.
+        self.reader()?.commit(id)?;
         Ok(id)
     }
 
@@ -194,11 +198,9 @@ impl Repository {
     }
 
     /// What was noted, if anything was.
-    pub(super) fn damage(&self) -> Option<String> {
-        match read(&self.dir.join(DAMAGE)) {
-            Ok(noted) => Some(String::from_utf8_lossy(&noted?).into_owned()),
-            Err(error) => Some(error.message),
-        }
+    pub(super) fn damage(&self) -> Result<Option<String>, Error> {
+        let noted = read(&self.dir.join(DAMAGE))?;
+        Ok(noted.map(|noted| String::from_utf8_lossy(&noted).into_owned()))
     }
 
     /// Counts up, before objects are taken out.
@@ -218,6 +220,7 @@ impl Repository {
     /// Removes what killed writers left: every live one holds the lock.
     fn sweep(&self) {
         refs::sweep(&self.dir);
+        packs::sweep_keeps(self);
         let Ok(entries) = fs::read_dir(self.pack_dir()) else {
             return;
         };

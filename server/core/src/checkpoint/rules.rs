@@ -3,18 +3,32 @@
 //! A path is judged from the top down; below what is left out everything is.
 //! The same rules judge now, from the texts of the work tree ([`Judge`],
 //! [`Chain`]), and later, from what is kept ([`RulesThen`]).
+//!
+//! What is kept leaves this machine with the checkpoint. So it has no text that
+//! access rules deny, not theirs either, and none from outside the root: of such
+//! a text only its name is kept. As long as the rules of now have that text, it
+//! judges; once they have not, everything it may have judged counts as left out.
 
 use std::{
     collections::HashMap,
     ffi::OsStr,
+    fmt,
+    io::Read as _,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use twox_hash::XxHash3_128;
 
-use super::{Settings, disk::os_name, names, tracked::Exempt, tree};
+use super::{
+    Settings,
+    disk::{Dir, Kind, os_name},
+    names,
+    tracked::Exempt,
+    tree,
+};
 use crate::{
     access::{
         AccessView, EntryPlace,
@@ -82,6 +96,19 @@ impl Frozen {
             ..Self::default()
         }
     }
+
+    /// Every text, with the folder below the root it judges what is in.
+    fn texts(&self) -> impl Iterator<Item = (&[u8], &Bytes)> {
+        let denied = self.denied.iter().filter_map(|denied| match denied {
+            Denied::Above(above) => Some((&b""[..], &above.text)),
+            Denied::Below(below) => Some((below.path.as_slice(), &below.text)),
+            Denied::All(_) => None,
+        });
+        let above = self.above.iter().map(|above| (&b""[..], &above.text));
+        let below = self.repositories.iter().chain(&self.gitignores);
+        let below = below.map(|below| (below.path.as_slice(), &below.text));
+        denied.chain(above).chain(below)
+    }
 }
 
 /// Bytes that mostly are text.
@@ -90,6 +117,30 @@ impl Frozen {
 enum Bytes {
     Text(String),
     Raw(Vec<u8>),
+    Named(Named),
+}
+
+/// A text that is not kept.
+#[derive(Clone, Serialize, Deserialize)]
+struct Named {
+    sha256: String,
+    /// Only in the rules of now.
+    #[serde(skip)]
+    text: Option<Arc<[u8]>>,
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.sha256 == other.sha256
+    }
+}
+
+impl Eq for Named {}
+
+impl fmt::Debug for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sha256)
+    }
 }
 
 impl Bytes {
@@ -100,10 +151,31 @@ impl Bytes {
         }
     }
 
+    /// Only the name is kept; of nothing there is nothing to hide.
+    fn named(bytes: &[u8]) -> Self {
+        if bytes.is_empty() {
+            return Self::new(bytes);
+        }
+        let digest = Sha256::digest(bytes);
+        Self::Named(Named {
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: Some(bytes.into()),
+        })
+    }
+
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Raw(bytes) => bytes,
+            Self::Named(_) => b"",
+        }
+    }
+
+    /// The text, where it is not kept from those of now.
+    fn known<'a>(&'a self, now: &HashMap<&str, &'a [u8]>) -> &'a [u8] {
+        match self {
+            Self::Named(named) => now.get(&*named.sha256).copied().unwrap_or_default(),
+            _ => self.as_slice(),
         }
     }
 }
@@ -262,7 +334,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Do access rules deny this path, or a folder it is in?
-    pub(super) fn denies(&self, path: &[u8]) -> bool {
+    pub(super) fn denies_path(&self, path: &[u8]) -> bool {
         let names: Vec<&[u8]> = path
             .split(|byte| *byte == b'/')
             .filter(|name| !name.is_empty())
@@ -273,6 +345,11 @@ impl<'a> Judge<'a> {
             let is_dir = at + 1 < names.len() || path.ends_with(b"/");
             self.view.check_entry(self.root, &rel, is_dir).is_some()
         })
+    }
+
+    /// The same of a path below a folder.
+    fn denies_in(&self, folder: &[u8], below: &str) -> bool {
+        self.denies_path(&[folder, b"/", below.as_bytes()].concat())
     }
 
     /// What has to be kept to judge by these rules later. `folders` are those
@@ -297,11 +374,11 @@ impl<'a> Judge<'a> {
             frozen.denied.push(match (&rules.place, &rules.says) {
                 (EntryPlace::Above(root), Ok(text)) => Denied::Above(Above {
                     root: bytes(&bytes_of(root.as_path())),
-                    text: bytes(text),
+                    text: Bytes::named(text),
                 }),
                 (EntryPlace::Below(path), Ok(text)) => Denied::Below(Below {
                     path: bytes(&bytes_of(path.as_path())),
-                    text: bytes(text),
+                    text: Bytes::named(text),
                 }),
                 (EntryPlace::Above(_), Err(_)) => Denied::All(bytes(b"")),
                 (EntryPlace::Below(path), Err(_)) => Denied::All(bytes(&bytes_of(path.as_path()))),
@@ -311,20 +388,26 @@ impl<'a> Judge<'a> {
             let root = self.base.strip_prefix(base).unwrap_or(Path::new(""));
             frozen.above.push(Above {
                 root: bytes(&bytes_of(root)),
-                text: bytes(text),
+                text: Bytes::named(text),
             });
         }
         for (path, rules, is_captured) in folders {
             if let Some(text) = &rules.excludes {
                 frozen.repositories.push(Below {
                     path: bytes(path),
-                    text: bytes(text),
+                    text: match text.is_empty() || self.has_excludes(path, text) {
+                        true => bytes(text),
+                        false => Bytes::named(text),
+                    },
                 });
             }
             if let Some(text) = rules.gitignore.as_ref().filter(|_| !is_captured) {
                 frozen.gitignores.push(Below {
                     path: bytes(path),
-                    text: bytes(text),
+                    text: match self.denies_in(path, gitignore::FILE_NAME) {
+                        true => Bytes::named(text),
+                        false => bytes(text),
+                    },
                 });
             }
         }
@@ -342,6 +425,24 @@ impl<'a> Judge<'a> {
         });
         frozen.tracked = tracked.collect::<Option<_>>().unwrap_or_default();
         frozen
+    }
+
+    /// Is this the text of an `info/exclude` of the folder's own, that no link
+    /// leads to and no access rule denies?
+    fn has_excludes(&self, folder: &[u8], text: &[u8]) -> bool {
+        if self.denies_in(folder, ".git/info/exclude") {
+            return false;
+        }
+        let open = || {
+            let folder = Dir::open(&self.place(folder))?;
+            folder.enter(b".git")?.enter(b"info")?.open_file(b"exclude")
+        };
+        let Ok((file, Kind::File, _)) = open() else {
+            return false;
+        };
+        let mut now = Vec::new();
+        let read = file.take(gitignore::MAX_BYTES).read_to_end(&mut now);
+        read.is_ok() && now == text
     }
 }
 
@@ -437,7 +538,11 @@ pub(super) struct RulesThen<'a> {
     /// A place that stands for the root: deep enough to have all above it that
     /// rules above it are relative to.
     base: PathBuf,
+    /// The texts of now that are not kept, by their names.
+    texts: HashMap<&'a str, &'a [u8]>,
     denied: Vec<DeniedThen>,
+    /// Folders whose rules of then are not known any more.
+    unknown: Vec<Vec<u8>>,
     tracked: Exempt,
     /// By folder; `None` when nothing in it was captured.
     folders: HashMap<RelPath, Option<FolderThen>>,
@@ -460,9 +565,22 @@ enum DeniedThen {
 }
 
 impl<'a> RulesThen<'a> {
-    /// `gitignore` gives the content of a `.gitignore` (a path below the root)
-    /// that the checkpoint's tree holds.
-    pub(super) fn new(frozen: &'a Frozen, gitignore: &'a ReadThen<'a>) -> Result<Self, Error> {
+    /// `now` are the rules of now. `gitignore` gives the content of a
+    /// `.gitignore` (a path below the root) that the checkpoint's tree holds.
+    pub(super) fn new(
+        frozen: &'a Frozen,
+        now: &'a Frozen,
+        gitignore: &'a ReadThen<'a>,
+    ) -> Result<Self, Error> {
+        let texts = now.texts().filter_map(|(_, text)| match text {
+            Bytes::Named(named) => Some((&*named.sha256, named.text.as_deref()?)),
+            _ => None,
+        });
+        let texts: HashMap<&str, &[u8]> = texts.collect();
+        let unknown = frozen.texts().filter(
+            |(_, text)| matches!(text, Bytes::Named(named) if !texts.contains_key(&*named.sha256)),
+        );
+        let unknown = unknown.map(|(folder, _)| folder.to_vec()).collect();
         let longest = frozen
             .above
             .iter()
@@ -473,7 +591,7 @@ impl<'a> RulesThen<'a> {
         let base = place(&top, longest);
         let patterns = |text: &Bytes| {
             let mut patterns = PatternSet::new(Case::Folded);
-            patterns.add_text("", text.as_slice());
+            patterns.add_text("", text.known(&texts));
             patterns
         };
         let denied = frozen.denied.iter().map(|denied| match denied {
@@ -497,6 +615,8 @@ impl<'a> RulesThen<'a> {
                     .map(|path| path.as_slice().into())
                     .collect(),
             ),
+            unknown,
+            texts,
             folders: HashMap::new(),
         })
     }
@@ -505,6 +625,9 @@ impl<'a> RulesThen<'a> {
     /// one of those? Everything was, when that cannot be told any more.
     pub(super) fn excludes(&mut self, rel: &RelPath, is_dir: bool) -> Result<bool, Error> {
         if self.frozen.too_many {
+            return Ok(true);
+        }
+        if !self.knows(rel) {
             return Ok(true);
         }
         let Some(parent) = rel.parent() else {
@@ -519,6 +642,13 @@ impl<'a> RulesThen<'a> {
         })
     }
 
+    /// Can it be told how the rules of then judge this path?
+    pub(super) fn knows(&self, rel: &RelPath) -> bool {
+        let path = bytes_of(rel.as_path());
+        let mut unknown = self.unknown.iter();
+        !self.frozen.too_many && unknown.all(|folder| below(&path, folder).is_none())
+    }
+
     /// Judges the folders down to `folder` that were not judged yet.
     fn enter(&mut self, folder: &RelPath) -> Result<(), Error> {
         let mut at = RelPath::default();
@@ -528,7 +658,7 @@ impl<'a> RulesThen<'a> {
                 let rules = self.frozen.above.iter().fold(
                     gitignore::Rules::default(),
                     |rules, Above { root, text }| {
-                        rules.with_text(&self.ancestor(root.as_slice()), text.as_slice())
+                        rules.with_text(&self.ancestor(root.as_slice()), text.known(&self.texts))
                     },
                 );
                 let root = Some(FolderThen {
@@ -576,7 +706,7 @@ impl<'a> RulesThen<'a> {
             files
                 .iter()
                 .find(|file| file.path.as_slice() == &*path)
-                .map(|file| Arc::from(file.text.as_slice()))
+                .map(|file| Arc::from(file.text.known(&self.texts)))
         };
         let gitignore = match kept(&self.frozen.gitignores) {
             Some(text) => Some(text),

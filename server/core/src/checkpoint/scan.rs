@@ -286,7 +286,7 @@ pub(super) fn sum_up(
         tracked
             .exempt
             .beyond(&tree)
-            .filter(|path| !judge.denies(path)),
+            .filter(|path| !judge.denies_path(path)),
     );
     Scan {
         skipped: Arc::new(skipped),

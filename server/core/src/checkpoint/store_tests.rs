@@ -2,6 +2,8 @@
 
 use std::{fs, path::PathBuf, sync::Arc};
 
+use sightline_protocol::error::ErrorKind;
+
 use super::{
     Filter, Notes, Oid, Rebuilt,
     object::{Kind, Mode, name_of},
@@ -81,10 +83,55 @@ fn an_open_reader_sees_packs_that_come_later() {
         let pack = PackWriter::new(&repository).unwrap();
         pack.put(Kind::Blob, oid, &content).unwrap();
         assert!(pack.has(oid));
-        pack.finish().unwrap();
+        drop(pack.finish().unwrap());
         assert!(reader.contains(oid));
         assert_eq!(reader.blob(oid).unwrap(), content);
     }
+}
+
+#[test]
+fn git_takes_nothing_out_that_is_about_to_be_named() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let pack = PackWriter::new(&repository).unwrap();
+    let oid = name_of(Kind::Blob, b"new");
+    pack.put(Kind::Blob, oid, b"new").unwrap();
+    let kept = pack.finish().unwrap().unwrap();
+    git(repository.dir(), &["gc", "-q", "--prune=now"]);
+    let reader = repository.reader().unwrap();
+    assert_eq!(reader.blob(oid).unwrap(), b"new");
+    let keep = kept.path.with_extension("keep");
+    let text = fs::read(&keep).unwrap();
+    drop(kept);
+    assert!(!keep.exists());
+    // As one left it that was killed, and as someone meant it.
+    fs::write(&keep, &text).unwrap();
+    let theirs = repository.pack_dir().join("pack-x.keep");
+    fs::write(&theirs, "fetch-pack 1 on here\n").unwrap();
+    let empty = repository.pack_dir().join("pack-y.keep");
+    fs::write(&empty, "").unwrap();
+    let repository = scratch.repository();
+    assert!(repository.rebuilt().is_none());
+    assert!(!keep.exists() && theirs.exists() && empty.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_can_not_be_looked_at_is_not_damaged() {
+    let scratch = Scratch::new();
+    let first = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
+    let names = scratch.dir().join("refs/checkpoints");
+    let aside = scratch.folder.path().join("aside");
+    fs::rename(&names, &aside).unwrap();
+    // Whoever runs this may read what has no rights; nobody follows this.
+    std::os::unix::fs::symlink("checkpoints", &names).unwrap();
+    let opened = Repository::open_or_create(&scratch.storage, &scratch.dir());
+    assert_eq!(opened.unwrap_err().kind, ErrorKind::Storage);
+    fs::remove_file(&names).unwrap();
+    fs::rename(&aside, &names).unwrap();
+    assert!(scratch.repository().rebuilt().is_none());
+    assert_eq!(scratch.ids(), [first]);
 }
 
 #[test]

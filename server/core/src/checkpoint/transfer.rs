@@ -11,16 +11,18 @@ use std::{
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{Checkpoints, Oid, lock, refs, repository::Repository, verify::examine};
+use super::{Checkpoints, Oid, fetched, lock, refs, repository::Repository, verify::examine};
 use crate::{cancel::Cancel, error::Error};
 
 /// How often a cancellation is looked for while git runs.
 const LOOK: Duration = Duration::from_millis(10);
+/// A larger object is not taken from elsewhere: a few bytes can unpack to any size.
+const LARGEST: u64 = 1 << 30;
 /// What the environment may say to git: how remotes are reached, and where the
 /// user's configuration lies.
 const HEARD: &[&str] = &[
@@ -137,7 +139,7 @@ fn take_over(repository: &Repository, cancel: &Cancel) -> Result<Vec<String>, Er
             new.push(oid);
         }
     }
-    let problems = examine(repository, &new, cancel)?;
+    let problems = examine(repository, &new, Some(LARGEST), cancel)?;
     new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
     left_out.extend(
         problems
@@ -145,6 +147,14 @@ fn take_over(repository: &Repository, cancel: &Cancel) -> Result<Vec<String>, Er
             .map(|(id, what)| format!("left out {id}: {what}")),
     );
     cancel.commit()?;
+    if !new.is_empty() {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = since.map_or(0, |since| since.as_millis());
+        let now = u64::try_from(now).unwrap_or_default();
+        let mut fetched = fetched::all(repository.dir())?;
+        fetched.extend(new.iter().map(|id| (*id, now)));
+        fetched::set(repository.dir(), &fetched)?;
+    }
     for id in new {
         repository.publish(id)?;
     }
@@ -188,7 +198,15 @@ fn command(dir: &Path) -> Command {
         "core.sharedRepository=0600",
         "gc.auto=0",
         "maintenance.auto=false",
+        // Others, as `fd::` and `ext::`, run or wait for what the remote names.
+        "protocol.allow=never",
         "protocol.ext.allow=never",
+        "protocol.fd.allow=never",
+        "protocol.file.allow=always",
+        "protocol.git.allow=always",
+        "protocol.ssh.allow=always",
+        "protocol.http.allow=always",
+        "protocol.https.allow=always",
         "push.gpgSign=false",
         "push.followTags=false",
         // Everything that is fetched comes as one pack.
@@ -290,14 +308,19 @@ fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, path::PathBuf};
+    use std::{net::TcpListener, path::PathBuf, sync::Arc};
 
     use super::*;
-    use crate::checkpoint::{
-        Notes,
-        object::{Kind, Mode, encode_tree, name_of},
-        pack::PackWriter,
-        testing::{Scratch, fsck, git, only_the_users},
+    use crate::{
+        access::Access,
+        checkpoint::{
+            Job, Keep, Notes, Purpose, Request, Settings,
+            object::{Kind, Mode, encode_tree, name_of},
+            pack::PackWriter,
+            packs,
+            testing::{Scratch, fsck, git, only_the_users},
+        },
+        path::Roots,
     };
 
     fn remote(scratch: &Scratch) -> (PathBuf, String) {
@@ -323,7 +346,9 @@ mod tests {
         let mine = there.checkpoint(3, &[(b"m", b"m", Mode::File)]);
         there.checkpoints.fetch(&url, &cancel).unwrap();
         assert_eq!(there.ids(), [mine, second, first]);
-        assert_eq!(there.record(first), here.record(first));
+        let mut same = (*here.record(first)).clone();
+        same.notes.fetched = true;
+        assert_eq!(*there.record(first), same);
         assert_eq!(there.checkpoints.verify(&cancel).unwrap(), [""; 0]);
         fsck(&there.dir());
         let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
@@ -336,6 +361,93 @@ mod tests {
         only_the_users(there.dir().parent().unwrap());
         assert_eq!(there.ids().len(), 3);
         drop(path);
+    }
+
+    #[test]
+    fn what_was_fetched_says_nothing_about_ours() {
+        let here = Scratch::new();
+        let undo = |restoring| Purpose::Undo {
+            restoring,
+            paths: Vec::new(),
+        };
+        let theirs = Notes {
+            created: u64::MAX,
+            sequence: u64::MAX,
+            task: Some("t".to_owned()),
+            group: Some("g".to_owned()),
+            group_roots: vec!["file:///x".to_owned()],
+            rewind: Some("r".to_owned()),
+            purpose: undo(None),
+            ..Notes::default()
+        };
+        let evil = here.checkpoint_with(theirs, &[(b"a", b"evil", Mode::File)]);
+        let url = here.dir();
+        let url = url.to_str().unwrap();
+
+        let there = Scratch::new();
+        let cancel = Cancel::default();
+        let first = there.checkpoint(5, &[(b"m", b"m", Mode::File)]);
+        let mine = Notes {
+            created: 6,
+            purpose: undo(Some(first)),
+            ..Notes::default()
+        };
+        let mine = there.checkpoint_with(mine, &[(b"m", b"1", Mode::File)]);
+        there.checkpoints.fetch(url, &cancel).unwrap();
+        assert_eq!(there.ids().len(), 3);
+        assert_eq!(there.checkpoints.last_undo().unwrap(), Some(mine));
+        let notes = &there.record(evil).notes;
+        assert!(notes.fetched && notes.created < u64::MAX / 2, "{notes:?}");
+        assert_eq!(
+            (&notes.task, &notes.group, &notes.rewind),
+            (&None, &None, &None)
+        );
+        assert_eq!(notes.group_roots, [""; 0]);
+
+        let access = Access::new(
+            Arc::new(Roots::new(vec![there.checkpoints.root().clone()])),
+            Vec::new(),
+        );
+        let job = Job {
+            view: &access.view().0,
+            root: 0,
+            settings: &Settings::default(),
+            cancel: &cancel,
+            progress: &|_| {},
+        };
+        // The newest of ours is from the end of time too.
+        let notes = Notes {
+            created: u64::MAX - 1,
+            sequence: u64::MAX,
+            ..Notes::default()
+        };
+        there.checkpoint_with(notes, &[]);
+        let made = there.checkpoints.create(&job, &Request::default(), None);
+        let made = made.unwrap();
+        assert_eq!(made.notes.created, u64::MAX - 1);
+
+        // A rebuilt store knows it still; and it goes before any of ours.
+        there.repository().note_damage("a test").unwrap();
+        assert!(there.repository().rebuilt().is_some());
+        let again = Scratch::at(there.folder.path());
+        assert!(again.record(evil).notes.fetched);
+        let keep = Keep {
+            newest: Some(1),
+            ..Keep::default()
+        };
+        let removed = again.checkpoints.prune(&keep, &cancel).unwrap().removed;
+        assert!(
+            !removed.contains(&evil) && !removed.contains(&made.id),
+            "{removed:?}"
+        );
+        let small = packs::size(&again.dir()) - 1;
+        let keep = Keep {
+            max_bytes: Some(small),
+            ..Keep::default()
+        };
+        let removed = again.checkpoints.prune(&keep, &cancel).unwrap().removed;
+        assert_eq!(removed, [evil]);
+        assert_eq!(fetched::all(&again.dir()).unwrap().len(), 0);
     }
 
     #[test]
@@ -388,6 +500,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_large_is_left_out() {
+        let here = Scratch::new();
+        here.checkpoint(1, &[(b"a", &[0; 4096], Mode::File)]);
+        let repository = here.repository();
+        let ids = repository.ids().unwrap();
+        let cancel = Cancel::default();
+        let within = examine(&repository, &ids, Some(4096), &cancel).unwrap();
+        assert_eq!(within, []);
+        let over = examine(&repository, &ids, Some(4095), &cancel).unwrap();
+        assert!(
+            over[0].1.starts_with("the file a has 4096 bytes"),
+            "{over:?}"
+        );
+        let over = examine(&repository, &ids, Some(10), &cancel).unwrap();
+        assert!(over[0].1.starts_with("its commit has"), "{over:?}");
+    }
+
+    #[test]
     fn a_remote_is_no_option_and_no_command() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
@@ -398,6 +528,8 @@ mod tests {
             ("--upload-pack=touch", ErrorKind::InvalidParams),
             ("", ErrorKind::InvalidParams),
             (command.as_str(), ErrorKind::Storage),
+            ("fd::0,1", ErrorKind::Storage),
+            ("other::x", ErrorKind::Storage),
             ("/does/not/exist", ErrorKind::Storage),
         ] {
             assert_eq!(
@@ -419,6 +551,10 @@ mod tests {
             "{error}"
         );
         assert!(!proof.exists());
+        for url in ["fd::0,1", "other::x"] {
+            let error = scratch.checkpoints.fetch(url, &cancel).unwrap_err();
+            assert!(error.message.contains("not allowed"), "{error}");
+        }
     }
 
     #[test]

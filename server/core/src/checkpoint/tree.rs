@@ -134,6 +134,8 @@ pub(super) enum Reason {
     TooLong,
     /// It is where this server keeps its own data.
     OwnData,
+    /// A git directory under another name than `.git`.
+    GitDirectory,
 }
 
 /// What is neither file, folder nor link.
@@ -149,7 +151,7 @@ impl Reason {
     pub(super) fn may_pass(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unsteady
+            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unsteady | Self::GitDirectory
         )
     }
 }
@@ -175,6 +177,7 @@ impl fmt::Display for Reason {
             Self::Name => f.write_str("git does not allow this name"),
             Self::TooLong => f.write_str("the path is too long"),
             Self::OwnData => f.write_str("this server keeps its own data there"),
+            Self::GitDirectory => f.write_str("a git repository's own data"),
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::{
     collections::{HashMap, HashSet},
     path::Path,
+    sync::{Mutex, PoisonError},
 };
 
 use rayon::prelude::*;
@@ -26,6 +27,8 @@ const MAX_DEPTH: usize = 2048;
 /// More files are in no work tree, but a few small trees that name each other
 /// many times can pretend to.
 const MAX_FILES: u64 = 100_000_000;
+/// Of larger files one is in memory at a time, in bytes.
+const LARGE: u64 = 16 << 20;
 /// So many problems are told.
 const TOLD: usize = 1000;
 
@@ -41,7 +44,7 @@ impl Checkpoints {
             return Ok(Vec::new());
         };
         let mut problems = Vec::new();
-        if let Some(problem) = check::problem(&repository) {
+        if let Some(problem) = check::problem(&repository)? {
             problems.push(format!("the store is not whole: {problem}"));
         }
         if repository.reader().is_err() {
@@ -56,7 +59,7 @@ impl Checkpoints {
             }
         }
         let generation = repository.generation().ok();
-        let found = examine(&repository, &repository.ids()?, cancel)?;
+        let found = examine(&repository, &repository.ids()?, None, cancel)?;
         // What is taken out while it is looked at is not damaged.
         let is_same = generation == repository.generation().ok();
         if let Some((id, what)) = found.first().filter(|_| is_same)
@@ -70,18 +73,23 @@ impl Checkpoints {
     }
 }
 
-/// What is wrong with these checkpoints: which one, and what.
+/// What is wrong with these checkpoints: which one, and what. Objects of more
+/// than `largest` bytes are not read and are wrong.
 pub(super) fn examine(
     repository: &Repository,
     ids: &[Oid],
+    largest: Option<u64>,
     cancel: &Cancel,
 ) -> Result<Vec<(Oid, String)>, Error> {
     let reader = repository.reader()?;
     let mut problems = Vec::new();
-    let mut found = Examined::default();
+    let mut found = Examined {
+        largest,
+        ..Examined::default()
+    };
     let mut trees = Vec::new();
     for id in ids {
-        match commit(&reader, *id) {
+        match commit(&reader, *id, largest) {
             Ok(tree) => {
                 found.descend(&reader, tree, cancel)?;
                 trees.push((*id, tree));
@@ -105,10 +113,9 @@ pub(super) fn examine(
 }
 
 /// The tree of a checkpoint's commit.
-fn commit(reader: &Reader, id: Oid) -> Result<Oid, String> {
-    let bytes = reader
-        .try_read(Kind::Commit, id)
-        .map_err(|why| format!("its commit {}", said(why)))?;
+fn commit(reader: &Reader, id: Oid, largest: Option<u64>) -> Result<Oid, String> {
+    let bytes =
+        read(reader, Kind::Commit, id, largest).map_err(|what| format!("its commit {what}"))?;
     let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
     notes_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
     Ok(commit.tree)
@@ -121,8 +128,22 @@ fn said(why: Unreadable) -> &'static str {
     }
 }
 
+/// An object's bytes, or what is wrong with it.
+fn read(reader: &Reader, kind: Kind, oid: Oid, largest: Option<u64>) -> Result<Vec<u8>, String> {
+    if let Some(largest) = largest
+        && let Some(length) = reader.len(oid).filter(|length| *length > largest)
+    {
+        return Err(format!("has {length} bytes, which is too large"));
+    }
+    reader
+        .try_read(kind, oid)
+        .map_err(|why| said(why).to_owned())
+}
+
 #[derive(Default)]
 struct Examined {
+    /// Larger objects are not read.
+    largest: Option<u64>,
     /// Trees and what is below them: levels, files.
     trees: HashMap<Oid, (usize, u64)>,
     /// Those trees, each behind all below it.
@@ -148,7 +169,7 @@ impl Examined {
                 Step::Into(oid) if self.trees.contains_key(&oid) => {}
                 Step::Into(oid) => {
                     cancel.check()?;
-                    let (below, files) = match shape(reader, oid) {
+                    let (below, files) = match shape(reader, oid, self.largest) {
                         Ok(entries) => self.sort(entries),
                         Err(what) => {
                             self.bad.insert(oid, what);
@@ -199,6 +220,8 @@ impl Examined {
 
     fn read_blobs(&mut self, repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
         let blobs: Vec<Oid> = self.blobs.drain().collect();
+        let largest = self.largest;
+        let one_large = Mutex::new(());
         let bad: Vec<Option<(Oid, String)>> = blobs
             .into_par_iter()
             .map_init(
@@ -206,8 +229,11 @@ impl Examined {
                 |reader, oid| {
                     cancel.check()?;
                     let reader = reader.as_ref().map_err(Clone::clone)?;
-                    let read = reader.try_read(Kind::Blob, oid);
-                    Ok(read.err().map(|why| (oid, said(why).to_owned())))
+                    let is_large = reader.len(oid).is_some_and(|length| length > LARGE);
+                    let _alone =
+                        is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
+                    let read = read(reader, Kind::Blob, oid, largest);
+                    Ok(read.err().map(|what| (oid, what)))
                 },
             )
             .collect::<Result<_, Error>>()?;
@@ -219,7 +245,7 @@ impl Examined {
     fn taint(&mut self, reader: &Reader, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
-            let Ok(entries) = shape(reader, *oid) else {
+            let Ok(entries) = shape(reader, *oid, self.largest) else {
                 continue;
             };
             let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
@@ -270,13 +296,11 @@ impl Examined {
 }
 
 /// The entries of a tree that is as trees of ours are, or what is wrong with it.
-fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+fn shape(reader: &Reader, oid: Oid, largest: Option<u64>) -> Result<Vec<(Mode, Oid)>, String> {
     if oid == Oid::EMPTY_TREE {
         return Ok(Vec::new());
     }
-    let bytes = reader
-        .try_read(Kind::Tree, oid)
-        .map_err(|why| said(why).to_owned())?;
+    let bytes = read(reader, Kind::Tree, oid, largest)?;
     let entries = raw_entries(&bytes).ok_or("makes no sense")?;
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());

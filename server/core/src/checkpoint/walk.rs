@@ -23,11 +23,12 @@ use super::{
     disk::{Dir, Kind},
     entries::{Here, Name, Open, is_our_fault, out_of_means},
     frame::{Change, Frame, Paths, assemble},
+    names::GIT_DIRECTORY,
     read::{self, Found},
     rules::{Chain, Judge},
     scan::Sink,
     tracked::Exempt,
-    tree::{Folder, Node, Rules, Stamp},
+    tree::{Folder, Node, Reason, Rules, Stamp},
 };
 use crate::{cancel::Cancel, error::Error, gitignore};
 
@@ -199,6 +200,10 @@ impl<'a> Walk<'a> {
             Ok(stamp) => stamp,
             Err(error) => return lost(&error),
         };
+        if becomes_git_directory(frame, &dir) {
+            frame.work().lost = Some(Change::Left(Reason::GitDirectory));
+            return Ok(None);
+        }
         let known = frame.last.as_ref().filter(|last| {
             let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !frame.rejudge;
             frame.paths.is_some() || is_known
@@ -228,6 +233,10 @@ impl<'a> Walk<'a> {
             Ok(names) => names,
             Err(error) => return lost(&error),
         };
+        if is_git_directory(&names) {
+            frame.work().lost = Some(Change::Left(Reason::GitDirectory));
+            return Ok(None);
+        }
         let rules = self.rules(frame, &dir, &names);
         let before = frame.last.as_ref().map(|last| last.rules.as_deref());
         let chain = self.chain(frame, rules.as_ref());
@@ -381,6 +390,37 @@ impl<'a> Walk<'a> {
             Change::Left(reason) => End::Failed(no_root(&reason.to_string())),
             _ => End::Failed(no_root("it is not there")),
         });
+    }
+}
+
+/// Are these the names in a git directory? (Its two folders may be links.)
+fn is_git_directory(names: &[Name]) -> bool {
+    GIT_DIRECTORY.iter().all(|wanted| {
+        let found = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
+        found.is_ok_and(|index| is_git_part(wanted, names[index].kind))
+    })
+}
+
+/// Is it one by now, where only some paths are looked at?
+fn becomes_git_directory(frame: &Frame<'_>, dir: &Dir) -> bool {
+    let is_wanted = |name: &&str| {
+        frame
+            .paths
+            .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
+    };
+    GIT_DIRECTORY.iter().any(is_wanted)
+        && GIT_DIRECTORY.iter().all(|name| {
+            dir.stat(name.as_bytes())
+                .is_ok_and(|(kind, _)| is_git_part(name, Some(kind)))
+        })
+}
+
+fn is_git_part(name: &str, kind: Option<Kind>) -> bool {
+    match kind {
+        Some(Kind::File) => name == "HEAD",
+        Some(Kind::Folder) => name != "HEAD",
+        Some(Kind::Link) | None => true,
+        Some(Kind::Special(_)) => false,
     }
 }
 

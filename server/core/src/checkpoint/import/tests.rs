@@ -223,7 +223,7 @@ fn repositories_within_and_denied_files_stay_out() {
     assert!(!reader.contains(name_of(Kind::Blob, b"private")));
     // A restore leaves alone what was left out, and what Cline never kept.
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&last.notes.rules, &none).unwrap();
+    let mut then = RulesThen::new(&last.notes.rules, &last.notes.rules, &none).unwrap();
     let mut excludes = |path: &str| {
         let path = RelPath::new(Path::new(path)).unwrap();
         then.excludes(&path, false).unwrap()
@@ -248,7 +248,7 @@ fn a_pattern_means_one_path() {
     let lines = pattern(&RelPath::new(Path::new(odd)).unwrap());
     let frozen = Frozen::of_repository(b"", &lines);
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&frozen, &none).unwrap();
+    let mut then = RulesThen::new(&frozen, &frozen, &none).unwrap();
     for (path, is_out) in [
         (odd, true),
         ("a b/x", false),
@@ -306,4 +306,93 @@ fn a_damaged_commit_is_left_out_and_told() {
             .unwrap(),
         [""; 0]
     );
+}
+
+impl Cline {
+    /// A commit of a tree of any bytes, at any time.
+    fn odd(&self, tree: git2::Oid, seconds: i64) -> Oid {
+        let shadow = Shadow::open(&self.shadow).unwrap();
+        let parent = shadow.git.head().unwrap().peel_to_commit().unwrap();
+        let text = format!(
+            "tree {tree}\nparent {}\nauthor a <a> {seconds} +0000\ncommitter a <a> {seconds} +0000\n\ncheckpoint-1-t\n",
+            parent.id()
+        );
+        let odb = shadow.git.odb().unwrap();
+        let id = odb
+            .write(git2::ObjectType::Commit, text.as_bytes())
+            .unwrap();
+        self.git(&["update-ref", "HEAD", &id.to_string()]);
+        Oid::from_git(id)
+    }
+
+    fn tree(&self, entries: &[(Mode, &[u8], Oid)]) -> git2::Oid {
+        let bytes = encode_tree(entries.iter().copied());
+        let shadow = Shadow::open(&self.shadow).unwrap();
+        let odb = shadow.git.odb().unwrap();
+        odb.write(git2::ObjectType::Tree, &bytes).unwrap()
+    }
+}
+
+#[test]
+fn hostile_commits_are_left_out_and_the_others_come() {
+    let cline = Cline::new();
+    cline.write("a", "1");
+    let first = cline.commit("checkpoint-1-t");
+    let blob = name_of(Kind::Blob, b"1");
+    let names: [&[u8]; 8] = [b"a", b"b", b"c", b"d", b"e", b"f", b"g", b"h"];
+    let mut tree = cline.tree(&names.map(|name| (Mode::File, name, blob)));
+    for _ in 0..12 {
+        let below = Oid::from_git(tree);
+        tree = cline.tree(&names.map(|name| (Mode::Folder, name, below)));
+    }
+    let endless = cline.odd(tree, 1_700_000_000);
+    let file = |name| (Mode::File, name, blob);
+    let twice = cline.tree(&[file(&b"a"[..]), file(b"a")]);
+    let twice = cline.odd(twice, 1_700_000_001);
+    let unsorted = cline.tree(&[file(&b"b"[..]), file(b"a")]);
+    let unsorted = cline.odd(unsorted, 1_700_000_002);
+    let plain = cline.tree(&[file(&b"a"[..]), file(b"b")]);
+    let late = cline.odd(plain, i64::MAX / 2);
+    let imported = cline.import().unwrap();
+    let came: Vec<Oid> = imported.checkpoints.iter().map(|(from, _)| *from).collect();
+    assert_eq!(came, [first, late], "{imported:?}");
+    for (problem, (id, why)) in imported.problems.iter().zip([
+        (endless, "over 1000000 files"),
+        (twice, "or twice"),
+        (unsorted, "wrong place"),
+    ]) {
+        assert!(problem.contains(&id.to_string()), "{problem}");
+        assert!(problem.contains(why), "{problem}");
+    }
+    assert_eq!(imported.problems.len(), 3);
+    let notes = &cline.scratch.record(imported.checkpoints[1].1).notes;
+    assert!(notes.created < u64::MAX / 1000, "{notes:?}");
+    assert_eq!((notes.counts.added, notes.files), (1, 2));
+    fsck(&cline.scratch.dir());
+    assert_eq!(cline.import().unwrap().known, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn exclusions_that_are_no_file_of_the_repository_are_refused() {
+    let cline = Cline::new();
+    cline.write("a", "1");
+    cline.commit("checkpoint-1-t");
+    let info = cline.shadow.join(".git/info");
+    let exclude = info.join("exclude");
+    fs::remove_file(&exclude).unwrap();
+    let made = Command::new("mkfifo").arg(&exclude).status().unwrap();
+    assert!(made.success());
+    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
+    fs::remove_file(&exclude).unwrap();
+    let outside = cline.scratch.folder.path().join("secret");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("exclude"), "private\n").unwrap();
+    std::os::unix::fs::symlink(outside.join("exclude"), &exclude).unwrap();
+    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
+    fs::remove_dir_all(&info).unwrap();
+    std::os::unix::fs::symlink(&outside, &info).unwrap();
+    assert_eq!(cline.import().unwrap_err().kind, ErrorKind::Storage);
+    fs::remove_file(&info).unwrap();
+    assert_eq!(cline.import().unwrap().checkpoints.len(), 1);
 }

@@ -11,6 +11,9 @@
 //! Where that can't be (other names of the file, no right to write), a new file
 //! takes its place.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     ffi::{OsStr, OsString},
     fs::File,
@@ -25,10 +28,11 @@ use super::{
     super::{
         Job, Oid, Progress,
         compare::Leaf,
-        object::Mode,
+        object::{Kind as Object, Mode, name_of},
         place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
         reader::Reader,
         repository::Repository,
+        tree::Stamp,
     },
     plan::Step,
     step,
@@ -43,6 +47,9 @@ const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };
 /// Where the steps are carried out.
 pub(super) struct Place<'a> {
     pub(super) root: &'a std::path::Path,
+    /// Opened before anything was planned: who puts another folder, or a link,
+    /// at `root` meanwhile has nothing written there.
+    pub(super) walker: &'a Walker,
     pub(super) repository: &'a Repository,
     /// The checkpoint taken before; names unfinished files.
     pub(super) undo: Oid,
@@ -96,12 +103,13 @@ pub(super) fn apply(
 
 /// Those that hold something stay.
 fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
-    let Ok(mut walker) = Walker::new(place.root) else {
-        return;
-    };
+    let mut walker = place.walker.again();
     // What lies deeper comes later in order of path.
     for folder in folders.iter().rev() {
         if let (Some(parent), Some(name)) = (folder.parent(), folder.name()) {
+            if !walker.is_at(place.root) {
+                return;
+            }
             step();
             let _ = walker
                 .folder(&parent)
@@ -135,12 +143,18 @@ impl<'a> Worker<'a> {
     fn new(place: &'a Place<'a>) -> Result<Self, String> {
         Ok(Self {
             place,
-            walker: Walker::new(place.root).map_err(|error| cannot("open its root", &error))?,
+            walker: place.walker.again(),
             reader: place.repository.reader().map_err(message)?,
         })
     }
 
     fn take(&mut self, todo: &Step) -> Result<(), String> {
+        if !self.walker.is_at(self.place.root) {
+            return Err(
+                "the workspace folder was moved or replaced meanwhile; nothing is written there"
+                    .to_owned(),
+            );
+        }
         match &todo.after {
             Some(after) => self.write(todo, after),
             None => self.delete(todo),
@@ -155,6 +169,7 @@ impl<'a> Worker<'a> {
             return Ok(());
         };
         step();
+        require_content(dir, name, todo.before.as_ref(), found)?;
         remove(dir, name, found).map_err(|error| cannot("delete it", &error))
     }
 
@@ -173,6 +188,7 @@ impl<'a> Worker<'a> {
         match (after.mode, found) {
             (Mode::Folder, found) => {
                 if let Some(found) = found {
+                    require_content(dir, name, todo.before.as_ref(), found)?;
                     remove(dir, name, found)
                         .map_err(|error| cannot("make way for a folder", &error))?;
                     step();
@@ -182,8 +198,8 @@ impl<'a> Worker<'a> {
             }
             (Mode::Link, found) => {
                 let unfinished = unfinished(self.place.undo, &todo.path);
-                write_link(dir, name, &unfinished, &content, found)
-                    .map_err(|error| cannot("make the link", &error))
+                let seen = todo.before.as_ref().zip(found);
+                write_link(dir, name, &unfinished, &content, seen)
             }
             (mode, Some(found)) if found.kind == Kind::File => {
                 let file = FileToWrite {
@@ -197,11 +213,15 @@ impl<'a> Worker<'a> {
                 if before.is_some_and(|before| only_mode(before, after)) {
                     return set_mode(&file, found);
                 }
-                let old = || before.and_then(|before| whole(&self.reader, before.oid).ok());
-                file.write_over(found, &old)
+                let Some(before) = before else {
+                    return Err(changed());
+                };
+                let old = || whole(&self.reader, before.oid).ok();
+                file.write_over(before, found, &old)
             }
             (mode, found) => {
                 if let Some(found) = found {
+                    require_content(dir, name, todo.before.as_ref(), found)?;
                     remove(dir, name, found)
                         .map_err(|error| cannot("make way for a file", &error))?;
                     step();
@@ -213,7 +233,11 @@ impl<'a> Worker<'a> {
                     content: &content,
                     executable: mode == Mode::Executable,
                 };
-                file.create(name)
+                let access = Access::Create {
+                    executable: file.executable,
+                };
+                file.create(name, access)
+                    .map(drop)
                     .map_err(|error| cannot("write it", &error))
             }
         }
@@ -250,8 +274,8 @@ fn enter<'a>(
 }
 
 /// What stands there, if that is what the plan saw.
+/// That its content is too is found out where it is changed.
 fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Option<Found>, String> {
-    let changed = || Err("it was changed meanwhile; it is left as it is".to_owned());
     let found = dir
         .look(name)
         .map_err(|error| cannot("look at it", &error))?;
@@ -262,18 +286,39 @@ fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Opti
             _ => Err("something appeared there meanwhile; it is left as it is".to_owned()),
         };
     };
-    if found.mode() != Some(before.mode) {
-        return changed();
+    // Of another size it does not hold what was seen.
+    let is_other_size = |(seen, _): (Stamp, bool)| seen.size != found.stamp.size;
+    if found.mode() != Some(before.mode) || before.seen.is_some_and(is_other_size) {
+        return Err(changed());
     }
-    if before.mode == Mode::Folder || before.seen == Some((found.stamp, true)) {
-        return Ok(Some(found));
+    Ok(Some(found))
+}
+
+/// It holds what the plan saw, as of the last moment before it goes. No stamp
+/// tells that: who writes through a mapping of the file moves none until later.
+fn require_content(
+    dir: &Dir,
+    name: &OsStr,
+    before: Option<&Leaf>,
+    found: Found,
+) -> Result<(), String> {
+    // A folder goes only when nothing is in it.
+    if found.kind == Kind::Folder {
+        return Ok(());
     }
-    // The stamp does not tell; the content does.
-    match dir.leaf(name) {
-        Ok(Some((leaf, _))) if leaf.is_same(before) => Ok(Some(found)),
-        Ok(_) => changed(),
-        Err(error) => Err(cannot("read it", &error)),
+    let leaf = dir.leaf(name).map_err(|error| cannot("read it", &error))?;
+    let is_same = leaf
+        .zip(before)
+        .is_some_and(|((leaf, _), before)| leaf.is_same(before));
+    match dir.look(name) {
+        Ok(Some(now)) if is_same && now == found => Ok(()),
+        Err(error) => Err(cannot("look at it", &error)),
+        Ok(_) => Err(changed()),
     }
+}
+
+fn changed() -> String {
+    "it was changed meanwhile; it is left as it is".to_owned()
 }
 
 /// A blob; the reader believes none that is not what its name says.
@@ -288,37 +333,91 @@ fn remove(dir: &Dir, name: &OsStr, found: Found) -> io::Result<()> {
     }
 }
 
+/// `seen` is what stands there.
 fn write_link(
     dir: &Dir,
     name: &OsStr,
     unfinished: &OsStr,
     target: &[u8],
-    found: Option<Found>,
-) -> io::Result<()> {
-    match found {
-        None => dir.make_link(target, name)?,
-        Some(found) if found.kind == Kind::Folder => {
-            dir.remove_folder(name)?;
+    seen: Option<(&Leaf, Found)>,
+) -> Result<(), String> {
+    let failed = |error: io::Error| cannot("make the link", &error);
+    match seen {
+        None => dir.make_link(target, name).map_err(failed)?,
+        Some((_, found)) if found.kind == Kind::Folder => {
+            dir.remove_folder(name).map_err(failed)?;
             step();
-            dir.make_link(target, name)?;
+            dir.make_link(target, name).map_err(failed)?;
         }
-        Some(_) => {
-            dir.make_link(target, unfinished)?;
+        Some((before, found)) => {
+            dir.make_link(target, unfinished).map_err(failed)?;
             step();
-            replace(dir, unfinished, name)?;
+            replace(dir, unfinished, name, (before, found))?;
         }
     }
-    match dir.read_link(name)? == target {
-        true => Ok(()),
-        false => Err(io::Error::other("it points elsewhere than it was told to")),
+    match dir.read_link(name) {
+        Ok(held) if held == target => Ok(()),
+        Ok(_) => Err("it points elsewhere than it was told to".to_owned()),
+        Err(error) => Err(failed(error)),
     }
 }
 
-/// Renames; what could not be renamed does not stay behind.
-fn replace(dir: &Dir, from: &OsStr, to: &OsStr) -> io::Result<()> {
-    dir.rename(from, to).inspect_err(|_| {
-        let _ = dir.remove(from);
-    })
+/// Gives `from` the name of what stands at `to`, which goes if it is what was
+/// seen; what could not be renamed does not stay behind.
+fn replace(
+    dir: &Dir,
+    from: &OsStr,
+    to: &OsStr,
+    (before, found): (&Leaf, Found),
+) -> Result<(), String> {
+    let failed = |error: io::Error| cannot("replace it", &error);
+    let exchanged = require_content(dir, to, Some(before), found).and_then(|()| {
+        let ours = dir.look(from).map_err(failed)?;
+        match dir.exchange(from, to).map_err(failed)? {
+            true => Ok(Some(ours)),
+            // Nothing better can be done there.
+            false => dir.rename(from, to).map(|()| None).map_err(failed),
+        }
+    });
+    match exchanged {
+        Ok(Some(ours)) => take_out(dir, from, to, (before, ours)),
+        Ok(None) => Ok(()),
+        Err(why) => {
+            let _ = dir.remove(from);
+            Err(why)
+        }
+    }
+}
+
+/// `from` now has what `to` was: it goes if it is what was seen. Else someone
+/// saved it a moment ago, and gets the place back. `ours` took it.
+fn take_out(
+    dir: &Dir,
+    from: &OsStr,
+    to: &OsStr,
+    (before, ours): (&Leaf, Option<Found>),
+) -> Result<(), String> {
+    step();
+    let out = dir.leaf(from);
+    if matches!(&out, Ok(Some((leaf, _))) if leaf.is_same(before)) {
+        return dir
+            .remove(from)
+            .map_err(|error| cannot("remove what it replaces", &error));
+    }
+    // What could not be put back is the only one of what was saved: it stays.
+    let failed = |error: io::Error| {
+        let why = cannot("put back what was saved meanwhile", &error);
+        format!("{why}; it is in {}", from.display())
+    };
+    dir.exchange(from, to).map_err(failed)?;
+    let inode = |found: Option<Found>| found.map(|found| found.stamp.inode);
+    let back = dir.look(from).map_err(failed)?;
+    if inode(back) != inode(ours) {
+        // Saved once more between: the newest has the place.
+        dir.exchange(from, to).map_err(failed)?;
+    }
+    let _ = dir.remove(from);
+    Err(changed())
 }
 
 /// A file that gets new content.
@@ -333,27 +432,33 @@ struct FileToWrite<'a> {
 
 impl FileToWrite<'_> {
     /// Writes over the file that was found; `old` gives its content.
-    fn write_over(&self, found: Found, old: &dyn Fn() -> Option<Vec<u8>>) -> Result<(), String> {
+    fn write_over(
+        &self,
+        before: &Leaf,
+        found: Found,
+        old: &dyn Fn() -> Option<Vec<u8>>,
+    ) -> Result<(), String> {
         if found.links == 1
             && let Ok(file) = self.dir.open(self.name, Access::Write)
         {
+            let held = hold(&file).map_err(|error| cannot("read it", &error))?;
+            // Last of all, so that what was saved while it was read shows.
             let opened = found_of(&file).map_err(|error| cannot("look at it", &error))?;
-            if opened != found {
-                return Err("it was changed meanwhile; it is left as it is".to_owned());
+            if opened != found || name_of(Object::Blob, &held) != before.oid {
+                return Err(changed());
             }
             return self.in_place(&file, found, old);
         }
         let beside = || {
-            self.create(&self.unfinished)?;
+            let file = self.create(&self.unfinished, Access::CreatePrivate)?;
             step();
-            let file = self.dir.open(&self.unfinished, Access::Read)?;
-            allow(&file, rights(found.stamp.mode, self.executable))?;
-            replace(self.dir, &self.unfinished, self.name)
+            allow(&file, rights(found.stamp.mode, self.executable))
         };
         beside().map_err(|error| {
             let _ = self.dir.remove(&self.unfinished);
             cannot("replace it", &error)
-        })
+        })?;
+        replace(self.dir, &self.unfinished, self.name, (before, found))
     }
 
     fn in_place(
@@ -389,11 +494,10 @@ impl FileToWrite<'_> {
     }
 
     /// Writes a file that is not there; what fails does not stay behind.
-    fn create(&self, name: &OsStr) -> io::Result<()> {
-        let executable = self.executable;
-        let file = self.dir.open(name, Access::Create { executable })?;
+    fn create(&self, name: &OsStr, access: Access) -> io::Result<File> {
+        let file = self.dir.open(name, access)?;
         let written = fill(&file, self.content).and_then(|()| verify(&file, self.content));
-        written.inspect_err(|_| {
+        written.map(|()| file).inspect_err(|_| {
             let _ = self.dir.remove(name);
         })
     }
@@ -440,22 +544,24 @@ fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
         file.write_all(piece)?;
         step();
     }
-    // On Linux everything is flushed at once in the end.
-    #[cfg(not(target_os = "linux"))]
-    file.sync_data()?;
     Ok(())
 }
 
 /// Is that what the file holds?
-fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
-    use std::io::{Read, Seek};
-    let mut held = Vec::with_capacity(content.len() + 1);
-    file.rewind()?;
-    file.read_to_end(&mut held)?;
-    match held == content {
+fn verify(file: &File, content: &[u8]) -> io::Result<()> {
+    match hold(file)? == content {
         true => Ok(()),
         false => Err(io::Error::other("it holds something else than was written")),
     }
+}
+
+/// What the file holds.
+fn hold(mut file: &File) -> io::Result<Vec<u8>> {
+    use std::io::{Read, Seek};
+    let mut held = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut held)?;
+    Ok(held)
 }
 
 fn cannot(what: &str, error: &io::Error) -> String {
@@ -472,18 +578,4 @@ fn cannot(what: &str, error: &io::Error) -> String {
 
 fn message(error: Error) -> String {
     error.message
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rights;
-
-    #[test]
-    fn only_the_right_to_execute_changes() {
-        assert_eq!(rights(0o100_640, true), 0o750);
-        assert_eq!(rights(0o100_755, false), 0o644);
-        assert_eq!(rights(0o100_711, true), 0o711);
-        assert_eq!(rights(0o100_611, false), 0o611);
-        assert_eq!(rights(0o104_755, false), 0o4644);
-    }
 }

@@ -1,7 +1,7 @@
 //! Putting the work tree back: plan, preview, safety checkpoint, journal, apply, verify.
 //!
 //! ```text
-//! look -> plan -> token -> checkpoint -> all readable? -> journal -> apply -> verify -> flush -> journal gone
+//! look -> plan -> token -> checkpoint -> all readable? -> journal -> apply -> verify -> journal gone
 //! ```
 //!
 //! A restore changes only what the checkpoint taken just before it holds, so
@@ -9,9 +9,12 @@
 //! way back but forward: an interrupted restore is completed by `recover`.
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod kill;
 
 mod apply;
+mod guard;
 mod journal;
 mod plan;
 mod recover;
@@ -152,7 +155,8 @@ pub struct Recovered {
     pub undo: Oid,
     /// Was it completed? Else it was rolled back.
     pub completed: bool,
-    /// Paths that could not be brought to either state, with the reason.
+    /// Paths that could not be brought to either state, with the reason; those
+    /// the access rules deny now are counted, not named, in one of the root.
     pub problems: Vec<Conflict>,
 }
 
@@ -177,7 +181,9 @@ impl Checkpoints {
             paths: unsaved,
             force: false,
         };
-        let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
+        let walker = self.walker()?;
+        let at = (&repository, &walker);
+        let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
         Ok(plan.preview())
     }
 
@@ -199,6 +205,10 @@ impl Checkpoints {
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.recover_locked(&lock, job)?;
         let repository = self.existing_repository()?;
+        // Opened once, before anything is looked at: what is looked at is what
+        // is changed, whatever is put in its place.
+        let walker = self.walker()?;
+        let at = (&repository, &walker);
         let unsaved = Unsaved {
             paths: unsaved,
             force: options.force,
@@ -206,7 +216,7 @@ impl Checkpoints {
         // Without a checkpoint of what is not what was previewed.
         if options.token.is_some() {
             let scan = self.look(job)?;
-            let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
+            let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
             require_token(options, &plan)?;
         }
         let paths = scope(&target, wanted);
@@ -232,7 +242,7 @@ impl Checkpoints {
         let prepare = |is_rescue: bool| {
             let (undo, scan) = self.safety(&lock, job, &request)?;
             let planned = || {
-                let plan = self.plan(job, &repository, (&scan, &target), wanted, unsaved)?;
+                let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
                 require_token(options, &plan)?;
                 sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 Ok(plan)
@@ -279,13 +289,15 @@ impl Checkpoints {
         step();
         let place = Place {
             root: self.work_tree(),
+            walker: &walker,
             repository: &repository,
             undo: undo.id,
         };
         let errors = apply(job, &place, &plan.steps, &plan.folders);
-        // What is not on the disk yet could be lost with the journal gone. What
-        // was done is done: a journal that stays is followed once more.
-        let _ = self.flush().and_then(|()| self.remove_journal());
+        // Not flushed, as git's checkout is not: waiting for the disk would cost
+        // more than all the rest, and should the power fail, both checkpoints have
+        // every byte. A journal that stays is followed once more.
+        let _ = self.remove_journal();
         step();
         restored(&repository, plan, errors, undo.id, unsaved.paths)
     }
@@ -318,7 +330,7 @@ impl Checkpoints {
         )))
     }
 
-    /// The undo point taken last, for an undo that names none. Restoring it is
+    /// The undo point taken last and here, for an undo that names none. Restoring it is
     /// the undo: of a restore of some paths it restores only those.
     ///
     /// # Errors
@@ -327,6 +339,7 @@ impl Checkpoints {
         let records = self.list(&super::Filter::default())?;
         let undo = records
             .iter()
+            .filter(|record| !record.notes.fetched)
             .find(|record| matches!(record.notes.purpose, Purpose::Undo { .. }));
         Ok(undo.map(|record| record.id))
     }
@@ -335,8 +348,8 @@ impl Checkpoints {
     /// root is opened, and by every other operation that takes the lock.
     ///
     /// # Errors
-    /// `busy`; `cancelled`; `storage`, also for a journal that cannot be
-    /// followed, which is set aside.
+    /// `accessDenied` while the access rules can't be used; `busy`; `cancelled`;
+    /// `storage`, also for a journal that cannot be followed, which is set aside.
     pub fn recover(&self, job: &Job<'_>) -> Result<Option<Recovered>, Error> {
         // Without the lock first: nearly always there is nothing to do.
         if !self.has_journal() {
@@ -349,20 +362,42 @@ impl Checkpoints {
     fn plan(
         &self,
         job: &Job<'_>,
-        repository: &Repository,
+        (repository, walker): (&Repository, &Walker),
         (now, target): (&Scan, &Record),
         wanted: &Wanted,
         unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
         let reader = repository.reader()?;
-        let mut walker = self.walker()?;
+        // The scan went there by its path.
+        if !walker.is_at(self.work_tree()) {
+            return Err(Error::storage(format!(
+                "the workspace folder {} was moved or replaced meanwhile; nothing was changed",
+                self.root.path.display()
+            )));
+        }
+        let mut walker = walker.again();
         let paths = scope(target, wanted);
-        plan(job, &reader, &mut walker, (now, target), &paths, unsaved)
+        let own_data = self.own_data();
+        let circumstances = (unsaved, own_data.as_ref());
+        plan(
+            job,
+            &reader,
+            &mut walker,
+            (now, target),
+            &paths,
+            circumstances,
+        )
     }
 
     fn existing_repository(&self) -> Result<Repository, Error> {
         let missing = || Error::new(ErrorKind::NotFound, "there are no checkpoints yet");
         self.repository()?.ok_or_else(missing)
+    }
+
+    /// Where this server keeps its data, when that is below the root.
+    fn own_data(&self) -> Option<RelPath> {
+        let data = std::fs::canonicalize(self.storage.dir()).ok()?;
+        RelPath::new(data.strip_prefix(self.work_tree()).ok()?)
     }
 
     /// A way into the work tree.
@@ -376,17 +411,13 @@ impl Checkpoints {
     }
 
     /// Waits until everything written to the work tree is on its disk.
-    fn flush(&self) -> Result<(), Error> {
-        #[cfg(target_os = "linux")]
-        std::fs::File::open(self.work_tree())
-            .and_then(|root| Ok(rustix::fs::syncfs(root)?))
-            .map_err(|error| {
-                let root = self.root.path.display();
-                Error::storage(format!(
-                    "what was restored in {root} could not be flushed to the disk: {error}; it will be checked at the next start"
-                ))
-            })?;
-        Ok(())
+    fn flush(&self, walker: &Walker) -> Result<(), Error> {
+        walker.flush().map_err(|error| {
+            let root = self.root.path.display();
+            Error::storage(format!(
+                "what was restored in {root} could not be flushed to the disk: {error}; it will be checked at the next start"
+            ))
+        })
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
         scan::Scan,
     },
     Action, Change, Conflict, Preview,
+    guard::{Guard, Off, denied_paths},
 };
 use crate::{error::Error, path::RelPath};
 
@@ -122,7 +123,7 @@ pub(super) fn plan(
     walker: &mut Walker,
     (now, target): (&Scan, &Record),
     wanted: &[RelPath],
-    unsaved: Unsaved<'_>,
+    (unsaved, own_data): (Unsaved<'_>, Option<&RelPath>),
 ) -> Result<Plan, Error> {
     let left = Tree::Seen(now.tree.clone());
     let right = Tree::Stored(target.tree);
@@ -135,6 +136,7 @@ pub(super) fn plan(
         inodes: HashSet::new(),
         folders_gone: found.folders_gone.iter().cloned().collect(),
         parents: HashMap::new(),
+        own_data,
     };
     let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
         Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
@@ -147,7 +149,7 @@ pub(super) fn plan(
             .iter()
             .map(|skipped| (skipped.path.as_str(), skipped.encoded))
             .collect(),
-        rules: RulesThen::new(&target.notes.rules, &gitignore)?,
+        rules: RulesThen::new(&target.notes.rules, &now.rules, &gitignore)?,
     };
     let without = planner.judge(&found, &mut then, &[])?;
     let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
@@ -318,6 +320,11 @@ impl Then<'_> {
                 "the checkpoint skipped more than it lists, so it is kept",
             ));
         }
+        if !self.rules.knows(path) {
+            return Ok(Some(
+                "the rules in force when the checkpoint was taken are not known any more, so it is kept",
+            ));
+        }
         let excluded = self.rules.excludes(path, is_dir)?;
         Ok(excluded.then_some("it was ignored when the checkpoint was taken, so it is kept"))
     }
@@ -334,6 +341,7 @@ struct Planner<'a> {
     folders_gone: HashSet<RelPath>,
     /// What keeps anything from being written into a folder.
     parents: HashMap<RelPath, Option<String>>,
+    own_data: Option<&'a RelPath>,
 }
 
 impl Planner<'_> {
@@ -344,7 +352,10 @@ impl Planner<'_> {
         unsaved: &[RelPath],
     ) -> Result<Judged, Error> {
         let mut judged = Judged::default();
-        let mut denied = Denied::new(self.job);
+        let mut guard = Guard {
+            denied: Denied::new(self.job),
+            own_data: self.own_data,
+        };
         let mut hidden = 0_u64;
         let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
         self.leaving.clear();
@@ -356,14 +367,20 @@ impl Planner<'_> {
         for difference in &found.leaves {
             self.job.cancel.check()?;
             let Difference { path, left, right } = difference;
-            let is_dir = |leaf: &Option<Leaf>| leaf.is_some_and(|leaf| leaf.mode == Mode::Folder);
-            let is_dir = is_dir(left) || is_dir(right);
-            if denied.denies(path, is_dir) {
-                judged.left_alone.insert(path.clone());
-                hidden += 1;
-            } else if path.components().any(is_gits) {
-                judged.leave(path, "it belongs to a git repository");
-            } else if unsaved.contains(path) {
+            let is_dir = has_folder(difference);
+            match guard.keeps_off(path, is_dir) {
+                Some(Off::Denied) => {
+                    judged.left_alone.insert(path.clone());
+                    hidden += 1;
+                    continue;
+                }
+                Some(Off::Named(why)) => {
+                    judged.leave(path, why);
+                    continue;
+                }
+                None => {}
+            }
+            if unsaved.contains(path) {
                 judged.leave(path, UNSAVED);
             } else if right.is_some() {
                 writes.push(difference);
@@ -400,13 +417,7 @@ impl Planner<'_> {
             })
             .collect();
         judged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
-        if hidden > 0 {
-            let paths = if hidden == 1 { "path" } else { "paths" };
-            judged.conflicts.push(Conflict {
-                path: RelPath::default(),
-                reason: format!("access rules deny {hidden} {paths} that may differ; left alone"),
-            });
-        }
+        judged.conflicts.extend(denied_paths(hidden));
         Ok(judged)
     }
 
@@ -471,6 +482,9 @@ impl Planner<'_> {
                     Ok(Some(found)) if found.kind != Kind::Folder => {
                         Some(format!("{at} is no folder and is left alone"))
                     }
+                    Ok(Some(_)) if self.is_git_directory(&at) => {
+                        Some(format!("{at} is a git repository's own data"))
+                    }
                     Ok(_) => None,
                     Err(error) => Some(format!("{at} can't be looked at: {error}")),
                 };
@@ -478,6 +492,15 @@ impl Planner<'_> {
             self.parents.insert(at, known.clone());
         }
         known
+    }
+
+    /// One under another name than `.git`.
+    fn is_git_directory(&mut self, folder: &RelPath) -> bool {
+        let mut names = names::GIT_DIRECTORY.iter();
+        names.all(|name| {
+            let path = folder.child(OsStr::new(name));
+            matches!(self.walker.look(&path), Ok(Some(_)))
+        })
     }
 
     fn is_empty(&mut self, folder: &RelPath) -> bool {
@@ -509,30 +532,66 @@ impl Planner<'_> {
     }
 }
 
-/// Is that a name git keeps its own things under, on some system at least?
-fn is_gits(name: &OsStr) -> bool {
-    names::is_refused(name.as_encoded_bytes(), false)
+/// Is one side a folder with nothing in it?
+fn has_folder(difference: &Difference) -> bool {
+    let sides = [&difference.left, &difference.right];
+    let mut leaves = sides.into_iter().flatten();
+    leaves.any(|leaf| leaf.mode == Mode::Folder)
 }
 
-/// The steps from one stored tree to another, without those left alone, and the
-/// folders that go: what an interrupted restore was about.
+/// What an interrupted restore was about, as far as it may go on.
+#[derive(Debug, Default)]
+pub(super) struct Between {
+    pub(super) steps: Vec<Step>,
+    /// Folders that go once they are empty.
+    pub(super) folders: Vec<RelPath>,
+    /// Paths that are not touched whatever the trees have there; what is denied
+    /// is only counted.
+    pub(super) kept: Vec<Conflict>,
+}
+
+/// The steps from one stored tree to another, without those left alone, judged
+/// as of now: the rules may be others than when the restore began, and the trees
+/// not what this server stored.
 pub(super) fn steps_between(
     job: &Job<'_>,
     reader: &Reader,
     (from, to): (Oid, Oid),
     wanted: &[RelPath],
-    left_alone: &HashSet<RelPath>,
-) -> Result<(Vec<Step>, Vec<RelPath>), Error> {
+    (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
+) -> Result<Between, Error> {
     let (left, right) = (Tree::Stored(from), Tree::Stored(to));
     let found = compare(reader, &left, &right, wanted, job.cancel)?;
-    let folders = folders(&found, left_alone);
-    let steps = found.leaves.into_iter();
-    let steps = steps
-        .filter(|difference| !left_alone.contains(&difference.path))
-        .map(|difference| Step {
-            path: difference.path,
-            before: difference.left,
-            after: difference.right,
-        });
-    Ok((steps.collect(), folders))
+    let mut guard = Guard {
+        denied: Denied::new(job),
+        own_data,
+    };
+    let mut between = Between {
+        folders: folders(&found, left_alone),
+        ..Between::default()
+    };
+    between
+        .folders
+        .retain(|folder| guard.keeps_off(folder, true).is_none());
+    let mut hidden = 0_u64;
+    for difference in found.leaves {
+        job.cancel.check()?;
+        if left_alone.contains(&difference.path) {
+            continue;
+        }
+        match guard.keeps_off(&difference.path, has_folder(&difference)) {
+            Some(Off::Denied) => hidden += 1,
+            Some(Off::Named(why)) => between.kept.push(Conflict {
+                path: difference.path,
+                reason: why.to_owned(),
+            }),
+            None => between.steps.push(Step {
+                path: difference.path,
+                before: difference.left,
+                after: difference.right,
+            }),
+        }
+    }
+    between.kept.extend(denied_paths(hidden));
+    Ok(between)
 }

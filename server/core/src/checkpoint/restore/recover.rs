@@ -20,7 +20,7 @@ use super::{
     Conflict, Recovered,
     apply::{Place, apply, unfinished, whole},
     journal::Journal,
-    plan::{Step, steps_between},
+    plan::{Between, Step, steps_between},
 };
 use crate::error::Error;
 
@@ -43,6 +43,8 @@ impl Checkpoints {
         let Some(journal) = self.read_journal()? else {
             return Ok(None);
         };
+        // The journal stays until they tell what may be touched.
+        job.require_rules()?;
         let begun = self.repository().and_then(|repository| {
             let repository = repository.ok_or_else(|| Error::storage("the store is gone"))?;
             let undo = self.record(journal.undo)?;
@@ -53,8 +55,9 @@ impl Checkpoints {
             Ok(begun) => begun,
             Err(error) => return Err(self.set_journal_aside(&error.message)),
         };
-        let recovered = self.follow(job, &journal, &repository, (&undo, &target))?;
-        self.flush()?;
+        let mut walker = self.walker()?;
+        let recovered = self.follow(job, &journal, (&repository, &mut walker), (&undo, &target))?;
+        self.flush(&walker)?;
         self.remove_journal()?;
         Ok(Some(recovered))
     }
@@ -63,27 +66,32 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         journal: &Journal,
-        repository: &Repository,
+        (repository, walker): (&Repository, &mut Walker),
         (undo, target): (&Record, &Record),
     ) -> Result<Recovered, Error> {
         let reader = repository.reader()?;
         let paths = journal.paths().unwrap_or_default();
         let left_alone = journal.left_alone().unwrap_or_default();
-        let mut walker = self.walker()?;
-        let between = |trees| steps_between(job, &reader, trees, &paths, &left_alone);
-        let (steps, _) = between((undo.tree, target.tree))?;
-        sweep(&mut walker, journal.undo, &steps);
+        let own_data = self.own_data();
+        let except = (&left_alone, own_data.as_ref());
+        let between = |trees| steps_between(job, &reader, trees, &paths, except);
+        let forward = between((undo.tree, target.tree))?;
+        sweep(walker, journal.undo, &forward.steps);
         // Backwards only when the new contents are not all there.
-        let completed = can_be_written(&reader, &steps);
-        let (steps, folders) = match completed {
-            true => between((undo.tree, target.tree))?,
+        let completed = can_be_written(&reader, &forward.steps);
+        let between = match completed {
+            true => forward,
             false => between((target.tree, undo.tree))?,
         };
-        let mut problems = Vec::new();
+        let Between {
+            steps,
+            folders,
+            kept: mut problems,
+        } = between;
         let mut todo = Vec::new();
         for step in steps {
             job.cancel.check()?;
-            match left_of(&mut walker, &reader, &step) {
+            match left_of(walker, &reader, &step) {
                 Left::Nothing => {}
                 Left::All(before) => todo.push(Step { before, ..step }),
                 Left::Stays(reason) => problems.push(Conflict {
@@ -94,6 +102,7 @@ impl Checkpoints {
         }
         let place = Place {
             root: self.work_tree(),
+            walker,
             repository,
             undo: journal.undo,
         };
@@ -106,7 +115,8 @@ impl Checkpoints {
                 });
             }
         }
-        problems.sort_by(|a, b| a.path.cmp(&b.path));
+        // What has no name comes last.
+        problems.sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
         Ok(Recovered {
             restoring: journal.restoring,
             undo: journal.undo,

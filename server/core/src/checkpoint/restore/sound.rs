@@ -53,10 +53,10 @@ pub(super) fn undo_problem(
 ) -> Result<Option<String>, Error> {
     let reader = repository.reader()?;
     let trees = (target.tree, undo.tree);
-    match steps_between(job, &reader, trees, paths, &Default::default()) {
+    match steps_between(job, &reader, trees, paths, (&Default::default(), None)) {
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
-        between => between?,
-    };
+        between => between.map(drop)?,
+    }
     let bad = unreadable(repository, steps, |step| step.before, job.cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
 }

@@ -1,0 +1,127 @@
+//! The user's own repositories, wherever they keep their data, are neither
+//! captured nor restored.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod capture;
+mod restoring;
+
+use std::{fs, path::Path};
+
+use capture::{Bench, git_in};
+use restoring::{Ground, all};
+use sightline_core::{
+    checkpoint::{
+        Record, Request,
+        changes::{ChangeSource, DirtySet},
+    },
+    path::RelPath,
+};
+
+fn skipped(record: &Record) -> Vec<(&str, &str)> {
+    let skipped = record.notes.skipped.iter();
+    skipped
+        .map(|skipped| (skipped.path.as_str(), skipped.reason.as_str()))
+        .collect()
+}
+
+const WHY: &str = "a git repository's own data";
+
+#[test]
+fn git_directories_of_any_name_are_left_and_told() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q", "--separate-git-dir=.repo", "."]);
+    git_in(&bench.ws, &["init", "-q", "--bare", "deep/x.git"]);
+    bench.write("a", "1");
+    // What has only some of it is a folder like any other.
+    for path in ["some/HEAD", "some/refs/x", "odd/HEAD/x", "odd/refs/x"] {
+        bench.write(path, "1");
+    }
+    bench.write("odd/objects/x", "1");
+    let record = bench.create();
+    let files = bench.files(&record);
+    let others = ["odd/HEAD/x", "odd/objects/x", "odd/refs/x", "some/HEAD"];
+    assert_eq!(files, [&["a"], &others[..], &["some/refs/x"]].concat());
+    assert_eq!(skipped(&record), [(".repo", WHY), ("deep/x.git", WHY)]);
+    // And the next look, at what is known, finds the same.
+    bench.write("a", "2");
+    let next = bench.create();
+    assert_eq!(skipped(&next), skipped(&record));
+    assert_eq!(bench.files(&next), files);
+}
+
+#[test]
+fn a_folder_that_becomes_a_git_directory_and_one_that_no_longer_is_are_noticed() {
+    for is_told in [false, true] {
+        let bench = Bench::new();
+        let create = |paths: &[&str]| {
+            let changes = DirtySet::default();
+            changes.take();
+            for path in paths {
+                changes.mark(RelPath::new(Path::new(path)).unwrap());
+            }
+            let changes = is_told.then_some(&changes as _);
+            bench.try_create(&Request::default(), changes).unwrap()
+        };
+        bench.write("d/x/HEAD", "1");
+        bench.write("d/x/objects/y", "1");
+        let record = bench.create();
+        assert_eq!(bench.files(&record), ["d/x/HEAD", "d/x/objects/y"]);
+        bench.write("d/x/refs/heads/main", "1");
+        let record = create(&["d/x/refs/heads/main"]);
+        assert_eq!(bench.files(&record), [""; 0], "{is_told}");
+        assert_eq!(skipped(&record), [("d/x", WHY)]);
+        fs::remove_file(bench.ws.join("d/x/HEAD")).unwrap();
+        let record = create(&["d/x/HEAD"]);
+        let files = ["d/x/objects/y", "d/x/refs/heads/main"];
+        assert_eq!(bench.files(&record), files, "{is_told}");
+        assert_eq!(skipped(&record), []);
+    }
+}
+
+#[test]
+fn the_data_of_a_bare_repository_is_no_workspace() {
+    let bench = Bench::new();
+    git_in(&bench.ws, &["init", "-q", "--bare", "."]);
+    let error = bench.try_create(&Request::default(), None).unwrap_err();
+    assert!(error.message.contains(WHY), "{error}");
+}
+
+#[test]
+fn nothing_is_restored_into_a_git_directory_or_deleted_from_what_was_one() {
+    let ground = Ground::new(&[
+        ("x/refs/heads/main", "old"),
+        ("x/objects/aa", "old"),
+        ("y/refs/z", "1"),
+        ("y/objects/z", "1"),
+        ("y/HEAD", "1"),
+        ("a", "1"),
+    ]);
+    let id = ground.create();
+    // Ignored or not: a git directory is one.
+    for ignored in ["", "x\n"] {
+        ground.write(&[
+            ("x/refs/heads/main", "new"),
+            ("x/HEAD", "ref"),
+            ("a", "2"),
+            (".gitignore", ignored),
+        ]);
+        if ground.exists("x/objects/aa") {
+            ground.remove("x/objects/aa");
+        }
+        if ground.exists("y/HEAD") {
+            ground.remove("y/HEAD");
+        }
+        let preview = ground.preview(&all(id), &[]);
+        let into = preview.conflicts.iter();
+        let into = into.filter(|conflict| conflict.reason.contains(WHY));
+        let into: Vec<String> = into.map(|conflict| conflict.path.to_string()).collect();
+        assert_eq!(into, ["x/objects/aa", "x/refs/heads/main"]);
+        ground.restore(id);
+        assert_eq!(
+            (ground.read("a"), ground.read("x/refs/heads/main")),
+            ("1".into(), "new".into())
+        );
+        assert!(ground.exists("y/refs/z") && !ground.exists("x/objects/aa"));
+    }
+}

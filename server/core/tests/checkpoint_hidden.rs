@@ -1,0 +1,162 @@
+//! What a checkpoint must not tell: what access rules deny, and what lies
+//! outside the workspace.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+
+mod restoring;
+
+use restoring::{Ground, all};
+
+/// Every object of every store, as text.
+fn objects(ground: &Ground) -> String {
+    let mut all = String::new();
+    let mut rest = vec![ground.data()];
+    while let Some(folder) = rest.pop() {
+        if folder.join("HEAD").is_file() && folder.join("objects").is_dir() {
+            let output = Command::new("git")
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap())
+                .env("HOME", ground.data())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .arg("--git-dir")
+                .arg(&folder)
+                .args(["cat-file", "--batch-all-objects", "--batch"])
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{output:?}");
+            all.push_str(&String::from_utf8_lossy(&output.stdout));
+            continue;
+        }
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                rest.push(path);
+            }
+        }
+    }
+    all
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn repository(git: &Path, excludes: &str) {
+    write(&git.join("HEAD"), "ref: refs/heads/main\n");
+    write(&git.join("info/exclude"), excludes);
+}
+
+#[test]
+fn rule_texts_that_are_denied_or_outside_are_in_no_object() {
+    let ground = Ground::new(&[
+        (
+            ".clineignore",
+            "# RULES-TEXT\n!include secret.txt\nsecret.txt\nhidden/.gitignore\n",
+        ),
+        ("secret.txt", "INCLUDED-TEXT\n"),
+        ("hidden/.gitignore", "# DENIED-GITIGNORE\n*.log\n"),
+        ("hidden/a", "1"),
+        ("own/.gitignore", "# IGNORES-ITSELF\n.gitignore\n"),
+        ("own/a", "1"),
+        ("linked/a", "1"),
+        ("folded/a", "1"),
+        ("pointed/a", "1"),
+        ("nested/a", "1"),
+        ("KNOWN", "CAPTURED-TEXT"),
+    ]);
+    write(&ground.outside(".gitignore"), "# ABOVE-GITIGNORE\n*.tmp\n");
+    repository(&ground.outside(".git"), "# ABOVE-EXCLUDES\n");
+    let secret = ground.outside("secret");
+    write(&secret.join("exclude"), "# LINKED-EXCLUDES\n");
+    repository(&ground.path("linked/.git"), "");
+    ground.remove("linked/.git/info/exclude");
+    symlink(
+        secret.join("exclude"),
+        ground.path("linked/.git/info/exclude"),
+    )
+    .unwrap();
+    repository(&ground.path("folded/.git"), "");
+    ground.remove("folded/.git/info");
+    symlink(&secret, ground.path("folded/.git/info")).unwrap();
+    repository(&ground.outside("elsewhere"), "# POINTED-EXCLUDES\n");
+    ground.write(&[("pointed/.git", "gitdir: ../../elsewhere\n")]);
+    repository(&ground.path("nested/.git"), "# OWN-EXCLUDES\n");
+    ground.create();
+    let objects = objects(&ground);
+    // What may be kept is, so what is looked for would be found.
+    for kept in ["CAPTURED-TEXT", "IGNORES-ITSELF", "OWN-EXCLUDES"] {
+        assert!(objects.contains(kept), "{kept}");
+    }
+    for secret in [
+        "RULES-TEXT",
+        "INCLUDED-TEXT",
+        "secret.txt",
+        "DENIED-GITIGNORE",
+        "ABOVE-GITIGNORE",
+        "ABOVE-EXCLUDES",
+        "LINKED-EXCLUDES",
+        "POINTED-EXCLUDES",
+    ] {
+        assert!(!objects.contains(secret), "{secret}");
+    }
+}
+
+#[test]
+fn excludes_that_access_rules_deny_are_in_no_object() {
+    let ground = Ground::new(&[(".clineignore", ".git/info/\n"), ("a", "1")]);
+    repository(&ground.path(".git"), "# DENIED-EXCLUDES\n");
+    ground.create();
+    assert!(!objects(&ground).contains("DENIED-EXCLUDES"));
+}
+
+/// What the rules of then were is not kept: while they still are the rules, what
+/// is new goes; once they are not, nothing they may have denied does.
+#[test]
+fn what_unknown_rules_may_have_left_out_is_not_deleted() {
+    let ground = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
+    let id = ground.create();
+    ground.write(&[("new", "1")]);
+    ground.restore(id);
+    assert!(!ground.exists("new"));
+    ground.write(&[("new", "1"), (".clineignore", "other\n")]);
+    let conflicts = ground.preview(&all(id), &[]).conflicts;
+    let names: Vec<String> = conflicts
+        .iter()
+        .map(|conflict| conflict.path.to_string())
+        .collect();
+    assert_eq!(names, ["new", "secret/key"]);
+    for conflict in conflicts {
+        assert!(
+            conflict.reason.contains("not known any more"),
+            "{conflict:?}"
+        );
+    }
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("secret/key"), ground.read("new")),
+        ("k".into(), "1".into())
+    );
+}
+
+#[test]
+fn only_below_rules_that_are_unknown_nothing_is_deleted() {
+    let ground = Ground::new(&[
+        (".clineignore", "sub/.gitignore\n"),
+        ("sub/.gitignore", "*.log\n"),
+        ("sub/a.log", "1"),
+        ("b", "1"),
+    ]);
+    let id = ground.create();
+    // As then: a log is ignored, whatever the rules nearer to it say now.
+    ground.write(&[("sub/deep/.gitignore", "!*.log\n"), ("sub/deep/x.log", "1")]);
+    ground.write(&[("sub/deep/y", "1")]);
+    ground.restore(id);
+    assert!(ground.exists("sub/deep/x.log") && !ground.exists("sub/deep/y"));
+    ground.write(&[("sub/.gitignore", "\n"), ("sub/new", "1"), ("new", "1")]);
+    ground.restore(id);
+    assert!(ground.exists("sub/a.log") && ground.exists("sub/new"));
+    assert!(!ground.exists("new"));
+}
