@@ -145,6 +145,99 @@ fn completions_know_the_commands() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let workspace = sample();
+    let folder = workspace.data().join("man1");
+    let (code, _, complaint) = run(&workspace, &["man", "--to", folder.to_str().unwrap()]);
+    assert_eq!(code, 0, "{complaint}");
+    let (_, help, _) = run(&workspace, &["--help"]);
+    let commands = help.split_once("Commands:").unwrap().1;
+    let commands = commands.split_once("Options:").unwrap().0;
+    // A command stands alone before its description, two blanks from the edge.
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let names = commands.lines().filter(is_name);
+    let names: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(names.len() > 10, "{help}");
+    for name in names {
+        let page = folder.join(format!("sightline-{name}.1"));
+        assert!(page.exists(), "{}", page.display());
+        let (code, printed, _) = run(&workspace, &["man", name]);
+        assert_eq!(code, 0);
+        assert_eq!(printed, std::fs::read_to_string(page).unwrap());
+    }
+    let nested = folder.join("sightline-checkpoint-create.1");
+    let (_, printed, _) = run(&workspace, &["man", "checkpoint", "create"]);
+    assert!(
+        printed.contains(r"\fBsightline checkpoint create\fR"),
+        "{printed}"
+    );
+    assert_eq!(printed, std::fs::read_to_string(nested).unwrap());
+    assert!(!folder.join("sightline-help.1").exists());
+    let (code, _, complaint) = run(&workspace, &["man", "checkpoint", "nonsense"]);
+    assert_eq!(code, 2);
+    assert!(complaint.contains("`sightline checkpoint`"), "{complaint}");
+}
+
+#[path = "../../server/lsp/build.rs"]
+#[allow(dead_code, reason = "its `main` is Cargo's to call")]
+mod build_script;
+
+fn git(folder: &std::path::Path, arguments: &[&str]) {
+    let mut git = std::process::Command::new("git");
+    git.arg("-C").arg(folder).args(arguments);
+    git.args(["--quiet"]).env("GIT_CONFIG_GLOBAL", "/dev/null");
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "Test");
+        git.env(format!("GIT_{who}_EMAIL"), "test@example.org");
+        git.env(format!("GIT_{who}_DATE"), "2026-01-31T12:00:00Z");
+    }
+    assert!(git.status().unwrap().success(), "git {arguments:?}");
+}
+
+#[test]
+fn a_build_knows_its_commit() {
+    let scratch = Workspace::new(&[("inner/file", "")]);
+    let root = scratch.root();
+    assert!(build_script::commit(&root).is_none(), "an unpacked archive");
+    git(&root, &["init"]);
+    assert!(build_script::commit(&root).is_none(), "no commit yet");
+    git(&root, &["commit", "--allow-empty", "--message", "First"]);
+    let commit = build_script::commit(&root).unwrap();
+    let id = &commit.id;
+    let expected = (format!("1.2.0+{id}"), format!("1.2.0 ({id} 2026-01-31)"));
+    assert_eq!(build_script::versions("1.2.0", Some(&commit)), expected);
+    assert!(commit.id.len() >= 10 && commit.id.chars().all(|digit| digit.is_ascii_hexdigit()));
+    let reference = std::fs::read_dir(root.join(".git/refs/heads")).unwrap();
+    let reference = reference.map(|entry| entry.unwrap().path()).next().unwrap();
+    let moved = std::fs::canonicalize(&reference).unwrap();
+    let watched = |file: &std::path::PathBuf| std::fs::canonicalize(file).unwrap() == moved;
+    assert!(commit.moved_by.iter().any(watched), "{:?}", commit.moved_by);
+    let inner = root.join("inner");
+    assert!(
+        build_script::commit(&inner).is_none(),
+        "an archive inside a repository"
+    );
+}
+
+#[test]
+fn the_program_says_which_build_it_is() {
+    let workspace = sample();
+    let release = env!("CARGO_PKG_VERSION");
+    let (_, short, _) = run(&workspace, &["-V"]);
+    assert_eq!(short, format!("sightline {release}\n"));
+    let (_, long, _) = run(&workspace, &["--version"]);
+    let commit = build_script::commit(&crate::nvim_plugin::repository());
+    let (answered, said) = build_script::versions(release, commit.as_ref());
+    assert_eq!(long, format!("sightline {said}\n"));
+    let mut server = crate::harness::Server::bare(Default::default());
+    let started = server.initialize(workspace.initialize());
+    assert_eq!(started["serverInfo"]["version"], answered.as_str());
+}
+
+#[test]
 fn the_demo_shows_all_it_promises() {
     let workspace = sample();
     let (code, text, complaint) = run(&workspace, &["demo"]);

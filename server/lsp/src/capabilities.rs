@@ -14,7 +14,7 @@ use sightline_protocol::{
     method::{Direction, METHODS},
 };
 
-use crate::api::face;
+use crate::{api::face, build};
 
 /// The client of a session.
 #[derive(Clone, Debug, Default)]
@@ -166,7 +166,7 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
                 "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },
             },
         },
-        "serverInfo": { "name": "sightline", "version": env!("CARGO_PKG_VERSION") },
+        "serverInfo": { "name": "sightline", "version": build::VERSION },
     })
 }
 

@@ -7,6 +7,7 @@
 //! [`cli`] is the third door to the same handlers.
 
 pub mod api;
+pub mod build;
 pub mod capabilities;
 pub mod changes;
 pub mod checkpoints;

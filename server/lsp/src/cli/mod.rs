@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod helix;
 mod live;
+mod man;
 mod offline;
 
 use std::{
@@ -22,7 +23,7 @@ use serde_json::{json, value::RawValue};
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
 
-use crate::{logging, transport};
+use crate::{build, logging, transport};
 
 /// Done.
 pub const DONE: i32 = 0;
@@ -40,7 +41,12 @@ pub const FAILURE: i32 = 3;
 /// can only run programs. Where a server runs for the workspace, `environment`,
 /// `access` and `read` ask it; the others, and all without one, use the disk.
 #[derive(Parser)]
-#[command(name = "sightline", version, after_help = AFTER_HELP)]
+#[command(
+    name = "sightline",
+    version,
+    long_version = build::LONG_VERSION,
+    after_help = AFTER_HELP
+)]
 struct Arguments {
     /// Serve LSP on standard input and output, whatever else is said (the
     /// default when input is no terminal).
@@ -174,6 +180,8 @@ enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Print a manual page, or write all of them into a folder.
+    Man(man::Man),
 }
 
 /// Where to look, and how to print.
@@ -323,6 +331,7 @@ fn run(command: Command) -> Result<i32, Error> {
             print(&String::from_utf8_lossy(&script))?;
             Ok(DONE)
         }
+        Command::Man(arguments) => man::run(&arguments, Arguments::command()),
     }
 }
 
