@@ -15,6 +15,7 @@ mod checkpoints;
 mod cli;
 mod cli_checkpoints;
 mod conversation;
+mod documents;
 mod editors;
 mod environment;
 mod examples;

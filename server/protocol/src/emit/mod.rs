@@ -18,6 +18,11 @@ use std::fmt;
 pub const REWRITE_COMMAND: &str =
     "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift";
 
+/// The command that takes over what the server answers to the worked examples;
+/// [`REWRITE_COMMAND`] then takes them into the documents.
+pub const REWRITE_EXAMPLES_COMMAND: &str =
+    "UPDATE_GENERATED=1 cargo test -p sightline --test e2e documents";
+
 /// Why nothing could be generated: a wire type has a form that the schemas or
 /// the client types cannot carry. The message names the type and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
