@@ -97,7 +97,7 @@
 ---@class sightline.CheckpointStatsResult
 ---@field bytes integer What they take on disk, in bytes.
 ---@field count integer Checkpoints that are stored, undo points included.
----@field newest? integer When the newest was taken.
+---@field newest? integer When the newest was taken, milliseconds since the Unix epoch.
 ---@field oldest? integer When the oldest was taken, milliseconds since the Unix epoch.
 
 --- Params of `sightline/classifyError`.
@@ -273,7 +273,7 @@
 ---@class sightline.EnvironmentSettings
 ---@field ignoredFiles? sightline.IgnoredFiles Denied entries of file lists: left out and counted, or shown with a lock. Default: `"hide"`.
 ---@field outsideFiles? sightline.OutsideFiles Open files outside every workspace folder: left out, or shown. Default: `"hide"`.
----@field sections? table<sightline.SectionId, sightline.SectionSettings> Switches and budgets, by section.
+---@field sections? table<sightline.SectionId, sightline.SectionSettings> Switches and budgets, by the name of a section: `openTabs`, `files`, ...
 
 --- The `data` of an error answer.
 ---@class sightline.ErrorData
@@ -797,7 +797,7 @@
 ---@field gitBranch? string The branch checked out there, as recorded last.
 ---@field models sightline.ModelUsageEntry[] The models used.
 ---@field title string Its title: the beginning of the first text the user wrote.
----@field updatedAt integer When its last one came.
+---@field updatedAt integer When its last one came, milliseconds since the Unix epoch.
 
 --- Stored tasks: how many are kept. The last updated stay; nothing is deleted
 --- by itself while all of these are absent.
@@ -813,7 +813,7 @@
 ---@field messageCount integer Messages of the conversation in all.
 ---@field taskId string Its id.
 ---@field title string Its title: the beginning of the first text the user wrote.
----@field updatedAt integer When its last one came.
+---@field updatedAt integer When its last one came, milliseconds since the Unix epoch.
 
 --- One terminal.
 ---@class sightline.Terminal

@@ -287,7 +287,7 @@ export interface CheckpointStatsResult {
   bytes: number;
   /** Checkpoints that are stored, undo points included. */
   count: number;
-  /** When the newest was taken. */
+  /** When the newest was taken, milliseconds since the Unix epoch. */
   newest?: number;
   /** When the oldest was taken, milliseconds since the Unix epoch. */
   oldest?: number;
@@ -644,7 +644,7 @@ export interface EnvironmentSettings {
    * Default: `"hide"`.
    */
   outsideFiles?: OutsideFiles;
-  /** Switches and budgets, by section. */
+  /** Switches and budgets, by the name of a section: `openTabs`, `files`, ... */
   sections?: { [key in SectionId]?: SectionSettings };
 }
 
@@ -1598,7 +1598,7 @@ export interface TaskMetadata {
   models: ModelUsageEntry[];
   /** Its title: the beginning of the first text the user wrote. */
   title: string;
-  /** When its last one came. */
+  /** When its last one came, milliseconds since the Unix epoch. */
   updatedAt: number;
 }
 
@@ -1627,7 +1627,7 @@ export interface TaskSummary {
   taskId: string;
   /** Its title: the beginning of the first text the user wrote. */
   title: string;
-  /** When its last one came. */
+  /** When its last one came, milliseconds since the Unix epoch. */
   updatedAt: number;
 }
 

@@ -14,6 +14,7 @@ use sightline::{
     transport::{self, Options},
 };
 use sightline_core::path::AbsPath;
+use sightline_protocol::method::{ANY_REQUEST, METHODS};
 use tempfile::TempDir;
 
 /// A folder with files, removed at the end; also the data directory's place.
@@ -121,7 +122,10 @@ impl Server {
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {
             Ok(result) => panic!("{method} was answered: {result}"),
-            Err(error) => error,
+            Err(error) => {
+                documented(method, &error);
+                error
+            }
         }
     }
 
@@ -179,6 +183,19 @@ impl Drop for Server {
             thread.join().unwrap();
         }
     }
+}
+
+/// A client can prepare for every kind of error only if each is documented.
+fn documented(method: &str, error: &Value) {
+    let Some(method) = METHODS.iter().find(|known| known.name == method) else {
+        return;
+    };
+    let mut errors = method.errors.iter().chain(ANY_REQUEST);
+    assert!(
+        errors.any(|(kind, _)| json!(kind) == error["data"]["kind"]),
+        "{} does not say that it fails so: {error}",
+        method.name
+    );
 }
 
 /// The built program.

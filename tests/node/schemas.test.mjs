@@ -41,6 +41,19 @@ test("the samples are valid", () => {
   }
 });
 
+test("the worked examples are valid", () => {
+  for (const row of methods) {
+    const example = readJson(`docs/examples/${row.method.split("/")[1]}.json`);
+    assertValid(row.params, example.params);
+    if (row.result) {
+      assertValid(row.result, example.result);
+    }
+    if (example.refused) {
+      assertValid({ $ref: "protocol.schema.json#/definitions/ErrorData" }, example.refused.error.data);
+    }
+  }
+});
+
 test("a field is never null", () => {
   for (const { schema, message } of messages()) {
     const { properties } = ajv.getSchema(schema.$ref).schema;

@@ -421,7 +421,7 @@ pub struct CheckpointStatsResult {
     /// When the oldest was taken, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<i64>,
-    /// When the newest was taken.
+    /// When the newest was taken, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<i64>,
 }

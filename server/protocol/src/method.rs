@@ -6,6 +6,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::error::ErrorKind;
 use crate::{
     access, checkpoint, compaction, conversation, editor, environment, files, task, tokens, tracker,
 };
@@ -53,11 +54,30 @@ pub struct Method {
     pub summary: &'static str,
     /// The first release that has it.
     pub since: &'static str,
+    /// The errors it can answer with, and when; those of [`ANY_REQUEST`] besides.
+    pub errors: &'static [(ErrorKind, &'static str)],
     /// Adds the params schema to a generator.
     pub params_schema: fn(&mut SchemaGenerator) -> Schema,
     /// Adds the result schema to a generator.
     pub result_schema: Option<fn(&mut SchemaGenerator) -> Schema>,
 }
+
+/// The errors every request can answer with, and when.
+pub const ANY_REQUEST: &[(ErrorKind, &str)] = &[
+    (
+        ErrorKind::InvalidParams,
+        "a parameter is missing, ill-typed or makes no sense",
+    ),
+    (
+        ErrorKind::Cancelled,
+        "the client cancelled it before anything was changed",
+    ),
+    (
+        ErrorKind::NotInitialized,
+        "it came before `initialize` was answered",
+    ),
+    (ErrorKind::Internal, "the server has a defect"),
+];
 
 impl Method {
     /// The name of this request as a command of `workspace/executeCommand`:
@@ -71,7 +91,8 @@ macro_rules! methods {
     (
         requests { $(
             $(#[doc = $rdoc:literal])+
-            $request:ident = $rname:literal: $rparams:ty => $rresult:ty, since $rsince:literal;
+            $request:ident = $rname:literal: $rparams:ty => $rresult:ty, since $rsince:literal,
+            fails { $($kind:ident: $when:expr),* $(,)? };
         )* }
         client_notifications { $(
             $(#[doc = $cdoc:literal])+
@@ -120,6 +141,7 @@ macro_rules! methods {
                 result: Some(type_name(stringify!($rresult))),
                 summary: concat!($($rdoc),+).trim_ascii(),
                 since: $rsince,
+                errors: &[$((ErrorKind::$kind, $when)),*],
                 params_schema: |generator| generator.subschema_for::<$rparams>(),
                 result_schema: Some(|generator| generator.subschema_for::<$rresult>()),
             },)*
@@ -130,6 +152,7 @@ macro_rules! methods {
                 result: None,
                 summary: concat!($($cdoc),+).trim_ascii(),
                 since: $csince,
+                errors: &[],
                 params_schema: |generator| generator.subschema_for::<$cparams>(),
                 result_schema: None,
             },)*
@@ -140,6 +163,7 @@ macro_rules! methods {
                 result: None,
                 summary: concat!($($sdoc),+).trim_ascii(),
                 since: $ssince,
+                errors: &[],
                 params_schema: |generator| generator.subschema_for::<$sparams>(),
                 result_schema: None,
             },)*
@@ -157,98 +181,253 @@ const fn type_name(path: &'static str) -> &'static str {
     path.split_at(start).1
 }
 
+const STORAGE: &str = "the data directory cannot be read or written";
+const TASK_BUSY: &str = "another process writes the task";
+const NO_TASK: &str = "the task is not stored";
+const LONG_LINE: &str = "what is to be stored is too long for the log";
+const NO_ROOT: &str = "there is no such workspace folder";
+const NO_CHECKPOINT: &str = "there is no such checkpoint, or its folder is not open";
+const NO_RULES: &str = "the rules of the folder cannot be read or used";
+const NO_PLACE: &str = "the folder is the home folder, the root of a file system or the like";
+const STORE_BUSY: &str = "another process writes the checkpoints";
+const STORE: &str = "the store cannot be read or written";
+
 methods! {
     requests {
         /// Builds the `<environment_details>` block of this moment.
         EnvironmentDetails = "sightline/environmentDetails":
             environment::EnvironmentDetailsParams => environment::EnvironmentDetailsResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Judges paths and a command line against `.clineignore`.
         CheckAccess = "sightline/checkAccess":
-            access::CheckAccessParams => access::CheckAccessResult, since "0.1.0";
+            access::CheckAccessParams => access::CheckAccessResult,
+            since "0.1.0", fails {
+                TooLarge: "more than a million paths are asked about",
+            };
         /// Lists files, breadth first, without what may not be seen.
         ListFiles = "sightline/listFiles":
-            files::ListFilesParams => files::ListFilesResult, since "0.1.0";
+            files::ListFilesParams => files::ListFilesResult,
+            since "0.1.0", fails {
+                AccessDenied: "the folder is denied, or outside every workspace folder",
+                NotFound: "there is no such folder, or no folder is open",
+                Unsupported: "it is no folder, is the home folder or the root of a file system, or cannot be read",
+            };
         /// Reads a file: unsaved editor text first, access enforced.
         ReadFile = "sightline/readFile":
-            files::ReadFileParams => files::ReadFileResult, since "0.1.0";
+            files::ReadFileParams => files::ReadFileResult,
+            since "0.1.0", fails {
+                AccessDenied: "the file, or what a link leads to, is denied or outside every workspace folder",
+                NotFound: "there is no such file",
+                Unsupported: "it is binary, a folder or another thing that is no text file, or cannot be read",
+                TooLarge: "the file is over 512 MiB",
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Records that a task read, changed or mentioned a file.
         TrackFile = "sightline/trackFile":
-            tracker::TrackFileParams => tracker::TrackFileResult, since "0.1.0";
+            tracker::TrackFileParams => tracker::TrackFileResult,
+            since "0.1.0", fails {
+                AccessDenied: "the file is denied, or outside every workspace folder",
+                Unsupported: "it is a folder",
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Records the model a task uses.
         RecordModel = "sightline/recordModel":
-            tracker::RecordModelParams => tracker::RecordedResult, since "0.1.0";
+            tracker::RecordModelParams => tracker::RecordedResult,
+            since "0.1.0", fails {
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Records system and editor a task runs on.
         RecordEnvironment = "sightline/recordEnvironment":
-            tracker::RecordEnvironmentParams => tracker::RecordedResult, since "0.1.0";
+            tracker::RecordEnvironmentParams => tracker::RecordedResult,
+            since "0.1.0", fails {
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Tells what a task knows of its files, and where that is out of date.
         TaskContext = "sightline/taskContext":
-            tracker::TaskContextParams => tracker::TaskContextResult, since "0.1.0";
+            tracker::TaskContextParams => tracker::TaskContextResult,
+            since "0.1.0", fails {
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Counts the tokens of texts and messages.
         CountTokens = "sightline/countTokens":
-            tokens::CountTokensParams => tokens::CountTokensResult, since "0.1.0";
+            tokens::CountTokensParams => tokens::CountTokensResult,
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Decides which messages of a conversation are sent.
         TruncateHistory = "sightline/truncateHistory":
             conversation::TruncateHistoryParams => conversation::TruncateHistoryResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+                TooLarge: LONG_LINE,
+            };
         /// Takes decisions about a conversation back, to a point in time.
         RollbackHistory = "sightline/rollbackHistory":
             conversation::RollbackHistoryParams => conversation::RollbackHistoryResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+                TooLarge: LONG_LINE,
+            };
         /// Tells what a provider's error means for the conversation.
         ClassifyError = "sightline/classifyError":
-            conversation::ClassifyErrorParams => conversation::ClassifyErrorResult, since "0.1.0";
+            conversation::ClassifyErrorParams => conversation::ClassifyErrorResult,
+            since "0.1.0", fails {};
         /// Stores messages of a task; they are durable when it returns.
         AppendMessages = "sightline/appendMessages":
-            task::AppendMessagesParams => task::AppendMessagesResult, since "0.1.0";
+            task::AppendMessagesParams => task::AppendMessagesResult,
+            since "0.1.0", fails {
+                TooLarge: "a message is too long for the log; nothing is stored",
+                Busy: TASK_BUSY,
+                Storage: "the log cannot be written; nothing is stored",
+            };
         /// Loads the stored conversation of a task.
         LoadTask = "sightline/loadTask":
-            task::LoadTaskParams => task::LoadTaskResult, since "0.1.0";
+            task::LoadTaskParams => task::LoadTaskResult,
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Storage: STORAGE,
+            };
         /// Lists the stored tasks, last updated first.
         ListTasks = "sightline/listTasks":
-            task::ListTasksParams => task::ListTasksResult, since "0.1.0";
+            task::ListTasksParams => task::ListTasksResult,
+            since "0.1.0", fails {
+                Storage: STORAGE,
+            };
         /// Goes on with a task where it was interrupted.
         ResumeTask = "sightline/resumeTask":
-            task::ResumeTaskParams => task::ResumeTaskResult, since "0.1.0";
+            task::ResumeTaskParams => task::ResumeTaskResult,
+            since "0.1.0", fails {
+                NotFound: "the task is not stored, or no task of this workspace is",
+                Busy: TASK_BUSY,
+                Storage: STORAGE,
+            };
         /// Deletes a task with all that is stored of it.
         DeleteTask = "sightline/deleteTask":
-            task::DeleteTaskParams => task::DeleteTaskResult, since "0.1.0";
+            task::DeleteTaskParams => task::DeleteTaskResult,
+            since "0.1.0", fails {
+                NotFound: "neither a conversation nor a checkpoint of the task is stored",
+                Busy: "another process writes the task or the checkpoints",
+                Storage: STORAGE,
+            };
         /// Plans replacing the older part of a conversation by a summary.
         PlanCompaction = "sightline/planCompaction":
-            compaction::PlanCompactionParams => compaction::PlanCompactionResult, since "0.1.0";
+            compaction::PlanCompactionParams => compaction::PlanCompactionResult,
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Storage: STORAGE,
+            };
         /// Replaces the older part of a conversation by a summary.
         ApplyCompaction = "sightline/applyCompaction":
-            compaction::ApplyCompactionParams => compaction::ApplyCompactionResult, since "0.1.0";
+            compaction::ApplyCompactionParams => compaction::ApplyCompactionResult,
+            since "0.1.0", fails {
+                NotFound: NO_TASK,
+                Conflict: "the task was compacted after this was planned, or too little is left to be summed up",
+                TooLarge: LONG_LINE,
+                Busy: "the task is written to all the time, or by another process",
+                Storage: STORAGE,
+            };
         /// Takes a checkpoint of the workspace.
         CreateCheckpoint = "sightline/createCheckpoint":
-            checkpoint::CreateCheckpointParams => checkpoint::Checkpoint, since "0.1.0";
+            checkpoint::CreateCheckpointParams => checkpoint::Checkpoint,
+            since "0.1.0", fails {
+                NotFound: NO_ROOT,
+                AccessDenied: NO_RULES,
+                TooLarge: "the first one would be over `checkpoints.maxFiles` or `checkpoints.maxTotalSize`, and is not confirmed",
+                Unsupported: NO_PLACE,
+                Conflict: "the files keep changing while they are stored",
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Lists checkpoints, the newest first.
         ListCheckpoints = "sightline/listCheckpoints":
-            checkpoint::ListCheckpointsParams => checkpoint::ListCheckpointsResult, since "0.1.0";
+            checkpoint::ListCheckpointsParams => checkpoint::ListCheckpointsResult,
+            since "0.1.0", fails {
+                NotFound: NO_ROOT,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Compares two checkpoints, or one and the workspace now.
         DiffCheckpoints = "sightline/diffCheckpoints":
-            checkpoint::DiffCheckpointsParams => checkpoint::DiffCheckpointsResult, since "0.1.0";
+            checkpoint::DiffCheckpointsParams => checkpoint::DiffCheckpointsResult,
+            since "0.1.0", fails {
+                NotFound: NO_CHECKPOINT,
+                AccessDenied: NO_RULES,
+                Conflict: "a file keeps changing while it is compared",
+                Unsupported: NO_PLACE,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Tells what a restore would do. Changes nothing.
         PreviewRestore = "sightline/previewRestore":
-            checkpoint::PreviewRestoreParams => checkpoint::PreviewRestoreResult, since "0.1.0";
+            checkpoint::PreviewRestoreParams => checkpoint::PreviewRestoreResult,
+            since "0.1.0", fails {
+                NotFound: NO_CHECKPOINT,
+                AccessDenied: NO_RULES,
+                Conflict: "a folder of the group is not open (`allRoots`)",
+                Unsupported: NO_PLACE,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Puts files, conversation or both back to a checkpoint.
         RestoreCheckpoint = "sightline/restoreCheckpoint":
             checkpoint::RestoreCheckpointParams => checkpoint::RestoreCheckpointResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                NotFound: NO_CHECKPOINT,
+                AccessDenied: NO_RULES,
+                Conflict: "the preview is no longer true, a folder of the group is not open, or the log does not hold the conversation; nothing is done",
+                Unsupported: NO_PLACE,
+                Busy: "another process writes the checkpoints or the task",
+                Storage: "the store is damaged where it is needed, or cannot be written; nothing is done",
+            };
         /// Takes a restore back.
         UndoRestore = "sightline/undoRestore":
-            checkpoint::UndoRestoreParams => checkpoint::RestoreCheckpointResult, since "0.1.0";
+            checkpoint::UndoRestoreParams => checkpoint::RestoreCheckpointResult,
+            since "0.1.0", fails {
+                NotFound: "there is no such checkpoint, or no restore to undo",
+                AccessDenied: NO_RULES,
+                Conflict: "a folder of the group is not open, or the log does not hold the conversation; nothing is done",
+                Unsupported: NO_PLACE,
+                Busy: "another process writes the checkpoints or the task",
+                Storage: "the store is damaged where it is needed, or cannot be written; nothing is done",
+            };
         /// Tells how many checkpoints there are and what they take.
         CheckpointStats = "sightline/checkpointStats":
-            checkpoint::CheckpointStatsParams => checkpoint::CheckpointStatsResult, since "0.1.0";
+            checkpoint::CheckpointStatsParams => checkpoint::CheckpointStatsResult,
+            since "0.1.0", fails {
+                NotFound: NO_ROOT,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Removes old checkpoints.
         PruneCheckpoints = "sightline/pruneCheckpoints":
             checkpoint::PruneCheckpointsParams => checkpoint::PruneCheckpointsResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                NotFound: NO_ROOT,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
         /// Reads every checkpoint and tells whether all are whole.
         VerifyCheckpoints = "sightline/verifyCheckpoints":
             checkpoint::VerifyCheckpointsParams => checkpoint::VerifyCheckpointsResult,
-            since "0.1.0";
+            since "0.1.0", fails {
+                NotFound: NO_ROOT,
+                Busy: STORE_BUSY,
+                Storage: STORE,
+            };
     }
     client_notifications {
         /// The tabs of the editor, in order.

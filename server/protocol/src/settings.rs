@@ -79,7 +79,7 @@ pub struct EnvironmentSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = OutsideFiles::default()))]
     pub outside_files: Option<OutsideFiles>,
-    /// Switches and budgets, by section.
+    /// Switches and budgets, by the name of a section: `openTabs`, `files`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "sections_schema")]
     pub sections: Option<BTreeMap<SectionId, SectionSettings>>,

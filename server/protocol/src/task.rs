@@ -88,7 +88,7 @@ pub struct LoadTaskResult {
 pub struct TaskMetadata {
     /// When its first message came, milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When its last one came.
+    /// When its last one came, milliseconds since the Unix epoch.
     pub updated_at: i64,
     /// Its title: the beginning of the first text the user wrote.
     pub title: String,
@@ -143,7 +143,7 @@ pub struct TaskSummary {
     pub task_id: String,
     /// When its first message came, milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When its last one came.
+    /// When its last one came, milliseconds since the Unix epoch.
     pub updated_at: i64,
     /// Messages of the conversation in all.
     pub message_count: u64,

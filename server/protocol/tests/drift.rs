@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use sightline_protocol::emit::{self, REWRITE_COMMAND};
+use sightline_protocol::emit::{self, Examples, REWRITE_COMMAND};
 use sightline_protocol::method::METHODS;
 use similar::TextDiff;
 
@@ -26,11 +26,25 @@ fn generated_json(path: &str) -> Value {
     serde_json::from_str(&generated(path)).unwrap()
 }
 
+/// The worked examples of the documents, by the last part of a method's name.
+fn examples() -> Examples {
+    let folder = fs::read_dir(repository().join("docs/examples")).unwrap();
+    folder
+        .map(|file| {
+            let file = file.unwrap().path();
+            let verb = file.file_stem().unwrap().to_str().unwrap().to_owned();
+            let example = fs::read_to_string(&file).unwrap();
+            (verb, serde_json::from_str(&example).unwrap())
+        })
+        .collect()
+}
+
 #[test]
 fn files_equal_what_the_types_say() {
     let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut differences = String::new();
-    for (path, expected) in emit::files().unwrap() {
+    let documents = emit::documents(&examples()).unwrap();
+    for (path, expected) in emit::files().unwrap().into_iter().chain(documents) {
         let file = repository().join(path);
         let found = fs::read_to_string(&file).unwrap_or_default();
         if found == expected {

@@ -1,18 +1,22 @@
 //! Writers that turn the wire types into schemas and client types.
 //!
-//! Owns every generated file of the repository: [`files`] is the one list that
-//! the drift test compares and rewrites. Nothing here knows a type by name; to
+//! Owns every generated file of the repository: [`files`] and [`documents`] are
+//! what the drift test compares and rewrites. Nothing here knows a type by name; to
 //! change an output, change the wire types or their doc comments.
 //!
 //! Reading order: `schema` (types to JSON Schema), `shape` (JSON Schema to the
-//! few forms a client type can have), then one writer per language.
+//! few forms a client type can have), then one writer per language, and
+//! `markdown` for people.
 
 mod lua;
+mod markdown;
 mod schema;
 mod shape;
 mod typescript;
 
 use std::fmt;
+
+pub use markdown::Examples;
 
 /// The command that rewrites every generated file.
 pub const REWRITE_COMMAND: &str =
@@ -45,6 +49,17 @@ pub fn files() -> Result<Vec<(&'static str, String)>, EmitError> {
         ("schemas/methods.json", schema::methods()),
         ("clients/types/protocol.ts", typescript::write(&shapes)),
         ("clients/types/protocol.lua", lua::write(&shapes)?),
+    ])
+}
+
+/// Every generated document: its path from the top of the repository, and its
+/// content. `examples` must have one of each method.
+pub fn documents(examples: &Examples) -> Result<Vec<(&'static str, String)>, EmitError> {
+    let protocol = shape::all(&schema::protocol_definitions()?)?;
+    let settings = shape::all(&schema::settings_definitions()?)?;
+    Ok(vec![
+        ("docs/protocol.md", markdown::protocol(&protocol, examples)?),
+        ("docs/settings.md", markdown::settings(&settings)?),
     ])
 }
 

@@ -65,6 +65,11 @@ pub(super) fn methods() -> String {
         if let Some(result) = method.result {
             row.insert("result".to_owned(), reference(result));
         }
+        if !method.errors.is_empty() {
+            let errors = method.errors.iter();
+            let errors = errors.map(|(kind, when)| json!({ "kind": kind, "when": when }));
+            row.insert("errors".to_owned(), errors.collect());
+        }
         row.insert("summary".to_owned(), json!(method.summary));
         row.insert("since".to_owned(), json!(method.since));
         Value::Object(row)
@@ -150,7 +155,7 @@ fn references(schema: &Value) -> Vec<String> {
     }
 }
 
-fn protocol_definitions() -> Result<Definitions, EmitError> {
+pub(super) fn protocol_definitions() -> Result<Definitions, EmitError> {
     let mut all = definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
         for method in METHODS {
             if method.direction != Direction::ServerNotification {
@@ -173,7 +178,7 @@ fn protocol_definitions() -> Result<Definitions, EmitError> {
     Ok(all)
 }
 
-fn settings_definitions() -> Result<Definitions, EmitError> {
+pub(super) fn settings_definitions() -> Result<Definitions, EmitError> {
     definitions(SchemaSettings::draft07().for_deserialize(), |generator| {
         generator.subschema_for::<Settings>();
     })
@@ -315,7 +320,7 @@ fn pretty(value: Value) -> String {
     format!("{:#}\n", sorted(value))
 }
 
-fn sorted(value: Value) -> Value {
+pub(super) fn sorted(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let by_key: BTreeMap<String, Value> = map
