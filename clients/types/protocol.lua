@@ -1,5 +1,5 @@
 -- Generated from the types in server/protocol. Do not edit; change the types, then run
---   UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift
+--   UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents
 
 --- What an agent may do with a path.
 ---@alias sightline.AccessKind

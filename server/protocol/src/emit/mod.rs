@@ -18,9 +18,9 @@ use std::fmt;
 
 pub use markdown::Examples;
 
-/// The command that rewrites every generated file.
+/// The command that rewrites every generated file, and code that documents show.
 pub const REWRITE_COMMAND: &str =
-    "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift";
+    "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents";
 
 /// The command that takes over what the server answers to the worked examples;
 /// [`REWRITE_COMMAND`] then takes them into the documents.

@@ -1,0 +1,152 @@
+//! The documents people read: what they link to is there, and code that is
+//! shown as a file is that file.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sightline_protocol::emit::REWRITE_COMMAND;
+
+/// Stands above a block of code that is a whole file.
+const SHOWN: &str = "<!-- the file: ";
+
+fn repository() -> PathBuf {
+    fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
+}
+
+/// Every document, with its text.
+fn documents() -> Vec<(PathBuf, String)> {
+    let mut open = vec![repository()];
+    let mut found = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() && !path.is_symlink() {
+                // `text`: parts of generated documents, with links from there.
+                let is_ours = !matches!(name.as_str(), "target" | "node_modules" | ".git" | "text");
+                open.extend(is_ours.then_some(path));
+            } else if name.ends_with(".md") {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
+/// The lines outside blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        is_code ^= fence;
+        !is_code && !fence
+    })
+}
+
+/// The anchors of a document, as git hosts make them of its headings.
+fn anchors(text: &str) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let headings = prose(text).filter(|line| line.starts_with('#'));
+    headings
+        .map(|heading| {
+            let heading = heading.trim_start_matches('#').trim().to_lowercase();
+            let is_kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
+            let anchor: String = heading.chars().filter(is_kept).collect();
+            let anchor = anchor.replace(' ', "-");
+            let times = seen.entry(anchor.clone()).or_default();
+            *times += 1;
+            match times {
+                1 => anchor,
+                _ => format!("{anchor}-{}", *times - 1),
+            }
+        })
+        .collect()
+}
+
+/// The targets of the links of a line.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let documents = documents();
+    let mut checked = 0;
+    let mut broken = Vec::new();
+    for (path, text) in &documents {
+        for target in prose(text).flat_map(links) {
+            if target.contains("://") {
+                continue;
+            }
+            checked += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let file = match file {
+                "" => path.clone(),
+                file => path.parent().unwrap().join(file),
+            };
+            let is_there = fs::canonicalize(&file).is_ok_and(|file| {
+                anchor.is_empty()
+                    || documents.iter().any(|(path, text)| {
+                        *path == file && anchors(text).iter().any(|a| a == anchor)
+                    })
+            });
+            if !is_there {
+                broken.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(checked > 100, "only {checked} links were found");
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn every_document_is_in_the_index() {
+    let docs = repository().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    let listed: Vec<&str> = prose(&index).flat_map(links).collect();
+    for (path, _) in documents() {
+        let Ok(name) = path.strip_prefix(&docs) else {
+            continue;
+        };
+        let name = name.to_str().unwrap();
+        let is_listed = listed.contains(&name) || name == "README.md";
+        assert!(is_listed, "docs/README.md does not lead to {name}");
+    }
+}
+
+#[test]
+fn code_that_is_shown_is_the_file() {
+    let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
+    let mut shown = 0;
+    for (path, text) in documents() {
+        let mut parts = text.split(SHOWN);
+        let mut current = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            shown += 1;
+            let (name, rest) = part.split_once(" -->\n```").unwrap();
+            let (language, rest) = rest.split_once('\n').unwrap();
+            let (_, rest) = rest.split_once("\n```").unwrap();
+            let code = fs::read_to_string(repository().join(name)).unwrap();
+            let code = code.trim_end();
+            current.push_str(&format!(
+                "{SHOWN}{name} -->\n```{language}\n{code}\n```{rest}"
+            ));
+        }
+        if rewrite && current != text {
+            fs::write(&path, &current).unwrap();
+        } else {
+            let path = path.display();
+            assert!(
+                current == text,
+                "{path} shows a file as it no longer is. To rewrite it: {REWRITE_COMMAND}"
+            );
+        }
+    }
+    assert!(shown > 0, "no file is shown");
+}
