@@ -329,12 +329,12 @@
 --- Dates are milliseconds since the Unix epoch. On the wire an unknown date is
 --- left out; in the stored file it is `null`, as Cline writes it.
 ---@class sightline.FileMetadataEntry
----@field cline_edit_date? integer When the agent last changed it.
----@field cline_read_date? integer When the agent last read it.
+---@field cline_edit_date? integer When the agent last changed it, milliseconds since the Unix epoch.
+---@field cline_read_date? integer When the agent last read it, milliseconds since the Unix epoch.
 ---@field path string Path relative to the workspace root.
 ---@field record_source sightline.FileOperation What made the record.
 ---@field record_state sightline.RecordState Whether this is the newest entry of its path, or a newer one replaced it.
----@field user_edit_date? integer When the user last changed it.
+---@field user_edit_date? integer When the user last changed it, milliseconds since the Unix epoch.
 
 --- What happened to a file.
 ---@alias sightline.FileOperation
@@ -832,8 +832,8 @@
 
 --- Tokens of the messages before and after.
 ---@class sightline.TokenChange
----@field after integer Of what is to be sent now.
----@field before integer Of what would have been sent without this call.
+---@field after integer Tokens of what is to be sent now.
+---@field before integer Tokens of what would have been sent without this call.
 
 --- Params of `sightline/trackFile`.
 ---@class sightline.TrackFileParams

@@ -747,9 +747,9 @@ export type FileKind =
  * left out; in the stored file it is `null`, as Cline writes it.
  */
 export interface FileMetadataEntry {
-  /** When the agent last changed it. */
+  /** When the agent last changed it, milliseconds since the Unix epoch. */
   cline_edit_date?: number;
-  /** When the agent last read it. */
+  /** When the agent last read it, milliseconds since the Unix epoch. */
   cline_read_date?: number;
   /** Path relative to the workspace root. */
   path: string;
@@ -757,7 +757,7 @@ export interface FileMetadataEntry {
   record_source: FileOperation;
   /** Whether this is the newest entry of its path, or a newer one replaced it. */
   record_state: RecordState;
-  /** When the user last changed it. */
+  /** When the user last changed it, milliseconds since the Unix epoch. */
   user_edit_date?: number;
 }
 
@@ -1658,9 +1658,9 @@ export type TextSource =
 
 /** Tokens of the messages before and after. */
 export interface TokenChange {
-  /** Of what is to be sent now. */
+  /** Tokens of what is to be sent now. */
   after: number;
-  /** Of what would have been sent without this call. */
+  /** Tokens of what would have been sent without this call. */
   before: number;
 }
 

@@ -53,7 +53,7 @@ struct Names {
 
 impl Names {
     /// A value of an example, as it is sent in this run.
-    fn to_run(&self, value: &Value) -> Value {
+    fn as_run(&self, value: &Value) -> Value {
         replaced(value, &|text| {
             let found = self
                 .known
@@ -68,19 +68,19 @@ impl Names {
 
     /// A value of this run, as the examples would have it: `expected` is what
     /// stands in its place, `varies` whether it may differ.
-    fn to_example(&mut self, actual: &Value, expected: &Value, varies: &Varying<'_>) -> Value {
+    fn as_example(&mut self, actual: &Value, expected: &Value, varies: &Varying<'_>) -> Value {
         match actual {
             Value::Object(fields) => fields
                 .iter()
                 .map(|(key, value)| {
                     let varies = varies.of(key);
-                    (key.clone(), self.to_example(value, &expected[key], &varies))
+                    (key.clone(), self.as_example(value, &expected[key], &varies))
                 })
                 .collect(),
             Value::Array(items) => items
                 .iter()
                 .enumerate()
-                .map(|(at, item)| self.to_example(item, &expected[at], varies))
+                .map(|(at, item)| self.as_example(item, &expected[at], varies))
                 .collect(),
             Value::String(text) if varies.here || is_id(text) => {
                 let documented = expected.as_str().unwrap_or(text).to_owned();
@@ -144,7 +144,7 @@ fn run(client: &mut Client, workspace: &Workspace, names: &mut Names, method: &M
     }
     for request in given("before").as_array().into_iter().flatten() {
         let method = request["method"].as_str().unwrap();
-        let params = names.to_run(&request["params"]);
+        let params = names.as_run(&request["params"]);
         client.request(method, params).unwrap().unwrap();
     }
     let varies = given("varies");
@@ -152,21 +152,21 @@ fn run(client: &mut Client, workspace: &Workspace, names: &mut Names, method: &M
         fields: varies.as_array().map_or(&[], Vec::as_slice),
         here: false,
     };
-    let params = names.to_run(&example["params"]);
+    let params = names.as_run(&example["params"]);
     match method.direction {
         Direction::ClientNotification => client.notify(method.name, params).unwrap(),
         Direction::ServerNotification => {
             let params = client.notified(method.name).unwrap();
-            example["params"] = names.to_example(&params, &example["params"], &varying);
+            example["params"] = names.as_example(&params, &example["params"], &varying);
         }
         Direction::Request => {
             let result = client.request(method.name, params).unwrap();
             let result = result.unwrap_or_else(|error| panic!("{}: {error}", method.name));
-            example["result"] = names.to_example(&result, &example["result"], &varying);
+            example["result"] = names.as_example(&result, &example["result"], &varying);
             if let Some(refused) = example.get("refused").cloned() {
-                let params = names.to_run(&refused["params"]);
+                let params = names.as_run(&refused["params"]);
                 let error = client.request(method.name, params).unwrap().unwrap_err();
-                let error = names.to_example(&error, &refused["error"], &varying);
+                let error = names.as_example(&error, &refused["error"], &varying);
                 example["refused"]["error"] = error;
             }
         }

@@ -3,7 +3,7 @@
 //! A client that names the window itself is believed; the table is for those
 //! that only name the model.
 
-/// The window of a model nothing is known about.
+/// The window of a model nothing is known about, in tokens.
 pub const DEFAULT_CONTEXT_WINDOW: f64 = 128_000.0;
 
 /// No window is larger; what a client names beyond it is a mistake.

@@ -1,6 +1,6 @@
 //! The way in: frames become calls, in the order they arrive.
 //!
-//! Three threads: the *reader* (this module's [`Pump`]) takes frames, changes
+//! Three threads: the *reader* (this module's `Pump`) takes frames, changes
 //! the session and hands out work; the *writer* owns the output; the caller of
 //! [`serve`] waits for the end. tower-lsp routes the standard LSP methods; its
 //! futures are polled here once, so what a handler does before its first

@@ -2,7 +2,7 @@
 //!
 //! An accelerator, never the truth: every request looks at the disk itself.
 //! This thread only lets the client be told soon. It watches directories, so
-//! that a file replaced by rename is seen; and it looks every [`INTERVAL`]
+//! that a file replaced by rename is seen; and it looks every `INTERVAL`
 //! anyway, which covers network file systems, a full event queue and directories
 //! over the system's limit.
 

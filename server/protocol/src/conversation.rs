@@ -211,9 +211,9 @@ pub struct MessageRepair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenChange {
-    /// Of what would have been sent without this call.
+    /// Tokens of what would have been sent without this call.
     pub before: u64,
-    /// Of what is to be sent now.
+    /// Tokens of what is to be sent now.
     pub after: u64,
 }
 

@@ -70,13 +70,13 @@ pub struct FileMetadataEntry {
     pub record_state: RecordState,
     /// What made the record.
     pub record_source: FileOperation,
-    /// When the agent last read it.
+    /// When the agent last read it, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_read_date: Option<i64>,
-    /// When the agent last changed it.
+    /// When the agent last changed it, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_edit_date: Option<i64>,
-    /// When the user last changed it.
+    /// When the user last changed it, milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_edit_date: Option<i64>,
 }

@@ -64,7 +64,7 @@ pub struct Stats {
     pub bytes: u64,
     /// When the oldest was created, in milliseconds since the epoch.
     pub oldest: Option<u64>,
-    /// When the newest was.
+    /// When the newest was created, in milliseconds since the epoch.
     pub newest: Option<u64>,
 }
 

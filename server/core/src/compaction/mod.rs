@@ -83,11 +83,11 @@ pub struct Item<'a> {
 pub struct TrackedFile {
     /// How the records name it.
     pub path: String,
-    /// When the agent last changed it.
+    /// When the agent last changed it, milliseconds since the Unix epoch.
     pub agent_edited_at: Option<i64>,
-    /// When the user last changed it.
+    /// When the user last changed it, milliseconds since the Unix epoch.
     pub user_edited_at: Option<i64>,
-    /// When the agent last read it.
+    /// When the agent last read it, milliseconds since the Unix epoch.
     pub read_at: Option<i64>,
 }
 
@@ -231,9 +231,9 @@ pub struct Applied {
     pub retained: usize,
     /// Its index in the whole conversation.
     pub retain_from: u64,
-    /// Tokens before.
+    /// Tokens of the conversation before.
     pub pre_tokens: u64,
-    /// Tokens now.
+    /// Tokens of the conversation from now on.
     pub post_tokens: u64,
     /// The files whose text goes with the summary.
     pub files: Vec<KeyFile>,

@@ -68,7 +68,7 @@ pub struct StoredMessage {
 pub struct Facts {
     /// When the first message of the task came, milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When the last one came.
+    /// When the last one came, milliseconds since the Unix epoch.
     pub updated_at: i64,
     /// The beginning of the first text the user wrote.
     pub title: String,

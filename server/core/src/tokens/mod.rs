@@ -40,7 +40,7 @@ use measure::{Frames, Measure, Part};
 /// A number of tokens and what it is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The figure.
+    /// The figure, in tokens, as the next two.
     pub tokens: u64,
     /// Is it what the encoding gives, not an estimate?
     pub exact: bool,

@@ -5,7 +5,8 @@ use sightline_protocol::tracker::EnvironmentEntry;
 /// Stands where nothing is known.
 pub(super) const UNKNOWN: &str = "Unknown";
 
-/// The record of this machine, this server and the editor `host_name`.
+/// The record of this machine, this server and the editor `host_name`, at `now`,
+/// milliseconds since the Unix epoch.
 pub fn environment_entry(host_name: &str, host_version: &str, now: i64) -> EnvironmentEntry {
     EnvironmentEntry {
         ts: now,

@@ -354,7 +354,8 @@ impl Tracker {
         })
     }
 
-    /// Names of files that the agent or the user edited after `date`.
+    /// Names of files that the agent or the user edited after `date`, milliseconds
+    /// since the Unix epoch.
     ///
     /// # Errors
     /// Kind `storage`.

@@ -23,7 +23,7 @@ pub fn write(context: &Context<'_>, method: &str, text: &str) -> Result<String, 
 /// The same with a name of its own; `ending` tells editors the language.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_as(
     context: &Context<'_>,
     name: &str,

@@ -4,7 +4,7 @@
 //! A checkpoint may trust this only if it is complete: a change that ended
 //! before the checkpoint was asked for must be in. So the answer is "anything
 //! may have changed" unless every captured folder is watched, and the system's
-//! own queue is emptied whenever somebody asks ([`linux`]). Where that cannot be
+//! own queue is emptied whenever somebody asks (`linux`). Where that cannot be
 //! had, the answer is always that one, and the work tree is scanned.
 
 #[cfg(target_os = "linux")]

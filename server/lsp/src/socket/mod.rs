@@ -2,7 +2,7 @@
 //!
 //! Each server listens on one Unix socket for each workspace root it has, in a
 //! directory of the user's own. The same frames as on standard input, only
-//! requests that read, through the same handlers and rules ([`serve`]). Several
+//! requests that read, through the same handlers and rules (`serve`). Several
 //! servers of one root have a socket each, and the newest is asked; one that
 //! nobody listens on is removed by whoever finds it. Elsewhere than on Unix
 //! there is no such door, and the command line answers from the disk.

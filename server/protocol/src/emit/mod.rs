@@ -41,6 +41,9 @@ impl fmt::Display for EmitError {
 impl std::error::Error for EmitError {}
 
 /// Every generated file: its path from the top of the repository, and its content.
+///
+/// # Errors
+/// A wire type has a form that cannot be written.
 pub fn files() -> Result<Vec<(&'static str, String)>, EmitError> {
     let shapes = shape::all(&schema::all_definitions()?)?;
     Ok(vec![
@@ -53,7 +56,10 @@ pub fn files() -> Result<Vec<(&'static str, String)>, EmitError> {
 }
 
 /// Every generated document: its path from the top of the repository, and its
-/// content. `examples` must have one of each method.
+/// content.
+///
+/// # Errors
+/// A wire type has a form that cannot be written, or a method has no example in `examples`.
 pub fn documents(examples: &Examples) -> Result<Vec<(&'static str, String)>, EmitError> {
     let protocol = shape::all(&schema::protocol_definitions()?)?;
     let settings = shape::all(&schema::settings_definitions()?)?;
@@ -66,6 +72,9 @@ pub fn documents(examples: &Examples) -> Result<Vec<(&'static str, String)>, Emi
 /// One schema by name: `protocol`, `settings` or `methods` as in `schemas/`, or
 /// a method (`sightline/readFile`) or a type (`ReadFileParams`) as a schema that
 /// stands alone. `None` when nothing has that name.
+///
+/// # Errors
+/// A wire type has a form that cannot be written.
 pub fn schema(name: &str) -> Result<Option<String>, EmitError> {
     match name {
         "protocol" => schema::protocol().map(Some),
@@ -76,6 +85,9 @@ pub fn schema(name: &str) -> Result<Option<String>, EmitError> {
 }
 
 /// Every name that [`schema()`] knows: the files, the methods, the types.
+///
+/// # Errors
+/// A wire type has a form that cannot be written.
 pub fn schema_names() -> Result<Vec<String>, EmitError> {
     let files = ["protocol", "settings", "methods"].map(str::to_owned);
     let methods = crate::method::METHODS.iter().map(|m| m.name.to_owned());

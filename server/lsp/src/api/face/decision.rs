@@ -4,7 +4,7 @@
 //! thing is told of two commands instead, `sightline.allow` and `sightline.deny`,
 //! which code actions offer too; they also answer a prompt that never came back.
 //! One question is open at a time: a new one denies the one before, and one that
-//! nobody answers in [`ANSWER_WITHIN`] is denied.
+//! nobody answers in `ANSWER_WITHIN` is denied.
 
 use std::{
     sync::{
