@@ -58,7 +58,9 @@ pub(crate) fn commit(repository: &Path) -> Option<Commit> {
     };
     let shown = ask(&["log", "-1", "--abbrev=10", "--format=%h %cs"])?;
     let (id, day) = shown.split_once(' ')?;
-    let mut watched = vec!["HEAD".to_owned(), "packed-refs".to_owned()];
+    // The log of HEAD has every commit and checkout; where none is kept, the
+    // branch's own file.
+    let mut watched = vec!["HEAD".to_owned(), "logs/HEAD".to_owned()];
     watched.extend(ask(&["symbolic-ref", "--quiet", "HEAD"]));
     let moved_by = watched
         .iter()

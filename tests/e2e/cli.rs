@@ -210,11 +210,18 @@ fn a_build_knows_its_commit() {
     let expected = (format!("1.2.0+{id}"), format!("1.2.0 ({id} 2026-01-31)"));
     assert_eq!(build_script::versions("1.2.0", Some(&commit)), expected);
     assert!(commit.id.len() >= 10 && commit.id.chars().all(|digit| digit.is_ascii_hexdigit()));
-    let reference = std::fs::read_dir(root.join(".git/refs/heads")).unwrap();
-    let reference = reference.map(|entry| entry.unwrap().path()).next().unwrap();
-    let moved = std::fs::canonicalize(&reference).unwrap();
-    let watched = |file: &std::path::PathBuf| std::fs::canonicalize(file).unwrap() == moved;
-    assert!(commit.moved_by.iter().any(watched), "{:?}", commit.moved_by);
+    for is_packed in [false, true] {
+        if is_packed {
+            let mut pack = std::process::Command::new("git");
+            pack.arg("-C").arg(&root).args(["pack-refs", "--all"]);
+            assert!(pack.status().unwrap().success());
+        }
+        let watched = build_script::commit(&root).unwrap().moved_by;
+        let content = || -> Vec<_> { watched.iter().map(std::fs::read).map(Result::ok).collect() };
+        let before = content();
+        git(&root, &["commit", "--allow-empty", "--message", "Next"]);
+        assert_ne!(content(), before, "{watched:?}");
+    }
     let inner = root.join("inner");
     assert!(
         build_script::commit(&inner).is_none(),
