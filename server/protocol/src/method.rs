@@ -185,7 +185,7 @@ const STORAGE: &str = "the data directory cannot be read or written";
 const TASK_BUSY: &str = "another process writes the task";
 const NO_TASK: &str = "the task is not stored";
 const LONG_LINE: &str = "what is to be stored is too long for the log";
-const NO_ROOT: &str = "there is no such workspace folder";
+const NO_ROOT: &str = "no workspace folder is open, or it is gone";
 const NO_CHECKPOINT: &str = "there is no such checkpoint, or its folder is not open";
 const NO_RULES: &str = "the rules of the folder cannot be read or used";
 const NO_PLACE: &str = "the folder is the home folder, the root of a file system or the like";
@@ -213,7 +213,7 @@ methods! {
             since "0.1.0", fails {
                 AccessDenied: "the folder is denied, or outside every workspace folder",
                 NotFound: "there is no such folder, or no folder is open",
-                Unsupported: "it is no folder, is the home folder or the root of a file system, or cannot be read",
+                Unsupported: "it is the home folder or the root of a file system, or cannot be read",
             };
         /// Reads a file: unsaved editor text first, access enforced.
         ReadFile = "sightline/readFile":
@@ -386,7 +386,7 @@ methods! {
         RestoreCheckpoint = "sightline/restoreCheckpoint":
             checkpoint::RestoreCheckpointParams => checkpoint::RestoreCheckpointResult,
             since "0.1.0", fails {
-                NotFound: NO_CHECKPOINT,
+                NotFound: "there is no such checkpoint, its folder is not open, or the task is not stored",
                 AccessDenied: NO_RULES,
                 Conflict: "the preview is no longer true, a folder of the group is not open, or the log does not hold the conversation; nothing is done",
                 Unsupported: NO_PLACE,
