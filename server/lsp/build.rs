@@ -9,7 +9,9 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let commit = commit(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    // Asked when it runs: compiled once, it may run for another copy of the source.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let commit = package.and_then(|package| commit(&package.join("../..")));
     let (version, long_version) = versions(env!("CARGO_PKG_VERSION"), commit.as_ref());
     println!("cargo::rustc-env=SIGHTLINE_VERSION={version}");
     println!("cargo::rustc-env=SIGHTLINE_LONG_VERSION={long_version}");
