@@ -51,7 +51,7 @@ impl Checkpoints {
             return Ok(problems);
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
-            if refs::said(&path) != Some(id) {
+            if !refs::says(&path, id) {
                 problems.push(format!(
                     "checkpoint {id}: the file {} does not name it",
                     path.display()
