@@ -1,15 +1,19 @@
 //! Reads objects of a store, and believes none whose bytes do not have its name.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use git2::{ObjectType, OdbLookupFlags};
 
-use super::object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of};
+use super::{
+    object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of},
+    packed::{Open, PackList, Packed},
+};
 use crate::error::Error;
 
 /// Within so much time a folder may change twice and keep its stamp.
@@ -22,6 +26,9 @@ pub(super) struct Reader {
     /// The stamp of the folder of packs when it was last read, unless it was
     /// so young that the next pack may get the same.
     packs: Cell<Option<SystemTime>>,
+    list: Arc<PackList>,
+    packed: OnceCell<Arc<Packed>>,
+    open: RefCell<Open>,
 }
 
 /// Why an object can't be read.
@@ -34,12 +41,15 @@ pub(super) enum Unreadable {
 }
 
 impl Reader {
-    pub(super) fn new(dir: &Path) -> Result<Self, Error> {
+    pub(super) fn new(dir: &Path, list: &Arc<PackList>) -> Result<Self, Error> {
         let repository = open(dir)?;
         let reader = Self {
             dir: dir.to_path_buf(),
             packs: Cell::new(None),
             repository: RefCell::new(repository),
+            list: Arc::clone(list),
+            packed: OnceCell::new(),
+            open: RefCell::default(),
         };
         let stamp = reader.stamp();
         reader
@@ -123,12 +133,32 @@ impl Reader {
 
     /// The bytes of an object, or what is wrong with it.
     pub(super) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
+        let read = self.packed().read(&mut self.open.borrow_mut(), kind, oid);
+        if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
+            return Ok(bytes);
+        }
         let (found, bytes) = self.any(oid)?;
         // libgit2 is told not to hash what it reads: it is four times slower.
         if found != kind.to_git() || name_of(kind, &bytes) != oid {
             return Err(Unreadable::Damaged);
         }
         Ok(bytes)
+    }
+
+    /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
+    /// there are those that were written; only others are inflated and hashed.
+    pub(super) fn check(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
+        let mut open = self.open.borrow_mut();
+        if self.packed().is_as_written(&mut open, kind, oid) {
+            return Ok(());
+        }
+        drop(open);
+        self.try_read(kind, oid).map(drop)
+    }
+
+    fn packed(&self) -> &Packed {
+        self.packed
+            .get_or_init(|| self.list.get(&self.dir.join("objects/pack")))
     }
 
     fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {

@@ -81,7 +81,7 @@ fn unreadable(
                 cancel.check()?;
                 let reader = reader.as_ref().map_err(Clone::clone)?;
                 let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);
-                let read = leaf.map(|leaf| reader.try_read(Kind::Blob, leaf.oid));
+                let read = leaf.map(|leaf| reader.check(Kind::Blob, leaf.oid));
                 Ok(matches!(read, Some(Err(_))).then(|| step.path.clone()))
             },
         )
