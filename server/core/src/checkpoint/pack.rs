@@ -262,8 +262,9 @@ impl Unfinished {
         index
             .as_file_mut()
             .write_all(&index::encode(&mut self.entries, &checksum))?;
-        pack.as_file().sync_all()?;
-        index.as_file().sync_all()?;
+        let (pack_synced, index_synced) =
+            rayon::join(|| pack.as_file().sync_all(), || index.as_file().sync_all());
+        pack_synced.and(index_synced)?;
         let name = Oid(checksum);
         let path = dir.join(format!("pack-{name}.pack"));
         // First this: git takes out what nothing leads to once it sees it.

@@ -59,9 +59,12 @@ impl PackList {
     }
 }
 
-/// The pack a thread reads from, and what it reads with.
+/// So many packs a thread has open.
+const OPEN: usize = 8;
+
+/// The packs a thread reads from, and what it reads with.
 pub(super) struct Open {
-    file: Option<(usize, File)>,
+    files: Vec<(usize, File)>,
     raw: Vec<u8>,
     inflate: Decompressor,
 }
@@ -69,7 +72,7 @@ pub(super) struct Open {
 impl Default for Open {
     fn default() -> Self {
         Self {
-            file: None,
+            files: Vec::new(),
             raw: Vec::new(),
             inflate: Decompressor::new(),
         }
@@ -139,12 +142,13 @@ impl Packed {
                 continue;
             };
             self.last.store(at, Ordering::Relaxed);
-            if open.file.as_ref().is_none_or(|(opened, _)| *opened != at) {
-                open.file = Some((at, File::open(&listed.path).ok()?));
-            }
-            let (_, file) = open.file.as_ref()?;
             let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
             open.raw.resize(length, 0);
+            if !open.files.iter().any(|(opened, _)| *opened == at) {
+                open.files.truncate(OPEN - 1);
+                open.files.insert(0, (at, File::open(&listed.path).ok()?));
+            }
+            let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
             read_at(file, &mut open.raw, range.start).ok()?;
             return Some(crc);
         }
@@ -192,7 +196,10 @@ mod tests {
         let mut open = Open::default();
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
-            assert_eq!(packed.read(&mut open, Kind::Blob, oid).as_ref(), Some(content));
+            assert_eq!(
+                packed.read(&mut open, Kind::Blob, oid).as_ref(),
+                Some(content)
+            );
             assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
             assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
             assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
@@ -225,7 +232,7 @@ mod tests {
         }
         git(&scratch.dir(), &["repack", "-adfq"]);
         let packed = Packed::list(&scratch.repository().pack_dir());
-        let reader = scratch.repository().reader().unwrap();
+        let reader = scratch.repository().reader();
         let mut whole = 0;
         for content in [base, other] {
             let oid = name_of(Kind::Blob, &content);

@@ -151,7 +151,7 @@ impl Repository {
     }
 
     /// Reads objects; one per thread.
-    pub(super) fn reader(&self) -> Result<Reader, Error> {
+    pub(super) fn reader(&self) -> Reader {
         Reader::new(&self.dir, &self.packs)
     }
 
@@ -178,7 +178,7 @@ impl Repository {
         self.publish(id)?;
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
-        self.reader()?.commit(id)?;
+        self.reader().commit(id)?;
         Ok(id)
     }
 
