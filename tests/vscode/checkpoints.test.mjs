@@ -68,6 +68,15 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   await until("the old text", async () => (await original.textContent()) === shown("apples = 1"));
   await until("the new text", async () => (await modified.textContent()) === shown("apples = 100"));
 
+  // Or all of them in one, where none is taken for renamed.
+  await editor.row("before the sale").hover();
+  await editor.row("before the sale").getByRole("button", { name: "Compare with Checkpoint" }).click();
+  await editor.tab("before the sale ↔ now (3 files)").waitFor();
+  const entries = page.locator(".multiDiffEntry:visible");
+  await until("the files", async () => (await entries.count()) === 3);
+  const statuses = async () => (await entries.locator(".status:visible").allTextContents()).join("");
+  assert.ok(!(await statuses()).includes("R"), await statuses());
+
   // Nothing happens when the preview is dismissed.
   await preview("before the sale", 3);
   await editor.dismiss();

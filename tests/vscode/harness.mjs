@@ -18,8 +18,11 @@ import { chromium } from "playwright-core";
 /** How long anything may take to appear, in milliseconds: on a slow machine with much else to do. */
 const PATIENCE = 90_000;
 
-/** How long a click may take to show its effect before it is made again, in milliseconds. */
-const CLICK = 15_000;
+/** How long a row may take to be clicked before it is looked for again, in milliseconds. */
+const CLICK = 3_000;
+
+/** How long a click may take to show a list before it is made again, in milliseconds. */
+const EFFECT = 10_000;
 
 const SETTINGS = {
   "security.workspace.trust.enabled": false,
@@ -248,7 +251,7 @@ class Editor {
       try {
         await row.hover({ timeout });
         await row.getByRole("button", { name: title }).first().click({ timeout });
-        await this.choices.first().waitFor({ timeout });
+        await this.choices.first().waitFor({ timeout: EFFECT });
         return true;
       } catch {
         return false;
