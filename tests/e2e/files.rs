@@ -134,6 +134,25 @@ fn a_document_read_again_from_the_disk_is_not_unsaved() {
 }
 
 #[test]
+fn an_open_document_whose_file_was_deleted_is_not_unsaved_and_comes_back() {
+    let workspace = Workspace::new(&[("docs/a.txt", "one\n"), ("b.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    server.open(&workspace.uri("docs/a.txt"), "one\n");
+    let taken = server.ask("sightline/createCheckpoint", json!({}));
+    std::fs::remove_dir_all(workspace.path("docs")).unwrap();
+
+    let unsaved = server.block(json!({ "sections": ["unsavedFiles"] }));
+    assert!(!unsaved.contains("a.txt"), "{unsaved}");
+    let id = json!({ "id": taken["id"] });
+    let preview = server.ask("sightline/previewRestore", id.clone());
+    assert_eq!(preview["conflicts"], json!([]), "{preview}");
+    server.ask("sightline/restoreCheckpoint", id);
+    let restored = std::fs::read_to_string(workspace.path("docs/a.txt")).unwrap();
+    assert_eq!(restored, "one\n");
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
 fn what_cannot_be_read_is_told_apart() {
     let workspace = Workspace::new(&[("a.txt", "abc"), ("dir/x", "")]);
     std::fs::write(workspace.path("binary"), b"\0\x01\x02").unwrap();

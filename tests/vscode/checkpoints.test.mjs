@@ -3,45 +3,61 @@
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { after, before } from "node:test";
+import { afterEach, beforeEach } from "node:test";
 
 import { scenario, startEditor, until } from "./harness.mjs";
 
+/** The workspace at the checkpoint. */
+const FILES = {
+  "src/cart.py": "apples = 1\npears = 2\n",
+  "src/prices.py": "apple = 2\n",
+  "README.md": "# Shop\n",
+};
+
 let editor;
 
-before(async () => {
-  editor = await startEditor({
-    files: {
-      "src/cart.py": "apples = 1\npears = 2\n",
-      "src/prices.py": "apple = 2\n",
-      "README.md": "# Shop\n",
-    },
-  });
+beforeEach(async () => {
+  editor = await startEditor({ files: FILES });
 });
 
-after(async () => {
+afterEach(async () => {
   await editor?.stop();
 });
 
 const file = (name) => path.join(editor.workspace, name);
 const content = (name) => readFile(file(name), "utf8").catch(() => undefined);
+/** How the editor has a line in the page. */
+const shown = (line) => line.replaceAll(" ", "\u00a0");
 
-scenario("a checkpoint is created, compared with, restored and the restore undone", () => editor, async ({ page }) => {
-  await editor.open("cart.py", { keep: true });
+/** Takes a checkpoint by the view. */
+async function takeCheckpoint(name) {
   await editor.showCheckpoints();
+  await editor.page.getByRole("button", { name: "Create Checkpoint" }).first().click();
+  await editor.answer(name);
+  await editor.row(name).waitFor();
+}
 
-  await page.getByRole("button", { name: "Create Checkpoint" }).first().click();
-  await editor.answer("before the sale");
-  await editor.row("before the sale").waitFor();
-
-  // What an agent does: one file changed, one new, one gone.
+/** What an agent does: one file changed, one new, one gone; seen in the view. */
+async function letAgentWork(name) {
   await writeFile(file("src/cart.py"), "apples = 100\npears = 2\n");
   await writeFile(file("src/sale.py"), "sale = True\n");
   await rm(file("README.md"));
-  await editor.rowToggle("before the sale");
-  for (const name of ["src/cart.py", "src/sale.py", "README.md"]) {
-    await editor.row(name).waitFor();
+  await editor.rowToggle(name);
+  for (const changed of ["src/cart.py", "src/sale.py", "README.md"]) {
+    await editor.row(changed).waitFor();
   }
+}
+
+/** Asks for a preview of so many files. */
+async function preview(name, count) {
+  await editor.rowAction(name, "Restore Checkpoint");
+  await until(`${count} files in the preview`, async () => (await editor.choices.count()) === count);
+}
+
+scenario("a checkpoint is created, compared with, restored and the restore undone", () => editor, async ({ page }) => {
+  await editor.open("cart.py", { keep: true });
+  await takeCheckpoint("before the sale");
+  await letAgentWork("before the sale");
   assert.equal(await editor.row("src/prices.py").count(), 0, "what did not change is not listed");
 
   // Compared in a diff editor that has both texts.
@@ -49,57 +65,78 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   await editor.tab("before the sale").waitFor();
   const original = page.locator(".editor.original .view-line").first();
   const modified = page.locator(".editor.modified .view-line").first();
-  await until("the old text", async () => (await original.textContent()) === "apples = 1".replaceAll(" ", "\u00a0"));
-  await until("the new text", async () => (await modified.textContent()) === "apples = 100".replaceAll(" ", "\u00a0"));
+  await until("the old text", async () => (await original.textContent()) === shown("apples = 1"));
+  await until("the new text", async () => (await modified.textContent()) === shown("apples = 100"));
+
+  // Or all of them in one, where none is taken for renamed.
+  await editor.row("before the sale").hover();
+  await editor.row("before the sale").getByRole("button", { name: "Compare with Checkpoint" }).click();
+  await editor.tab("before the sale ↔ now (3 files)").waitFor();
+  const entries = page.locator(".multiDiffEntry:visible");
+  await until("the files", async () => (await entries.count()) === 3);
+  const statuses = async () => (await entries.locator(".status:visible").allTextContents()).join("");
+  assert.ok(!(await statuses()).includes("R"), await statuses());
 
   // Nothing happens when the preview is dismissed.
-  await editor.rowAction("before the sale", "Restore Checkpoint");
-  const previewed = page.locator(".quick-input-widget:visible .quick-input-list .monaco-list-row");
-  await previewed.first().waitFor();
-  assert.equal(await previewed.count(), 3);
-  await page.keyboard.press("Escape");
+  await preview("before the sale", 3);
+  await editor.dismiss();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
 
-  await editor.rowAction("before the sale", "Restore Checkpoint");
-  await previewed.first().waitFor();
-  await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
-  await editor.toast(/3 files restored from/).waitFor();
-  assert.equal(await content("src/cart.py"), "apples = 1\npears = 2\n");
-  assert.equal(await content("README.md"), "# Shop\n");
+  await preview("before the sale", 3);
+  await editor.accept();
+  await editor.toast("3 files restored from “before the sale”.").waitFor();
+  assert.equal(await content("src/cart.py"), FILES["src/cart.py"]);
+  assert.equal(await content("README.md"), FILES["README.md"]);
   assert.equal(await content("src/sale.py"), undefined);
 
-  await editor.toast(/3 files restored from/).getByRole("button", { name: "Undo" }).click();
-  await editor.toast(/3 files put back/).waitFor();
+  await editor.toast("3 files restored").getByRole("button", { name: "Undo" }).click();
+  await editor.toast("3 files put back as before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
   assert.equal(await content("README.md"), undefined);
   assert.equal(await content("src/sale.py"), "sale = True\n");
 });
 
-scenario("one file is restored alone, and unsaved text is left alone unless it is picked", () => editor, async ({ page }) => {
-  await editor.rowAction("src/sale.py", "Restore This File");
-  const previewed = page.locator(".quick-input-widget:visible .quick-input-list .monaco-list-row");
-  await previewed.first().waitFor();
-  assert.equal(await previewed.count(), 1);
-  await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
-  await until("the file to go", async () => (await content("src/sale.py")) === undefined);
-  assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n", "the others stay");
+scenario("one file is restored alone", () => editor, async () => {
+  await takeCheckpoint("before the sale");
+  await letAgentWork("before the sale");
 
+  await editor.rowAction("src/sale.py", "Restore This File");
+  assert.equal(await editor.choices.count(), 1);
+  await editor.accept();
+
+  await editor.toast("1 file restored from “before the sale”.").waitFor();
+  assert.equal(await content("src/sale.py"), undefined);
+  assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n", "the others stay");
+});
+
+scenario("unsaved text is left alone unless it is picked", () => editor, async ({ page }) => {
+  // Open and deleted, but nothing is typed in it: it comes back.
+  await editor.open("README.md", { keep: true });
+  await editor.open("cart.py", { keep: true });
+  await takeCheckpoint("before the sale");
+  await letAgentWork("before the sale");
+  const line = page.locator(".editor-group-container.active .view-line").first();
+  await until("the agent's text", async () => (await line.textContent()) === shown("apples = 100"));
   await editor.open("cart.py");
   await page.keyboard.press("Control+Home");
   await page.keyboard.type("plums = 4 ");
   await page.locator(".tab.dirty").first().waitFor();
-  await editor.rowAction("before the sale", "Restore Checkpoint");
-  const conflict = previewed.filter({ hasText: "left alone unless picked" }).filter({ hasText: "src/cart.py" });
-  await conflict.waitFor();
-  await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
-  await until("the other file to be as it was", async () => (await content("README.md")) === "# Shop\n");
+
+  await preview("before the sale", 3);
+  const conflict = editor.choices.filter({ hasText: "left alone unless picked" });
+  assert.equal(await conflict.count(), 1);
+  assert.match(await conflict.textContent(), /src\/cart\.py/);
+  await editor.accept();
+  await editor.toast(/2 files restored from “before the sale”; left alone: src\/cart\.py \(/).waitFor();
+  assert.equal(await content("README.md"), FILES["README.md"]);
+  assert.equal(await content("src/sale.py"), undefined);
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
   assert.notEqual(await page.locator(".tab.dirty").count(), 0, "what was typed is still there");
 
-  await editor.rowAction("before the sale", "Restore Checkpoint");
+  await preview("before the sale", 1);
   await conflict.click();
-  await page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
-  await until("the file to be as it was", async () => (await content("src/cart.py")) === "apples = 1\npears = 2\n");
-  const line = page.locator(".editor-group-container.active .view-line").first();
-  await until("the editor to show it", async () => (await line.textContent()) === "apples = 1".replaceAll(" ", "\u00a0"));
+  await editor.accept();
+  await editor.toast("1 file restored from “before the sale”.").waitFor();
+  assert.equal(await content("src/cart.py"), FILES["src/cart.py"]);
+  await until("the editor to show it", async () => (await line.textContent()) === shown("apples = 1"));
 });

@@ -74,8 +74,7 @@ scenario("a terminal's command and output are in the block", () => editor, async
   await editor.command("Terminal: Kill All Terminals");
 });
 
-scenario("the status bar tells that a file is hidden from agents, as soon as the rules say so", () => editor, async ({ page, workspace }) => {
-  const status = page.locator("#sightline\\.sightline\\.sightline\\.status, [id$='sightline.status']").first();
+scenario("the status bar tells that a file is hidden from agents, as soon as the rules say so", () => editor, async ({ status, workspace }) => {
   await editor.open("README.md");
   await until("an open eye", () => status.locator(".codicon-eye").count());
 

@@ -15,8 +15,14 @@ import { test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-/** How long anything may take to appear, in milliseconds. */
-const PATIENCE = 30_000;
+/** How long anything may take to appear, in milliseconds: on a slow machine with much else to do. */
+const PATIENCE = 90_000;
+
+/** How long a row may take to be clicked before it is looked for again, in milliseconds. */
+const CLICK = 3_000;
+
+/** How long a click may take to show a list before it is made again, in milliseconds. */
+const EFFECT = 10_000;
 
 const SETTINGS = {
   "security.workspace.trust.enabled": false,
@@ -61,8 +67,10 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
   });
   const entry = path.join(tools, "node_modules/code-server/out/node/entry.js");
   const common = [entry, "--config", `${home}/user/config.yaml`, "--user-data-dir", `${home}/user`, "--extensions-dir", `${home}/extensions`];
+  const temporary = path.join(home, "tmp");
+  await mkdir(temporary);
   // Of the environment only what programs need to run: no settings, no git.
-  const env = { PATH: process.env.PATH, HOME: home, LANG: "C.UTF-8", TZ: "UTC", SHELL: "/bin/bash" };
+  const env = { PATH: process.env.PATH, HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", TZ: "UTC", SHELL: "/bin/bash" };
 
   const installing = spawn(process.execPath, [...common, "--install-extension", given("SIGHTLINE_VSIX")], { env, stdio: ["ignore", "pipe", "pipe"] });
   const installed = text(installing.stdout, installing.stderr);
@@ -75,27 +83,45 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
     [...common, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-workspace-trust"],
     { env, stdio: ["ignore", "pipe", "pipe"], detached: true },
   );
-  const errors = text(server.stderr);
-  const address = await listening(server, errors);
-  const browser = await chromium.launch({
-    executablePath: path.join(tools, "browser/chromium"),
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-    env,
-  });
-  const context = await browser.newContext({ viewport, permissions: ["clipboard-read", "clipboard-write"] });
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  await page.goto(`${address}/?folder=${encodeURIComponent(workspace)}`);
-  await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
-
-  const editor = new Editor(page, workspace, home);
-  editor.stop = async () => {
-    await browser.close();
-    process.kill(-server.pid, "SIGTERM");
-    await once(server, "exit");
+  let browser;
+  const stop = async () => {
+    await browser?.close();
+    await end(server);
     await rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   };
-  return editor;
+  try {
+    const address = await listening(server, text(server.stderr));
+    browser = await chromium.launch({
+      executablePath: path.join(tools, "browser/chromium"),
+      args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+      timeout: PATIENCE,
+      env,
+    });
+    const context = await browser.newContext({ viewport, permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await context.newPage();
+    page.setDefaultTimeout(PATIENCE);
+    await page.goto(`${address}/?folder=${encodeURIComponent(workspace)}`);
+    await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
+    const editor = new Editor(page, workspace, home, stop);
+    // An eye, open or closed, says that the server runs.
+    await editor.status.locator("[class*='codicon-eye']").waitFor();
+    return editor;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Ends a process and all its children. */
+async function end(leader) {
+  if (leader.exitCode !== null || leader.signalCode !== null) {
+    return;
+  }
+  const ended = once(leader, "exit");
+  process.kill(-leader.pid, "SIGTERM");
+  const patience = setTimeout(() => process.kill(-leader.pid, "SIGKILL"), PATIENCE);
+  await ended;
+  clearTimeout(patience);
 }
 
 /** Writes `files` below `folder`. */
@@ -128,15 +154,18 @@ async function listening(server, errors) {
   throw new Error(`code-server ended before it listened: ${await errors}`);
 }
 
-/** A test that leaves a picture behind when it fails. */
+/** A test that leaves a picture behind when it fails, and tells what the editor said. */
 export function scenario(name, editor, run) {
   test(name, async () => {
     try {
       await run(editor());
     } catch (error) {
-      const picture = path.join(given("SIGHTLINE_VSCODE_TOOLS"), "failure.png");
+      const folder = path.join(given("SIGHTLINE_VSCODE_TOOLS"), "failures");
+      const picture = path.join(folder, `${name.replaceAll(/[^a-z]+/g, "-")}.png`);
+      await mkdir(folder, { recursive: true });
       await editor()?.page.screenshot({ path: picture }).catch(() => undefined);
-      console.error(`what the editor showed: ${picture}`);
+      const said = await editor()?.messages().catch(() => []);
+      console.error(`${name}: what the editor showed: ${picture}; what it said: ${JSON.stringify(said)}`);
       throw error;
     }
   });
@@ -144,10 +173,16 @@ export function scenario(name, editor, run) {
 
 /** What a person does with the editor, and sees. */
 class Editor {
-  constructor(page, workspace, home) {
+  constructor(page, workspace, home, stop) {
     this.page = page;
     this.workspace = workspace;
     this.home = home;
+    this.stop = stop;
+    /** The item in the status bar. */
+    this.status = page.locator("[id$='sightline.status']").first();
+    /** The list that is offered to pick from, and its rows. */
+    this.offered = page.locator(".quick-input-widget:visible .quick-input-list");
+    this.choices = this.offered.locator(".monaco-list-row");
   }
 
   /** Opens a file by Ctrl+P; with `keep` as a tab that stays. */
@@ -173,8 +208,21 @@ class Editor {
     const input = this.page.locator(".quick-input-widget:visible .quick-input-box input");
     await input.waitFor();
     await input.fill(typed);
-    const row = this.page.locator(".quick-input-list .monaco-list-row").filter({ hasText: name }).first();
+    const row = this.choices.filter({ hasText: name }).first();
     await row.click();
+    await row.waitFor({ state: "hidden" });
+  }
+
+  /** Accepts what is ticked in the list that is offered. */
+  async accept() {
+    await this.page.locator(".quick-input-widget:visible").getByRole("button", { name: "OK" }).click();
+    await this.offered.waitFor({ state: "hidden" });
+  }
+
+  /** Dismisses the list that is offered. */
+  async dismiss() {
+    await this.page.locator(".quick-input-widget:visible .quick-input-box input").press("Escape");
+    await this.offered.waitFor({ state: "hidden" });
   }
 
   /** Answers an input box. */
@@ -196,15 +244,14 @@ class Editor {
 
   /** A button that appears when the pointer is over a row, and leads to a list. */
   async rowAction(name, title) {
-    const list = this.page.locator(".quick-input-widget:visible .quick-input-list");
     // Rows move while the view is filled again, and a click then does nothing.
-    const timeout = 3000;
+    const timeout = CLICK;
     await until(`a list after “${title}” of ${name}`, async () => {
       const row = this.row(name);
       try {
         await row.hover({ timeout });
         await row.getByRole("button", { name: title }).first().click({ timeout });
-        await list.waitFor({ timeout });
+        await this.choices.first().waitFor({ timeout: EFFECT });
         return true;
       } catch {
         return false;
@@ -226,6 +273,11 @@ class Editor {
   /** A notification with this text. */
   toast(textOrPattern) {
     return this.page.locator(".notifications-toasts .notification-list-item").filter({ hasText: textOrPattern }).first();
+  }
+
+  /** What the messages say that are on the screen. */
+  async messages() {
+    return await this.page.locator(".notifications-toasts .notification-list-item-message").allTextContents();
   }
 
   /** The block, by the command that copies it, once it satisfies `wanted`. */

@@ -189,26 +189,28 @@ interface Side {
 
 /** The sides of a comparison of `file` in `from` with itself in `to`, or with the workspace. */
 export function sides(file: FileDifference, from: Checkpoint, to?: Checkpoint): [vscode.Uri, vscode.Uri] {
-  const { path, oldPath, uri, status } = file;
-  const older: Side = { id: from.id, uri };
-  if (oldPath !== undefined) {
-    older.oldUri = vscode.Uri.joinPath(vscode.Uri.parse(from.root), oldPath).toString();
+  const now = vscode.Uri.parse(file.uri);
+  const then = file.oldPath === undefined ? now : vscode.Uri.joinPath(vscode.Uri.parse(from.root), file.oldPath);
+  const older: Side = { id: from.id, uri: file.uri };
+  if (then !== now) {
+    older.oldUri = then.toString();
   }
-  const newer = to ? checkpointUri({ id: to.id, uri }, path) : vscode.Uri.parse(uri);
+  const newer = to ? checkpointUri({ id: to.id, uri: file.uri }, now) : now;
   return [
-    status === "added" ? nothingUri(path) : checkpointUri(older, oldPath ?? path),
-    status === "deleted" ? nothingUri(path) : newer,
+    file.status === "added" ? nothingUri(now) : checkpointUri(older, then),
+    file.status === "deleted" ? nothingUri(then) : newer,
   ];
 }
 
-function checkpointUri(side: Side, path: string): vscode.Uri {
-  // The path is what the diff editor shows, and decides on the language.
-  return vscode.Uri.from({ scheme: SCHEME, path: `/${path}`, query: JSON.stringify(side) });
+function checkpointUri(side: Side, file: vscode.Uri): vscode.Uri {
+  // The path decides on the language; and where both sides have the same one,
+  // VS Code does not take the file for renamed.
+  return vscode.Uri.from({ scheme: SCHEME, path: file.path, query: JSON.stringify(side) });
 }
 
 /** An empty text beside a file that is only on the other side. */
-function nothingUri(path: string): vscode.Uri {
-  return checkpointUri({ id: "", uri: "" }, path);
+function nothingUri(file: vscode.Uri): vscode.Uri {
+  return checkpointUri({ id: "", uri: "" }, file);
 }
 
 /** Gives diff editors the texts of checkpoints. */

@@ -25,6 +25,13 @@ import {
 import type { ErrorKind, Methods, Notifications, ServerNotifications } from "../../types/protocol";
 import { atStart, settings } from "./settings";
 
+/**
+ * How long work may take before its progress is shown, in milliseconds. Most is
+ * done sooner. And VS Code drops the fourth message within 800 ms: three that
+ * only flash up would hide the one that tells what came of it.
+ */
+const PROGRESS_AFTER = 500;
+
 // A token that is left out would be sent as a second parameter.
 const NOT_CANCELLED = new vscode.CancellationTokenSource().token;
 
@@ -180,30 +187,43 @@ export class Client implements vscode.Disposable {
     }
   }
 
-  /** Asks for long work: its progress is shown, and it can be cancelled. */
+  /** Asks for what may be long work: its progress is shown when it is, and it can be cancelled. */
   async requestWithProgress<M extends MethodsWithProgress>(
     title: string,
     method: M,
     params: Methods[M]["params"],
   ): Promise<Methods[M]["result"]> {
     const workDoneToken = `sightline-vscode-${++this.progressTokens}`;
-    return await vscode.window.withProgress(
-      { location: vscode.ProgressLocation.Notification, title, cancellable: true },
-      async (progress, token) => {
-        let done = 0;
-        const listening = this.language?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
-          const percentage = value.kind === "report" ? (value.percentage ?? done) : done;
-          const message = value.kind === "end" ? undefined : value.message;
-          progress.report({ increment: percentage - done, ...(message !== undefined && { message }) });
-          done = percentage;
-        });
-        try {
-          return await this.request(method, { ...params, workDoneToken }, token);
-        } finally {
-          listening?.dispose();
-        }
-      },
+    const reported = new Reported();
+    const listening = this.language?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+      if (value.kind === "report") {
+        reported.take(value);
+      }
+    });
+    const cancelling = new vscode.CancellationTokenSource();
+    const answer = this.request(method, { ...params, workDoneToken }, cancelling.token);
+    const ended = answer.then(
+      () => undefined,
+      () => undefined,
     );
+    const show = (): void => {
+      void vscode.window.withProgress(
+        { location: vscode.ProgressLocation.Notification, title, cancellable: true },
+        async (progress, token) => {
+          token.onCancellationRequested(() => cancelling.cancel());
+          reported.show(progress);
+          await ended;
+        },
+      );
+    };
+    const timer = setTimeout(show, PROGRESS_AFTER);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      listening?.dispose();
+      cancelling.dispose();
+    }
   }
 
   private options(): LanguageClientOptions {
@@ -232,6 +252,33 @@ export class Client implements vscode.Disposable {
       await vscode.commands.executeCommand("workbench.action.openSettings", settingName);
     } else if (choice === "Where to Get It") {
       await vscode.commands.executeCommand("sightline.help");
+    }
+  }
+}
+
+/** How far work is, for VS Code, which wants to be told of each step by itself. */
+class Reported {
+  private percentage = 0;
+  private shown = 0;
+  private message: string | undefined;
+  private progress: vscode.Progress<{ message?: string; increment?: number }> | undefined;
+
+  take(report: { message?: string; percentage?: number }): void {
+    this.percentage = report.percentage ?? this.percentage;
+    this.message = report.message ?? this.message;
+    this.tell();
+  }
+
+  show(progress: vscode.Progress<{ message?: string; increment?: number }>): void {
+    this.progress = progress;
+    this.tell();
+  }
+
+  private tell(): void {
+    const increment = this.percentage - this.shown;
+    if (this.progress) {
+      this.progress.report({ increment, ...(this.message !== undefined && { message: this.message }) });
+      this.shown = this.percentage;
     }
   }
 }

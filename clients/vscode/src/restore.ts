@@ -109,22 +109,32 @@ async function choose(
   return { paths: picked.map((choice) => choice.uri), force };
 }
 
+/** Paths a message names. */
+const MOST_NAMED = 5;
+
 /** Tells what became of each path, and offers to undo it. */
-function tell({ outcomes, undoId }: RestoreCheckpointResult, what: string): void {
+function tell({ outcomes, conflicts = [], undoId }: RestoreCheckpointResult, what: string): void {
   const failed = outcomes.filter((outcome) => !outcome.ok);
   const done = outcomes.length - failed.length;
-  const files = done === 1 ? "1 file" : `${done} files`;
+  const text = [
+    `${done === 1 ? "1 file" : `${done} files`} ${what}`,
+    ...named("not", failed.map(({ path, error }) => `${path} (${error ?? "unknown"})`)),
+    ...named("left alone", conflicts.map(({ path, reason }) => `${path} (${reason})`)),
+  ].join("; ");
   const offer = "Undo";
   const answer =
     failed.length === 0
-      ? vscode.window.showInformationMessage(`${files} ${what}.`, offer)
-      : vscode.window.showWarningMessage(
-          `${files} ${what}; not: ${failed.map(({ path, error }) => `${path} (${error ?? "unknown"})`).join(", ")}`,
-          offer,
-        );
+      ? vscode.window.showInformationMessage(`${text}.`, offer)
+      : vscode.window.showWarningMessage(`${text}.`, offer);
   void answer.then(async (choice) => {
     if (choice === offer) {
       await vscode.commands.executeCommand("sightline.checkpoint.undoRestore", undoId);
     }
   });
+}
+
+/** A part of a message about these paths; none without any. */
+function named(what: string, paths: string[]): string[] {
+  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";
+  return paths.length === 0 ? [] : [`${what}: ${paths.slice(0, MOST_NAMED).join(", ")}${more}`];
 }

@@ -64,12 +64,15 @@ pub struct Content {
 
 /// Does the text an editor opened `path` with at `opened` differ from the file?
 /// Byte order mark, line endings and the last one do not count: editors keep
-/// those apart. False when the file was changed after that, is no text in
-/// UTF-8 or is too large to tell.
+/// those apart. False when the file was changed or deleted after that, is no
+/// text in UTF-8 or is too large to tell.
 pub fn differs_from_disk(text: &Rope, path: &Path, opened: SystemTime) -> bool {
     let (file, metadata) = match access::open_without_waiting(path) {
         Ok(opened) => opened,
-        Err(error) => return error.kind() == io::ErrorKind::NotFound && text.len_bytes() > 1,
+        Err(error) => {
+            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            return is_missing && text.len_bytes() > 1 && !may_be_gone_since(path, opened);
+        }
     };
     let changed_since = metadata.modified().is_ok_and(|modified| modified > opened);
     if changed_since {
@@ -80,6 +83,16 @@ pub fn differs_from_disk(text: &Rope, path: &Path, opened: SystemTime) -> bool {
     };
     let plain = |text: &str| unified(text).trim_end_matches('\n').to_owned();
     plain(&disk) != plain(&text.to_string())
+}
+
+/// May a file that is missing have been there at `then`? Its folder, or what is
+/// left above that, was changed since.
+fn may_be_gone_since(path: &Path, then: SystemTime) -> bool {
+    let mut folders = path.ancestors().skip(1);
+    let nearest = folders.find_map(|folder| std::fs::metadata(folder).ok());
+    nearest
+        .and_then(|metadata| metadata.modified().ok())
+        .is_some_and(|modified| modified > then)
 }
 
 /// Is an editor's text what the file `path` holds? Byte order mark, line endings

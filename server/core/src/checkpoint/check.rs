@@ -63,10 +63,10 @@ fn look(repository: &Repository) -> Option<String> {
     if let Some(problem) = unpaired(&repository.pack_dir()) {
         return Some(problem);
     }
-    let reader = match repository.reader() {
-        Ok(reader) => reader,
-        Err(error) => return Some(error.message),
-    };
+    let reader = repository.reader();
+    if let Err(error) = reader.require_git() {
+        return Some(error.message);
+    }
     let newest = match newest(repository.dir()) {
         Ok(newest) => newest?,
         Err(error) => return Some(error.message),
@@ -235,7 +235,7 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
         .map(|(id, _)| id)
         .collect();
     let (lost, whole): (Vec<Oid>, Vec<Oid>) = ids.into_iter().partition(|id| lost.contains(id));
-    let reader = made.reader()?;
+    let reader = made.reader();
     let pack = PackWriter::new(made)?;
     let mut reach = Reach::new(&reader);
     for id in &whole {

@@ -179,15 +179,15 @@ impl Checkpoints {
         scan: &mut Scan,
         base: Base<'_>,
     ) -> Result<Counts, Error> {
-        let reader = || store.repository.reader();
         let has = |oid| store.has(oid);
         for _ in 0..ATTEMPTS {
-            let (counts, missing) = compare(&scan.tree, base, &reader, job.cancel, has)?;
+            let (counts, missing) = compare(&scan.tree, base, store.repository, job.cancel, has)?;
             let changed = self.store_files(job, store, &missing)?;
             if changed.is_empty() {
-                for folder in missing.folders {
-                    store.pack.put(Kind::Tree, folder.oid, &folder.encode())?;
-                }
+                let folders = missing.folders.par_iter().with_min_len(16);
+                folders.try_for_each(|folder| {
+                    store.pack.put(Kind::Tree, folder.oid, &folder.encode())
+                })?;
                 return Ok(counts);
             }
             // What is read differs from what was seen: seen again, with its content.
@@ -286,9 +286,9 @@ impl Store<'_> {
         let idle = self.readers().pop();
         let reader = match idle {
             Some(reader) => reader,
-            None => self.repository.reader()?,
+            None => self.repository.reader(),
         };
-        let has = reader.contains(oid);
+        let has = reader.contained(oid);
         self.readers().push(reader);
         Ok(has)
     }

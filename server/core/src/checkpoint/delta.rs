@@ -7,7 +7,7 @@ use super::{
     Counts,
     disk::os_name,
     object::{Mode, Oid, TreeEntry, tree_order},
-    reader::Reader,
+    repository::Repository,
     tree::{Entry, Folder},
 };
 use crate::{cancel::Cancel, error::Error, path::RelPath};
@@ -34,12 +34,12 @@ pub(super) struct Missing<'a> {
 pub(super) fn compare<'a>(
     tree: &'a Arc<Folder>,
     base: Base<'a>,
-    reader: &dyn Fn() -> Result<Reader, Error>,
+    repository: &Repository,
     cancel: &Cancel,
     has: impl Fn(Oid) -> Result<bool, Error>,
 ) -> Result<(Counts, Missing<'a>), Error> {
     let reader = match base {
-        Base::Stored(_) => Some(reader()?),
+        Base::Stored(_) => Some(repository.reader()),
         _ => None,
     };
     let mut counts = Counts::default();

@@ -148,7 +148,7 @@ impl Checkpoints {
         (from, (to, left)): &(Tree, (Tree, Option<Left>)),
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
-        let reader = repository.reader()?;
+        let reader = repository.reader();
         let found = compare(&reader, from, to, &options.paths, job.cancel)?;
         let mut denied = Denied::new(job);
         let mut differences = Vec::with_capacity(found.leaves.len());
@@ -326,7 +326,7 @@ struct Texts {
 impl Texts {
     fn new(checkpoints: &Checkpoints, repository: &Repository) -> Result<Self, Error> {
         Ok(Self {
-            reader: repository.reader()?,
+            reader: repository.reader(),
             walker: RefCell::new(checkpoints.walker()?),
         })
     }

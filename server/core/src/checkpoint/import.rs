@@ -119,7 +119,7 @@ impl Checkpoints {
         let mut import = Import {
             job,
             shadow: &shadow,
-            stored: repository.reader()?,
+            stored: repository.reader(),
             pack: PackWriter::new(&repository)?,
             trees: HashMap::new(),
             entries: HashMap::new(),

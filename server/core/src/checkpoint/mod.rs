@@ -40,6 +40,7 @@ mod memory;
 mod names;
 mod object;
 mod pack;
+mod packed;
 mod packs;
 mod place;
 mod protect;

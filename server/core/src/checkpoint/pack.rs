@@ -262,8 +262,9 @@ impl Unfinished {
         index
             .as_file_mut()
             .write_all(&index::encode(&mut self.entries, &checksum))?;
-        pack.as_file().sync_all()?;
-        index.as_file().sync_all()?;
+        let (pack_synced, index_synced) =
+            rayon::join(|| pack.as_file().sync_all(), || index.as_file().sync_all());
+        pack_synced.and(index_synced)?;
         let name = Oid(checksum);
         let path = dir.join(format!("pack-{name}.pack"));
         // First this: git takes out what nothing leads to once it sees it.
@@ -368,16 +369,42 @@ impl Space {
     }
 }
 
-/// Kind and length, seven bits a byte, the first one four.
-fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
-    let code = match kind {
-        Kind::Commit => 1u8,
+/// What stands for a kind in a header.
+fn code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Commit => 1,
         Kind::Tree => 2,
         Kind::Blob => 3,
         Kind::Tag => 4,
-    };
+    }
+}
+
+/// The length an entry of that kind says its object has, and where its deflated
+/// bytes begin; `None` for one of another kind, and for a difference.
+pub(super) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
+    let first = *entry.first()?;
+    if (first >> 4) & 7 != code(kind) {
+        return None;
+    }
+    let (mut length, mut shift, mut at) = (u64::from(first & 15), 4, 1);
+    let mut goes_on = first & 0x80 != 0;
+    while goes_on {
+        let byte = *entry.get(at)?;
+        let bits = u64::from(byte & 0x7f);
+        if shift > 57 {
+            return None;
+        }
+        length |= bits << shift;
+        (shift, at) = (shift + 7, at + 1);
+        goes_on = byte & 0x80 != 0;
+    }
+    Some((length, at))
+}
+
+/// Kind and length, seven bits a byte, the first one four.
+fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
     let mut rest = length >> 4;
-    let mut byte = (code << 4) | (length & 15) as u8;
+    let mut byte = (code(kind) << 4) | (length & 15) as u8;
     while rest > 0 {
         entry.push(byte | 0x80);
         byte = (rest & 0x7f) as u8;

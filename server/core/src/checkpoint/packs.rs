@@ -81,7 +81,7 @@ pub(super) fn gather(
     is_wanted: impl Fn(Oid) -> bool,
     cancel: &Cancel,
 ) -> Result<Option<Pack>, Error> {
-    let reader = repository.reader()?;
+    let reader = repository.reader();
     let writer = PackWriter::new(repository)?;
     let mut wanted = Vec::new();
     for pack in from {

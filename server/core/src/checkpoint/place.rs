@@ -96,21 +96,32 @@ impl Walker {
             return Ok(&self.root);
         }
         if self.last.as_ref().is_none_or(|(at, _)| at != path) {
-            let mut dir: Option<Dir> = None;
-            for name in path.components() {
-                let from = dir.as_ref().unwrap_or(&*self.root);
-                let next = match from.enter(name) {
-                    Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
-                        from.make(name)?;
-                        from.enter(name)?
-                    }
-                    next => next?,
-                };
-                dir = Some(next);
-            }
+            let dir = match self.root.reach(path) {
+                Ok(Some(dir)) => Some(dir),
+                Err(error) if !make || error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error);
+                }
+                _ => self.go_by_steps(path, make)?,
+            };
             self.last = dir.map(|dir| (path.clone(), dir));
         }
         Ok(self.last.as_ref().map_or(&*self.root, |(_, dir)| dir))
+    }
+
+    fn go_by_steps(&self, path: &RelPath, make: bool) -> io::Result<Option<Dir>> {
+        let mut dir: Option<Dir> = None;
+        for name in path.components() {
+            let from = dir.as_ref().unwrap_or(&*self.root);
+            let next = match from.enter(name) {
+                Err(error) if make && error.kind() == io::ErrorKind::NotFound => {
+                    from.make(name)?;
+                    from.enter(name)?
+                }
+                next => next?,
+            };
+            dir = Some(next);
+        }
+        Ok(dir)
     }
 
     /// What stands at `path`; `None` when nothing does, or a folder above is
@@ -214,7 +225,7 @@ mod unix {
 
     use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 
-    use super::{Access, File, Found, Kind, OsStr, OsString, Path, Stamp, io};
+    use super::{Access, File, Found, Kind, OsStr, OsString, Path, RelPath, Stamp, io};
 
     /// A folder, open.
     #[derive(Debug)]
@@ -256,6 +267,27 @@ mod unix {
                 Err(rustix::io::Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
                 opened => Ok(Self(opened?)),
             }
+        }
+
+        /// The folder some levels below, without following a link on the way;
+        /// `None` where the system can't go there at once.
+        #[cfg(target_os = "linux")]
+        pub(in super::super) fn reach(&self, path: &RelPath) -> io::Result<Option<Self>> {
+            use rustix::{fs::ResolveFlags, io::Errno};
+            let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            let path = path.as_path();
+            match fs::openat2(&self.0, path, FOLDER, Mode::empty(), beneath) {
+                Ok(dir) => Ok(Some(Self(dir))),
+                Err(Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
+                Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => Err(error.into()),
+                // An older system, a sandbox, a longer path than it takes at once.
+                Err(_) => Ok(None),
+            }
+        }
+
+        #[cfg(not(target_os = "linux"))]
+        pub(in super::super) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
+            Ok(None)
         }
 
         /// One that is there already is as good.
@@ -382,7 +414,7 @@ pub(super) use elsewhere::{Dir, found_of};
 mod elsewhere {
     use std::{fs, path::PathBuf, time::UNIX_EPOCH};
 
-    use super::{Access, File, Found, Kind, OsStr, OsString, Path, Stamp, io};
+    use super::{Access, File, Found, Kind, OsStr, OsString, Path, RelPath, Stamp, io};
 
     /// A folder.
     #[derive(Debug)]
@@ -410,6 +442,10 @@ mod elsewhere {
                 true => Ok(Self(path)),
                 false => Err(io::ErrorKind::NotADirectory.into()),
             }
+        }
+
+        pub(in super::super) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
+            Ok(None)
         }
 
         /// One that is there already is as good.

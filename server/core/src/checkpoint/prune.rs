@@ -206,7 +206,7 @@ fn remove(
     let dir = repository.dir();
     let packs = packs::all(repository)?;
     let loose = packs::loose(repository);
-    let reader = repository.reader()?;
+    let reader = repository.reader();
     let mut reach = Reach::new(&reader);
     let kept: HashSet<Oid> = records.iter().map(|record| record.id).collect();
     // Names of others, and of checkpoints that can't be read, hold what they

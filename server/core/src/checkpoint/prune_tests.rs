@@ -255,7 +255,7 @@ fn many_small_packs_become_one_and_an_open_reader_goes_on() {
     some(30);
     let ids = scratch.ids();
     let generation = scratch.repository().generation().unwrap();
-    let reader = scratch.repository().reader().unwrap();
+    let reader = scratch.repository().reader();
     reader.commit(ids[3]).unwrap();
     scratch.checkpoints.tidy(&Cancel::default()).unwrap();
     assert_eq!(pack_count(&scratch), 2);

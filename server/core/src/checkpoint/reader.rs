@@ -1,15 +1,19 @@
 //! Reads objects of a store, and believes none whose bytes do not have its name.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use git2::{ObjectType, OdbLookupFlags};
 
-use super::object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of};
+use super::{
+    object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of},
+    packed::{Open, PackList, Packed},
+};
 use crate::error::Error;
 
 /// Within so much time a folder may change twice and keep its stamp.
@@ -18,10 +22,14 @@ const TICK: Duration = Duration::from_millis(50);
 /// Reads objects. Not shared between threads.
 pub(super) struct Reader {
     dir: PathBuf,
-    repository: RefCell<git2::Repository>,
-    /// The stamp of the folder of packs when it was last read, unless it was
+    list: Arc<PackList>,
+    packed: OnceCell<Arc<Packed>>,
+    open: RefCell<Open>,
+    /// Opened for what is not found in a pack.
+    git: RefCell<Option<git2::Repository>>,
+    /// The stamp of the folder of packs when libgit2 last read it, unless it was
     /// so young that the next pack may get the same.
-    packs: Cell<Option<SystemTime>>,
+    stamp: Cell<Option<SystemTime>>,
 }
 
 /// Why an object can't be read.
@@ -34,21 +42,25 @@ pub(super) enum Unreadable {
 }
 
 impl Reader {
-    pub(super) fn new(dir: &Path) -> Result<Self, Error> {
-        let repository = open(dir)?;
-        let reader = Self {
+    /// Opens nothing yet.
+    pub(super) fn new(dir: &Path, list: &Arc<PackList>) -> Self {
+        Self {
             dir: dir.to_path_buf(),
-            packs: Cell::new(None),
-            repository: RefCell::new(repository),
-        };
-        let stamp = reader.stamp();
-        reader
-            .repository
-            .borrow()
-            .odb()
-            .map_err(|error| cannot_open(dir, &error))?;
-        reader.packs.set(stamp);
-        Ok(reader)
+            list: Arc::clone(list),
+            packed: OnceCell::new(),
+            open: RefCell::default(),
+            git: RefCell::new(None),
+            stamp: Cell::new(None),
+        }
+    }
+
+    /// Can git read the store?
+    ///
+    /// # Errors
+    /// `storage`, with the reason.
+    pub(super) fn require_git(&self) -> Result<(), Error> {
+        self.with_git(|_| Ok(()))
+            .map_err(|error| cannot_open(&self.dir, &error))
     }
 
     /// # Errors
@@ -92,24 +104,25 @@ impl Reader {
 
     /// Is there such an object? One that was written a moment ago is seen.
     pub(super) fn contains(&self, oid: Oid) -> bool {
-        let repository = self.repository.borrow();
-        let Ok(odb) = repository.odb() else {
-            return false;
-        };
-        let oid = oid.to_git();
-        if odb.exists_ext(oid, OdbLookupFlags::NO_REFRESH) {
+        if self.contained(oid) {
             return true;
         }
         // libgit2 would list the folder anew for each object there is not.
-        let stamp = self.stamp();
-        if stamp.is_some() && stamp == self.packs.get() {
+        let stamp = self.settled_stamp();
+        if stamp.is_some() && stamp == self.stamp.get() {
             return false;
         }
-        if odb.refresh().is_err() {
-            return false;
-        }
-        self.packs.set(stamp);
-        odb.exists_ext(oid, OdbLookupFlags::NO_REFRESH)
+        let refreshed = self.with_git(|git| git.odb()?.refresh());
+        self.stamp.set(stamp);
+        refreshed.is_ok() && self.contained(oid)
+    }
+
+    /// Was there such an object when this was first asked? Enough for who holds
+    /// the lock, and cheaper.
+    pub(super) fn contained(&self, oid: Oid) -> bool {
+        let flags = OdbLookupFlags::NO_REFRESH;
+        let found = self.with_git(|git| Ok(git.odb()?.exists_ext(oid.to_git(), flags)));
+        found.unwrap_or(false)
     }
 
     /// The bytes of an object of whatever kind.
@@ -123,12 +136,32 @@ impl Reader {
 
     /// The bytes of an object, or what is wrong with it.
     pub(super) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
+        let read = self.packed().read(&mut self.open.borrow_mut(), kind, oid);
+        if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
+            return Ok(bytes);
+        }
         let (found, bytes) = self.any(oid)?;
         // libgit2 is told not to hash what it reads: it is four times slower.
         if found != kind.to_git() || name_of(kind, &bytes) != oid {
             return Err(Unreadable::Damaged);
         }
         Ok(bytes)
+    }
+
+    /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
+    /// there are those that were written; only others are inflated and hashed.
+    pub(super) fn check(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
+        let mut open = self.open.borrow_mut();
+        if self.packed().is_as_written(&mut open, kind, oid) {
+            return Ok(());
+        }
+        drop(open);
+        self.try_read(kind, oid).map(drop)
+    }
+
+    fn packed(&self) -> &Packed {
+        self.packed
+            .get_or_init(|| self.list.get(&self.dir.join("objects/pack")))
     }
 
     fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {
@@ -141,17 +174,30 @@ impl Reader {
         &self,
         read: impl Fn(&git2::Repository) -> Result<T, git2::Error>,
     ) -> Result<T, Unreadable> {
-        if let Ok(found) = read(&self.repository.borrow()) {
+        let first = self.with_git(&read);
+        if let Ok(found) = first {
             return Ok(found);
         }
-        if let Ok(again) = open(&self.dir) {
-            self.packs.set(None);
-            self.repository.replace(again);
-        }
-        read(&self.repository.borrow()).map_err(|error| match error.code() {
+        self.git.replace(None);
+        self.with_git(read).map_err(|error| match error.code() {
             git2::ErrorCode::NotFound => Unreadable::Missing,
             _ => Unreadable::Damaged,
         })
+    }
+
+    fn with_git<T>(
+        &self,
+        act: impl FnOnce(&git2::Repository) -> Result<T, git2::Error>,
+    ) -> Result<T, git2::Error> {
+        if self.git.borrow().is_none() {
+            // Before it is looked at, so that what comes meanwhile is seen.
+            self.stamp.set(self.settled_stamp());
+            self.git.replace(Some(open(&self.dir)?));
+        }
+        match &*self.git.borrow() {
+            Some(git) => act(git),
+            None => Err(git2::Error::from_str("it is not open")),
+        }
     }
 
     pub(super) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
@@ -167,7 +213,7 @@ impl Reader {
     }
 
     /// When packs last came or went; `None` where that can't be told.
-    fn stamp(&self) -> Option<SystemTime> {
+    fn settled_stamp(&self) -> Option<SystemTime> {
         let stamp = fs::metadata(self.dir.join("objects/pack"))
             .ok()?
             .modified()
@@ -177,10 +223,12 @@ impl Reader {
     }
 }
 
-fn open(dir: &Path) -> Result<git2::Repository, Error> {
+fn open(dir: &Path) -> Result<git2::Repository, git2::Error> {
     crate::git::isolate();
     git2::opts::strict_hash_verification(false);
-    git2::Repository::open_bare(dir).map_err(|error| cannot_open(dir, &error))
+    let repository = git2::Repository::open_bare(dir)?;
+    repository.odb()?;
+    Ok(repository)
 }
 
 fn cannot_open(dir: &Path, error: &git2::Error) -> Error {

@@ -98,7 +98,7 @@ impl Records {
             return Ok(records);
         }
         let fetched = fetched::all(repository.dir())?;
-        let reader = repository.reader()?;
+        let reader = repository.reader();
         for id in unknown {
             let Some((record, bytes)) = read(&reader, id, fetched.get(&id).copied()) else {
                 continue;

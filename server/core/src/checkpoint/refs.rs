@@ -134,20 +134,28 @@ pub(super) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
 pub(super) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
         let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        if !is_folder && said(&path) != Some(id) {
+        if !is_folder && !says(&path, id) {
             publish(dir, id)?;
         }
     }
     Ok(())
 }
 
-/// What a name's own file says it is of; not behind a link, and a few bytes at most.
-pub(super) fn said(path: &Path) -> Option<Oid> {
-    let found = fs::symlink_metadata(path).ok()?;
-    if !found.is_file() || found.len() > 64 {
-        return None;
+/// Does a name's own file say what it is of? Not behind a link, and a few bytes
+/// at most. One that is gone says nothing wrong: another process put the name
+/// into `packed-refs` or took it away since.
+pub(super) fn says(path: &Path, id: Oid) -> bool {
+    let said = || -> io::Result<Option<Oid>> {
+        let found = fs::symlink_metadata(path)?;
+        if !found.is_file() || found.len() > 64 {
+            return Ok(None);
+        }
+        Ok(plain_id(fs::read_to_string(path)?.trim_end()))
+    };
+    match said() {
+        Ok(said) => said == Some(id),
+        Err(error) => error.kind() == Io::NotFound,
     }
-    plain_id(fs::read_to_string(path).ok()?.trim_end())
 }
 
 /// Takes names away, durably.
@@ -368,6 +376,18 @@ fn create_new(path: &Path) -> io::Result<File> {
 mod tests {
     use super::*;
     use crate::checkpoint::testing::Scratch;
+
+    #[test]
+    fn a_name_another_process_moves_is_not_damaged() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let (listed, path) = loose_ids(&scratch.dir()).unwrap().remove(0);
+        assert!(listed == id && says(&path, id));
+        pack(&scratch.dir(), 0).unwrap();
+        assert!(says(&path, id), "it is in packed-refs");
+        fs::write(&path, "").unwrap();
+        assert!(!says(&path, id));
+    }
 
     #[test]
     fn no_name_leads_out_of_the_store() {

@@ -16,6 +16,7 @@ use super::{
     Notes, check,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
+    packed::PackList,
     packs,
     reader::Reader,
     records, refs,
@@ -62,6 +63,7 @@ pub struct Rebuilt {
 pub(super) struct Repository {
     dir: PathBuf,
     rebuilt: Option<Arc<Rebuilt>>,
+    packs: Arc<PackList>,
 }
 
 impl Repository {
@@ -102,8 +104,8 @@ impl Repository {
             Some(reason) => {
                 let rebuilt = check::rebuild(&repository, reason)?;
                 Ok(Self {
-                    dir: dir.to_path_buf(),
                     rebuilt: Some(Arc::new(rebuilt)),
+                    ..Self::at(dir)
                 })
             }
         }
@@ -113,6 +115,7 @@ impl Repository {
         Self {
             dir: dir.to_path_buf(),
             rebuilt: None,
+            packs: Arc::default(),
         }
     }
 
@@ -148,8 +151,8 @@ impl Repository {
     }
 
     /// Reads objects; one per thread.
-    pub(super) fn reader(&self) -> Result<Reader, Error> {
-        Reader::new(&self.dir)
+    pub(super) fn reader(&self) -> Reader {
+        Reader::new(&self.dir, &self.packs)
     }
 
     /// The checkpoints' commits, in no order.
@@ -171,10 +174,11 @@ impl Repository {
     ) -> Result<Oid, Error> {
         let id = put_commit(&pack, tree, notes)?;
         let kept = pack.finish()?;
+        self.packs.forget();
         self.publish(id)?;
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
-        self.reader()?.commit(id)?;
+        self.reader().commit(id)?;
         Ok(id)
     }
 

@@ -51,7 +51,7 @@ fn git_reads_what_was_stored_and_finds_no_fault() {
     assert!(tree.contains("040000 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\tempty"));
     assert!(tree.contains("120000 blob"), "{tree}");
 
-    let reader = scratch.repository().reader().unwrap();
+    let reader = scratch.repository().reader();
     for content in [&big, &long] {
         let oid = name_of(Kind::Blob, content);
         assert!(reader.blob(oid).unwrap() == *content);
@@ -75,7 +75,7 @@ fn an_open_reader_sees_packs_that_come_later() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
-    let reader = repository.reader().unwrap();
+    let reader = repository.reader();
     for turn in 0..50u8 {
         let content = [turn; 3];
         let oid = name_of(Kind::Blob, &content);
@@ -99,7 +99,7 @@ fn git_takes_nothing_out_that_is_about_to_be_named() {
     pack.put(Kind::Blob, oid, b"new").unwrap();
     let kept = pack.finish().unwrap().unwrap();
     git(repository.dir(), &["gc", "-q", "--prune=now"]);
-    let reader = repository.reader().unwrap();
+    let reader = repository.reader();
     assert_eq!(reader.blob(oid).unwrap(), b"new");
     let keep = kept.path.with_extension("keep");
     let text = fs::read(&keep).unwrap();

@@ -144,7 +144,7 @@ impl Scratch {
     pub(super) fn checkpoint_with(&self, notes: Notes, files: &[Made<'_>]) -> Oid {
         let _lock = self.lock();
         let repository = self.repository();
-        let reader = repository.reader().unwrap();
+        let reader = repository.reader();
         let pack = PackWriter::new(&repository).unwrap();
         let put = |kind, bytes: &[u8]| {
             let oid = name_of(kind, bytes);

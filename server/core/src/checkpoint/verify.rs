@@ -47,11 +47,11 @@ impl Checkpoints {
         if let Some(problem) = check::problem(&repository)? {
             problems.push(format!("the store is not whole: {problem}"));
         }
-        if repository.reader().is_err() {
+        if repository.reader().require_git().is_err() {
             return Ok(problems);
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
-            if refs::said(&path) != Some(id) {
+            if !refs::says(&path, id) {
                 problems.push(format!(
                     "checkpoint {id}: the file {} does not name it",
                     path.display()
@@ -81,7 +81,7 @@ pub(super) fn examine(
     largest: Option<u64>,
     cancel: &Cancel,
 ) -> Result<Vec<(Oid, String)>, Error> {
-    let reader = repository.reader()?;
+    let reader = repository.reader();
     let mut problems = Vec::new();
     let mut found = Examined {
         largest,
@@ -228,7 +228,6 @@ impl Examined {
                 || repository.reader(),
                 |reader, oid| {
                     cancel.check()?;
-                    let reader = reader.as_ref().map_err(Clone::clone)?;
                     let is_large = reader.len(oid).is_some_and(|length| length > LARGE);
                     let _alone =
                         is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));

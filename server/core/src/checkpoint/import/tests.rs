@@ -219,7 +219,7 @@ fn repositories_within_and_denied_files_stay_out() {
         &["ls-tree", "-r", "--name-only", &tree],
     );
     assert_eq!(files, "keep\nlib/code\n");
-    let reader = cline.scratch.repository().reader().unwrap();
+    let reader = cline.scratch.repository().reader();
     assert!(!reader.contains(name_of(Kind::Blob, b"private")));
     // A restore leaves alone what was left out, and what Cline never kept.
     let none = |_: &RelPath| Ok(None);

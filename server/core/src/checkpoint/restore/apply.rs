@@ -79,10 +79,7 @@ pub(super) fn apply(
             || Worker::new(place),
             |worker, chunk| {
                 let act = |(at, step): &(usize, &Step)| {
-                    let error = match worker {
-                        Ok(worker) => worker.take(step).err(),
-                        Err(why) => Some(why.clone()),
-                    };
+                    let error = worker.take(step).err();
                     tell();
                     (*at, error)
                 };
@@ -140,12 +137,12 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(place: &'a Place<'a>) -> Result<Self, String> {
-        Ok(Self {
+    fn new(place: &'a Place<'a>) -> Self {
+        Self {
             place,
             walker: place.walker.again(),
-            reader: place.repository.reader().map_err(message)?,
-        })
+            reader: place.repository.reader(),
+        }
     }
 
     fn take(&mut self, todo: &Step) -> Result<(), String> {

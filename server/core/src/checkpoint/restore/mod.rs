@@ -309,7 +309,7 @@ impl Checkpoints {
     /// `notFound` for an unknown checkpoint; `storage`.
     pub fn holds_folder(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
         let tree = self.record(id)?.tree;
-        let reader = self.existing_repository()?.reader()?;
+        let reader = self.existing_repository()?.reader();
         has_folder(&reader, tree, path)
     }
 
@@ -367,7 +367,7 @@ impl Checkpoints {
         wanted: &Wanted,
         unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
-        let reader = repository.reader()?;
+        let reader = repository.reader();
         // The scan went there by its path.
         if !walker.is_at(self.work_tree()) {
             return Err(Error::storage(format!(
@@ -450,7 +450,7 @@ fn restored(
     unsaved: &[RelPath],
 ) -> Result<Restored, Error> {
     let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
-    let reader = repository.reader()?;
+    let reader = repository.reader();
     let content = |leaf: Leaf| String::from_utf8(whole(&reader, leaf.oid).ok()?).ok();
     let mut texts = Vec::new();
     let mut outcomes = Vec::with_capacity(plan.steps.len());

@@ -69,7 +69,7 @@ impl Checkpoints {
         (repository, walker): (&Repository, &mut Walker),
         (undo, target): (&Record, &Record),
     ) -> Result<Recovered, Error> {
-        let reader = repository.reader()?;
+        let reader = repository.reader();
         let paths = journal.paths().unwrap_or_default();
         let left_alone = journal.left_alone().unwrap_or_default();
         let own_data = self.own_data();

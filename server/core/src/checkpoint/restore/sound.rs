@@ -51,7 +51,7 @@ pub(super) fn undo_problem(
     paths: &[RelPath],
     steps: &[Step],
 ) -> Result<Option<String>, Error> {
-    let reader = repository.reader()?;
+    let reader = repository.reader();
     let trees = (target.tree, undo.tree);
     match steps_between(job, &reader, trees, paths, (&Default::default(), None)) {
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
@@ -79,9 +79,8 @@ fn unreadable(
             || repository.reader(),
             |reader, step| {
                 cancel.check()?;
-                let reader = reader.as_ref().map_err(Clone::clone)?;
                 let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);
-                let read = leaf.map(|leaf| reader.try_read(Kind::Blob, leaf.oid));
+                let read = leaf.map(|leaf| reader.check(Kind::Blob, leaf.oid));
                 Ok(matches!(read, Some(Err(_))).then(|| step.path.clone()))
             },
         )

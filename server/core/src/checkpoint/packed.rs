@@ -1,0 +1,245 @@
+//! Objects read from packs by the index, each inflated at once: several times
+//! as fast as libgit2, which inflates with zlib, piece by piece.
+//!
+//! What is rare is left to libgit2, see [`super::reader`]: objects in files of
+//! their own, differences to other objects (`git gc`), packs that came since the
+//! list was made. `None` here means: ask there.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use libdeflater::Decompressor;
+
+use super::{
+    index::Index,
+    object::{Kind, Oid},
+    pack,
+};
+
+/// Deflate makes nothing smaller than this part of it.
+const MAX_RATIO: u64 = 1032;
+
+/// The packs of a store when they were listed. Shared by the threads of one piece
+/// of work.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// The newest first.
+    packs: Vec<Listed>,
+    /// Where the last object was found: the next one is likely there too.
+    last: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Listed {
+    path: PathBuf,
+    index: OnceLock<Option<Index>>,
+}
+
+/// The list of packs, made when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct PackList(Mutex<Option<Arc<Packed>>>);
+
+impl PackList {
+    pub(super) fn get(&self, dir: &Path) -> Arc<Packed> {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(list.get_or_insert_with(|| Arc::new(Packed::list(dir))))
+    }
+
+    /// Packs came: who asks from now on sees them.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// So many packs a thread has open.
+const OPEN: usize = 8;
+
+/// The packs a thread reads from, and what it reads with.
+pub(super) struct Open {
+    files: Vec<(usize, File)>,
+    raw: Vec<u8>,
+    inflate: Decompressor,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            raw: Vec::new(),
+            inflate: Decompressor::new(),
+        }
+    }
+}
+
+impl Packed {
+    /// Lists the packs in a folder; opens none.
+    pub(super) fn list(dir: &Path) -> Self {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let indexes = entries.map(|entry| entry.path());
+        let indexes = indexes.filter(|path| path.extension().is_some_and(|kind| kind == "idx"));
+        let mut packs: Vec<(SystemTime, PathBuf)> = indexes
+            .map(|path| {
+                let changed = fs::metadata(&path).and_then(|found| found.modified());
+                (changed.unwrap_or(SystemTime::UNIX_EPOCH), path)
+            })
+            .collect();
+        packs.sort_unstable_by(|a, b| b.cmp(a));
+        let listed = |(_, index): (SystemTime, PathBuf)| Listed {
+            path: index.with_extension("pack"),
+            index: OnceLock::new(),
+        };
+        Self {
+            packs: packs.into_iter().map(listed).collect(),
+            last: AtomicUsize::new(0),
+        }
+    }
+
+    /// The bytes of an object, which are not compared with its name yet.
+    pub(super) fn read(&self, open: &mut Open, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
+        self.raw(open, oid)?;
+        let (length, header) = pack::header(&open.raw, kind)?;
+        let deflated = &open.raw[header..];
+        if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        let inflated = open.inflate.zlib_decompress(deflated, &mut bytes);
+        (inflated.ok()? == bytes.len()).then_some(bytes)
+    }
+
+    /// Does it stand in its pack byte by byte as it was written, by the checksum
+    /// in the index?
+    pub(super) fn is_as_written(&self, open: &mut Open, kind: Kind, oid: Oid) -> bool {
+        let crc = self.raw(open, oid);
+        crc.is_some_and(|crc| crc32fast::hash(&open.raw) == crc)
+            && pack::header(&open.raw, kind).is_some()
+    }
+
+    /// Reads an object as it stands in a pack, and gives its checksum.
+    fn raw(&self, open: &mut Open, oid: Oid) -> Option<u32> {
+        let last = self.last.load(Ordering::Relaxed);
+        let order = std::iter::once(last).chain((0..self.packs.len()).filter(|at| *at != last));
+        for at in order {
+            let Some(listed) = self.packs.get(at) else {
+                continue;
+            };
+            let index = listed.index.get_or_init(|| {
+                let length = fs::metadata(&listed.path).ok()?.len();
+                Index::read(&listed.path.with_extension("idx"), length).ok()
+            });
+            let Some((range, crc)) = index
+                .as_ref()
+                .and_then(|index| index.find(oid).zip(index.crc(oid)))
+            else {
+                continue;
+            };
+            self.last.store(at, Ordering::Relaxed);
+            let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+            open.raw.resize(length, 0);
+            if !open.files.iter().any(|(opened, _)| *opened == at) {
+                open.files.truncate(OPEN - 1);
+                open.files.insert(0, (at, File::open(&listed.path).ok()?));
+            }
+            let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
+            read_at(file, &mut open.raw, range.start).ok()?;
+            return Some(crc);
+        }
+        None
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    use io::{Read, Seek};
+    file.seek(io::SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{
+        object::{Mode, name_of},
+        packs,
+        testing::{Scratch, git, noise},
+    };
+
+    #[test]
+    fn objects_are_read_as_libgit2_reads_them_and_damage_is_seen() {
+        let scratch = Scratch::new();
+        let contents = [
+            Vec::new(),
+            b"text\n".repeat(40),
+            noise(1, 15),
+            noise(2, 300_000),
+            vec![0; 5_000_000],
+        ];
+        for (at, content) in contents.iter().enumerate() {
+            let file = (&b"file"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        let dir = scratch.repository().pack_dir();
+        let packed = Packed::list(&dir);
+        let mut open = Open::default();
+        for content in &contents {
+            let oid = name_of(Kind::Blob, content);
+            assert_eq!(
+                packed.read(&mut open, Kind::Blob, oid).as_ref(),
+                Some(content)
+            );
+            assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
+            assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
+            assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
+        }
+        let absent = name_of(Kind::Blob, b"absent");
+        assert_eq!(packed.read(&mut open, Kind::Blob, absent), None);
+        assert!(!packed.is_as_written(&mut open, Kind::Blob, absent));
+
+        let oid = name_of(Kind::Blob, &contents[3]);
+        let packs = packs::all(&scratch.repository()).unwrap();
+        let (pack, range) = packs
+            .iter()
+            .find_map(|pack| Some((pack, pack.index.find(oid)?)))
+            .unwrap();
+        let mut bytes = fs::read(&pack.path).unwrap();
+        bytes[range.start as usize + 1000] ^= 1;
+        fs::write(&pack.path, bytes).unwrap();
+        assert!(!Packed::list(&dir).is_as_written(&mut Open::default(), Kind::Blob, oid));
+    }
+
+    #[test]
+    fn differences_are_left_to_libgit2() {
+        let scratch = Scratch::new();
+        let base = noise(1, 100_000);
+        let mut other = base.clone();
+        other[50_000] ^= 1;
+        for (at, content) in [&base, &other].into_iter().enumerate() {
+            let file = (&b"file"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let packed = Packed::list(&scratch.repository().pack_dir());
+        let reader = scratch.repository().reader();
+        let mut whole = 0;
+        for content in [base, other] {
+            let oid = name_of(Kind::Blob, &content);
+            whole += usize::from(packed.read(&mut Open::default(), Kind::Blob, oid).is_some());
+            assert_eq!(reader.blob(oid).unwrap(), content);
+            reader.check(Kind::Blob, oid).unwrap();
+        }
+        assert_eq!(whole, 1, "git made one a difference to the other");
+    }
+}
