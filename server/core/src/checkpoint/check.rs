@@ -64,7 +64,9 @@ fn look(repository: &Repository) -> Option<String> {
         return Some(problem);
     }
     let reader = repository.reader();
-    if let Err(error) = reader.require_git() {
+    if !repository.is_as_made()
+        && let Err(error) = reader.require_git()
+    {
         return Some(error.message);
     }
     let newest = match newest(repository.dir()) {

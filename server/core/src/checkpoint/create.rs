@@ -6,7 +6,10 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -30,6 +33,12 @@ use crate::{error::Error, path::RelPath};
 
 /// So many skipped paths are kept with a checkpoint; the rest are counted.
 const MAX_SKIPPED: usize = 10_000;
+/// Of a checkpoint so many small objects are stored again rather than looked for
+/// in every pack: where little changed, looking would be most of the work. Idle
+/// folding takes out what is stored twice.
+const UNASKED: usize = 32;
+/// What is larger is always looked for, in bytes.
+const SMALL: usize = 64 * 1024;
 /// How often what changes while it is stored is looked at again.
 const ATTEMPTS: usize = 5;
 
@@ -53,7 +62,7 @@ impl Checkpoints {
             changes: Some(source.take()),
         });
         let known = taken.as_ref().and_then(|taken| taken.changes.as_ref());
-        let (record, _) = self.take(&lock, job, request, known, true)?;
+        let (record, _, ()) = self.take(&lock, job, request, (known, true), |_| ())?;
         if let Some(mut taken) = taken {
             taken.changes = None;
         }
@@ -61,28 +70,30 @@ impl Checkpoints {
     }
 
     /// As [`Self::create`], by who holds the lock; always looks at everything,
-    /// and gives what it saw. Can be cancelled afterwards too.
-    pub(super) fn create_locked(
+    /// and gives what it saw, and what `meanwhile` made of that while the
+    /// checkpoint went to the disk. Can be cancelled afterwards too.
+    pub(super) fn create_locked<T: Send>(
         &self,
         lock: &StoreLock,
         job: &Job<'_>,
         request: &Request,
-    ) -> Result<(Arc<Record>, Scan), Error> {
+        meanwhile: impl FnOnce(&Scan) -> T + Send,
+    ) -> Result<(Arc<Record>, Scan, T), Error> {
         protect::admit(self.work_tree(), self.storage.dir())?;
         job.require_rules()?;
-        self.take(lock, job, request, None, false)
+        self.take(lock, job, request, (None, false), meanwhile)
     }
 
     /// `commits` says that this is all there is to do: it can't be cancelled any
     /// more once it is being stored.
-    fn take(
+    fn take<T: Send>(
         &self,
         _lock: &StoreLock,
         job: &Job<'_>,
         request: &Request,
-        changes: Option<&Changes>,
-        commits: bool,
-    ) -> Result<(Arc<Record>, Scan), Error> {
+        (changes, commits): (Option<&Changes>, bool),
+        meanwhile: impl FnOnce(&Scan) -> T + Send,
+    ) -> Result<(Arc<Record>, Scan, T), Error> {
         let began = Instant::now();
         job.cancel.check()?;
         let judge = self.judge(job);
@@ -99,6 +110,7 @@ impl Checkpoints {
             repository: &repository,
             readers: Mutex::default(),
             is_empty: records.is_empty(),
+            unasked: AtomicUsize::new(0),
         };
         let limits = (newest.is_none() && !request.confirm_large)
             .then_some((job.settings.max_files, job.settings.max_total_size));
@@ -158,7 +170,11 @@ impl Checkpoints {
             job.cancel.check()?;
         }
         let Store { pack, .. } = store;
-        let id = repository.write_checkpoint(pack, scan.tree.oid, &notes)?;
+        let (id, made) = rayon::join(
+            || repository.write_checkpoint(pack, scan.tree.oid, &notes),
+            || meanwhile(&scan),
+        );
+        let id = id?;
         memory.stored = Some((scan.tree.clone(), generation));
         let record = Arc::new(Record {
             id,
@@ -166,7 +182,7 @@ impl Checkpoints {
             notes,
         });
         self.records.remember(&record);
-        Ok((record, scan))
+        Ok((record, scan, made))
     }
 
     /// Sees to it that everything the tree names is in the store or in the pack,
@@ -179,7 +195,7 @@ impl Checkpoints {
         scan: &mut Scan,
         base: Base<'_>,
     ) -> Result<Counts, Error> {
-        let has = |oid| store.has(oid);
+        let has = |oid, is_folder| store.has(oid, is_folder);
         for _ in 0..ATTEMPTS {
             let (counts, missing) = compare(&scan.tree, base, store.repository, job.cancel, has)?;
             let changed = self.store_files(job, store, &missing)?;
@@ -273,15 +289,18 @@ struct Store<'a> {
     readers: Mutex<Vec<Reader>>,
     /// There is no checkpoint: asking for objects is idle.
     is_empty: bool,
+    /// Objects that were not looked for.
+    unasked: AtomicUsize,
 }
 
 impl Store<'_> {
-    fn has(&self, oid: Oid) -> Result<bool, Error> {
+    /// `is_small` says that it may as well be stored again.
+    fn has(&self, oid: Oid, is_small: bool) -> bool {
         if self.pack.has(oid) {
-            return Ok(true);
+            return true;
         }
-        if self.is_empty {
-            return Ok(false);
+        if self.is_empty || is_small && self.unasked.fetch_add(1, Ordering::Relaxed) < UNASKED {
+            return false;
         }
         let idle = self.readers().pop();
         let reader = match idle {
@@ -290,7 +309,7 @@ impl Store<'_> {
         };
         let has = reader.contained(oid);
         self.readers().push(reader);
-        Ok(has)
+        has
     }
 
     fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
@@ -300,7 +319,7 @@ impl Store<'_> {
 
 impl Sink for Store<'_> {
     fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
-        if self.has(oid)? {
+        if self.has(oid, bytes.len() <= SMALL) {
             return Ok(());
         }
         self.pack.put(Kind::Blob, oid, bytes)

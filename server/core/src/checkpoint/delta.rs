@@ -29,14 +29,14 @@ pub(super) struct Missing<'a> {
     pub(super) folders: Vec<&'a Arc<Folder>>,
 }
 
-/// Compares `tree` with an older one. `has` tells whether an object need not be
-/// stored; what it does not have is missing.
+/// Compares `tree` with an older one. `has` tells whether an object, and
+/// whether that is a folder, need not be stored; what it does not have is missing.
 pub(super) fn compare<'a>(
     tree: &'a Arc<Folder>,
     base: Base<'a>,
     repository: &Repository,
     cancel: &Cancel,
-    has: impl Fn(Oid) -> Result<bool, Error>,
+    has: impl Fn(Oid, bool) -> bool,
 ) -> Result<(Counts, Missing<'a>), Error> {
     let reader = match base {
         Base::Stored(_) => Some(repository.reader()),
@@ -58,7 +58,7 @@ pub(super) fn compare<'a>(
             continue;
         }
         if let Some(new) = new
-            && !has(new.oid)?
+            && !has(new.oid, true)
         {
             missing.folders.push(new);
         }
@@ -112,7 +112,7 @@ pub(super) fn compare<'a>(
                 (None, _) => counts.deleted += 1,
             }
             if let Some(now) = now
-                && !has(now.oid)?
+                && !has(now.oid, false)
             {
                 missing.files.push((child(now.name), now.mode, now.oid));
             }

@@ -100,6 +100,26 @@ struct Unfinished {
     failed: bool,
 }
 
+/// A pack and its index, written in full, without their names.
+struct Sealed {
+    pack: NamedTempFile,
+    index: NamedTempFile,
+    name: Oid,
+}
+
+impl Sealed {
+    /// Gives them their names.
+    fn show(self, dir: &Path) -> io::Result<Kept> {
+        let path = dir.join(format!("pack-{}.pack", self.name));
+        // First this: git takes out what nothing leads to once it sees it.
+        let kept = keep(&path)?;
+        self.pack.persist(&path).map_err(|error| error.error)?;
+        let index = path.with_extension("idx");
+        self.index.persist(index).map_err(|error| error.error)?;
+        Ok(kept)
+    }
+}
+
 impl<'a> PackWriter<'a> {
     /// Begins a pack. Creates nothing yet.
     ///
@@ -176,6 +196,15 @@ impl<'a> PackWriter<'a> {
     /// # Errors
     /// `storage`; nothing is visible then.
     pub(super) fn finish(self) -> Result<Option<Kept>, Error> {
+        self.finish_with(|| Ok(()))
+    }
+
+    /// As [`Self::finish`]; what `flush` flushes goes to the disk with the pack,
+    /// and the pack does not become visible when it fails.
+    pub(super) fn finish_with(
+        self,
+        flush: impl FnOnce() -> Result<(), Error> + Send,
+    ) -> Result<Option<Kept>, Error> {
         let dir = self.dir();
         let pack = self
             .pack
@@ -188,11 +217,18 @@ impl<'a> PackWriter<'a> {
             )));
         }
         if pack.entries.is_empty() {
-            return Ok(None);
+            return flush().map(|()| None);
         }
-        let kept = pack
-            .finish(&dir)
-            .map_err(|error| failed("store in", self.repository.dir(), &error))?;
+        let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
+        let whole = pack.seal(&dir).map_err(to_error)?;
+        // One wait for the disk instead of three.
+        let (pack_flushed, (index_flushed, flushed)) = rayon::join(
+            || whole.pack.as_file().sync_all(),
+            || rayon::join(|| whole.index.as_file().sync_all(), flush),
+        );
+        flushed?;
+        pack_flushed.and(index_flushed).map_err(to_error)?;
+        let kept = whole.show(&dir).map_err(to_error)?;
         sync_dir(&dir)?;
         Ok(Some(kept))
     }
@@ -242,7 +278,8 @@ impl Unfinished {
         Ok(())
     }
 
-    fn finish(mut self, dir: &Path) -> io::Result<Kept> {
+    /// Writes all that is left; nothing is flushed or visible yet.
+    fn seal(mut self, dir: &Path) -> io::Result<Sealed> {
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("over four thousand million objects"))?
             .to_be_bytes();
@@ -251,7 +288,7 @@ impl Unfinished {
             Sha1::digest(&self.gathered).into()
         } else {
             self.write_gathered(dir)?;
-            self.seal(count)?
+            self.count_and_hash(count)?
         };
         self.gathered.extend_from_slice(&checksum);
         self.write_gathered(dir)?;
@@ -262,22 +299,15 @@ impl Unfinished {
         index
             .as_file_mut()
             .write_all(&index::encode(&mut self.entries, &checksum))?;
-        let (pack_synced, index_synced) =
-            rayon::join(|| pack.as_file().sync_all(), || index.as_file().sync_all());
-        pack_synced.and(index_synced)?;
-        let name = Oid(checksum);
-        let path = dir.join(format!("pack-{name}.pack"));
-        // First this: git takes out what nothing leads to once it sees it.
-        let kept = keep(&path)?;
-        pack.persist(&path).map_err(|error| error.error)?;
-        index
-            .persist(path.with_extension("idx"))
-            .map_err(|error| error.error)?;
-        Ok(kept)
+        Ok(Sealed {
+            pack,
+            index,
+            name: Oid(checksum),
+        })
     }
 
     /// Puts the number of objects into what is written, and gives its SHA-1.
-    fn seal(&mut self, count: [u8; 4]) -> io::Result<[u8; 20]> {
+    fn count_and_hash(&mut self, count: [u8; 4]) -> io::Result<[u8; 20]> {
         let Some(file) = &self.file else {
             return Err(io::Error::other("the pack has no file"));
         };

@@ -84,6 +84,7 @@ impl Checkpoints {
         let repository = self.open_or_create()?;
         let before = packs::size(repository.dir());
         let mut budget = keep.max_bytes.filter(|limit| *limit < before);
+        let mut less = 0;
         loop {
             let records = self.list(&Filter::default())?;
             let doomed = choose(&records, keep, &self.needed(&records));
@@ -94,11 +95,16 @@ impl Checkpoints {
             let removed = remove(&repository, &records, doomed, budget, cancel)?;
             let size = packs::size(repository.dir());
             pruned.freed_bytes = before.saturating_sub(size);
-            let is_done = removed.is_empty();
-            pruned.removed.extend(removed);
-            // What is left was estimated.
+            // What is left was estimated: as long as it is too much, nothing or
+            // something having gone, less is asked for.
             let excess = size.saturating_sub(keep.max_bytes.unwrap_or(u64::MAX));
-            budget = budget.map(|budget| budget.saturating_sub(excess));
+            less = match removed.is_empty() {
+                true => excess.max(less * 2),
+                false => excess,
+            };
+            let is_done = removed.is_empty() && budget.is_none_or(|budget| budget == 0);
+            pruned.removed.extend(removed);
+            budget = budget.map(|budget| budget.saturating_sub(less));
             if is_done || excess == 0 {
                 break;
             }

@@ -106,35 +106,72 @@ pub(super) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
 
 /// Names a commit, durably.
 pub(super) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
-    let path = loose(dir, id);
-    let folder = dir.join(PREFIX);
-    let unfinished = folder.join(format!("{id}.lock"));
-    let attempt = || -> io::Result<()> {
-        let mut file = match create_new(&unfinished) {
+    let name = Unpublished::write(dir, id)?;
+    name.flush()?;
+    name.publish()
+}
+
+/// A commit's name that is written and not there yet; dropped, nothing stays.
+pub(super) struct Unpublished {
+    folder: PathBuf,
+    id: Oid,
+    file: File,
+}
+
+impl Unpublished {
+    pub(super) fn write(dir: &Path, id: Oid) -> Result<Self, Error> {
+        let folder = dir.join(PREFIX);
+        let path = folder.join(format!("{id}.lock"));
+        let create = || match create_new(&path) {
             // Whoever writes names holds our lock, so this one is of the dead.
             Err(error) if error.kind() == Io::AlreadyExists => {
-                fs::remove_file(&unfinished)?;
-                create_new(&unfinished)?
+                fs::remove_file(&path)?;
+                create_new(&path)
             }
-            opened => opened?,
+            created => created,
         };
-        file.write_all(format!("{id}\n").as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &path)
-    };
-    attempt().map_err(|error| {
-        let _ = fs::remove_file(&unfinished);
-        failed("name the checkpoint in", &folder, &error)
-    })?;
-    sync_dir(&folder)
+        let file = create().map_err(|error| failed("name the checkpoint in", &folder, &error))?;
+        let mut name = Self { folder, id, file };
+        let written = name.file.write_all(format!("{id}\n").as_bytes());
+        written.map_err(|error| name.failed(&error))?;
+        Ok(name)
+    }
+
+    /// Its bytes are on the disk.
+    pub(super) fn flush(&self) -> Result<(), Error> {
+        self.file.sync_all().map_err(|error| self.failed(&error))
+    }
+
+    /// Gives the commit its name, durably, once [`Self::flush`] is done and its
+    /// objects are on the disk.
+    pub(super) fn publish(self) -> Result<(), Error> {
+        let path = self.folder.join(self.id.to_string());
+        fs::rename(self.path(), path).map_err(|error| self.failed(&error))?;
+        sync_dir(&self.folder)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join(format!("{}.lock", self.id))
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        failed("name the checkpoint in", &self.folder, error)
+    }
+}
+
+impl Drop for Unpublished {
+    fn drop(&mut self) {
+        // Once it has its name there is none.
+        let _ = fs::remove_file(self.path());
+    }
 }
 
 /// Writes names anew whose files do not say what they are names of: we go by
 /// the name, but one such file keeps git from listing any.
 pub(super) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
-        let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        if !is_folder && !says(&path, id) {
+        let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        if !says(&path, id) && !is_folder() {
             publish(dir, id)?;
         }
     }

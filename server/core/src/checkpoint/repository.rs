@@ -137,6 +137,14 @@ impl Repository {
         Ok(repository)
     }
 
+    /// Are its folders there, and is its configuration what we wrote? Then git can
+    /// open it.
+    pub(super) fn is_as_made(&self) -> bool {
+        let is_folder = |name: &str| self.dir.join(name).is_dir();
+        let config = fs::read(self.dir.join("config"));
+        is_folder("objects") && is_folder("refs") && config.is_ok_and(|it| it == CONFIG.as_bytes())
+    }
+
     /// What became of it when this was opened.
     pub(super) fn rebuilt(&self) -> Option<&Arc<Rebuilt>> {
         self.rebuilt.as_ref()
@@ -173,9 +181,10 @@ impl Repository {
         notes: &Notes,
     ) -> Result<Oid, Error> {
         let id = put_commit(&pack, tree, notes)?;
-        let kept = pack.finish()?;
+        let name = refs::Unpublished::write(&self.dir, id)?;
+        let kept = pack.finish_with(|| name.flush())?;
         self.packs.forget();
-        self.publish(id)?;
+        name.publish()?;
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
         self.reader().commit(id)?;

@@ -40,7 +40,7 @@ use super::{
 use crate::{error::Error, path::RelPath};
 
 /// Steps one thread takes before it looks for more.
-const CHUNK: usize = 32;
+const CHUNK: usize = 8;
 /// Bytes written at once; in tests few, so that a kill can come between.
 const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };
 

@@ -240,14 +240,14 @@ impl Checkpoints {
             let _ = refs::remove(repository.dir(), is_its);
         };
         let prepare = |is_rescue: bool| {
-            let (undo, scan) = self.safety(&lock, job, &request)?;
-            let planned = || {
-                let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
+            let planned = |scan: &Scan| {
+                let plan = self.plan(job, at, (scan, &target), wanted, unsaved)?;
                 require_token(options, &plan)?;
                 sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 Ok(plan)
             };
-            let plan = planned().inspect_err(|_| {
+            let (undo, plan) = self.safety(&lock, job, &request, planned)?;
+            let plan = plan.inspect_err(|_| {
                 if !is_rescue {
                     take_off(&undo);
                 }
@@ -313,16 +313,17 @@ impl Checkpoints {
         has_folder(&reader, tree, path)
     }
 
-    /// Takes the undo point; gives what it saw.
-    fn safety(
+    /// Takes the undo point; gives what was planned by what it saw.
+    fn safety<T: Send>(
         &self,
         lock: &StoreLock,
         job: &Job<'_>,
         request: &Request,
-    ) -> Result<(Arc<Record>, Scan), Error> {
-        let (undo, scan) = self.create_locked(lock, job, request)?;
+        planned: impl FnOnce(&Scan) -> T + Send,
+    ) -> Result<(Arc<Record>, T), Error> {
+        let (undo, scan, plan) = self.create_locked(lock, job, request, planned)?;
         if undo.tree == scan.tree.oid {
-            return Ok((undo, scan));
+            return Ok((undo, plan));
         }
         Err(Error::storage(format!(
             "the undo point {} does not hold what was seen in the workspace; nothing was changed, try again",
