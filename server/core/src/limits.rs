@@ -1,5 +1,8 @@
 //! Limits on input: what a peer can make this server hold or read.
 
+/// Longest message of an error answer, in bytes; a longer one is cut. A path of
+/// this machine fits in.
+pub const MAX_ERROR_MESSAGE_BYTES: usize = 8 * 1024;
 /// Longest path taken from a client, in bytes (Linux's PATH_MAX is 4,096;
 /// percent-encoding triples it).
 pub const MAX_PATH_BYTES: usize = 16 * 1024;

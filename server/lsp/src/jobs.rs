@@ -32,7 +32,7 @@ use std::{
 };
 
 use serde_json::{Value, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error, storage::Written};
+use sightline_core::{cancel::Cancel, error::Error, limits, storage::Written};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::ProgressToken,
@@ -512,6 +512,10 @@ pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &s
 }
 
 fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
+    // It may name a value of any length.
+    let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
+    let cut = format!("{}...", &message[..end]);
+    let message = if end < message.len() { &cut } else { message };
     let body = serde_json::json!({
         "jsonrpc": "2.0",
         "id": id,
