@@ -21,6 +21,7 @@ mod examples;
 mod face;
 mod face_rules;
 mod face_socket;
+mod faults;
 mod files;
 mod harness;
 mod helix;
