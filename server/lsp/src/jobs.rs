@@ -112,9 +112,6 @@ struct InFlight {
 /// How long what is being stored is waited for at the end.
 const STORING_GRACE: Duration = Duration::from_secs(2);
 
-/// Requests in flight at most; more are `busy`.
-const MAX_IN_FLIGHT: usize = 10_000;
-
 /// The requests in flight and the threads that work on them.
 pub struct Jobs {
     outbound: Arc<Outbound>,
@@ -155,8 +152,10 @@ impl Jobs {
                     let why = format!("a request with id {id} is already being worked on");
                     protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &why)
                 }
-                Entry::Vacant(_) if count >= MAX_IN_FLIGHT => {
-                    let why = format!("{count} requests wait already; send this one again later");
+                Entry::Vacant(_) if count >= limits::MAX_IN_FLIGHT => {
+                    let why = format!(
+                        "{count} requests wait already, which is the limit; send this one again later"
+                    );
                     error_body(id, &Error::new(ErrorKind::Busy, why))
                 }
                 Entry::Vacant(free) => {
