@@ -233,7 +233,7 @@ impl Worker {
                 break;
             }
             self.edit(round % FILES, round);
-            if round % CHECKPOINT_EVERY == 0 {
+            if round.is_multiple_of(CHECKPOINT_EVERY) {
                 asked += self.checkpoint(round / CHECKPOINT_EVERY);
             }
         }
@@ -259,7 +259,7 @@ impl Worker {
                 "sightline/countTokens",
                 json!({ "texts": [self.files[&file]], "model": "gpt-4o" }),
             ),
-            5 if round % 10 == 0 => {
+            5 if round.is_multiple_of(10) => {
                 self.messages += 1;
                 let role = ["assistant", "user"][(self.messages % 2) as usize];
                 let message =
@@ -269,8 +269,10 @@ impl Worker {
                     json!({ "taskId": format!("task{number}"), "messages": [message] }),
                 )
             }
-            6 if round % 25 == 0 => ("sightline/listTasks", json!({})),
-            7 if round % 25 == 0 => ("sightline/diffCheckpoints", json!({ "from": "last" })),
+            6 if round.is_multiple_of(25) => ("sightline/listTasks", json!({})),
+            7 if round.is_multiple_of(25) => {
+                ("sightline/diffCheckpoints", json!({ "from": "last" }))
+            }
             _ => (
                 "sightline/checkAccess",
                 json!({ "paths": [file, "secret.txt"], "command": "cat secret.txt" }),
@@ -294,7 +296,7 @@ impl Worker {
     fn checkpoint(&mut self, count: usize) -> usize {
         let part = format!("part{}", self.number);
         let mut asked = 1;
-        if count % 4 == 0
+        if count.is_multiple_of(4)
             && let Some((id, then)) = self.then.take()
         {
             let params = json!({ "id": id, "paths": [part] });
@@ -306,7 +308,7 @@ impl Worker {
             }
             asked += 1;
         }
-        if count % 10 == 0 {
+        if count.is_multiple_of(10) {
             // Everybody's newest are among them: the others are slower than this.
             self.ask_until_free("sightline/pruneCheckpoints", &json!({ "keep": 40 }));
             asked += 1;

@@ -319,7 +319,7 @@ impl Ground {
             let _ = self.json(&options);
             let then = read(&self.workspace.root());
             assert!(
-                then.get(Path::new("deep/er/gone")).is_some()
+                then.contains_key(Path::new("deep/er/gone"))
                     && !then.contains_key(Path::new("new")),
                 "{what}"
             );

@@ -3,7 +3,11 @@
 //! `SIGHTLINE_HOSTILE_TIMES` multiplies the number of cases, and a `SIGHTLINE_HOSTILE_SEED`
 //! of one's own makes others. What fails is printed as a file to keep.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed, and says where it was"
+)]
 
 use std::{fs, path::Path};
 
