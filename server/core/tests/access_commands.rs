@@ -469,7 +469,7 @@ fn hostile_commands_end() {
         "cat .env; @(done a=(function f in coproc  | $'else ))atime == *)f() then <<X coproc ]=in >> =~ for x in $\"coproc  }$(((a=case x in a) fi  && \nX\n".to_owned(),
         "\u{0}cat .env\u{0}".to_owned(),
         "\u{202e}cat .env".to_owned(),
-        "\u{e4}://.env".to_owned(),
+        "cat .env \u{e4}://a".to_owned(),
     ];
     for command in hostile {
         let start = Instant::now();
