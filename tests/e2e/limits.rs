@@ -126,7 +126,7 @@ fn limits_that_are_settings_are_named_with_their_setting() {
     let mut server = Server::initialized(params);
     let made = server.ask("sightline/createCheckpoint", json!({}));
     let reason = made["skipped"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("larger than 1 byte"), "{reason}");
+    assert!(reason.contains("checkpoints.maxFileSize"), "{reason}");
     assert_eq!(server.end(), 0);
 }
 
