@@ -217,8 +217,9 @@ fn settle() {
 
 /// Everyone takes in the same change, in turning order: git, a scan, the watcher.
 fn take_in(bench: &Bench, server: &mut Server, series: &mut [Series; 3], turn: usize) {
-    settle();
     for at in 0..3 {
+        // git leaves to the disk what we wait for.
+        settle();
         let who = (at + turn) % 3;
         let series = &mut series[who];
         match who {

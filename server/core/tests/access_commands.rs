@@ -13,7 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use proptest::prelude::*;
 use sightline_core::{
     access::{Access, AccessView},
     path::{AbsPath, Root, Roots},
@@ -470,6 +469,7 @@ fn hostile_commands_end() {
         "cat .env; @(done a=(function f in coproc  | $'else ))atime == *)f() then <<X coproc ]=in >> =~ for x in $\"coproc  }$(((a=case x in a) fi  && \nX\n".to_owned(),
         "\u{0}cat .env\u{0}".to_owned(),
         "\u{202e}cat .env".to_owned(),
+        "cat .env \u{e4}://a".to_owned(),
     ];
     for command in hostile {
         let start = Instant::now();
@@ -480,105 +480,5 @@ fn hostile_commands_end() {
         if command.len() <= 64 * 1024 && command.ends_with(".env") {
             assert!(!denied.is_empty(), "{shown}");
         }
-    }
-}
-
-/// Pieces of shell that mean something to the parser.
-const PIECES: &[&str] = &[
-    "(",
-    ")",
-    "((",
-    "))",
-    "{ ",
-    "}",
-    "case x in a) ",
-    ";; ",
-    "esac ",
-    "a",
-    "b ",
-    "; ",
-    "\n",
-    "if ",
-    "then ",
-    "fi ",
-    "else ",
-    "while ",
-    "do ",
-    "done ",
-    "for x in ",
-    "for ((",
-    "f() ",
-    "function f ",
-    "coproc ",
-    "[[ ",
-    " ]]",
-    "=~ ",
-    " && ",
-    " || ",
-    " | ",
-    "<(",
-    "< ",
-    "> ",
-    "<<X ",
-    "\nX\n",
-    "<<< ",
-    "2>&1 ",
-    "$(",
-    "${",
-    "${a:-",
-    "$((",
-    "`",
-    "\"",
-    "'",
-    "\\",
-    "a=",
-    "a=(",
-    "a[",
-    "]",
-    "! ",
-    "time ",
-    "@(",
-    "~",
-    "{a,",
-    "{1..",
-    "#",
-    "&",
-    "$'",
-    "*",
-    "**/",
-    "[",
-    "\\\n",
-    "eval ",
-    "sh -c ",
-    "xargs ",
-    "echo ",
-    "cd ",
-    ".env",
-    "private/x",
-    "$a",
-    "python -c ",
-    "9999999999999999999999",
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
-
-    /// Whatever it is given, it answers; and a plain command in front of it counts.
-    #[test]
-    fn any_text_gets_an_answer(
-        unit in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 1..6),
-        times in 1_usize..40,
-        end in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..6),
-    ) {
-        thread_local! {
-            static WORKSPACE: Workspace = workspace();
-        }
-        let text = unit.concat().repeat(times) + &end.concat();
-        WORKSPACE.with(|workspace| {
-            workspace.denied(&text);
-            let denied = workspace.denied(&format!("cat secret.txt; {text}"));
-            prop_assert!(denied.contains(&"secret.txt".to_owned()), "{text:?}: {denied:?}");
-            Ok(())
-        })?;
     }
 }

@@ -5,18 +5,14 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// Longest header line kept in memory, in bytes. LSP headers are under 100.
-const MAX_HEADER_LINE: usize = 8 * 1024;
-
-/// Largest body taken, in bytes. Conversations of tens of megabytes are real.
-pub const MAX_BODY: usize = 512 * 1024 * 1024;
+use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
 /// Why a frame was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFrame {
     /// No `Content-Length`, or one that is no number.
     Header(String),
-    /// The body is over [`MAX_BODY`]; it was skipped.
+    /// The body is over [`MAX_FRAME_BYTES`], or memory is short; it was skipped.
     TooLarge(u64),
 }
 
@@ -61,13 +57,14 @@ impl<R: Read> FrameReader<R> {
             }
         };
         self.lost = false;
-        if length > MAX_BODY as u64 {
+        // Only address space until it is filled; a system may have none to give.
+        let mut body = Vec::new();
+        let room = usize::try_from(length).unwrap_or(usize::MAX);
+        if length > MAX_FRAME_BYTES as u64 || body.try_reserve_exact(room).is_err() {
             // Told at once; skipped before the next frame.
             self.skip = length;
             return Ok(Some(Err(BadFrame::TooLarge(length))));
         }
-        // Only address space until it is filled.
-        let mut body = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
         let read = self.input.by_ref().take(length).read_to_end(&mut body)?;
         if (read as u64) < length {
             return Ok(None);
@@ -114,8 +111,8 @@ impl<R: Read> FrameReader<R> {
             let taken = end.map_or(available.len(), |end| end + 1);
             line.extend_from_slice(&available[..taken]);
             self.input.consume(taken);
-            if line.len() > MAX_HEADER_LINE {
-                line.drain(..line.len() - MAX_HEADER_LINE);
+            if line.len() > MAX_HEADER_BYTES {
+                line.drain(..line.len() - MAX_HEADER_BYTES);
             }
             if end.is_some() {
                 return Ok(Some(line));

@@ -32,7 +32,7 @@ use std::{
 };
 
 use serde_json::{Value, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error, storage::Written};
+use sightline_core::{cancel::Cancel, error::Error, limits, storage::Written};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::ProgressToken,
@@ -112,9 +112,6 @@ struct InFlight {
 /// How long what is being stored is waited for at the end.
 const STORING_GRACE: Duration = Duration::from_secs(2);
 
-/// Requests in flight at most; more are `busy`.
-const MAX_IN_FLIGHT: usize = 10_000;
-
 /// The requests in flight and the threads that work on them.
 pub struct Jobs {
     outbound: Arc<Outbound>,
@@ -155,8 +152,10 @@ impl Jobs {
                     let why = format!("a request with id {id} is already being worked on");
                     protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &why)
                 }
-                Entry::Vacant(_) if count >= MAX_IN_FLIGHT => {
-                    let why = format!("{count} requests wait already; send this one again later");
+                Entry::Vacant(_) if count >= limits::MAX_IN_FLIGHT => {
+                    let why = format!(
+                        "{count} requests wait already, which is the limit; send this one again later"
+                    );
                     error_body(id, &Error::new(ErrorKind::Busy, why))
                 }
                 Entry::Vacant(free) => {
@@ -512,6 +511,10 @@ pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &s
 }
 
 fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
+    // It may name a value of any length.
+    let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
+    let cut = format!("{}...", &message[..end]);
+    let message = if end < message.len() { &cut } else { message };
     let body = serde_json::json!({
         "jsonrpc": "2.0",
         "id": id,

@@ -5,13 +5,15 @@
 //! never dropped for it; what makes no sense after that is an error.
 
 use serde_json::{Map, Value, json};
-use sightline_core::{error::Error, path::uri_to_path, surrogates};
+use sightline_core::{error::Error, limits, path::uri_to_path, surrogates};
+use sightline_protocol::error::ErrorKind;
 
 /// Params as a value; absent ones are `null`.
 ///
 /// # Errors
 /// `invalidParams` for what is no JSON even with surrogates mended. The
-/// message says where, not what: it may be logged.
+/// message says where, not what: it may be logged. `tooLarge` for what is
+/// nested too deeply.
 pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
     let parsed = serde_json::from_str(text).or_else(|first| match surrogates::mended(text) {
@@ -19,6 +21,12 @@ pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
         None => Err(first),
     });
     parsed.map_err(|error| {
+        if error.to_string().starts_with("recursion limit") {
+            let limit = limits::MAX_NESTING;
+            let why =
+                format!("{method}: params are nested deeper than the limit of {limit} levels");
+            return Error::new(ErrorKind::TooLarge, why);
+        }
         Error::invalid(format!(
             "{method}: params cannot be read, line {} column {} ({:?})",
             error.line(),

@@ -26,7 +26,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
-use sightline_core::{cancel::Cancel, error::Error};
+use sightline_core::{cancel::Cancel, error::Error, limits};
 use sightline_protocol::error::ErrorKind;
 use tower_lsp::{LspService, jsonrpc};
 use tower_service::Service;
@@ -430,8 +430,10 @@ impl Pump {
                 );
             }
             BadFrame::TooLarge(bytes) => {
-                let limit = crate::frame::MAX_BODY;
-                let why = format!("a message of {bytes} bytes is over the limit of {limit}");
+                let limit = limits::MAX_FRAME_BYTES;
+                let why = format!(
+                    "a message of {bytes} bytes is over the limit of {limit}; send less at once"
+                );
                 let error = Error::new(ErrorKind::TooLarge, why);
                 self.server
                     .outbound()

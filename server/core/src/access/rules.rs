@@ -18,14 +18,12 @@ use super::{
     pattern::{self, PatternSet},
 };
 use crate::{
-    limits,
+    limits::{self, MAX_INCLUDES},
     path::{AbsPath, RelPath},
 };
 
 /// The rule file.
 pub const RULE_FILE: &str = ".clineignore";
-/// Files one rule file may include.
-const MAX_INCLUDES: usize = 64;
 /// A file changed this shortly before it was read can change again without its
 /// times showing it, so it is read again until it is older.
 const RACY: Duration = Duration::from_secs(2);

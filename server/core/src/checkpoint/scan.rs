@@ -179,7 +179,7 @@ fn too_large(job: &Job<'_>) -> Error {
     Error::new(
         ErrorKind::TooLarge,
         format!(
-            "the workspace has more than {} files or {} bytes to capture; add what is not needed to .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
+            "the workspace has more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize) to capture; add what is not needed to .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
             job.settings.max_files, job.settings.max_total_size
         ),
     )

@@ -9,12 +9,10 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::Stamp;
-use crate::error::Error;
+use crate::{error::Error, limits::MAX_STATE_FILE_BYTES};
 
 /// How names of unfinished files end; they begin with a dot.
 const UNFINISHED: &str = ".unfinished";
-/// Largest state file read or written, in bytes.
-pub const MAX_STATE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The first free name for a file set aside at `millis` or later.
 pub(crate) fn aside(path: &Path, millis: u128) -> PathBuf {

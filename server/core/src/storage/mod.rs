@@ -29,7 +29,6 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-pub use files::MAX_STATE_FILE_BYTES;
 pub(crate) use files::read_foreign;
 pub use log::{Stamp, Written};
 pub use task_dir::{TaskDir, TaskLock};

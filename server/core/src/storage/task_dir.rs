@@ -60,7 +60,7 @@ impl TaskDir {
     /// The content of a file; `None` when there is none.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be read or is over 64 MiB.
+    /// Kind `storage` when it can't be read or is over [`limits::MAX_STATE_FILE_BYTES`](crate::limits::MAX_STATE_FILE_BYTES).
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         read(&self.dir.join(name))
     }

@@ -26,10 +26,8 @@ use crate::{
         message::{Block, Kind, Message, Role},
     },
     error::Error,
+    limits::MAX_ENTRY_BYTES,
 };
-
-/// Longest line read or written, in bytes.
-pub(super) const MAX_LINE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Subtypes of entries that are no message.
 pub(super) const MASKS: &str = "truncation";
@@ -250,10 +248,10 @@ impl<'a> Line<'a> {
         let start = text.len();
         serde_json::to_writer(&mut *text, self)
             .map_err(|error| Error::storage(format!("could not write an entry: {error}")))?;
-        if text.len() - start >= MAX_LINE_BYTES {
+        if text.len() - start >= MAX_ENTRY_BYTES {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("a message is over the limit of {MAX_LINE_BYTES} bytes; send it in parts"),
+                format!("a message is over the limit of {MAX_ENTRY_BYTES} bytes; send it in parts"),
             ));
         }
         // In JSON they stand between tokens only.

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::{
     Masks, Meta, Origin, TaskStore, chain,
     conversation::Entries,
-    entry::{Entry, Line, MASKS, MAX_LINE_BYTES},
+    entry::{Entry, Line, MASKS},
     export::{FORMAT, VERSION},
     lines::trimmed,
     log::{HISTORY_FILE, LOG_FILE},
@@ -31,12 +31,11 @@ use crate::{
         message::{Kind, Message},
     },
     error::Error,
+    limits::{MAX_ENTRY_BYTES, MAX_IMPORT_BYTES},
     storage::{TaskId, read_foreign},
     tracker::{METADATA_FILE, is_metadata},
 };
 
-/// Largest file read, in bytes.
-const MAX_FILE_BYTES: u64 = 512 * 1024 * 1024;
 const MESSAGES_FILE: &str = "api_conversation_history.json";
 const UI_FILE: &str = "ui_messages.json";
 /// What it was called in Cline's first version.
@@ -171,7 +170,7 @@ impl TaskStore {
 impl Found {
     /// A file of the folder, unless there is none or it can't be read.
     fn read(&mut self, dir: &Path, name: &str) -> Option<Vec<u8>> {
-        read_foreign(&dir.join(name), MAX_FILE_BYTES).unwrap_or_else(|error| {
+        read_foreign(&dir.join(name), MAX_IMPORT_BYTES).unwrap_or_else(|error| {
             self.problems.push(format!("left out {name}: {error}"));
             None
         })
@@ -209,7 +208,7 @@ impl Found {
         let mut broken = 0_u64;
         let mut too_long = 0_u64;
         for line in lines.map(trimmed).filter(|line| !line.is_empty()) {
-            if line.len() > MAX_LINE_BYTES {
+            if line.len() > MAX_ENTRY_BYTES {
                 too_long += 1;
                 continue;
             }
@@ -225,7 +224,7 @@ impl Found {
             self.log.extend(on_one);
             self.log.push(b'\n');
         }
-        let why_too_long = format!("are over the limit of {MAX_LINE_BYTES} bytes");
+        let why_too_long = format!("are over the limit of {MAX_ENTRY_BYTES} bytes");
         for (count, why) in [(broken, "make no sense"), (too_long, &why_too_long)] {
             if count > 0 {
                 self.problems
@@ -242,13 +241,13 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
     found.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let metadata = found.read(dir, METADATA_FILE);
     found.take_metadata(metadata);
-    if let Some(log) = read_foreign(&dir.join(LOG_FILE), MAX_FILE_BYTES)? {
+    if let Some(log) = read_foreign(&dir.join(LOG_FILE), MAX_IMPORT_BYTES)? {
         found.take_log(log.split(|byte| *byte == b'\n'));
         found.unlogged = found.read_history(dir);
         return Ok(found);
     }
     cancel.check()?;
-    let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_FILE_BYTES)?.ok_or_else(|| {
+    let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_IMPORT_BYTES)?.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
             format!(
@@ -288,7 +287,7 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
 }
 
 fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
-    let text = read_foreign(path, MAX_FILE_BYTES)?.ok_or_else(|| {
+    let text = read_foreign(path, MAX_IMPORT_BYTES)?.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
             format!("there is no {}", path.display()),

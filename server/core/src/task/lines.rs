@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 use memchr::memchr;
 
-use super::entry::MAX_LINE_BYTES;
+use crate::limits::MAX_ENTRY_BYTES;
 
 /// What stands between two line ends.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Piece<'a> {
 }
 
 /// Hands all lines of `reader` to `each`, and the rest if there is one. Of a
-/// line over [`MAX_LINE_BYTES`] only a beginning of that length is kept.
+/// line over [`MAX_ENTRY_BYTES`] only a beginning of that length is kept.
 pub(super) fn each_line<E: From<io::Error>>(
     mut reader: impl BufRead,
     mut each: impl FnMut(Piece<'_>, u64) -> Result<(), E>,
@@ -38,7 +38,7 @@ pub(super) fn each_line<E: From<io::Error>>(
         if has_end && held.is_empty() {
             each(Piece::Line(part), length)?;
         } else {
-            let room = MAX_LINE_BYTES.saturating_sub(held.len());
+            let room = MAX_ENTRY_BYTES.saturating_sub(held.len());
             held.extend_from_slice(part.get(..room).unwrap_or(part));
             if has_end {
                 each(Piece::Line(&held), length)?;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_not_held() {
-        let long = io::Read::take(io::repeat(b'x'), MAX_LINE_BYTES as u64 * 2);
+        let long = io::Read::take(io::repeat(b'x'), MAX_ENTRY_BYTES as u64 * 2);
         let reader = io::BufReader::new(io::Read::chain(long, &b"\nab\n"[..]));
         let mut lengths = Vec::new();
         each_line::<io::Error>(reader, |piece, length| {
@@ -114,7 +114,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        let bound = MAX_LINE_BYTES;
+        let bound = MAX_ENTRY_BYTES;
         assert_eq!(lengths, [(bound, bound as u64 * 2 + 1), (2, 3)]);
     }
 

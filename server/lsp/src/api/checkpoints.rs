@@ -11,6 +11,7 @@ use sightline_core::{
         import::Imported,
     },
     error::Error,
+    limits,
     path::{Root, Roots},
     storage::TaskId,
 };
@@ -32,11 +33,6 @@ use crate::{
     server::Server,
 };
 
-/// Contents of one file in a diff at most, in bytes.
-const MAX_FILE_CONTENTS: u64 = 4 * 1024 * 1024;
-/// Contents of a whole diff at most, in bytes.
-const MAX_CONTENTS: u64 = 64 * 1024 * 1024;
-
 /// The root that was named, or all.
 fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
     match name {
@@ -48,6 +44,12 @@ fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
 /// `sightline/createCheckpoint`.
 pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<Checkpoint, Error> {
     let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let label = params.label.as_ref().map_or(0, String::len);
+    if label > limits::MAX_LABEL_BYTES {
+        let limit = limits::MAX_LABEL_BYTES;
+        let why = format!("a label of {label} bytes is over the limit of {limit}; say it shorter");
+        return Err(Error::new(ErrorKind::TooLarge, why));
+    }
     let work = Work::begin(context, params.work_done_token, "Taking a checkpoint")?;
     let roots = chosen(work.roots(), params.root.as_deref())?;
     let messages = match &task {
@@ -320,8 +322,8 @@ fn differences(
     let options = DiffOptions {
         paths: paths.wanted().unwrap_or_default(),
         contents,
-        max_file_bytes: MAX_FILE_CONTENTS,
-        max_total_bytes: MAX_CONTENTS,
+        max_file_bytes: limits::MAX_FILE_CONTENTS_BYTES,
+        max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
     };
     let side = Side::Checkpoint(from.record.id);
     let files = work.on(from.root, &work.context.cancel, |job| {

@@ -8,6 +8,7 @@ use sightline_core::{
     cancel::Cancel,
     checkpoint::{Job, Oid, Progress as Stage, Record},
     error::Error,
+    limits,
     path::{Location, RelPath, Root, Roots, uri_to_path},
 };
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
@@ -151,6 +152,13 @@ impl<'a> Work<'a> {
             return Err(Error::invalid(
                 "paths is empty; leave it out to mean all, or name some",
             ));
+        }
+        if written.len() > limits::MAX_NAMED_PATHS {
+            let (count, limit) = (written.len(), limits::MAX_NAMED_PATHS);
+            let why = format!(
+                "{count} paths at once are over the limit of {limit}; name folders, or go in parts"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, why));
         }
         let mut kept = Vec::new();
         for path in written {

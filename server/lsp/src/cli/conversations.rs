@@ -12,15 +12,12 @@ use std::{
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json, value::RawValue};
-use sightline_core::error::Error;
+use sightline_core::{error::Error, limits::MAX_IMPORT_BYTES};
 use sightline_protocol::error::ErrorKind;
 
 use crate::lenient;
 
 use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
-
-/// Standard input at most, in bytes.
-const MAX_INPUT_BYTES: u64 = 512 * 1024 * 1024;
 
 #[derive(Subcommand)]
 pub(super) enum History {
@@ -430,11 +427,11 @@ fn input() -> Result<String, Error> {
     let mut text = Vec::new();
     io::stdin()
         .lock()
-        .take(MAX_INPUT_BYTES + 1)
+        .take(MAX_IMPORT_BYTES + 1)
         .read_to_end(&mut text)
         .map_err(|error| Error::storage(format!("standard input: {error}")))?;
-    if text.len() as u64 > MAX_INPUT_BYTES {
-        let message = format!("standard input is over {MAX_INPUT_BYTES} bytes");
+    if text.len() as u64 > MAX_IMPORT_BYTES {
+        let message = format!("standard input is over {MAX_IMPORT_BYTES} bytes");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
     let text = String::from_utf8(text);

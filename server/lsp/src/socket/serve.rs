@@ -18,7 +18,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline_core::{cancel::Cancel, error::Error, path::Root, storage::Storage};
+use sightline_core::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
 use sightline_protocol::error::ErrorKind;
 
 use super::{ask::candidates, is_same_user, runtime_dir};
@@ -43,8 +43,6 @@ const METHODS: &[&str] = &[
     "sightline/checkpointStats",
 ];
 
-/// Connections at once; more are closed.
-const MAX_CONNECTIONS: usize = 16;
 /// A peer that is silent for so long is left.
 const SILENCE: Duration = Duration::from_secs(60);
 /// JSON-RPC: there is no such method.
@@ -178,7 +176,8 @@ fn listen(listener: &UnixListener, over: &AtomicBool, server: &Weak<Server>) {
             thread::sleep(Duration::from_millis(100));
             continue;
         };
-        if !is_same_user(&stream) || connections.load(Ordering::Acquire) >= MAX_CONNECTIONS {
+        if !is_same_user(&stream) || connections.load(Ordering::Acquire) >= limits::MAX_CONNECTIONS
+        {
             continue;
         }
         connections.fetch_add(1, Ordering::AcqRel);

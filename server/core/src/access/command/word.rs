@@ -184,9 +184,8 @@ impl Pieces {
             return;
         };
         // An address is no path, unless it is one of a file.
-        let scheme_start = before
-            .rfind(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
-            .map_or(0, |at| at + 1);
+        let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        let scheme_start = before.trim_end_matches(of_scheme).len();
         self.add_parts(&before[..scheme_start]);
         if before[scheme_start..].eq_ignore_ascii_case("file") {
             let path = rest.strip_prefix("localhost").unwrap_or(rest);

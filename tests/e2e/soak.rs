@@ -1,0 +1,11 @@
+//! A small run of the soak, which `cargo bench` does at length.
+
+#[path = "../bench/clients.rs"]
+mod clients;
+
+#[test]
+fn three_clients_with_servers_of_their_own_work_on_one_folder() {
+    let report = clients::work(2_000);
+    println!("{report}");
+    assert!(report.answers() >= 2_000);
+}

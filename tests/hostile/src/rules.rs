@@ -1,0 +1,141 @@
+//! `.clineignore` text × path: what is denied is what `git check-ignore` ignores,
+//! and any other text makes an answer.
+
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use sightline_core::{
+    access::{Access, RULE_FILE},
+    path::{AbsPath, RelPath, Root, Roots},
+};
+
+use crate::draw::Draw;
+
+/// Single characters rather than whole patterns, so that every malformed one
+/// comes up. No capital letters: with `core.ignorecase` git's own folding stops
+/// at brackets.
+const CHARACTERS: &[u8] = b"ab.x/*?[]!^-\\# \t:{},\r\n\n/*";
+
+/// Of paths.
+const NAMES: &[&str] = &[
+    "a", "b", "ab", "a b", "x.a", "[", "a]", "-", "!a", "#", "\\", "{a}", "^", ":", "..a",
+];
+
+/// See the module.
+pub fn run(bytes: &[u8]) {
+    let mut draw = Draw::new(bytes);
+    if draw.once_in(4) {
+        return any_text(bytes);
+    }
+    let mut paths = Vec::new();
+    for _ in 0..=draw.below(12) {
+        let depth = 1 + draw.below(4);
+        let parts: Vec<&str> = (0..depth).map(|_| draw.pick(NAMES)).collect();
+        paths.push(parts.join("/"));
+    }
+    let mut text = Vec::new();
+    while !draw.is_empty() && text.len() < 400 {
+        text.push(draw.pick(CHARACTERS));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    git(&root).args(["init", "-q"]).status().unwrap();
+    for path in &paths {
+        // A path that leads through what another one made a file is no path.
+        let _ = fs::create_dir_all(root.join(path).parent().unwrap());
+        let _ = fs::write(root.join(path), "");
+    }
+    fs::write(root.join(RULE_FILE), &text).unwrap();
+    fs::write(root.join(".gitignore"), &text).unwrap();
+    let expected = ask_git(&root, &paths);
+    let access = access(&root);
+    let view = access.view().0;
+    for (path, expected) in paths.iter().zip(expected) {
+        let rel = RelPath::new(Path::new(path)).unwrap();
+        let denial = view.check_entry(0, &rel, root.join(path).is_dir());
+        let line = denial.map(|denial| denial.rule.map(|rule| rule.line));
+        assert_eq!(
+            line,
+            expected.map(Some),
+            "{path:?} under {:?}",
+            String::from_utf8_lossy(&text)
+        );
+    }
+}
+
+/// Rules that are no text at all: they decide or deny everything.
+fn any_text(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    fs::write(root.join(RULE_FILE), bytes).unwrap();
+    fs::write(root.join("a"), "").unwrap();
+    let access = access(&root);
+    let view = access.view().0;
+    for path in ["a", RULE_FILE, "b/c"] {
+        let rel = RelPath::new(Path::new(path)).unwrap();
+        let denial = view.check_entry(0, &rel, false);
+        let is_denied = denial.is_some();
+        assert!(
+            is_denied || path != RULE_FILE || bytes.is_empty(),
+            "the rules show themselves"
+        );
+        assert!(
+            is_denied || view.unusable(0).is_none(),
+            "{path} under unusable rules"
+        );
+        assert!(
+            is_denied
+                || !bytes.contains(&0)
+                || bytes.starts_with(b"\xff\xfe")
+                || bytes.starts_with(b"\xfe\xff")
+        );
+    }
+}
+
+fn access(root: &Path) -> Access {
+    let roots = Roots::new(vec![Root::new(AbsPath::new(root).unwrap(), None)]);
+    Access::new(roots.into(), Vec::new())
+}
+
+fn git(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(root)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", root)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CEILING_DIRECTORIES", root.parent().unwrap())
+        .args(["-c", "core.ignorecase=true"])
+        .args(["-c", "core.excludesFile="]);
+    command
+}
+
+/// The line by which git ignores each path, of those it does.
+fn ask_git(root: &Path, paths: &[String]) -> Vec<Option<u32>> {
+    let mut child = git(root)
+        .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for path in paths {
+        // A colon in front would be a word to git.
+        write!(input, "./{path}\0").unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let fields: Vec<&str> = text.split_terminator('\0').collect();
+    assert_eq!(fields.len(), 4 * paths.len(), "git answered: {text:?}");
+    let answers = fields.chunks(4).map(|fields| {
+        let is_negated = fields[2].starts_with('!');
+        fields[1].parse().ok().filter(|_| !is_negated)
+    });
+    answers.collect()
+}

@@ -1,0 +1,322 @@
+//! The data directory with a file of it changed by somebody: caches, indexes,
+//! packs, refs, notes and journals. What they said is rebuilt, left out or
+//! refused with a reason; what is given back is never something else.
+
+use std::{
+    cell::OnceCell,
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sightline_core::{
+    access::Access,
+    cancel::Cancel,
+    checkpoint::{
+        Checkpoints, Filter, Job, Oid, Request, Settings,
+        restore::{Options, Wanted},
+    },
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
+use tempfile::TempDir;
+
+use crate::draw::Draw;
+
+/// Files by their paths below a folder.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// A workspace with two checkpoints and changes after them, and a copy of its
+/// data directory to begin again from.
+struct Ground {
+    folder: TempDir,
+    data: Files,
+    work: Files,
+    /// What the workspace held at each checkpoint.
+    then: BTreeMap<Oid, Files>,
+}
+
+thread_local! {
+    static GROUND: OnceCell<Ground> = const { OnceCell::new() };
+}
+
+impl Ground {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("ws");
+        let mut then = BTreeMap::new();
+        for round in 0..3 {
+            for (name, text) in [
+                ("a.txt", format!("a {round}\n")),
+                ("folder/b.txt", format!("b {}\n", round / 2)),
+                (".gitignore", "*.log\n".to_owned()),
+                ("same.txt", "x".repeat(5000)),
+            ] {
+                let path = root.join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            if round < 2 {
+                // A cache is not believed of files this young.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                let store = Store::open(folder.path());
+                let id = store.create().unwrap();
+                then.insert(id, read(&root));
+            }
+        }
+        // A restore that was taken back leaves undo points, and a used journal.
+        let (data, work) = (read(&folder.path().join("data")), read(&root));
+        Self {
+            folder,
+            data,
+            work,
+            then,
+        }
+    }
+}
+
+/// The store as a process finds it.
+struct Store {
+    root: PathBuf,
+    checkpoints: Checkpoints,
+}
+
+impl Store {
+    fn open(base: &Path) -> Self {
+        let root = fs::canonicalize(base).unwrap().join("ws");
+        let storage = Storage::open(&base.join("data")).unwrap();
+        let checkpoints =
+            Checkpoints::new(&storage, &Root::new(AbsPath::new(&root).unwrap(), None));
+        Self { root, checkpoints }
+    }
+
+    fn job<R>(&self, act: impl FnOnce(&Job<'_>) -> R) -> R {
+        let roots = Roots::new(vec![self.checkpoints.root().clone()]);
+        let view = Access::new(roots.into(), Vec::new()).view().0;
+        act(&Job {
+            view: &view,
+            root: 0,
+            settings: &Settings::default(),
+            cancel: &Cancel::default(),
+            progress: &|_| {},
+        })
+    }
+
+    fn create(&self) -> Result<Oid, sightline_core::error::Error> {
+        let created = self.job(|job| self.checkpoints.create(job, &Request::default(), None));
+        created.map(|created| created.id)
+    }
+
+    /// Restores all of it; true when everything it says was restored was.
+    fn restore(&self, id: Oid) -> bool {
+        let wanted = Wanted {
+            id,
+            paths: Vec::new(),
+        };
+        let options = Options::default();
+        let restored = self.job(|job| self.checkpoints.restore(job, &wanted, &[], &options));
+        match restored {
+            Ok(restored) => restored
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.error.is_none()),
+            Err(error) => {
+                assert!(!error.message.is_empty());
+                false
+            }
+        }
+    }
+}
+
+/// See the module.
+pub fn run(bytes: &[u8]) {
+    GROUND.with(|cell| {
+        let ground = cell.get_or_init(Ground::new);
+        let mut draw = Draw::new(bytes);
+        let base = ground.folder.path();
+        replace(&base.join("data"), &ground.data);
+        replace(&base.join("ws"), &ground.work);
+        let names: Vec<&PathBuf> = ground.data.keys().collect();
+        let mut changed = Vec::new();
+        for _ in 0..=draw.below(2) {
+            let name = draw.pick(&names);
+            let content = damaged(&ground.data[name], &mut draw);
+            write(&base.join("data").join(name), content.as_deref());
+            changed.push(name);
+        }
+        if draw.once_in(3) {
+            let state = names
+                .iter()
+                .find(|name| name.to_string_lossy().contains("/state/"));
+            let journal = state.unwrap().with_file_name("journal.json");
+            write(
+                &base.join("data").join(&journal),
+                Some(&odd_journal(ground, &mut draw)),
+            );
+        }
+        hold(ground, &changed);
+    });
+}
+
+/// Whatever was done to the files, these hold.
+fn hold(ground: &Ground, changed: &[&PathBuf]) {
+    let base = ground.folder.path();
+    let Ok(storage) = Storage::open(&base.join("data")) else {
+        // A version of it that is none is refused before anything is touched.
+        assert!(
+            changed
+                .iter()
+                .any(|name| name.as_path() == Path::new("version"))
+        );
+        return;
+    };
+    drop(storage);
+    let store = Store::open(base);
+    let _ = store.job(|job| store.checkpoints.recover(job));
+    let recovered = read(&store.root);
+    assert_known(ground, &recovered, changed);
+    // A checkpoint of what stands there, and back to it: the identity.
+    if let Ok(now) = store.create() {
+        fs::write(store.root.join("a.txt"), "changed after").unwrap();
+        fs::write(store.root.join("new.txt"), "new").unwrap();
+        if store.restore(now) {
+            let now = read(&store.root);
+            assert!(now == recovered, "{changed:?}: not what was captured");
+        } else {
+            // Only the store itself may keep it from being given back.
+            let in_store = |name: &&PathBuf| name.to_string_lossy().contains("checkpoints.git");
+            assert!(
+                changed.iter().any(in_store),
+                "{changed:?}: captured, and not given back"
+            );
+        }
+    }
+    // What else can be restored is what it was.
+    for record in store
+        .checkpoints
+        .list(&Filter::default())
+        .unwrap_or_default()
+    {
+        let Some(then) = ground.then.get(&record.id) else {
+            continue;
+        };
+        let before = read(&store.root);
+        if store.restore(record.id) {
+            let now = read(&store.root);
+            assert!(
+                now == *then,
+                "{changed:?}: {} came back as something else",
+                record.id
+            );
+        } else {
+            // Each file is what it was, then or before.
+            for (name, content) in read(&store.root) {
+                let known = [&before, then]
+                    .iter()
+                    .any(|files| files.get(&name) == Some(&content));
+                assert!(known, "{changed:?}: {} is neither", name.display());
+            }
+        }
+    }
+    let _ = store.checkpoints.stats();
+    let _ = store.checkpoints.verify(&Cancel::default());
+}
+
+/// Files hold what they held at some time.
+fn assert_known(ground: &Ground, files: &Files, changed: &[&PathBuf]) {
+    for (name, content) in files {
+        let then = ground.then.values().chain([&ground.work]);
+        let known = then.clone().any(|files| files.get(name) == Some(content));
+        assert!(known, "{changed:?}: {} was made up", name.display());
+    }
+}
+
+/// A journal that nobody wrote.
+fn odd_journal(ground: &Ground, draw: &mut Draw<'_>) -> Vec<u8> {
+    let ids: Vec<Oid> = ground.then.keys().copied().collect();
+    let (one, other) = (draw.pick(&ids), draw.pick(&ids));
+    let path = draw.pick(&[
+        "a.txt",
+        "../out.txt",
+        "/etc/hostname",
+        "folder",
+        "",
+        "a.txt/b",
+        ".git/config",
+    ]);
+    let text = format!(
+        r#"{{"version":{},"restoring":"{one}","undo":"{other}","target":"{one}","paths":["{path}"],"steps":[{{"path":"{path}","action":"delete"}}]}}"#,
+        draw.below(4)
+    );
+    match draw.below(3) {
+        0 => draw.bytes(40).to_vec(),
+        1 => text.into_bytes(),
+        _ => text.into_bytes()[..draw.below(60)].to_vec(),
+    }
+}
+
+/// The content of a file after somebody was at it; `None` when it is gone.
+fn damaged(content: &[u8], draw: &mut Draw<'_>) -> Option<Vec<u8>> {
+    let mut content = content.to_vec();
+    let length = content.len().max(1);
+    match draw.below(8) {
+        0 => return None,
+        1 => content.truncate(draw.below(length)),
+        2 => content.extend_from_slice(draw.bytes(20)),
+        3 => content = draw.bytes(60).to_vec(),
+        4 => content.iter_mut().for_each(|byte| *byte = 0),
+        5 => content.extend_from_within(..),
+        _ => {
+            for _ in 0..=draw.below(4) {
+                let at = draw.below(length);
+                if let Some(byte) = content.get_mut(at) {
+                    *byte ^= 1 << draw.below(8);
+                }
+            }
+        }
+    }
+    Some(content)
+}
+
+fn read(folder: &Path) -> Files {
+    let mut files = Files::new();
+    let mut todo = vec![folder.to_path_buf()];
+    while let Some(at) = todo.pop() {
+        for entry in fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            match fs::symlink_metadata(&path).unwrap() {
+                metadata if metadata.is_dir() => todo.push(path),
+                metadata if metadata.is_file() => {
+                    let name = path.strip_prefix(folder).unwrap().to_path_buf();
+                    files.insert(name, fs::read(&path).unwrap());
+                }
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+/// Puts back what differs. What does not keeps its stamps, which caches trust.
+fn replace(folder: &Path, files: &Files) {
+    let now = read(folder);
+    for name in now.keys().filter(|name| !files.contains_key(*name)) {
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    for (name, content) in files {
+        if now.get(name) != Some(content) {
+            write(&folder.join(name), Some(content));
+        }
+    }
+}
+
+fn write(path: &Path, content: Option<&[u8]>) {
+    match content {
+        Some(content) => {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        // It may be gone already.
+        None => drop(fs::remove_file(path)),
+    }
+}
