@@ -36,7 +36,7 @@ const MAX_SKIPPED: usize = 10_000;
 /// Of a checkpoint so many small objects are stored again rather than looked for
 /// in every pack: where little changed, looking would be most of the work. Idle
 /// folding takes out what is stored twice.
-const UNASKED: usize = 32;
+const UNASKED: usize = 128;
 /// What is larger is always looked for, in bytes.
 const SMALL: usize = 64 * 1024;
 /// How often what changes while it is stored is looked at again.

@@ -6,6 +6,7 @@
 //! list was made. `None` here means: ask there.
 
 use std::{
+    collections::HashMap,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -32,7 +33,7 @@ const MAX_RATIO: u64 = 1032;
 #[derive(Debug)]
 pub(super) struct Packed {
     /// The newest first.
-    packs: Vec<Listed>,
+    packs: Vec<Arc<Listed>>,
     /// Where the last object was found: the next one is likely there too.
     last: AtomicUsize,
 }
@@ -50,12 +51,15 @@ pub(super) struct PackList(Mutex<Option<Arc<Packed>>>);
 impl PackList {
     pub(super) fn get(&self, dir: &Path) -> Arc<Packed> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(list.get_or_insert_with(|| Arc::new(Packed::list(dir))))
+        Arc::clone(list.get_or_insert_with(|| Arc::new(Packed::list(dir, None))))
     }
 
     /// Packs came: who asks from now on sees them.
-    pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    pub(super) fn refresh(&self, dir: &Path) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = list.take() {
+            *list = Some(Arc::new(Packed::list(dir, Some(&before))));
+        }
     }
 }
 
@@ -80,8 +84,9 @@ impl Default for Open {
 }
 
 impl Packed {
-    /// Lists the packs in a folder; opens none.
-    pub(super) fn list(dir: &Path) -> Self {
+    /// Lists the packs in a folder; opens none, and keeps what is known of those
+    /// that were there before.
+    pub(super) fn list(dir: &Path, before: Option<&Self>) -> Self {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         let indexes = entries.map(|entry| entry.path());
         let indexes = indexes.filter(|path| path.extension().is_some_and(|kind| kind == "idx"));
@@ -92,9 +97,21 @@ impl Packed {
             })
             .collect();
         packs.sort_unstable_by(|a, b| b.cmp(a));
-        let listed = |(_, index): (SystemTime, PathBuf)| Listed {
-            path: index.with_extension("pack"),
-            index: OnceLock::new(),
+        let known: HashMap<&Path, &Arc<Listed>> = before
+            .into_iter()
+            .flat_map(|before| &before.packs)
+            .map(|listed| (&*listed.path, listed))
+            .collect();
+        let listed = |(_, index): (SystemTime, PathBuf)| {
+            let path = index.with_extension("pack");
+            // What is in a pack is in its name.
+            known.get(&*path).map_or_else(
+                || {
+                    let index = OnceLock::new();
+                    Arc::new(Listed { path, index })
+                },
+                |listed| Arc::clone(listed),
+            )
         };
         Self {
             packs: packs.into_iter().map(listed).collect(),
@@ -192,7 +209,7 @@ mod tests {
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
         let dir = scratch.repository().pack_dir();
-        let packed = Packed::list(&dir);
+        let packed = Packed::list(&dir, None);
         let mut open = Open::default();
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
@@ -217,7 +234,7 @@ mod tests {
         let mut bytes = fs::read(&pack.path).unwrap();
         bytes[range.start as usize + 1000] ^= 1;
         fs::write(&pack.path, bytes).unwrap();
-        assert!(!Packed::list(&dir).is_as_written(&mut Open::default(), Kind::Blob, oid));
+        assert!(!Packed::list(&dir, None).is_as_written(&mut Open::default(), Kind::Blob, oid));
     }
 
     #[test]
@@ -231,7 +248,7 @@ mod tests {
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
         git(&scratch.dir(), &["repack", "-adfq"]);
-        let packed = Packed::list(&scratch.repository().pack_dir());
+        let packed = Packed::list(&scratch.repository().pack_dir(), None);
         let reader = scratch.repository().reader();
         let mut whole = 0;
         for content in [base, other] {

@@ -158,6 +158,11 @@ impl Repository {
         self.dir.join("objects/pack")
     }
 
+    /// Readers from now on look into packs that came since the first of them.
+    pub(super) fn packs_came(&self) {
+        self.packs.refresh(&self.pack_dir());
+    }
+
     /// Reads objects; one per thread.
     pub(super) fn reader(&self) -> Reader {
         Reader::new(&self.dir, &self.packs)
@@ -183,7 +188,7 @@ impl Repository {
         let id = put_commit(&pack, tree, notes)?;
         let name = refs::Unpublished::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
-        self.packs.forget();
+        self.packs_came();
         name.publish()?;
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.

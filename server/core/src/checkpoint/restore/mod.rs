@@ -244,22 +244,25 @@ impl Checkpoints {
                 let plan = self.plan(job, at, (scan, &target), wanted, unsaved)?;
                 require_token(options, &plan)?;
                 sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
-                Ok(plan)
+                let paths = plan.steps.iter().map(|step| &step.path);
+                let paths = paths.chain(&plan.left_alone);
+                let folders = sound::folders_above(&scan.tree, paths);
+                Ok((plan, folders))
             };
             let (undo, plan) = self.safety(&lock, job, &request, planned)?;
-            let plan = plan.inspect_err(|_| {
+            repository.packs_came();
+            let (plan, folders) = plan.inspect_err(|_| {
                 if !is_rescue {
                     take_off(&undo);
                 }
             })?;
-            Ok((undo, plan))
+            Ok((undo, plan, folders))
         };
-        let unsound = |undo: &Record, plan: &Plan| {
-            let records = (undo, &*target);
-            sound::undo_problem(job, &repository, records, &paths, &plan.steps)
+        let unsound = |plan: &Plan, folders: &[Oid]| {
+            sound::undo_problem(&repository, folders, &plan.steps, job.cancel)
         };
-        let (mut undo, mut plan): (Arc<Record>, Plan) = prepare(false)?;
-        if let Some(damage) = unsound(&undo, &plan)? {
+        let (mut undo, mut plan, folders): (Arc<Record>, Plan, Vec<Oid>) = prepare(false)?;
+        if let Some(damage) = unsound(&plan, &folders)? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
             repository.note_damage(&damage)?;
@@ -271,8 +274,9 @@ impl Checkpoints {
                     target.id
                 )));
             }
-            (undo, plan) = again?;
-            if let Some(damage) = unsound(&undo, &plan)? {
+            let folders;
+            (undo, plan, folders) = again?;
+            if let Some(damage) = unsound(&plan, &folders)? {
                 return Err(Error::storage(format!(
                     "the undo point {} can't be read back ({damage}), so nothing was restored; see that the disk of {} is sound",
                     undo.id,

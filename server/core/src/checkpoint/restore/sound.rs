@@ -2,18 +2,20 @@
 //! a damaged object must not cost the only good copy, which stands in the
 //! workspace.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
-use sightline_protocol::error::ErrorKind;
 
 use super::{
     super::{
-        Job, Oid, Record,
+        Oid,
         compare::Leaf,
         object::{Kind, Mode},
         repository::Repository,
+        tree::Folder,
     },
     apply::only_mode,
-    plan::{Step, steps_between},
+    plan::Step,
 };
 use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
 
@@ -43,22 +45,44 @@ pub(super) fn require_contents(
 
 /// What keeps the undo point from taking back these steps; `None` when nothing
 /// does. Looks at what an undo, and the recovery of a restore that was
-/// interrupted, would read.
+/// interrupted, would read: `folders` as in [`folders_above`], and contents.
 pub(super) fn undo_problem(
-    job: &Job<'_>,
     repository: &Repository,
-    (undo, target): (&Record, &Record),
-    paths: &[RelPath],
+    folders: &[Oid],
     steps: &[Step],
+    cancel: &Cancel,
 ) -> Result<Option<String>, Error> {
     let reader = repository.reader();
-    let trees = (target.tree, undo.tree);
-    match steps_between(job, &reader, trees, paths, (&Default::default(), None)) {
-        Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
-        between => between.map(drop)?,
+    for folder in folders {
+        cancel.check()?;
+        if let Err(why) = reader.check(Kind::Tree, *folder) {
+            return Ok(Some(reader.unreadable(Kind::Tree, *folder, why).message));
+        }
     }
-    let bad = unreadable(repository, steps, |step| step.before, job.cancel)?;
+    let bad = unreadable(repository, steps, |step| step.before, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
+}
+
+/// The folders of a tree that lead to these paths.
+pub(super) fn folders_above<'a>(
+    tree: &Folder,
+    paths: impl Iterator<Item = &'a RelPath>,
+) -> Vec<Oid> {
+    let mut above = HashSet::from([tree.oid]);
+    for path in paths {
+        let mut at = tree;
+        for name in path.components() {
+            let entry = at.get(name.as_encoded_bytes());
+            let Some(below) = entry.and_then(|entry| entry.folder().map(|folder| &**folder)) else {
+                break;
+            };
+            above.insert(below.oid);
+            at = below;
+        }
+    }
+    // It is stored nowhere.
+    above.remove(&Oid::EMPTY_TREE);
+    above.into_iter().collect()
 }
 
 /// The paths of the steps whose content on one side can't be read.
