@@ -196,11 +196,17 @@ impl<'a> PackWriter<'a> {
     /// # Errors
     /// `storage`; nothing is visible then.
     pub(super) fn finish(self) -> Result<Option<Kept>, Error> {
-        self.finish_with(|| Ok(()))
+        let dir = self.dir();
+        let kept = self.finish_with(|| Ok(()))?;
+        if kept.is_some() {
+            sync_dir(&dir)?;
+        }
+        Ok(kept)
     }
 
-    /// As [`Self::finish`]; what `flush` flushes goes to the disk with the pack,
-    /// and the pack does not become visible when it fails.
+    /// As [`Self::finish`], but the folder of packs is the caller's to flush; what
+    /// `flush` flushes goes to the disk with the pack, and the pack does not become
+    /// visible when it fails.
     pub(super) fn finish_with(
         self,
         flush: impl FnOnce() -> Result<(), Error> + Send,
@@ -228,9 +234,7 @@ impl<'a> PackWriter<'a> {
         );
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        let kept = whole.show(&dir).map_err(to_error)?;
-        sync_dir(&dir)?;
-        Ok(Some(kept))
+        Ok(Some(whole.show(&dir).map_err(to_error)?))
     }
 
     fn dir(&self) -> PathBuf {

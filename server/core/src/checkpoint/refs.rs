@@ -145,9 +145,22 @@ impl Unpublished {
     /// Gives the commit its name, durably, once [`Self::flush`] is done and its
     /// objects are on the disk.
     pub(super) fn publish(self) -> Result<(), Error> {
-        let path = self.folder.join(self.id.to_string());
-        fs::rename(self.path(), path).map_err(|error| self.failed(&error))?;
+        self.show()?;
         sync_dir(&self.folder)
+    }
+
+    /// As that, with the folder where its objects are, which is flushed as well.
+    /// Both go to the disk in one wait: a name without its objects was told to no
+    /// one, and the next who opens the store takes it out.
+    pub(super) fn publish_with(self, objects: &Path) -> Result<(), Error> {
+        self.show()?;
+        let (objects, names) = rayon::join(|| sync_dir(objects), || sync_dir(&self.folder));
+        objects.and(names)
+    }
+
+    fn show(&self) -> Result<(), Error> {
+        let path = self.folder.join(self.id.to_string());
+        fs::rename(self.path(), path).map_err(|error| self.failed(&error))
     }
 
     fn path(&self) -> PathBuf {

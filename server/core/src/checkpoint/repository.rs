@@ -189,7 +189,7 @@ impl Repository {
         let name = refs::Unpublished::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
         self.packs_came();
-        name.publish()?;
+        name.publish_with(&self.pack_dir())?;
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
         self.reader().commit(id)?;
