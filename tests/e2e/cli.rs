@@ -128,6 +128,7 @@ fn doctor_says_what_it_found() {
         );
     }
     std::fs::remove_file(workspace.path(".clineignore")).unwrap();
+    #[cfg(unix)]
     std::os::unix::fs::symlink("nowhere", workspace.path(".clineignore")).unwrap();
     let (code, text, _) = run(&workspace, &["doctor"]);
     assert_eq!(code, 1, "{text}");

@@ -1,18 +1,21 @@
 //! The command line asks the server that runs for its workspace.
-#![cfg(unix)]
 
 use std::{
     fs,
+    path::PathBuf,
+    process::{Output, Stdio},
+};
+#[cfg(unix)]
+use std::{
     io::Write,
     os::unix::{
         fs::PermissionsExt,
         net::{UnixListener, UnixStream},
     },
-    path::PathBuf,
-    process::{Output, Stdio},
 };
 
 use serde_json::{Value, json};
+#[cfg(unix)]
 use sightline::frame::FrameReader;
 use sightline_core::{
     path::{AbsPath, Root},
@@ -117,6 +120,7 @@ fn the_same_rules_and_exit_codes_hold() {
     assert_eq!(code, 3);
 }
 
+#[cfg(unix)]
 #[test]
 fn only_the_user_can_enter() {
     let workspace = Workspace::new(&[]);
@@ -128,6 +132,7 @@ fn only_the_user_can_enter() {
 }
 
 /// What the socket answers to these messages.
+#[cfg(unix)]
 fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
     let stream = UnixStream::connect(socket).unwrap();
     for message in messages {
@@ -142,6 +147,7 @@ fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
         .collect()
 }
 
+#[cfg(unix)]
 #[test]
 fn nothing_that_changes_anything_can_be_asked() {
     let workspace = Workspace::new(&[("a.txt", "1\n")]);
@@ -235,10 +241,31 @@ fn the_socket_of_a_killed_server_is_removed() {
     assert!(complaint.contains(FROM_DISK), "{complaint}");
     assert_eq!(sockets(&workspace), Vec::<PathBuf>::new());
     // A server that starts finds it too.
+    #[cfg(unix)]
     drop(UnixListener::bind(&socket[0]).unwrap());
+    #[cfg(windows)]
+    fs::write(&socket[0], "secret").unwrap();
     let _server = listening(&workspace);
     assert_eq!(sockets(&workspace).len(), 1);
     assert_ne!(sockets(&workspace), socket);
+}
+
+/// As when somebody else took the name of its pipe.
+#[cfg(windows)]
+#[test]
+fn a_server_that_does_not_know_the_secret_is_not_believed() {
+    let workspace = Workspace::new(&[("a.txt", "")]);
+    let server = listening(&workspace);
+    let file = sockets(&workspace).pop().unwrap();
+    let secret = fs::read(&file).unwrap();
+    fs::write(&file, "x".repeat(secret.len())).unwrap();
+    let (code, _, complaint) = run(&workspace, &["environment"]);
+    assert_eq!(code, 0);
+    assert!(complaint.contains(FROM_DISK), "{complaint}");
+    fs::write(&file, secret).unwrap();
+    let (code, _, complaint) = run(&workspace, &["environment"]);
+    assert_eq!((code, complaint.as_str()), (0, ""));
+    assert_eq!(server.end(), 0);
 }
 
 #[test]

@@ -41,6 +41,11 @@ fn the_plugin_tells_the_server_what_a_newcomers_neovim_shows() {
 }
 
 #[test]
+fn the_plugins_commands_statusline_and_help_are_as_told() {
+    play(&neovim::sample(), "plugin_commands.lua");
+}
+
+#[test]
 fn the_plugin_takes_checkpoints_compares_restores_and_undoes() {
     play(&Workspace::new(&[]), "plugin_checkpoints.lua");
 }

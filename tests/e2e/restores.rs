@@ -1,5 +1,4 @@
-//! Restores: previewed, done, undone; with a conversation, with unsaved text,
-//! of several roots at once.
+//! Restores: previewed, done, undone; with unsaved text, of several roots at once.
 
 use std::{
     fs,
@@ -13,13 +12,13 @@ use crate::{
     harness::{Server, Workspace, holds_null, uri},
 };
 
-fn ask(server: &mut Server, method: &str, params: Value) -> Value {
+pub(crate) fn ask(server: &mut Server, method: &str, params: Value) -> Value {
     let result = server.ask(&format!("sightline/{method}"), params);
     assert!(!holds_null(&result), "{result}");
     result
 }
 
-fn outcomes(restored: &Value) -> Vec<(&str, &str, bool)> {
+pub(crate) fn outcomes(restored: &Value) -> Vec<(&str, &str, bool)> {
     let all = restored["outcomes"].as_array().unwrap().iter();
     all.map(|one| {
         let text = |field: &str| one[field].as_str().unwrap();
@@ -28,7 +27,7 @@ fn outcomes(restored: &Value) -> Vec<(&str, &str, bool)> {
     .collect()
 }
 
-fn read(workspace: &Workspace, name: &str) -> Option<String> {
+pub(crate) fn read(workspace: &Workspace, name: &str) -> Option<String> {
     fs::read_to_string(workspace.path(name)).ok()
 }
 
@@ -188,161 +187,6 @@ fn a_client_that_takes_no_edits_is_told_which_files_to_reload() {
     assert!(applied.lock().unwrap().is_empty());
 }
 
-fn append(server: &mut Server, task: &str, texts: &[&str]) -> u64 {
-    let messages: Vec<Value> = texts
-        .iter()
-        .map(|text| {
-            let is_odd = text.ends_with(['1', '3', '5', '7', '9']);
-            let role = if is_odd { "user" } else { "assistant" };
-            json!({ "role": role, "content": text })
-        })
-        .collect();
-    let params = json!({ "taskId": task, "messages": messages });
-    let count = ask(server, "appendMessages", params)["count"].clone();
-    count.as_u64().unwrap()
-}
-
-fn said(server: &mut Server, task: &str) -> Vec<String> {
-    let loaded = server.ask("sightline/loadTask", json!({ "taskId": task }));
-    let messages = loaded["messages"].as_array().unwrap();
-    each(messages, "content")
-        .into_iter()
-        .map(str::to_owned)
-        .collect()
-}
-
-#[test]
-fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    append(&mut server, "t", &["m1", "m2"]);
-    let taken = create(&mut server, json!({ "taskId": "t" }));
-    assert_eq!(taken["messages"], 2);
-    append(&mut server, "t", &["m3", "m4"]);
-    workspace.write("a.txt", "two\n");
-
-    // Alone: the files stay.
-    let params = json!({ "id": id(&taken), "mode": "task" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
-    assert_eq!(restored["outcomes"], json!([]));
-    assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 2 }));
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
-    workspace.write("a.txt", "three\n");
-    let undo = json!({ "undoId": restored["undoId"] });
-    let undone = ask(&mut server, "undoRestore", undo);
-    assert_eq!(undone["task"], json!({ "taskId": "t", "messages": 4 }));
-    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3", "m4"]);
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
-
-    // With the files.
-    let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
-    assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
-    let undone = ask(&mut server, "undoRestore", json!({}));
-    assert_eq!(undone["task"]["messages"], 4);
-    assert_eq!(said(&mut server, "t").len(), 4);
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
-    // And forth and back again, by the undo point of the undoing.
-    let again = ask(
-        &mut server,
-        "undoRestore",
-        json!({ "undoId": undone["undoId"] }),
-    );
-    assert_eq!(again["task"]["messages"], 2);
-
-    // The files alone leave it.
-    ask(&mut server, "undoRestore", json!({}));
-    ask(
-        &mut server,
-        "restoreCheckpoint",
-        json!({ "id": id(&taken) }),
-    );
-    assert_eq!(said(&mut server, "t").len(), 4);
-}
-
-#[test]
-fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    append(&mut server, "t", &["u0", "a0"]);
-    let first = create(&mut server, json!({ "taskId": "t" }));
-    append(&mut server, "t", &["u1", "a1"]);
-    let second = create(&mut server, json!({ "taskId": "t" }));
-    let go = |server: &mut Server, to: &Value| {
-        let params = json!({ "id": id(to), "mode": "task" });
-        ask(server, "restoreCheckpoint", params)
-    };
-    go(&mut server, &first);
-    append(&mut server, "t", &["u9", "a9"]);
-    let third = create(&mut server, json!({ "taskId": "t" }));
-    // Forth to the branch that was left, with as many messages as this one.
-    let restored = go(&mut server, &second);
-    assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 4 }));
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u1", "a1"]);
-    ask(&mut server, "undoRestore", json!({}));
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
-    go(&mut server, &first);
-    assert_eq!(said(&mut server, "t"), ["u0", "a0"]);
-    go(&mut server, &third);
-    assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
-
-    // Another conversation of that name has none of it.
-    let log = workspace.data().join("tasks/t/conversation.jsonl");
-    fs::remove_file(&log).unwrap();
-    append(&mut server, "t", &["u0", "a0", "u1", "a1"]);
-    let written = fs::read(&log).unwrap();
-    workspace.write("a.txt", "two\n");
-    let params = json!({ "id": id(&second), "mode": "filesAndTask" });
-    let error = server.refused("sightline/restoreCheckpoint", params);
-    assert_eq!(error["data"]["kind"], "conflict", "{error}");
-    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
-    assert_eq!(fs::read(&log).unwrap(), written, "nothing was done");
-}
-
-#[test]
-fn a_conversation_that_was_compacted_since_goes_back_too() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    append(&mut server, "t", &["m1", "m2", "m3"]);
-    let taken = create(&mut server, json!({ "taskId": "t" }));
-    append(&mut server, "t", &["m4", "m5", "m6"]);
-    let params = json!({ "taskId": "t", "summary": "in short", "retainFrom": 4 });
-    ask(&mut server, "applyCompaction", params);
-    let compacted = said(&mut server, "t");
-    assert!(compacted.len() < 6);
-    let params = json!({ "id": id(&taken), "mode": "task" });
-    let restored = ask(&mut server, "restoreCheckpoint", params);
-    assert_eq!(restored["task"]["messages"], 3, "{restored}");
-    assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3"]);
-    ask(&mut server, "undoRestore", json!({}));
-    assert_eq!(said(&mut server, "t"), compacted);
-}
-
-#[test]
-fn a_rewind_stands_in_line_with_what_is_appended() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    append(&mut server, "t", &["m1"]);
-    let taken = create(&mut server, json!({ "taskId": "t" }));
-    append(&mut server, "t", &["m2"]);
-    // Sent without waiting: what comes after the rewind stays.
-    for round in 0..10 {
-        let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
-        let restore = server.start("sightline/restoreCheckpoint", params).unwrap();
-        let later = json!([{ "role": "user", "content": format!("later {round}") }]);
-        let params = json!({ "taskId": "t", "messages": later });
-        let append = server.start("sightline/appendMessages", params).unwrap();
-        server.wait(restore).unwrap().unwrap();
-        assert_eq!(server.wait(append).unwrap().unwrap()["count"], 2);
-        assert_eq!(
-            said(&mut server, "t"),
-            ["m1".to_owned(), format!("later {round}")]
-        );
-    }
-}
-
 #[test]
 fn several_roots_are_restored_as_one() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/x", "shop\n")]);
@@ -454,40 +298,6 @@ fn when_one_root_fails_none_is_restored() {
         "{error}"
     );
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n", "{error}");
-}
-
-#[test]
-fn a_checkpoint_knows_what_was_appended_before_it() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    // Sent without waiting for answers.
-    for round in 1..=10 {
-        let message = json!([{ "role": "user", "content": "more" }]);
-        let params = json!({ "taskId": "t", "messages": message });
-        let append = server.start("sightline/appendMessages", params).unwrap();
-        let params = json!({ "taskId": "t" });
-        let taken = server.start("sightline/createCheckpoint", params).unwrap();
-        server.wait(append).unwrap().unwrap();
-        assert_eq!(server.wait(taken).unwrap().unwrap()["messages"], round);
-    }
-}
-
-#[test]
-fn a_checkpoint_without_a_task_takes_a_conversation_back_by_time() {
-    let workspace = Workspace::new(&[("a.txt", "one\n")]);
-    let mut server = Server::start(&workspace);
-    append(&mut server, "t", &["m1", "m2"]);
-    // Times are in milliseconds.
-    std::thread::sleep(std::time::Duration::from_millis(3));
-    let taken = create(&mut server, json!({}));
-    std::thread::sleep(std::time::Duration::from_millis(3));
-    append(&mut server, "t", &["m3"]);
-    let params = json!({ "id": id(&taken), "mode": "task", "taskId": "t" });
-    ask(&mut server, "restoreCheckpoint", params);
-    assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
-    let params = json!({ "id": id(&taken), "mode": "task", "taskId": "none" });
-    let error = server.refused("sightline/restoreCheckpoint", params);
-    assert_eq!(error["data"]["kind"], "notFound");
 }
 
 #[test]

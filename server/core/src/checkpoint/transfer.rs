@@ -6,7 +6,6 @@
 
 use std::{
     ffi::OsString,
-    fs,
     io::Read,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -104,8 +103,8 @@ impl Checkpoints {
 /// what a git wrote that was not told so.
 fn tighten_below(folder: &Path) {
     #[cfg(unix)]
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        use std::os::unix::fs::PermissionsExt;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        use std::{fs, os::unix::fs::PermissionsExt};
         // Not behind a link.
         let Ok(metadata) = entry.metadata() else {
             continue;

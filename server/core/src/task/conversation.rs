@@ -17,18 +17,23 @@
 //! that is not in the file was lost; what stands in for it, for good, is the
 //! entry before the one that named it first.
 
+mod past;
+
 use std::{
-    collections::{HashMap, HashSet, hash_map},
+    collections::{HashMap, hash_map},
     sync::Arc,
 };
 
-use serde_json::{Number, value::RawValue};
+use serde_json::value::RawValue;
 use sightline_protocol::task::Recovered;
 use uuid::Uuid;
 
+pub use past::Moment;
+pub(super) use past::Undone;
+
 use super::{
     entry::{Entry, Origin, Parent},
-    masks::{LoggedMasks, Masks},
+    masks::Masks,
     title::title_of,
 };
 use crate::conversation::Outline;
@@ -172,44 +177,6 @@ pub(super) struct Source {
     /// The message as it came first.
     pub(super) first: Uuid,
     pub(super) is_summary: bool,
-}
-
-/// What taking back compactions leads to.
-#[derive(Debug)]
-pub(super) struct Undone {
-    /// The entry the conversation goes on from.
-    pub(super) leaf: Option<Uuid>,
-    /// Messages that came after it and stay.
-    pub(super) carried: Vec<Source>,
-    /// The messages of the conversation at `leaf`.
-    pub(super) before: Vec<Uuid>,
-    /// What is masked in it.
-    pub(super) masks: Arc<Masks>,
-    path: Path,
-}
-
-/// A moment in the life of a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// Before its first message.
-    Beginning,
-    /// When this entry was the newest: [`Conversation::entry`] of then.
-    Entry(Uuid),
-    /// This time, in milliseconds since the Unix epoch.
-    Time(i64),
-}
-
-/// What a conversation was at a moment.
-#[derive(Debug)]
-pub(super) struct Past {
-    /// The newest entry then.
-    pub(super) leaf: Option<Uuid>,
-    /// How often it had been compacted.
-    pub(super) compactions: u64,
-    /// Its messages.
-    pub(super) messages: Vec<Uuid>,
-    /// What was masked in it, when the log did not say that yet.
-    pub(super) unlogged: Option<Masks>,
 }
 
 /// The way back from an entry to the last compaction before it.
@@ -447,134 +414,9 @@ impl Entries {
         self.entries.is_empty()
     }
 
-    /// The entry that was the newest one before a rewind, or before one was
-    /// undone.
-    pub(super) fn rewound_leaf(&self, uuid: Uuid) -> Option<Uuid> {
-        let place = *self.places.get(&uuid)?;
-        let entry = &self.entries.get(place)?.entry;
-        let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
-        match self.places.contains_key(&leaf) {
-            true => Some(leaf),
-            false => self.uuid_at(*self.stand_ins.get(&leaf)?),
-        }
-    }
-
-    /// What the conversation was at a moment. `None` when the log has no such
-    /// entry.
-    pub(super) fn at(&self, moment: Moment) -> Option<Past> {
-        let leaf = match moment {
-            Moment::Beginning => None,
-            Moment::Entry(uuid) => Some(*self.places.get(&uuid)?),
-            Moment::Time(time) => self.leaf_at(time),
-        };
-        let path = self.path(leaf);
-        let messages = self.uuids(&path.messages);
-        let is_said = !path.masks.is_empty() || path.boundary.is_some() || leaf.is_none();
-        let unlogged = (!is_said).then(|| self.unlogged(&messages)).flatten();
-        Some(Past {
-            leaf: self.uuid_at(leaf),
-            compactions: self.compactions(&path),
-            messages,
-            unlogged,
-        })
-    }
-
-    /// The newest entry at a time: each is the newest when it comes.
-    fn leaf_at(&self, time: i64) -> Option<usize> {
-        let later = self.entries.iter().position(|placed| placed.time > time);
-        match (later, &self.open) {
-            // A group that is not whole did not happen.
-            (Some(later), Some(open)) if later > open.head => self.leaf,
-            (Some(later), _) => later.checked_sub(1),
-            (None, _) => self.leaf,
-        }
-    }
-
-    /// What was masked before the log said what is, in a conversation of these
-    /// messages.
-    fn unlogged(&self, messages: &[Uuid]) -> Option<Masks> {
-        let mut logged = self.entries.iter().filter_map(|p| p.entry.masks.as_ref());
-        let first = logged.next().filter(|first| first.is_of_before())?;
-        let mut masks = Masks::clone(&first.of(messages));
-        masks.history.forget_from(messages.len());
-        Some(masks)
-    }
-
     /// A message of the conversation, to be copied.
     pub(super) fn source(&self, uuid: Uuid) -> Option<Source> {
         self.source_at(*self.places.get(&uuid)?)
-    }
-
-    /// What is left when the compactions go that are newer than `time`, the
-    /// newest first, up to the first that is not; without a `time`, the newest
-    /// one. `None` when none goes.
-    pub(super) fn without_compactions(&self, time: Option<f64>) -> Option<Undone> {
-        let mut path = self.path(self.leaf);
-        let mut undone = None;
-        let mut later: Vec<usize> = Vec::new();
-        while let Some(boundary) = path.boundary.and_then(|place| self.entries.get(place)) {
-            if time.is_some_and(|time| boundary.time as f64 <= time) {
-                break;
-            }
-            later.splice(0..0, path.messages);
-            path = self.path(boundary.parent);
-            undone = Some(boundary.parent);
-            if time.is_none() {
-                break;
-            }
-        }
-        let leaf = self.uuid_at(undone?);
-        let sources = |places: &[usize]| -> Vec<Source> {
-            let found = places.iter().filter_map(|place| self.source_at(*place));
-            found.collect()
-        };
-        let mut seen: HashSet<Uuid> = sources(&path.messages)
-            .iter()
-            .map(|source| source.first)
-            .collect();
-        let mut carried = sources(&later);
-        carried.retain(|source| !source.is_summary && seen.insert(source.first));
-        Some(Undone {
-            leaf,
-            carried,
-            before: self.uuids(&path.messages),
-            masks: self.masks_of(&path),
-            path,
-        })
-    }
-
-    /// The masks of now without what was masked after `time`.
-    pub(super) fn rolled_back(
-        &self,
-        now: &Conversation,
-        undone: Option<&Undone>,
-        time: &Number,
-    ) -> Masks {
-        let current;
-        let (path, masks) = match undone {
-            Some(undone) => (&undone.path, &undone.masks),
-            None => {
-                current = self.path(self.leaf);
-                (&current, &now.masks)
-            }
-        };
-        let mut masks = Masks::clone(masks);
-        masks.history.rollback(time);
-        let is_newer = |logged: &LoggedMasks, placed: &Placed| {
-            let made = logged.time.as_ref().and_then(Number::as_f64);
-            let made = made.unwrap_or(placed.time as f64);
-            time.as_f64().is_some_and(|time| made > time)
-        };
-        let mut logged = path.masks.iter().rev().filter_map(|place| {
-            let placed = self.entries.get(*place)?;
-            Some((placed, placed.entry.masks.as_ref()?))
-        });
-        if !path.masks.is_empty() {
-            let kept = logged.find(|(placed, logged)| !is_newer(logged, placed));
-            let messages = self.uuids(&path.messages);
-            masks.deleted_range = kept.and_then(|(_, kept)| kept.of(&messages).deleted_range);
-        }
-        masks
     }
 
     fn masks_of(&self, path: &Path) -> Arc<Masks> {

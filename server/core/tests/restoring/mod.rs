@@ -15,9 +15,9 @@ use sightline_core::{
     access::Access,
     cancel::Cancel,
     checkpoint::{
-        Checkpoints, Job, Oid, Request, Settings, Side,
+        Checkpoints, Filter, Job, Oid, Request, Settings, Side,
         diff::{DiffOptions, FileDiff},
-        restore::{Options, Preview, Restored, Wanted},
+        restore::{Action, Conflict, Options, Outcome, Preview, Restored, Wanted},
     },
     error::Error,
     path::{AbsPath, RelPath, Root, Roots},
@@ -248,6 +248,24 @@ pub(crate) fn with_contents() -> DiffOptions {
         max_file_bytes: u64::MAX,
         max_total_bytes: u64::MAX,
     }
+}
+
+pub(crate) fn named(conflicts: &[Conflict]) -> Vec<String> {
+    let conflicts = conflicts.iter();
+    conflicts
+        .map(|conflict| conflict.path.to_string())
+        .collect()
+}
+
+pub(crate) fn done(outcomes: &[Outcome]) -> Vec<(String, Action)> {
+    let outcomes = outcomes.iter();
+    outcomes
+        .map(|outcome| (outcome.path.to_string(), outcome.action))
+        .collect()
+}
+
+pub(crate) fn counted(ground: &Ground) -> usize {
+    ground.checkpoints.list(&Filter::default()).unwrap().len()
 }
 
 /// What stands somewhere, as far as a checkpoint keeps it.

@@ -47,7 +47,6 @@ impl Live {
 }
 
 /// The answer of a server that runs.
-#[cfg(unix)]
 fn asked(
     workspace: &Workspace,
     method: &str,
@@ -66,10 +65,4 @@ fn asked(
         return Ok(None);
     };
     Ok(crate::socket::ask::ask(&storage, &root, method, params))
-}
-
-/// There is no door to a server that runs.
-#[cfg(not(unix))]
-fn asked(_: &Workspace, _: &str, _: &Value) -> Result<Option<Result<Value, Error>>, Error> {
-    Ok(None)
 }

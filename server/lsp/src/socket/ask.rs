@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::{self, Write},
-    os::unix::{fs::FileTypeExt, net::UnixStream},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,7 +12,7 @@ use serde_json::{Value, json};
 use sightline_core::{error::Error, path::Root, storage::Storage};
 use sightline_protocol::error::{ErrorData, ErrorKind};
 
-use super::{is_same_user, runtime_dir};
+use super::door::{self, Asking};
 use crate::frame::{FrameReader, write_frame};
 
 /// A server that is silent for so long is taken for gone.
@@ -26,12 +25,12 @@ pub fn ask(
     method: &str,
     params: &Value,
 ) -> Option<Result<Value, Error>> {
-    let dir = storage.run_dir(runtime_dir().as_deref());
+    let dir = storage.run_dir(door::runtime_dir().as_deref());
     candidates(&dir, &storage.run_key(root))
         .iter()
         .find_map(|socket| {
-            let stream = connect(socket)?;
-            exchange(&stream, method, params)
+            let stream = door::connect(socket)?;
+            exchange(stream, method, params)
                 .inspect_err(|error| tracing::info!(%error, "a server did not answer"))
                 .ok()
         })
@@ -41,11 +40,11 @@ pub fn ask(
 pub(super) fn candidates(dir: &Path, key: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut sockets: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()))
+        .filter(door::is_socket)
         .filter(|entry| {
             let name = entry.file_name();
             let rest = name.to_str().and_then(|name| name.strip_prefix(key));
-            rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(".sock"))
+            rest.is_some_and(|rest| rest.starts_with('-') && rest.ends_with(door::SUFFIX))
         })
         .map(|entry| entry.path())
         .collect();
@@ -54,36 +53,22 @@ pub(super) fn candidates(dir: &Path, key: &str) -> Vec<PathBuf> {
     sockets
 }
 
-/// A connection to a server of the user's. A socket on which nobody listens is
-/// removed.
-pub(super) fn connect(socket: &Path) -> Option<UnixStream> {
-    match UnixStream::connect(socket) {
-        Ok(stream) => Some(stream).filter(is_same_user),
-        Err(error) => {
-            if error.kind() == io::ErrorKind::ConnectionRefused {
-                let _ = fs::remove_file(socket);
-            }
-            None
-        }
-    }
-}
-
-fn exchange(stream: &UnixStream, method: &str, params: &Value) -> io::Result<Result<Value, Error>> {
+fn exchange(stream: Asking, method: &str, params: &Value) -> io::Result<Result<Value, Error>> {
     #[derive(Deserialize)]
     struct Failure {
         message: String,
         data: Option<ErrorData>,
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut frame = Vec::new();
     write_frame(&mut frame, request.to_string().as_bytes())?;
-    (&mut &*stream).write_all(&frame)?;
-    let Some(Ok(body)) = FrameReader::new(stream).next_frame()? else {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    };
-    let mut answer: Value = serde_json::from_slice(&body)?;
+    let mut answer: Value = door::converse(stream, PATIENCE, move |mut stream| {
+        stream.write_all(&frame)?;
+        let Some(Ok(body)) = FrameReader::new(stream).next_frame()? else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        Ok(serde_json::from_slice(&body)?)
+    })?;
     let Some(failure) = answer.get_mut("error").map(Value::take) else {
         return Ok(Ok(answer["result"].take()));
     };

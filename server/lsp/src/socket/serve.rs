@@ -3,10 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs, io,
-    os::unix::{
-        fs::PermissionsExt,
-        net::{UnixListener, UnixStream},
-    },
     path::{Path, PathBuf},
     sync::{
         Arc, Weak,
@@ -21,7 +17,10 @@ use serde_json::{Value, json};
 use sightline_core::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
 use sightline_protocol::error::ErrorKind;
 
-use super::{ask::candidates, is_same_user, runtime_dir};
+use super::{
+    ask::candidates,
+    door::{self, Listener, Serving},
+};
 use crate::{
     api::{self, Answer, Context},
     frame::{FrameReader, write_parts},
@@ -74,7 +73,7 @@ impl Open {
                 return self.listening.clear();
             }
         };
-        let runtime = runtime_dir();
+        let runtime = door::runtime_dir();
         let dir = storage.run_dir(runtime.as_deref());
         let roots = snapshot.access.roots().as_slice();
         self.listening.retain(|root, listening| {
@@ -117,7 +116,7 @@ impl Listening {
         let key = storage.run_key(root);
         // Those of servers that were killed.
         for stale in candidates(&dir, &key) {
-            drop(super::ask::connect(&stale));
+            drop(door::connect(&stale));
         }
         let micros = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -127,9 +126,9 @@ impl Listening {
         let name = format!("{key}-{micros:020}-{}", id.get(..8).unwrap_or_default());
         let (new, path) = (
             dir.join(format!(".{name}")),
-            dir.join(format!("{name}.sock")),
+            dir.join(format!("{name}{}", door::SUFFIX)),
         );
-        let bound = bind(&new, &path).map_err(|error| {
+        let bound = Listener::bind(&new, &path).map_err(|error| {
             let _ = fs::remove_file(&new);
             Error::storage(format!("the socket {}: {error}", path.display()))
         })?;
@@ -147,37 +146,32 @@ impl Listening {
     }
 }
 
-/// A socket gets its name once somebody listens on it: one that refuses is
-/// taken for dead.
-fn bind(new: &Path, path: &Path) -> io::Result<UnixListener> {
-    let listener = UnixListener::bind(new)?;
-    fs::set_permissions(new, fs::Permissions::from_mode(0o600))?;
-    fs::rename(new, path)?;
-    Ok(listener)
-}
-
 impl Drop for Listening {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         // Wakes the thread, which then ends.
-        drop(UnixStream::connect(&self.path));
+        drop(door::connect(&self.path));
         let _ = fs::remove_file(&self.path);
     }
 }
 
-fn listen(listener: &UnixListener, over: &AtomicBool, server: &Weak<Server>) {
+fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
     let connections = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
+    loop {
+        let stream = listener.accept();
         if over.load(Ordering::Acquire) || server.strong_count() == 0 {
             return;
         }
-        let Ok(stream) = stream else {
-            // No more files to be had, perhaps; asking at once again would spin.
-            thread::sleep(Duration::from_millis(100));
-            continue;
+        let stream = match stream {
+            Ok(Some(stream)) => stream,
+            Ok(None) => continue,
+            Err(_) => {
+                // No more files to be had, perhaps; asking at once again would spin.
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
         };
-        if !is_same_user(&stream) || connections.load(Ordering::Acquire) >= limits::MAX_CONNECTIONS
-        {
+        if connections.load(Ordering::Acquire) >= limits::MAX_CONNECTIONS {
             continue;
         }
         connections.fetch_add(1, Ordering::AcqRel);
@@ -196,9 +190,8 @@ fn listen(listener: &UnixListener, over: &AtomicBool, server: &Weak<Server>) {
 }
 
 /// Answers one request after the other.
-fn talk(server: &Weak<Server>, stream: &UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+fn talk(server: &Weak<Server>, stream: &Serving) -> io::Result<()> {
+    door::limit_silence(stream, SILENCE)?;
     let mut frames = FrameReader::new(stream);
     while let Some(Ok(body)) = frames.next_frame()? {
         let Some(server) = server.upgrade() else {

@@ -1,4 +1,5 @@
 //! Restores while somebody moves things about, and journals somebody else wrote.
+#![cfg(unix)]
 
 use std::{fs, path::PathBuf, sync::Once};
 

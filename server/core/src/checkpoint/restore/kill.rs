@@ -1,5 +1,6 @@
 //! Killing a restore at any of its steps, and recovering: a process of its own
 //! dies, another one finds what it left.
+#![cfg(unix)]
 
 use std::{
     collections::BTreeMap,

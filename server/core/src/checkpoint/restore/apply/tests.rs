@@ -1,4 +1,5 @@
 //! Files that somebody else writes while they are restored.
+#![cfg(unix)]
 
 use std::{
     ffi::OsStr,

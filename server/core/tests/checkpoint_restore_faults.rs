@@ -1,0 +1,315 @@
+//! Restores that something comes in the way of.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod restoring;
+
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use restoring::{Ground, all, counted};
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{
+        Filter, Job,
+        restore::{Options, Outcome},
+    },
+};
+use sightline_protocol::error::ErrorKind;
+
+/// Restores, and acts once the first path is done.
+fn restore_with(
+    ground: &Ground,
+    id: sightline_core::checkpoint::Oid,
+    act: impl Fn() + Sync,
+) -> Vec<Outcome> {
+    let acted = AtomicBool::new(false);
+    let progress = |progress: sightline_core::checkpoint::Progress| {
+        if progress.stage == "restoring" && !acted.swap(true, Ordering::SeqCst) {
+            act();
+        }
+    };
+    let restored = ground.job(|job| {
+        let job = Job {
+            progress: &progress,
+            ..*job
+        };
+        let options = Options::default();
+        ground.checkpoints.restore(&job, &all(id), &[], &options)
+    });
+    assert!(acted.load(Ordering::SeqCst));
+    restored.unwrap().outcomes
+}
+
+#[test]
+fn what_changes_while_it_is_restored_is_left_as_it_is() {
+    let ground = Ground::new(&[("a", "1"), ("b", "1"), ("c/x", "1"), ("d", "1"), ("e", "1")]);
+    let id = ground.create();
+    let outside = ground.outside("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("x"), "2").unwrap();
+    ground.write(&[("a", "2"), ("b", "2"), ("c/x", "2"), ("d", "2")]);
+    ground.remove("e");
+    let outcomes = restore_with(&ground, id, || {
+        ground.write(&[("b", "3"), ("e", "mine")]);
+        ground.remove("c");
+        ground.link(outside.to_str().unwrap(), "c");
+        ground.remove("d");
+    });
+    let errors: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| outcome.error.is_some())
+        .collect();
+    assert_eq!(errors, [false, true, true, true, true], "{outcomes:?}");
+    assert_eq!(
+        (ground.read("a"), ground.read("b"), ground.read("e")),
+        ("1".into(), "3".into(), "mine".into())
+    );
+    assert_eq!(fs::read_to_string(outside.join("x")).unwrap(), "2");
+    assert!(!ground.exists("d"));
+}
+
+#[test]
+fn a_cancelled_restore_does_nothing_and_one_under_way_is_not_cancelled() {
+    let ground = Ground::new(&[("a", "1"), ("b", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2"), ("b", "2")]);
+    let cancel = Cancel::default();
+    cancel.cancel();
+    let options = Options::default();
+    let cancelled = ground.job_with(&cancel, |job| {
+        ground.checkpoints.restore(job, &all(id), &[], &options)
+    });
+    assert_eq!(cancelled.unwrap_err().kind, ErrorKind::Cancelled);
+    assert_eq!(ground.read("a"), "2");
+    let cancel = Cancel::default();
+    let too_late = AtomicBool::new(false);
+    let progress = |progress: sightline_core::checkpoint::Progress| {
+        if progress.stage == "restoring" {
+            too_late.store(!cancel.cancel(), Ordering::SeqCst);
+        }
+    };
+    let restored = ground.job_with(&cancel, |job| {
+        let job = Job {
+            progress: &progress,
+            ..*job
+        };
+        ground.checkpoints.restore(&job, &all(id), &[], &options)
+    });
+    assert!(
+        restored
+            .unwrap()
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.error.is_none())
+    );
+    assert!(too_late.load(Ordering::SeqCst));
+    assert_eq!(
+        (ground.read("a"), ground.read("b")),
+        ("1".into(), "1".into())
+    );
+}
+
+#[test]
+fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
+    // More than are looked at between two reports.
+    let names: Vec<String> = (0..300).map(|n: u32| format!("{n}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let ground = Ground::new(&files);
+    let id = ground.create();
+    ground.write(&[("7", "changed")]);
+    let token = Some(ground.preview(&all(id), &[]).token);
+    // It is there once the restore has looked whether the preview is still true.
+    let progress = |progress: sightline_core::checkpoint::Progress| {
+        if progress.stage == "looking at files" {
+            ground.write(&[("late", "new")]);
+        }
+    };
+    let options = Options {
+        token,
+        ..Options::default()
+    };
+    let refused = ground.job(|job| {
+        let job = Job {
+            progress: &progress,
+            ..*job
+        };
+        ground.checkpoints.restore(&job, &all(id), &[], &options)
+    });
+    assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
+    assert!(ground.exists("late"), "it was reported");
+    assert_eq!(ground.read("7"), "changed");
+    let listed = ground.checkpoints.list(&Filter::default()).unwrap();
+    assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
+    assert_eq!(ground.checkpoints.last_undo().unwrap(), None);
+    // What it held can be stored again.
+    ground.restore(id);
+    assert_eq!(ground.read("7"), "1");
+    let undo = ground.checkpoints.last_undo().unwrap().unwrap();
+    ground.restore(undo);
+    assert_eq!(
+        (ground.read("7"), ground.read("late")),
+        ("changed".into(), "new".into())
+    );
+}
+
+/// A stand-in for a full disk: no file may grow over a limit.
+#[test]
+fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
+    let name = "on_a_full_disk_each_path_says_so_and_nothing_is_lost";
+    let large = "large\n".repeat(40_000);
+    if let Some(base) = std::env::var_os("RESTORE_TEST_BASE") {
+        let ground = Ground::at(std::path::Path::new(&base));
+        let id = ground.checkpoints.list(&Filter::default()).unwrap()[0].id;
+        let restored = ground
+            .try_restore(&all(id), &[], &Options::default())
+            .unwrap();
+        let failed = restored
+            .outcomes
+            .iter()
+            .filter(|outcome| outcome.error.is_some());
+        let failed: Vec<String> = failed.map(|outcome| outcome.path.to_string()).collect();
+        assert_eq!(
+            failed,
+            ["grows", "linked", "new"],
+            "{:?}",
+            restored.outcomes
+        );
+        return;
+    }
+    let ground = Ground::new(&[
+        ("a", "1"),
+        ("grows", &large),
+        ("linked", &large),
+        ("new", &large),
+        ("z", "1"),
+    ]);
+    let id = ground.create();
+    ground.write(&[
+        ("a", "2"),
+        ("grows", "small"),
+        ("linked", "small"),
+        ("z", "2"),
+    ]);
+    fs::hard_link(ground.path("linked"), ground.outside("other-name")).unwrap();
+    ground.remove("new");
+    let before = ground.tree();
+    // In blocks of 512 or 1024 bytes; the signal would end the process.
+    let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" --exact \"$1\"";
+    // Its output goes through a pipe: a file would be under the limit too.
+    let done = Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .arg(name)
+        .env("RESTORE_TEST_BASE", ground.root.parent().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{said}");
+    assert_eq!(
+        (ground.read("a"), ground.read("z")),
+        ("1".into(), "1".into())
+    );
+    assert_eq!(
+        (ground.read("grows"), ground.read("linked")),
+        ("small".into(), "small".into())
+    );
+    // No piece of a file is left, and all can be done later, or taken back.
+    assert_eq!(ground.tree().len(), before.len());
+    let undo = ground.checkpoints.last_undo().unwrap().unwrap();
+    ground.restore(undo);
+    assert_eq!(ground.tree(), before);
+    ground.restore(id);
+    assert_eq!(ground.read("new"), large);
+}
+
+#[test]
+fn an_unknown_checkpoint_restores_nothing() {
+    let ground = Ground::new(&[("a", "1")]);
+    let unknown = "0123456789012345678901234567890123456789".parse().unwrap();
+    let error = ground
+        .try_restore(&all(unknown), &[], &Options::default())
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert!(!ground.data().exists());
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_fails_alone() {
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        println!("skipped: for root every folder may be written");
+        return;
+    }
+    let ground = Ground::new(&[("shut/x", "1"), ("a", "1")]);
+    let id = ground.create();
+    ground.remove("shut/x");
+    ground.write(&[("a", "2")]);
+    fs::set_permissions(ground.path("shut"), fs::Permissions::from_mode(0o555)).unwrap();
+    let restored = ground
+        .try_restore(&all(id), &[], &Options::default())
+        .unwrap();
+    fs::set_permissions(ground.path("shut"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(restored.outcomes[0].error, None);
+    assert!(
+        restored.outcomes[1]
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("permission")
+    );
+    assert_eq!(ground.read("a"), "1");
+}
+
+#[test]
+fn rules_that_cannot_be_used_are_no_reason_for_an_empty_checkpoint() {
+    use sightline_core::checkpoint::Side;
+    let ground = Ground::new(&[("a", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2")]);
+    let large = "#".repeat(20 << 20);
+    ground.write(&[(".clineignore", &large)]);
+    for broken in ["is large", "is a pipe"] {
+        let before = counted(&ground);
+        let create = |job: &sightline_core::checkpoint::Job<'_>| {
+            let request = sightline_core::checkpoint::Request::default();
+            ground.checkpoints.create(job, &request, None)
+        };
+        let preview = |job: &sightline_core::checkpoint::Job<'_>| {
+            ground.checkpoints.preview(job, &all(id), &[])
+        };
+        let now = Side::Now;
+        let options = restoring::with_contents();
+        for error in [
+            ground.job(create).unwrap_err(),
+            ground.job(preview).unwrap_err(),
+            ground
+                .try_restore(&all(id), &[], &Options::default())
+                .unwrap_err(),
+            ground
+                .try_diff(&Side::Checkpoint(id), &now, &options)
+                .unwrap_err(),
+        ] {
+            assert_eq!(error.kind, ErrorKind::AccessDenied, "{broken}");
+            assert!(error.message.contains("`.clineignore`"), "{error}");
+            assert!(error.message.contains("repaired"), "{error}");
+        }
+        assert_eq!(counted(&ground), before, "{broken}");
+        assert_eq!(ground.read("a"), "2");
+        match broken {
+            "is large" => {
+                ground.remove(".clineignore");
+                let made = std::process::Command::new("mkfifo")
+                    .arg(ground.path(".clineignore"))
+                    .status();
+                assert!(made.unwrap().success());
+            }
+            _ => ground.remove(".clineignore"),
+        }
+    }
+    ground.restore(id);
+    assert_eq!(ground.read("a"), "1");
+}

@@ -1,0 +1,325 @@
+//! What a restore leaves as it is: links' targets, ignored and skipped files, the
+//! user's own repository.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod restoring;
+
+use std::{fs, os::unix::fs::MetadataExt, process::Command};
+
+use restoring::{Ground, all, done, named, tree};
+use sightline_core::checkpoint::{Side, restore::Action};
+
+#[test]
+fn t15_a_linked_parent_is_replaced_and_never_written_through() {
+    let ground = Ground::new(&[("a/x", "1"), ("a/deep/y", "1")]);
+    let id = ground.create();
+    let outside = ground.outside("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    fs::write(outside.join("x"), "mine").unwrap();
+    ground.remove("a");
+    ground.link(outside.to_str().unwrap(), "a");
+    let before = tree(&outside);
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!(preview.conflicts, Vec::new());
+    let undo = ground.restore(id).undo;
+    assert_eq!(tree(&outside), before);
+    assert!(fs::symlink_metadata(ground.path("a")).unwrap().is_dir());
+    assert_eq!(ground.read("a/deep/y"), "1");
+    ground.restore(undo);
+    assert_eq!(fs::read_link(ground.path("a")).unwrap(), outside);
+    assert_eq!(tree(&outside), before);
+}
+
+#[test]
+fn t15_a_linked_parent_that_is_not_captured_refuses_what_is_below() {
+    let ground = Ground::new(&[("a/x", "1"), ("b", "1")]);
+    let id = ground.create();
+    let outside = ground.outside("outside");
+    fs::create_dir(&outside).unwrap();
+    ground.remove("a");
+    ground.link(outside.to_str().unwrap(), "a");
+    ground.write(&[(".gitignore", "/a\n"), ("b", "2")]);
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!(named(&preview.conflicts), ["a/x"]);
+    ground.restore(id);
+    assert_eq!(tree(&outside).len(), 0);
+    assert!(fs::symlink_metadata(ground.path("a")).unwrap().is_symlink());
+    assert_eq!(ground.read("b"), "1");
+}
+
+#[test]
+fn t15_untracked_and_skipped_files_survive() {
+    let mut ground = Ground::new(&[
+        (".gitignore", "*.log\nbuild/\n"),
+        ("keep.log", "log"),
+        ("build/out", "built"),
+        ("node_modules/m/index.js", "module"),
+        ("src/a", "1"),
+        ("src/b.log", "log"),
+        ("big", &"x".repeat(5000)),
+    ]);
+    ground.settings.max_file_size = 1000;
+    let made = Command::new("mkfifo").arg(ground.path("pipe")).status();
+    assert!(made.unwrap().success());
+    let id = ground.create();
+    // Now small enough to be captured, and now no longer.
+    ground.write(&[("src/a", "2"), ("big", "small now"), ("src/c", "2")]);
+    let survivors = [
+        "keep.log",
+        "build/out",
+        "node_modules/m/index.js",
+        "src/b.log",
+        "big",
+    ];
+    let kept: Vec<String> = survivors.iter().map(|path| ground.read(path)).collect();
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!(named(&preview.conflicts), ["big"]);
+    ground.restore(id);
+    assert_eq!(ground.read("src/a"), "1");
+    assert!(!ground.exists("src/c") && ground.exists("pipe"));
+    for (path, content) in survivors.iter().zip(kept) {
+        assert_eq!(ground.read(path), content, "{path}");
+    }
+    // A file too large now where the checkpoint has a small one.
+    ground.write(&[("src/a", &"y".repeat(5000))]);
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!(named(&preview.conflicts), ["big", "src/a"]);
+    assert!(preview.conflicts[1].reason.contains("5000"), "{preview:?}");
+    ground.restore(id);
+    assert_eq!(ground.read("src/a").len(), 5000);
+}
+
+#[test]
+fn cline_14367_an_uncommitted_gitignore_costs_no_ignored_data() {
+    // The rules came after the checkpoint.
+    let ground = Ground::new(&[("src", "1"), ("data/old", "captured")]);
+    ground.git(&["init", "-q"]);
+    let without_rules = ground.create();
+    ground.write(&[
+        (".gitignore", "data/\n"),
+        ("data/new", "precious"),
+        ("src", "2"),
+    ]);
+    ground.write(&[("data/old", "precious too")]);
+    let with_rules = ground.create();
+    ground.restore(without_rules);
+    assert_eq!(ground.read("data/new"), "precious");
+    assert_eq!(ground.read("data/old"), "precious too");
+    assert_eq!(ground.read("src"), "1");
+    assert!(!ground.exists(".gitignore"));
+    // And the other way: the rules are gone now, so all is captured now.
+    let preview = ground.preview(&all(with_rules), &[]);
+    assert_eq!(named(&preview.conflicts), ["data/new", "data/old"]);
+    ground.restore(with_rules);
+    assert_eq!(ground.read("data/new"), "precious");
+    assert_eq!(ground.read("data/old"), "precious too");
+    assert_eq!(
+        (ground.read("src"), ground.read(".gitignore")),
+        ("2".into(), "data/\n".into())
+    );
+}
+
+#[test]
+fn what_was_captured_and_is_now_ignored_and_gone_comes_back() {
+    let ground = Ground::new(&[("lib/code.rs", "code")]);
+    let id = ground.create();
+    ground.write(&[(".gitignore", "*.rs\n")]);
+    ground.remove("lib/code.rs");
+    ground.restore(id);
+    assert_eq!(ground.read("lib/code.rs"), "code");
+}
+
+#[test]
+fn cline_13550_branch_head_and_index_of_the_user_are_untouched() {
+    let ground = Ground::new(&[("a", "1")]);
+    ground.git(&["init", "-q", "-b", "main"]);
+    ground.git(&["add", "-A"]);
+    ground.git(&["commit", "-qm", "one"]);
+    let id = ground.create();
+    ground.write(&[("a", "2"), ("b", "2")]);
+    ground.git(&["add", "-A"]);
+    ground.git(&["commit", "-qm", "two"]);
+    ground.git(&["checkout", "-qb", "feature"]);
+    ground.write(&[("a", "3"), ("staged", "s")]);
+    ground.git(&["add", "staged"]);
+    let git = ground.stamps(&ground.path(".git"));
+    ground.restore(id);
+    assert_eq!(ground.stamps(&ground.path(".git")), git);
+    assert_eq!(ground.read("a"), "1");
+    assert!(!ground.exists("b") && ground.exists(".git/HEAD"));
+    assert_eq!(ground.git(&["log", "--format=%s"]), "two\none\n");
+}
+
+#[test]
+fn cline_1213_work_done_after_the_checkpoint_can_be_had_back() {
+    let ground = Ground::new(&[("a", "1")]);
+    let id = ground.create();
+    ground.write(&[("hours/of/work", "mine"), ("a", "mine too")]);
+    let work = ground.tree();
+    let undo = ground.restore(id).undo;
+    assert!(!ground.exists("hours"));
+    ground.restore(undo);
+    assert_eq!(ground.tree(), work);
+}
+
+#[test]
+fn comparing_does_not_change_what_a_restore_deletes() {
+    let ground = Ground::new(&[("a", "1")]);
+    let id = ground.create();
+    ground.write(&[
+        ("untracked", "u"),
+        (".gitignore", "ignored\n"),
+        ("ignored", "i"),
+    ]);
+    let preview = ground.preview(&all(id), &[]);
+    ground.diff(&Side::Checkpoint(id), &Side::Now);
+    assert_eq!(ground.preview(&all(id), &[]), preview);
+    ground.restore(id);
+    assert_eq!(ground.read("ignored"), "i");
+}
+
+#[test]
+fn line_ends_stay_whatever_git_is_configured_to() {
+    let name = "line_ends_stay_whatever_git_is_configured_to";
+    let Some(home) = std::env::var_os("RESTORE_TEST_HOME") else {
+        let home = tempfile::tempdir().unwrap();
+        let config = "[core]\n\tautocrlf = true\n\teol = crlf\n\texcludesFile = ~/ignore\n";
+        fs::write(home.path().join(".gitconfig"), config).unwrap();
+        fs::write(home.path().join("ignore"), "*\n").unwrap();
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env("HOME", home.path())
+            .env("RESTORE_TEST_HOME", home.path())
+            .env("GIT_DIR", home.path())
+            .status();
+        assert!(status.unwrap().success());
+        return;
+    };
+    assert!(fs::exists(std::path::Path::new(&home).join(".gitconfig")).unwrap());
+    let ground = Ground::new(&[
+        ("unix", "a\nb\n"),
+        ("dos", "a\r\nb\r\n"),
+        ("mixed", "a\r\nb\n"),
+        (".gitattributes", "* text=auto eol=crlf\n"),
+    ]);
+    let before = ground.tree();
+    let id = ground.create();
+    for path in ["unix", "dos", "mixed", ".gitattributes"] {
+        ground.write(&[(path, "x")]);
+    }
+    ground.restore(id);
+    assert_eq!(ground.tree(), before);
+}
+
+#[test]
+fn nested_repositories_keep_their_git_and_get_their_files() {
+    let ground = Ground::new(&[("a", "1"), ("nested/n", "1"), ("empty-nested/e", "1")]);
+    for nested in ["nested", "empty-nested"] {
+        restoring::git(&ground.path(nested), &["init", "-q"]);
+    }
+    restoring::git(&ground.path("nested"), &["add", "-A"]);
+    restoring::git(&ground.path("nested"), &["commit", "-qm", "n"]);
+    let id = ground.create();
+    let git = ground.stamps(&ground.path("nested/.git"));
+    ground.write(&[
+        ("nested/n", "2"),
+        ("nested/new", "2"),
+        ("empty-nested/e", "2"),
+    ]);
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("nested/n"), ground.read("empty-nested/e")),
+        ("1".into(), "1".into())
+    );
+    assert!(!ground.exists("nested/new"));
+    assert_eq!(ground.stamps(&ground.path("nested/.git")), git);
+    // A repository cloned since is no checkpoint's to delete, nor is its folder.
+    ground.write(&[("later/file", "l")]);
+    restoring::git(&ground.path("later"), &["init", "-q"]);
+    ground.restore(id);
+    assert!(!ground.exists("later/file") && ground.exists("later/.git/HEAD"));
+    // A file can't take the place of a folder that holds one.
+    let file_there = {
+        let other = Ground::new(&[("later", "a file")]);
+        let id = other.create();
+        other.remove("later");
+        other.write(&[("later/x", "x")]);
+        restoring::git(&other.path("later"), &["init", "-q"]);
+        (other, id)
+    };
+    let (other, id) = file_there;
+    assert_eq!(named(&other.preview(&all(id), &[]).conflicts), ["later"]);
+    other.restore(id);
+    assert!(other.exists("later/.git/HEAD"));
+}
+
+#[test]
+fn rights_owners_and_other_names_of_a_file_stay() {
+    let ground = Ground::new(&[("a", "1"), ("linked", "1"), ("tool", "1"), ("locked", "1")]);
+    ground.chmod("tool", 0o700);
+    ground.chmod("locked", 0o444);
+    let id = ground.create();
+    ground.write(&[("a", "22")]);
+    ground.chmod("a", 0o640);
+    ground.chmod("locked", 0o644);
+    ground.write(&[("linked", "22"), ("tool", "22"), ("locked", "22")]);
+    ground.chmod("locked", 0o440);
+    ground.chmod("tool", 0o640);
+    fs::hard_link(ground.path("linked"), ground.outside("other-name")).unwrap();
+    let inode = |path: &str| fs::metadata(ground.path(path)).unwrap().ino();
+    let was = inode("a");
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("a"), ground.mode("a"), inode("a")),
+        ("1".into(), 0o640, was)
+    );
+    assert_eq!(
+        (ground.read("tool"), ground.mode("tool")),
+        ("1".into(), 0o750)
+    );
+    assert_eq!(
+        (ground.read("locked"), ground.mode("locked")),
+        ("1".into(), 0o440)
+    );
+    assert_eq!(ground.read("linked"), "1");
+    assert_eq!(
+        fs::read_to_string(ground.outside("other-name")).unwrap(),
+        "22"
+    );
+    // Nothing but the permission.
+    ground.chmod("a", 0o755);
+    let restored = ground.restore(id);
+    assert_eq!(done(&restored.outcomes), [("a".to_owned(), Action::Write)]);
+    assert_eq!(ground.mode("a"), 0o644);
+}
+
+#[test]
+fn what_is_denied_is_neither_touched_nor_named() {
+    let ground = Ground::new(&[("secret/key", "old"), ("a", "1")]);
+    let id = ground.create();
+    ground.write(&[
+        (".clineignore", "secret\n"),
+        ("secret/key", "new"),
+        ("a", "2"),
+    ]);
+    let preview = ground.preview(&all(id), &[]);
+    assert!(!format!("{preview:?}").contains("secret"), "{preview:?}");
+    assert_eq!(preview.conflicts.len(), 1);
+    assert!(preview.conflicts[0].path.is_root());
+    ground.restore(id);
+    assert_eq!(
+        (ground.read("secret/key"), ground.read("a")),
+        ("new".into(), "1".into())
+    );
+    // And what was denied then is not deleted now.
+    let then = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
+    let id = then.create();
+    then.remove(".clineignore");
+    assert_eq!(
+        named(&then.preview(&all(id), &[]).conflicts),
+        ["secret/key"]
+    );
+    then.restore(id);
+    assert_eq!(then.read("secret/key"), "k");
+}

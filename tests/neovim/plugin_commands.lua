@@ -1,0 +1,159 @@
+-- What a user types and sees: commands, statusline, health and help. Started by
+-- tests/e2e/nvim_plugin.rs as
+--   nvim --headless -u NONE -i NONE -l plugin_commands.lua SERVER_FOLDER REPOSITORY SCRATCH [NAME]
+
+local server, repository, scratch = unpack(_G.arg, 1, 3)
+package.path = repository .. '/tests/neovim/?.lua;' .. package.path
+local driver = require('editor')
+local has, has_not, same, write = driver.has, driver.has_not, driver.same, driver.write
+local test = driver.test
+
+local shop = scratch .. '/shop'
+
+local homes = 0
+local function start()
+  homes = homes + 1
+  return driver.start({
+    home = ('%s/commands%d'):format(scratch, homes),
+    cwd = shop,
+    path = server .. ':/usr/bin:/bin',
+    plugin = repository .. '/clients/nvim',
+  })
+end
+
+test('the commands show the block and verdicts, and complete', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:ask('environment_details', {})
+  editor:command('Sightline environment files')
+  local screen = editor:wait_screen('# Current Working Directory')
+  has(screen, 'src/cart.py')
+  -- The window with the block is no file, so the block stays what it was.
+  editor:press('q')
+  editor:wait([[return #vim.api.nvim_list_wins() == 1]])
+  editor:command('Sightline environment copy')
+  editor:wait_said('copied to register')
+  has(editor:lua([[return vim.fn.getreg('"') .. vim.fn.getreg('+')]]), '<environment_details>')
+  editor:command('Sightline access .env')
+  has(editor:wait_said('.env: denied'), '.clineignore:')
+  editor:command('Sightline access')
+  editor:wait_said('src/cart.py: allowed')
+  editor:command('Sightline access !cat .env README.md')
+  editor:wait_screen('the command is denied')
+  -- Names are names, whatever stands in them.
+  for _, name in ipairs({ 'with blank.txt', '`touch made`', '$HOME' }) do
+    write(shop .. '/' .. name, 'x')
+    editor:command('Sightline access ' .. name:gsub(' ', '\\ '))
+    editor:wait_said(name .. ': allowed')
+    os.remove(shop .. '/' .. name)
+  end
+  same(driver.read(shop .. '/made'), nil)
+  editor:press(':Sightline nonsense<CR>')
+  editor:wait_said('no subcommand `nonsense`')
+  editor:command('Sightline tasks')
+  editor:wait_said('no conversation is stored')
+  local complete = [[return vim.fn.getcompletion(..., 'cmdline')]]
+  same(editor:lua(complete, 'Sightline '), {
+    'access',
+    'checkpoint',
+    'diff',
+    'environment',
+    'restart',
+    'restore',
+    'tasks',
+    'undo',
+  })
+  same(editor:lua(complete, 'Sightline environment f'), { 'files' })
+  same(editor:lua(complete, 'Sightline access REA'), { 'README.md' })
+  editor:quit()
+end)
+
+test('stored conversations are listed, shown and deleted', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  local messages = { { role = 'user', content = 'Mend the cart.' }, { role = 'assistant', content = 'I will.' } }
+  same(editor:ask('append_messages', { taskId = 't-1', messages = messages }).count, 2)
+  editor:command('Sightline tasks')
+  editor:wait_screen('Mend the cart.')
+  editor:press('1<CR>')
+  editor:wait_screen('Show the conversation')
+  editor:press('1<CR>')
+  editor:wait_screen('## assistant')
+  editor:press('q')
+  editor:command('Sightline tasks')
+  editor:wait_screen('Mend the cart.')
+  editor:press('1<CR>')
+  editor:wait_screen('Delete it')
+  editor:press('3<CR>')
+  editor:wait_screen('This cannot be taken back')
+  editor:press('1<CR>')
+  editor:wait_said('deleted t-1')
+  editor:quit()
+end)
+
+test('the statusline tells what is out of the ordinary', function()
+  local editor = start()
+  same(editor:lua([[return require('sightline').statusline()]]), '')
+  editor:command('edit src/cart.py')
+  editor:wait([[return require('sightline').statusline() == 'Sightline']])
+  editor:command('edit .env')
+  editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
+  -- Rules that come later are noticed by themselves.
+  editor:command('edit src/prices.py')
+  editor:wait([[return require('sightline').status().access == 'allowed']])
+  local rules = assert(io.open(shop .. '/.clineignore', 'a'))
+  rules:write('src/prices.py\n')
+  rules:close()
+  editor:wait([[return require('sightline').statusline() == 'Sightline hidden']])
+  editor:quit()
+end)
+
+test('checkhealth finds nothing wrong', function()
+  local editor = start()
+  editor:command('edit src/cart.py')
+  editor:ask('environment_details', {})
+  editor:command('checkhealth sightline')
+  local report = table.concat(editor:call('nvim_buf_get_lines', 0, 0, -1, false), '\n')
+  has_not(report, 'ERROR')
+  has(report, 'protocol 1')
+  has(report, 'setup was called')
+  editor:quit()
+end)
+
+test('the help has a tag for every function, command and option', function()
+  local editor = start()
+  local help = scratch .. '/help'
+  vim.fn.mkdir(help .. '/doc', 'p')
+  assert(vim.uv.fs_copyfile(repository .. '/clients/nvim/doc/sightline.txt', help .. '/doc/sightline.txt'))
+  editor:command('helptags ' .. help .. '/doc')
+  editor:command('set runtimepath+=' .. help)
+  local missing = editor:lua([[
+    local wanted = { 'sightline', ':Sightline', 'sightline-setup' }
+    for name in pairs(require('sightline.api')) do table.insert(wanted, 'sightline.' .. name .. '()') end
+    for name in pairs(require('sightline.config').current) do table.insert(wanted, 'sightline-option-' .. name) end
+    for name in pairs(require('sightline.commands').subcommands) do table.insert(wanted, ':Sightline-' .. name) end
+    return vim.tbl_filter(function(tag)
+      return #vim.fn.getcompletion(tag, 'help') == 0 or not pcall(vim.cmd.help, tag)
+    end, wanted)
+  ]])
+  same(missing, {})
+  editor:quit()
+end)
+
+test('there is a function for every method of the protocol, and no other', function()
+  local protocol = dofile(repository .. '/clients/types/protocol.lua')
+  local editor = start()
+  local known = editor:lua([[return vim.tbl_keys(require('sightline.api'))]])
+  local wanted = {}
+  for name in pairs(protocol.methods) do
+    table.insert(wanted, (name:gsub('%u', function(letter)
+      return '_' .. letter:lower()
+    end)))
+  end
+  table.sort(known)
+  table.sort(wanted)
+  same(known, wanted)
+  editor:quit()
+end)
+
+driver.run(_G.arg[4])
