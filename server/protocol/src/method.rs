@@ -69,6 +69,10 @@ pub const ANY_REQUEST: &[(ErrorKind, &str)] = &[
         "a parameter is missing, ill-typed or makes no sense",
     ),
     (
+        ErrorKind::TooLarge,
+        "its parameters are over a limit, which the message names: nesting, paths named at once, a label",
+    ),
+    (
         ErrorKind::Cancelled,
         "the client cancelled it before anything was changed",
     ),
