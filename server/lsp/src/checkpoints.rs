@@ -234,6 +234,13 @@ pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
 }
 
 impl OfRoot {
+    /// The work tree was looked at, and is watched from now on by who stays.
+    pub fn looked(self: &Arc<Self>, server: &Server) {
+        if !server.outbound().is_closed() {
+            self.changes.looked(self);
+        }
+    }
+
     /// What was stored is looked after once nobody changes the root; a store
     /// that was found broken is told of.
     pub fn changed(self: &Arc<Self>, server: &Arc<Server>) {

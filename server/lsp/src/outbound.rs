@@ -86,6 +86,11 @@ impl Outbound {
         }
     }
 
+    /// Is there nobody to send to?
+    pub fn is_closed(&self) -> bool {
+        lock(&self.frames).is_none()
+    }
+
     /// Sends a message body as it is.
     pub fn send(&self, body: impl Into<Body>) {
         if let Some(frames) = &*lock(&self.frames) {

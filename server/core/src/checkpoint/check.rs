@@ -52,7 +52,64 @@ pub(super) fn problem(repository: &Repository) -> Result<Option<String>, Error> 
     Ok(Some(problem))
 }
 
+/// A store that was found whole, and what tells that nothing was added to it or
+/// taken out since: then it is not looked through again.
+#[derive(Debug)]
+pub(super) struct Whole {
+    repository: Repository,
+    newest: Option<Oid>,
+    /// The files of packs, and the names of checkpoints.
+    files: [Vec<OsString>; 2],
+}
+
+impl Whole {
+    /// The caller holds the lock, and found it whole or wrote it.
+    pub(super) fn of(repository: &Repository, newest: Option<Oid>) -> Option<Self> {
+        Some(Self {
+            files: files(repository.dir())?,
+            repository: repository.clone().without_news(),
+            newest,
+        })
+    }
+
+    /// The store, when it still is as it was.
+    pub(super) fn still(&self) -> Option<Repository> {
+        let dir = self.repository.dir();
+        let is_same = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir())
+            && files(dir).is_some_and(|files| files == self.files)
+            && matches!(self.repository.damage(), Ok(None))
+            && look_at(&self.repository, self.newest).is_none();
+        is_same.then(|| self.repository.clone())
+    }
+}
+
+/// The sorted names in the two folders where a store grows.
+fn files(dir: &Path) -> Option<[Vec<OsString>; 2]> {
+    let names = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).ok()?;
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+        let mut names = names.collect::<io::Result<Vec<OsString>>>().ok()?;
+        names.sort_unstable();
+        Some(names)
+    };
+    Some([
+        names(dir.join("objects/pack"))?,
+        names(dir.join(refs::PREFIX))?,
+    ])
+}
+
 fn look(repository: &Repository) -> Option<String> {
+    if let Some(problem) = unpaired(&repository.pack_dir()) {
+        return Some(problem);
+    }
+    match newest(repository.dir()) {
+        Ok(newest) => look_at(repository, newest),
+        Err(error) => Some(error.message),
+    }
+}
+
+/// As [`look`], but for its packs, at this newest checkpoint.
+fn look_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     let head = fs::read_to_string(repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
         return Some("HEAD names nothing".to_owned());
@@ -60,21 +117,14 @@ fn look(repository: &Repository) -> Option<String> {
     if repository.generation().is_err() {
         return Some("its generation is unknown".to_owned());
     }
-    if let Some(problem) = unpaired(&repository.pack_dir()) {
-        return Some(problem);
-    }
     let reader = repository.reader();
     if !repository.is_as_made()
         && let Err(error) = reader.require_git()
     {
         return Some(error.message);
     }
-    let newest = match newest(repository.dir()) {
-        Ok(newest) => newest?,
-        Err(error) => return Some(error.message),
-    };
     let tree = reader
-        .commit(newest)
+        .commit(newest?)
         .and_then(|commit| reader.tree(commit.tree));
     tree.err().map(|error| error.message)
 }
@@ -148,7 +198,7 @@ fn unpaired(packs: &Path) -> Option<String> {
 }
 
 /// The newest checkpoint by the time its file was written.
-fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
+pub(super) fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
     let loose = refs::loose_ids(dir)?;
     let written = |path: &Path| {
         fs::symlink_metadata(path)

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use super::{
     Checkpoints, Counts, Filter, Job, Notes, Progress, Record, Request, Skipped,
     changes::{ChangeSource, Changes},
+    check::Whole,
     delta::{Base, Missing, compare},
     disk::Dir,
     lock::{self, StoreLock},
@@ -98,10 +99,19 @@ impl Checkpoints {
         job.cancel.check()?;
         let judge = self.judge(job);
         let mut memory = self.memory(job.cancel)?;
-        self.remember(&mut memory, &judge);
-        let repository = self.open_or_create()?;
-        let generation = repository.generation()?;
-        let records = self.list(&Filter::default())?;
+        let opened = || {
+            let repository = self.open_or_create()?;
+            let generation = repository.generation()?;
+            Ok((repository, generation, self.list(&Filter::default())?))
+        };
+        let opened: Result<_, Error> = if memory.loaded {
+            opened()
+        } else {
+            // Both read a lot, and neither needs the other.
+            let memory = &mut *memory;
+            rayon::join(opened, || self.remember(memory, &judge)).0
+        };
+        let (repository, generation, records) = opened?;
         // What others made is neither what ours follows nor what it differs from.
         let newest = records.iter().find(|record| !record.notes.fetched);
 
@@ -175,6 +185,7 @@ impl Checkpoints {
             || meanwhile(&scan),
         );
         let id = id?;
+        *self.whole() = Whole::of(&repository, Some(id));
         memory.stored = Some((scan.tree.clone(), generation));
         let record = Arc::new(Record {
             id,

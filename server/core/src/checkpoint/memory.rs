@@ -31,7 +31,7 @@ pub(super) struct Memory {
     /// store's generation then: what equals it need not be stored again.
     pub(super) stored: Option<(Arc<Folder>, u64)>,
     /// The saved cache was looked for.
-    loaded: bool,
+    pub(super) loaded: bool,
     /// The tree that was saved last.
     saved: Option<Arc<Folder>>,
 }

@@ -68,7 +68,7 @@ mod walk;
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,7 @@ use crate::{
     path::{RelPath, Root},
     storage::{Storage, TaskId},
 };
+use check::Whole;
 use repository::Repository;
 
 /// What is captured, and how much of it.
@@ -349,6 +350,8 @@ pub struct Checkpoints {
     memory: Mutex<memory::Memory>,
     records: records::Records,
     rebuilt: Mutex<Option<Arc<Rebuilt>>>,
+    /// The store as its last writer here left it.
+    whole: Mutex<Option<Whole>>,
 }
 
 impl Checkpoints {
@@ -361,6 +364,7 @@ impl Checkpoints {
             memory: Mutex::default(),
             records: records::Records::default(),
             rebuilt: Mutex::default(),
+            whole: Mutex::default(),
         }
     }
 
@@ -393,12 +397,28 @@ impl Checkpoints {
 
     /// The store, made or rebuilt where needed; by who holds the lock.
     fn open_or_create(&self) -> Result<Repository, Error> {
+        if let Some(whole) = &*self.whole()
+            && let Some(repository) = whole.still()
+        {
+            return Ok(repository);
+        }
+        self.check_and_open()
+    }
+
+    /// As that, after looking through all of it.
+    fn check_and_open(&self) -> Result<Repository, Error> {
+        *self.whole() = None;
         let repository = Repository::open_or_create(&self.storage, &self.git_dir())?;
         if let Some(news) = repository.rebuilt() {
             let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
             *rebuilt = Some(Arc::clone(news));
         }
+        *self.whole() = Whole::of(&repository, check::newest(repository.dir())?);
         Ok(repository)
+    }
+
+    fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store as it is; `None` when there is none yet.

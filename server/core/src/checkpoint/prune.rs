@@ -141,7 +141,7 @@ impl Checkpoints {
         }
         {
             let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
-            let repository = self.open_or_create()?;
+            let repository = self.check_and_open()?;
             if repository.dir().join(MARK).exists() {
                 remove(&repository, &[], HashSet::new(), None, cancel)?;
             }

@@ -145,6 +145,14 @@ impl Repository {
         is_folder("objects") && is_folder("refs") && config.is_ok_and(|it| it == CONFIG.as_bytes())
     }
 
+    /// As one that was opened whole.
+    pub(super) fn without_news(self) -> Self {
+        Self {
+            rebuilt: None,
+            ..self
+        }
+    }
+
     /// What became of it when this was opened.
     pub(super) fn rebuilt(&self) -> Option<&Arc<Rebuilt>> {
         self.rebuilt.as_ref()

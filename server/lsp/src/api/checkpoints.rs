@@ -77,7 +77,7 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
             })
             .map_err(|error| in_root(work.roots(), known, error))?;
         context.server.checkpoints().remember(record.id, known);
-        of.changes.looked(&of);
+        of.looked(context.server);
         of.changed(context.server);
         taken.push((root, record));
     }

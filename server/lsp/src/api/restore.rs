@@ -389,7 +389,7 @@ fn undo_point(
             .store
             .create(job, &request, Some(&found.of.changes))
     })?;
-    found.of.changes.looked(&found.of);
+    found.of.looked(work.context.server);
     tell(work.context, &wire(work.roots(), found.root, &record));
     Ok(RestoreCheckpointResult {
         undo_id: record.id.to_string(),

@@ -30,7 +30,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request,
-    compare::{Leaf, has_folder},
+    compare::{Leaf, Tree, has_folder},
     lock::{self, StoreLock},
     place::Walker,
     refs,
@@ -183,7 +183,13 @@ impl Checkpoints {
         };
         let walker = self.walker()?;
         let at = (&repository, &walker);
-        let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
+        let plan = self.plan(
+            job,
+            at,
+            (&scan, &target, Tree::Stored(target.tree)),
+            wanted,
+            unsaved,
+        )?;
         Ok(plan.preview())
     }
 
@@ -216,7 +222,13 @@ impl Checkpoints {
         // Without a checkpoint of what is not what was previewed.
         if options.token.is_some() {
             let scan = self.look(job)?;
-            let plan = self.plan(job, at, (&scan, &target), wanted, unsaved)?;
+            let plan = self.plan(
+                job,
+                at,
+                (&scan, &target, Tree::Stored(target.tree)),
+                wanted,
+                unsaved,
+            )?;
             require_token(options, &plan)?;
         }
         let paths = scope(&target, wanted);
@@ -240,11 +252,20 @@ impl Checkpoints {
             let _ = refs::remove(repository.dir(), is_its);
         };
         let prepare = |is_rescue: bool| {
+            // Often it is the last one, which is remembered.
+            let kept = self.memory(job.cancel)?.stored.clone();
+            let kept = kept.filter(|(tree, _)| tree.oid == target.tree);
+            let kept = kept.map(|(tree, _)| tree);
             let planned = |scan: &Scan| {
-                let plan = self.plan(job, at, (scan, &target), wanted, unsaved)?;
+                let tree = kept.clone().map_or(Tree::Stored(target.tree), Tree::Seen);
+                let plan = self.plan(job, at, (scan, &target, tree), wanted, unsaved)?;
                 require_token(options, &plan)?;
                 sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 let paths = plan.steps.iter().map(|step| &step.path);
+                if let Some(kept) = &kept {
+                    let folders = sound::folders_above(kept, paths.clone());
+                    sound::require_folders(&repository, &folders, job.cancel)?;
+                }
                 let paths = paths.chain(&plan.left_alone);
                 let folders = sound::folders_above(&scan.tree, paths);
                 Ok((plan, folders))
@@ -368,7 +389,7 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         (repository, walker): (&Repository, &Walker),
-        (now, target): (&Scan, &Record),
+        (now, target, kept): (&Scan, &Record, Tree),
         wanted: &Wanted,
         unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
@@ -388,7 +409,7 @@ impl Checkpoints {
             job,
             &reader,
             &mut walker,
-            (now, target),
+            (now, target, kept),
             &paths,
             circumstances,
         )

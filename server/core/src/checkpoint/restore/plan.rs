@@ -116,18 +116,18 @@ pub(super) struct Unsaved<'a> {
     pub(super) force: bool,
 }
 
-/// Plans to bring what `now` saw to `target`, below `wanted`.
+/// Plans to bring what `now` saw to `target`, below `wanted`. `kept` is what
+/// `target` holds.
 pub(super) fn plan(
     job: &Job<'_>,
     reader: &Reader,
     walker: &mut Walker,
-    (now, target): (&Scan, &Record),
+    (now, target, kept): (&Scan, &Record, Tree),
     wanted: &[RelPath],
     (unsaved, own_data): (Unsaved<'_>, Option<&RelPath>),
 ) -> Result<Plan, Error> {
     let left = Tree::Seen(now.tree.clone());
-    let right = Tree::Stored(target.tree);
-    let found = compare(reader, &left, &right, wanted, job.cancel)?;
+    let found = compare(reader, &left, &kept, wanted, job.cancel)?;
     let mut planner = Planner {
         job,
         walker,

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use rayon::prelude::*;
+use sightline_protocol::error::ErrorKind;
 
 use super::{
     super::{
@@ -43,6 +44,26 @@ pub(super) fn require_contents(
     )))
 }
 
+/// The folders of what is restored can be read back: they were remembered, and
+/// who completes this restore once it was interrupted reads them.
+///
+/// # Errors
+/// `storage`.
+pub(super) fn require_folders(
+    repository: &Repository,
+    folders: &[Oid],
+    cancel: &Cancel,
+) -> Result<(), Error> {
+    folders.par_iter().with_min_len(16).try_for_each_init(
+        || repository.reader(),
+        |reader, folder| {
+            cancel.check()?;
+            let unreadable = |why| reader.unreadable(Kind::Tree, *folder, why);
+            reader.check(Kind::Tree, *folder).map_err(unreadable)
+        },
+    )
+}
+
 /// What keeps the undo point from taking back these steps; `None` when nothing
 /// does. Looks at what an undo, and the recovery of a restore that was
 /// interrupted, would read: `folders` as in [`folders_above`], and contents.
@@ -52,12 +73,9 @@ pub(super) fn undo_problem(
     steps: &[Step],
     cancel: &Cancel,
 ) -> Result<Option<String>, Error> {
-    let reader = repository.reader();
-    for folder in folders {
-        cancel.check()?;
-        if let Err(why) = reader.check(Kind::Tree, *folder) {
-            return Ok(Some(reader.unreadable(Kind::Tree, *folder, why).message));
-        }
+    match require_folders(repository, folders, cancel) {
+        Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
+        checked => checked?,
     }
     let bad = unreadable(repository, steps, |step| step.before, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
