@@ -157,6 +157,16 @@ fn what_makes_no_sense_is_refused() {
             "invalidParams",
         ),
         (
+            "listCheckpoints",
+            json!({ "root": "elsewhere" }),
+            "invalidParams",
+        ),
+        (
+            "pruneCheckpoints",
+            json!({ "root": "elsewhere" }),
+            "invalidParams",
+        ),
+        (
             "createCheckpoint",
             json!({ "taskId": "../x" }),
             "invalidParams",

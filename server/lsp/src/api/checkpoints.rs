@@ -402,10 +402,11 @@ pub fn prune(
         without_task: None,
     };
     let mut total = PruneCheckpointsResult::default();
+    let roots = chosen(work.roots(), params.root.as_deref())?;
     if keep == Keep::default() {
         return Ok(total);
     }
-    for root in chosen(work.roots(), params.root.as_deref())? {
+    for root in roots {
         let (known, of) = work.of(root)?;
         let pruned = of.store.prune(&keep, &context.cancel);
         let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
