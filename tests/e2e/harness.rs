@@ -56,6 +56,22 @@ impl Workspace {
         fs::write(path, text).unwrap();
     }
 
+    /// The checkpoints of the folder with this name cannot be written any more;
+    /// where something is in the way.
+    #[cfg(unix)]
+    pub(crate) fn break_store(&self, folder: &str) -> PathBuf {
+        let mut projects = fs::read_dir(self.data().join("projects")).unwrap();
+        let project = projects.find_map(|project| {
+            let path = project.unwrap().path();
+            let name = path.file_name()?.to_str()?;
+            name.starts_with(&format!("{folder}-")).then_some(path)
+        });
+        let state = project.unwrap().join("state");
+        fs::remove_dir_all(&state).unwrap();
+        fs::write(&state, "in the way").unwrap();
+        state
+    }
+
     /// The params of `initialize` of a plain client on this workspace.
     pub(crate) fn initialize(&self) -> Value {
         json!({
