@@ -256,14 +256,7 @@ pub(super) fn sum_up(
     let mut ruled: Vec<(Vec<u8>, &Rules, bool)> = Vec::new();
     visit_notable(&tree, |path, folder| {
         for left in &folder.left {
-            let mut below = RelPath::default();
-            let names = path
-                .split(|byte| *byte == b'/')
-                .filter(|name| !name.is_empty());
-            for name in names.chain([&*left.name]) {
-                below = below.child(os_name(name));
-            }
-            let (path, encoded) = below.to_wire();
+            let (path, encoded) = below(path, &left.name).to_wire();
             skipped.push(Skipped {
                 path,
                 encoded,
@@ -297,6 +290,13 @@ pub(super) fn sum_up(
         tracked,
         tree,
     }
+}
+
+/// The path of what is called `name` in a folder.
+pub(super) fn below(folder: &[u8], name: &[u8]) -> RelPath {
+    let names = folder.split(|byte| *byte == b'/');
+    let names = names.filter(|name| !name.is_empty()).chain([name]);
+    names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
 }
 
 /// Shows every folder that has something left or rules, with its path.

@@ -19,6 +19,7 @@ mod journal;
 mod plan;
 mod recover;
 mod sound;
+mod unseen;
 
 use std::{
     collections::HashSet,
