@@ -14,9 +14,13 @@ use crate::{
     restores::interrupt,
 };
 
-/// Exit code, standard output and standard error of `sightline checkpoint`.
-fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
-    let output = program()
+#[cfg(unix)]
+use crate::harness::{is_alive, wait};
+
+/// `sightline checkpoint`.
+fn command(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = program();
+    command
         .args(["checkpoint", arguments[0], "--storage"])
         .arg(workspace.data())
         .args(&arguments[1..])
@@ -24,9 +28,13 @@ fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
         .env("HOME", workspace.data())
         .env("XDG_CONFIG_HOME", workspace.data().join("config"))
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+        .stdin(Stdio::null());
+    command
+}
+
+/// Its exit code, standard output and standard error.
+fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
+    let output = command(workspace, arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (
         output.status.code().unwrap(),
@@ -225,6 +233,50 @@ fn a_store_moves_to_another_machine() {
     assert_eq!(fs::read_to_string(there.path("a.txt")).unwrap(), "one\n");
     let (code, _, error) = run(&there, &["fetch", "/nowhere/at/all"]);
     assert!(code == 3 && !error.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn who_ends_a_transfer_ends_git_too() {
+    if !Path::new("/proc/self/stat").exists() {
+        eprintln!("skipped: this system has no /proc to see git end in");
+        return;
+    }
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    for signal in ["-TERM", "-INT"] {
+        // A remote that never answers, reached by a process of git's.
+        let pid_file = workspace.data().join(format!("pid{signal}"));
+        let ssh = format!(
+            "echo $$ >'{}.new' && mv '{0}.new' '{0}' && exec sleep 600;",
+            pid_file.display()
+        );
+        let mut pushing = command(&workspace, &["push", "ssh://remote.invalid/store"])
+            .env("GIT_SSH_COMMAND", ssh)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !pid_file.exists() {
+            assert_eq!(pushing.try_wait().unwrap(), None);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let pid = fs::read_to_string(pid_file).unwrap();
+        assert!(is_alive(pid.trim()));
+        let sent = Command::new("kill")
+            .args([signal, &pushing.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(wait(&mut pushing, "a transfer that was told to end"), 3);
+        let said = std::io::read_to_string(pushing.stderr.unwrap()).unwrap();
+        assert!(said.contains("cancelled"), "{said}");
+        for _ in 0..500 {
+            if !is_alive(pid.trim()) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(!is_alive(pid.trim()), "ssh still runs");
+    }
 }
 
 #[test]

@@ -232,6 +232,14 @@ pub(crate) fn spawn() -> (Child, Client) {
     (child, client)
 }
 
+/// Does a process run that is none of ours? Only systems with `/proc` tell.
+#[cfg(unix)]
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat"));
+    // A zombie has ended; only its parent has not noticed.
+    state.is_ok_and(|state| !state.contains(") Z"))
+}
+
 /// Waits for a process to end; its exit code.
 pub(crate) fn wait(child: &mut Child, what: &str) -> i32 {
     for _ in 0..500 {

@@ -3,8 +3,13 @@
 //! End of input is seen by the reader. A parent that dies while another
 //! process holds our input open is seen here: on Unix the parent's id changes.
 //! `initialize.processId` is no reason to end: it may be another namespace's.
+//!
+//! A process with a child of its own that is told to end takes that along.
 
-use std::{sync::mpsc::Sender, thread, time::Duration};
+use std::{io, sync::mpsc::Sender, thread, time::Duration};
+
+use sightline_core::cancel::Cancel;
+use tokio::runtime::Handle;
 
 use crate::transport::End;
 
@@ -23,4 +28,38 @@ pub fn watch_parent(ends: Sender<End>) {
     });
     #[cfg(not(unix))]
     drop((ends, INTERVAL, thread::current()));
+}
+
+/// A flag that goes up when this process is told to end (Ctrl-C, SIGTERM), which
+/// does not end it any more.
+///
+/// # Errors
+/// When signals cannot be waited for.
+pub fn cancel_when_told(runtime: &Handle) -> io::Result<Cancel> {
+    let cancel = Cancel::default();
+    let told = cancel.clone();
+    // From here on, not only once the task runs.
+    let _entered = runtime.enter();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        runtime.spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => (),
+                _ = terminate.recv() => (),
+            }
+            told.cancel();
+        });
+    }
+    #[cfg(windows)]
+    {
+        let mut interrupt = tokio::signal::windows::ctrl_c()?;
+        runtime.spawn(async move {
+            interrupt.recv().await;
+            told.cancel();
+        });
+    }
+    Ok(cancel)
 }

@@ -194,6 +194,11 @@ impl Server {
         });
     }
 
+    /// The threads behind it.
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        &self.runtime
+    }
+
     /// Who hears of progress in this process.
     pub fn listener(&self) -> Option<&Listener> {
         self.listener.as_ref()

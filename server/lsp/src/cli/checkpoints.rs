@@ -21,9 +21,11 @@ use super::{
 };
 use crate::{
     api::{
+        Context,
         checkpoints::{Way, import, patch, transfer},
         tracking::now,
     },
+    lifetime,
     server::Server,
 };
 
@@ -487,7 +489,10 @@ fn usual_places() -> Vec<PathBuf> {
 
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     let said = changing(workspace, |server| {
-        transfer(&offline::context(server), way, remote)
+        let cancel = lifetime::cancel_when_told(server.runtime())
+            .map_err(|error| Error::storage(format!("could not wait for signals: {error}")))?;
+        let context = Context::new(server, server.snapshot(), cancel);
+        transfer(&context, way, remote)
     })?;
     match workspace.json {
         true => print(&format!("{}\n", json!({ "text": said })))?,
