@@ -355,3 +355,47 @@ fn what_came_since_and_cannot_be_read_is_kept_and_named() {
     ground.chmod("shut", 0o700);
     assert!(ground.exists("new/x") && !ground.exists("new/y") && ground.exists("shut/z"));
 }
+
+#[test]
+fn what_is_made_anew_is_for_no_more_people_than_it_was() {
+    let files = [
+        ("key", 0o600),
+        ("tool", 0o700),
+        ("team", 0o640),
+        ("open", 0o644),
+        ("private/a", 0o600),
+        ("private/b/c", 0o600),
+    ];
+    let ground = Ground::new(&files.map(|(path, _)| (path, "1")));
+    for (path, mode) in files {
+        ground.chmod(path, mode);
+    }
+    ground.link("key", "link");
+    let id = ground.create();
+    for path in ["key", "tool", "team", "open", "private", "link"] {
+        ground.remove(path);
+    }
+    // Something else has the place.
+    ground.write(&[("key/x", "2"), ("tool", "2")]);
+    ground.remove("tool");
+    ground.link("open", "tool");
+    let undo = ground.restore(id).undo;
+    let check = || {
+        ground.write(&[("probe", "")]);
+        let usual = ground.mode("probe");
+        ground.remove("probe");
+        for (path, mode) in files {
+            let made = if mode & 0o100 == 0 {
+                usual
+            } else {
+                usual | 0o100
+            };
+            assert_eq!(ground.mode(path) & 0o744, made & mode & 0o744, "{path}");
+        }
+    };
+    check();
+    // Undone, and that undone.
+    let again = ground.restore(undo).undo;
+    ground.restore(again);
+    check();
+}

@@ -9,6 +9,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Job, Skipped,
+    audience::{Restricted, restricted},
     disk::{Dir, os_name},
     frame::Paths,
     object::{Mode, Oid},
@@ -34,6 +35,8 @@ pub(super) struct Scan {
     pub(super) files: u64,
     pub(super) bytes: u64,
     pub(super) rules: Arc<Frozen>,
+    /// What is not for everyone to read.
+    pub(super) restricted: Arc<Vec<Restricted>>,
     /// By which rules it was judged, those in its own folders aside.
     pub(super) judged: u128,
     /// What those did not apply to.
@@ -286,16 +289,17 @@ pub(super) fn sum_up(
         files: tree.files,
         bytes: tree.bytes,
         rules: Arc::new(rules),
+        restricted: Arc::new(restricted(&tree)),
         judged,
         tracked,
         tree,
     }
 }
 
-/// The path of what is called `name` in a folder.
+/// The path of what is called `name` in a folder; without a name, of the folder.
 pub(super) fn below(folder: &[u8], name: &[u8]) -> RelPath {
-    let names = folder.split(|byte| *byte == b'/');
-    let names = names.filter(|name| !name.is_empty()).chain([name]);
+    let names = folder.split(|byte| *byte == b'/').chain([name]);
+    let names = names.filter(|name| !name.is_empty());
     names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
 }
 
