@@ -9,7 +9,7 @@
 use std::{io, sync::mpsc::Sender, thread, time::Duration};
 
 use sightline_core::cancel::Cancel;
-use tokio::runtime::Handle;
+use tokio::runtime::Builder;
 
 use crate::transport::End;
 
@@ -35,31 +35,39 @@ pub fn watch_parent(ends: Sender<End>) {
 ///
 /// # Errors
 /// When signals cannot be waited for.
-pub fn cancel_when_told(runtime: &Handle) -> io::Result<Cancel> {
+pub fn cancel_when_told() -> io::Result<Cancel> {
     let cancel = Cancel::default();
     let told = cancel.clone();
-    // From here on, not only once the task runs.
-    let _entered = runtime.enter();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        runtime.spawn(async move {
-            tokio::select! {
-                _ = interrupt.recv() => (),
-                _ = terminate.recv() => (),
-            }
-            told.cancel();
-        });
-    }
-    #[cfg(windows)]
-    {
-        let mut interrupt = tokio::signal::windows::ctrl_c()?;
-        runtime.spawn(async move {
-            interrupt.recv().await;
-            told.cancel();
-        });
-    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    // From here on, not only once the thread runs.
+    let end = {
+        let _entered = runtime.enter();
+        told_to_end()?
+    };
+    thread::spawn(move || {
+        runtime.block_on(end);
+        told.cancel();
+    });
     Ok(cancel)
+}
+
+#[cfg(unix)]
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    })
+}
+
+#[cfg(windows)]
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
+    })
 }

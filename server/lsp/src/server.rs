@@ -194,11 +194,6 @@ impl Server {
         });
     }
 
-    /// The threads behind it.
-    pub fn runtime(&self) -> &tokio::runtime::Handle {
-        &self.runtime
-    }
-
     /// Who hears of progress in this process.
     pub fn listener(&self) -> Option<&Listener> {
         self.listener.as_ref()

@@ -489,7 +489,7 @@ fn usual_places() -> Vec<PathBuf> {
 
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     let said = changing(workspace, |server| {
-        let cancel = lifetime::cancel_when_told(server.runtime())
+        let cancel = lifetime::cancel_when_told()
             .map_err(|error| Error::storage(format!("could not wait for signals: {error}")))?;
         let context = Context::new(server, server.snapshot(), cancel);
         transfer(&context, way, remote)

@@ -74,7 +74,7 @@ pub(super) fn with_server<T>(
 ) -> Result<T, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        .enable_all()
+        .enable_time()
         .build()
         .map_err(|error| Error::storage(format!("no threads to work with: {error}")))?;
     let server = Server::offline(root(workspace)?, runtime.handle().clone(), bar::listener());
