@@ -229,7 +229,11 @@ fn a_store_moves_to_another_machine() {
 
 #[test]
 fn checkpoints_of_cline_are_taken_over_once() {
-    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret.key\n"),
+        ("a.txt", "one\n"),
+        ("secret.key", "hush\n"),
+    ]);
     let root = workspace.root();
     let root = root.to_str().unwrap();
     let shadow = workspace.data().with_extension("shadow");
@@ -247,7 +251,10 @@ fn checkpoints_of_cline_are_taken_over_once() {
     let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
     let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
     assert!(!ids.is_empty(), "{imported}");
+    assert_eq!(imported["denied"], 1);
     let listed = json_of(&workspace, &["list"]);
+    let said = format!("{imported}{listed}");
+    assert!(!said.contains("secret.key"), "{said}");
     let listed = listed["checkpoints"].as_array().unwrap();
     assert_eq!(listed.len(), ids.len());
     assert!(
@@ -259,6 +266,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
     let first = git(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
     let first = first.trim();
     assert_eq!(listed[1]["imported"], first);
+    assert_eq!(listed[1]["added"], 2);
     for id in [first, &format!("HEAD {first}"), &first[..8]] {
         let (code, out, error) = run(&workspace, &["diff", id, "--patch"]);
         assert!(code == 0 && out.contains("-one\n+two\n"), "{id}: {error}");

@@ -434,14 +434,19 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
     let result = json!({
         "checkpoints": pairs,
         "known": imported.known,
+        "denied": imported.denied,
         "problems": imported.problems,
     });
     if workspace.json {
         print(&format!("{result}\n"))?;
         return Ok(DONE);
     }
+    let denied = match imported.denied {
+        0 => String::new(),
+        denied => format!(", {denied} denied files or folders left out"),
+    };
     print(&format!(
-        "{count} checkpoints imported, {} known already\n",
+        "{count} checkpoints imported, {} known already{denied}\n",
         imported.known
     ))?;
     for problem in &imported.problems {
