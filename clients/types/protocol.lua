@@ -495,7 +495,7 @@
 ---@class sightline.NoticeSettings
 ---@field duplicateFileRead? string In place of an older read of a file that was read again.
 ---@field missingToolResult? string As the result of a tool call that has none.
----@field truncation? string In the first assistant message, once something was left out.
+---@field truncation? string In the text of an assistant message, once something was left out.
 
 --- What to do with open files outside every workspace folder.
 ---@alias sightline.OutsideFiles

@@ -1039,7 +1039,7 @@ export interface NoticeSettings {
   duplicateFileRead?: string;
   /** As the result of a tool call that has none. */
   missingToolResult?: string;
-  /** In the first assistant message, once something was left out. */
+  /** In the text of an assistant message, once something was left out. */
   truncation?: string;
 }
 

@@ -157,6 +157,16 @@ fn what_makes_no_sense_is_refused() {
             "invalidParams",
         ),
         (
+            "listCheckpoints",
+            json!({ "root": "elsewhere" }),
+            "invalidParams",
+        ),
+        (
+            "pruneCheckpoints",
+            json!({ "root": "elsewhere" }),
+            "invalidParams",
+        ),
+        (
             "createCheckpoint",
             json!({ "taskId": "../x" }),
             "invalidParams",
@@ -377,6 +387,30 @@ fn one_of_each_root_is_a_group() {
         json!({ "event": { "added": [], "removed": removed } }),
     );
     assert_eq!(list(&mut server, json!({})).len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn when_one_root_fails_none_has_a_new_checkpoint() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let (_, params) = second_root(&workspace, "src/x");
+    let mut server = Server::initialized(params);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    let in_the_way = workspace.break_store("api");
+    let error = server.refused("sightline/createCheckpoint", json!({}));
+    let message = error["message"].as_str().unwrap();
+    assert!(message.starts_with("api: "), "{error}");
+    let of_shop = || json!({ "root": "shop" });
+    let listed = list(&mut server, of_shop());
+    assert_eq!(each(&listed, "id"), [id(&taken)]);
+    fs::remove_file(in_the_way).unwrap();
+    let again = create(&mut server, json!({}));
+    assert_eq!(again["group"].as_array().unwrap().len(), 2);
+    assert_eq!(again["modified"], 1);
+    assert_eq!(list(&mut server, of_shop()).len(), 2);
+    let verified = server.ask("sightline/verifyCheckpoints", json!({}));
+    assert_eq!(verified["ok"], true, "{verified}");
 }
 
 #[test]

@@ -14,9 +14,13 @@ use crate::{
     restores::interrupt,
 };
 
-/// Exit code, standard output and standard error of `sightline checkpoint`.
-fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
-    let output = program()
+#[cfg(unix)]
+use crate::harness::{is_alive, wait};
+
+/// `sightline checkpoint`.
+fn command(workspace: &Workspace, arguments: &[&str]) -> Command {
+    let mut command = program();
+    command
         .args(["checkpoint", arguments[0], "--storage"])
         .arg(workspace.data())
         .args(&arguments[1..])
@@ -24,9 +28,13 @@ fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
         .env("HOME", workspace.data())
         .env("XDG_CONFIG_HOME", workspace.data().join("config"))
         .env("GIT_CONFIG_NOSYSTEM", "1")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+        .stdin(Stdio::null());
+    command
+}
+
+/// Its exit code, standard output and standard error.
+fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
+    let output = command(workspace, arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (
         output.status.code().unwrap(),
@@ -227,9 +235,57 @@ fn a_store_moves_to_another_machine() {
     assert!(code == 3 && !error.is_empty());
 }
 
+#[cfg(unix)]
+#[test]
+fn who_ends_a_transfer_ends_git_too() {
+    if !Path::new("/proc/self/stat").exists() {
+        eprintln!("skipped: this system has no /proc to see git end in");
+        return;
+    }
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    for signal in ["-TERM", "-INT"] {
+        // A remote that never answers, reached by a process of git's.
+        let pid_file = workspace.data().join(format!("pid{signal}"));
+        let ssh = format!(
+            "echo $$ >'{}.new' && mv '{0}.new' '{0}' && exec sleep 600;",
+            pid_file.display()
+        );
+        let mut pushing = command(&workspace, &["push", "ssh://remote.invalid/store"])
+            .env("GIT_SSH_COMMAND", ssh)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !pid_file.exists() {
+            assert_eq!(pushing.try_wait().unwrap(), None);
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let pid = fs::read_to_string(pid_file).unwrap();
+        assert!(is_alive(pid.trim()));
+        let sent = Command::new("kill")
+            .args([signal, &pushing.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(wait(&mut pushing, "a transfer that was told to end"), 3);
+        let said = std::io::read_to_string(pushing.stderr.unwrap()).unwrap();
+        assert!(said.contains("cancelled"), "{said}");
+        for _ in 0..500 {
+            if !is_alive(pid.trim()) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(!is_alive(pid.trim()), "ssh still runs");
+    }
+}
+
 #[test]
 fn checkpoints_of_cline_are_taken_over_once() {
-    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let workspace = Workspace::new(&[
+        (".clineignore", "secret.key\n"),
+        ("a.txt", "one\n"),
+        ("secret.key", "hush\n"),
+    ]);
     let root = workspace.root();
     let root = root.to_str().unwrap();
     let shadow = workspace.data().with_extension("shadow");
@@ -247,7 +303,10 @@ fn checkpoints_of_cline_are_taken_over_once() {
     let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
     let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
     assert!(!ids.is_empty(), "{imported}");
+    assert_eq!(imported["denied"], 1);
     let listed = json_of(&workspace, &["list"]);
+    let said = format!("{imported}{listed}");
+    assert!(!said.contains("secret.key"), "{said}");
     let listed = listed["checkpoints"].as_array().unwrap();
     assert_eq!(listed.len(), ids.len());
     assert!(
@@ -259,6 +318,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
     let first = git(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
     let first = first.trim();
     assert_eq!(listed[1]["imported"], first);
+    assert_eq!(listed[1]["added"], 2);
     for id in [first, &format!("HEAD {first}"), &first[..8]] {
         let (code, out, error) = run(&workspace, &["diff", id, "--patch"]);
         assert!(code == 0 && out.contains("-one\n+two\n"), "{id}: {error}");

@@ -15,11 +15,9 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::frame::{FrameReader, write_frame};
+use sightline_testing::files::{Files, read, write};
 
 use crate::harness::{Workspace, program};
-
-/// Files by their paths below a folder.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What is done while something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +107,9 @@ impl Ground {
                     false => fs::remove_file(path).unwrap(),
                 }
             }
-            write(&folder, files);
+            for (name, content) in files {
+                write(&folder.join(name), content);
+            }
         }
     }
 
@@ -356,33 +356,6 @@ fn noise(seed: u64, length: usize) -> String {
         text.push_str(&format!("{state:016x}\n"));
     }
     text
-}
-
-fn read(folder: &Path) -> Files {
-    let mut files = Files::new();
-    let mut todo = vec![folder.to_path_buf()];
-    while let Some(at) = todo.pop() {
-        for entry in fs::read_dir(&at).unwrap() {
-            let path = entry.unwrap().path();
-            match fs::symlink_metadata(&path).unwrap() {
-                metadata if metadata.is_dir() => todo.push(path),
-                metadata if metadata.is_file() => {
-                    let name = path.strip_prefix(folder).unwrap().to_path_buf();
-                    files.insert(name, fs::read(&path).unwrap());
-                }
-                _ => {}
-            }
-        }
-    }
-    files
-}
-
-fn write(folder: &Path, files: &Files) {
-    for (name, content) in files {
-        let path = folder.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
 }
 
 /// The folder of this name somewhere below another one.

@@ -56,6 +56,22 @@ impl Workspace {
         fs::write(path, text).unwrap();
     }
 
+    /// The checkpoints of the folder with this name cannot be written any more;
+    /// where something is in the way.
+    #[cfg(unix)]
+    pub(crate) fn break_store(&self, folder: &str) -> PathBuf {
+        let mut projects = fs::read_dir(self.data().join("projects")).unwrap();
+        let project = projects.find_map(|project| {
+            let path = project.unwrap().path();
+            let name = path.file_name()?.to_str()?;
+            name.starts_with(&format!("{folder}-")).then_some(path)
+        });
+        let state = project.unwrap().join("state");
+        fs::remove_dir_all(&state).unwrap();
+        fs::write(&state, "in the way").unwrap();
+        state
+    }
+
     /// The params of `initialize` of a plain client on this workspace.
     pub(crate) fn initialize(&self) -> Value {
         json!({
@@ -214,6 +230,14 @@ pub(crate) fn spawn() -> (Child, Client) {
         .unwrap();
     let client = Client::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
     (child, client)
+}
+
+/// Does a process run that is none of ours? Only systems with `/proc` tell.
+#[cfg(unix)]
+pub(crate) fn is_alive(pid: &str) -> bool {
+    let state = fs::read_to_string(format!("/proc/{pid}/stat"));
+    // A zombie has ended; only its parent has not noticed.
+    state.is_ok_and(|state| !state.contains(") Z"))
 }
 
 /// Waits for a process to end; its exit code.

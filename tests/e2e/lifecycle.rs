@@ -4,6 +4,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::harness::is_alive;
 use crate::harness::{Server, Workspace, program, spawn, wait};
 
 #[test]
@@ -150,11 +152,7 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
         .unwrap()
         .unwrap();
     let pid = std::fs::read_to_string(pid_file).unwrap();
-    let alive = || {
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        // A zombie has ended; only its parent has not noticed.
-        state.is_ok_and(|state| !state.contains(") Z"))
-    };
+    let alive = || is_alive(pid.trim());
     assert!(alive());
     shell.kill().unwrap();
     shell.wait().unwrap();

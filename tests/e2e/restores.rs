@@ -276,21 +276,8 @@ fn when_one_root_fails_none_is_restored() {
     let taken = create(&mut server, json!({}));
     workspace.write("a.txt", "two\n");
     fs::write(other.join("src/x"), "two\n").unwrap();
-    // The second root's store cannot be written: no undo point, no restore.
-    let projects = fs::read_dir(workspace.data().join("projects")).unwrap();
-    let store = projects
-        .map(|project| project.unwrap().path())
-        .find(|path| {
-            path.file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("api-")
-        })
-        .unwrap();
-    let state = store.join("state");
-    fs::remove_dir_all(&state).unwrap();
-    fs::write(&state, "in the way").unwrap();
+    // No undo point, no restore.
+    workspace.break_store("api");
     let all = json!({ "id": id(&taken), "allRoots": true });
     let error = server.refused("sightline/restoreCheckpoint", all);
     assert!(

@@ -1,7 +1,10 @@
 //! Stored conversations: appended, loaded, listed, resumed, compacted, deleted;
 //! and never lost.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, SystemTime},
+};
 
 use serde_json::{Value, json};
 
@@ -417,16 +420,17 @@ fn old_tasks_go_when_settings_say_so() {
             .collect()
     };
     let mut server = Server::start(&workspace);
+    let year_ago = SystemTime::now() - Duration::from_secs(365 * 24 * 60 * 60);
     for (now, task) in [(1000, "a"), (2000, "b"), (3000, "c")] {
         append_at(&mut server, task, now);
-        // As if nobody had written to it for a year.
+        // As if nobody had written to it for a year; when it was written counts in
+        // milliseconds, and more than one task fits into one.
         let file = fs::File::options()
             .write(true)
             .open(log(&workspace, task))
             .unwrap();
-        let year = std::time::Duration::from_secs(365 * 24 * 60 * 60);
-        file.set_modified(std::time::SystemTime::now() - year)
-            .unwrap();
+        let written = year_ago + Duration::from_millis(now.unsigned_abs());
+        file.set_modified(written).unwrap();
     }
     drop(server);
     let mut initialize = workspace.initialize();

@@ -7,7 +7,7 @@ mod restoring;
 
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
-use restoring::{Ground, all, done, named, tree};
+use restoring::{Ground, all, done, named, some, tree};
 use sightline_core::checkpoint::{Side, restore::Action};
 
 #[test]
@@ -322,4 +322,80 @@ fn what_is_denied_is_neither_touched_nor_named() {
     );
     then.restore(id);
     assert_eq!(then.read("secret/key"), "k");
+}
+
+#[test]
+fn what_came_since_and_cannot_be_read_is_kept_and_named() {
+    let ground = Ground::new(&[("a", "1"), ("always", "1"), ("then", "1")]);
+    for path in ["always", "then"] {
+        ground.chmod(path, 0);
+    }
+    if fs::read(ground.path("always")).is_ok() {
+        println!("skipped: this user may read everything");
+        return;
+    }
+    ground.write(&[(".clineignore", "secret\n")]);
+    let id = ground.create();
+    ground.chmod("then", 0o600);
+    ground.write(&[("a", "2"), ("new/x", "2"), ("new/y", "2"), ("shut/z", "2")]);
+    ground.write(&[("secret", "2")]);
+    for path in ["a", "new/x", "secret", "shut"] {
+        ground.chmod(path, 0);
+    }
+    let preview = ground.preview(&all(id), &[]);
+    // Of what was skipped then and is now nobody can say that it differs.
+    assert_eq!(named(&preview.conflicts), ["a", "new/x", "shut", "then"]);
+    assert!(preview.conflicts[1].reason.contains("ermission denied"));
+    for (wanted, conflict) in [("new", "new/x"), ("shut/z", "shut")] {
+        let preview = ground.preview(&some(id, &[wanted]), &[]);
+        assert_eq!(named(&preview.conflicts), [conflict]);
+    }
+    let restored = ground.restore(id);
+    assert_eq!(restored.conflicts, preview.conflicts);
+    ground.chmod("shut", 0o700);
+    assert!(ground.exists("new/x") && !ground.exists("new/y") && ground.exists("shut/z"));
+}
+
+#[test]
+fn what_is_made_anew_is_for_no_more_people_than_it_was() {
+    let files = [
+        ("key", 0o600),
+        ("tool", 0o700),
+        ("team", 0o640),
+        ("open", 0o644),
+        ("private/a", 0o600),
+        ("private/b/c", 0o600),
+    ];
+    let ground = Ground::new(&files.map(|(path, _)| (path, "1")));
+    for (path, mode) in files {
+        ground.chmod(path, mode);
+    }
+    ground.link("key", "link");
+    let id = ground.create();
+    for path in ["key", "tool", "team", "open", "private", "link"] {
+        ground.remove(path);
+    }
+    // Something else has the place.
+    ground.write(&[("key/x", "2"), ("tool", "2")]);
+    ground.remove("tool");
+    ground.link("open", "tool");
+    let undo = ground.restore(id).undo;
+    let check = || {
+        ground.write(&[("probe", "")]);
+        let usual = ground.mode("probe");
+        ground.remove("probe");
+        for (path, mode) in files {
+            let made = if mode & 0o100 == 0 {
+                usual
+            } else {
+                usual | 0o100
+            };
+            assert_eq!(ground.mode(path) & 0o744, made & mode & 0o744, "{path}");
+        }
+    };
+    check();
+    // Undone, and that undone.
+    let again = ground.restore(undo).undo;
+    ground.restore(again);
+    check();
 }

@@ -36,6 +36,8 @@ const BLOCK: &str = "an edit lands in the block it was made for, also where resu
 const KEPT: &str = "with nothing new to replace, what was replaced before stays so";
 const TASK: &str = "the first message is never replaced: the task stays";
 const PATHS: &str = "two spellings of one path are one file";
+const NOTICE: &str = "where the first answer does not begin with a text, another text that is \
+    sent says that something is left out";
 const PARALLEL: &str = "all reads in one message count";
 
 /// What differs in both profiles.
@@ -65,11 +67,15 @@ const DIFFERENCES: &[Difference] = &[
 /// What differs in our own profile only.
 #[rustfmt::skip]
 const DIFFERENCES_OF_OURS: &[Difference] = &[
+    ("hand/notice-first-assistant-is-string", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory"]),
+    ("hand/notice-first-assistant-starts-with-tool-use", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory"]),
     ("hand/paths-are-not-normalised", PATHS, &["0 truncatedConversationHistory", "0 fractionSaved", "0 contextHistory"]),
     ("random/003-native", PARALLEL, &["3 truncatedConversationHistory", "3 contextHistoryFileWritten", "3 fractionSaved", "3 contextHistory"]),
     ("random/004-native", PARALLEL, &["0 truncatedConversationHistory", "0 fractionSaved", "0 contextHistory", "1 fractionSaved", "1 contextHistory"]),
     ("random/007-native", PARALLEL, &["0 fractionSaved", "0 contextHistory"]),
+    ("random/013-native", NOTICE, &["1 contextHistory"]),
     ("random/014-native", PARALLEL, &["1 conversationHistoryDeletedRange", "1 updatedConversationHistoryDeletedRange", "1 fractionSaved", "1 contextHistory"]),
+    ("random/015-native", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory", "1 truncatedConversationHistory", "1 contextHistoryFileWritten", "1 contextHistory"]),
     ("random/020-mixed", PARALLEL, &["0 conversationHistoryDeletedRange", "0 updatedConversationHistoryDeletedRange", "0 truncatedConversationHistory", "0 fractionSaved", "0 contextHistory"]),
     ("random/022-native", PARALLEL, &["0 conversationHistoryDeletedRange", "0 updatedConversationHistoryDeletedRange", "0 truncatedConversationHistory", "0 fractionSaved", "0 contextHistory"]),
     ("random/030-native", PARALLEL, &["1 truncatedConversationHistory", "1 fractionSaved", "1 contextHistory"]),

@@ -9,12 +9,7 @@
 
 mod fixtures;
 
-use std::{
-    fs,
-    io::Write,
-    process::{Command, Stdio},
-    sync::Arc,
-};
+use std::{fs, sync::Arc};
 
 use serde_json::Value;
 use sightline_core::{
@@ -22,6 +17,7 @@ use sightline_core::{
     path::{AbsPath, Root, Roots},
 };
 use sightline_protocol::access::AccessKind;
+use sightline_testing::git;
 
 /// Checked paths we judge otherwise on purpose: case, path, why.
 const PATH_DIFFERENCES: &[(&str, &str, &str)] = &[
@@ -232,9 +228,7 @@ fn recorded_tables_get_the_answers_of_git() {
     let Some(cases) = fixtures::load("cline/ignore.json") else {
         return;
     };
-    if Command::new("git").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "git is needed");
-        eprintln!("skipped: git is not installed");
+    if !git::is_installed() {
         return;
     }
     let mut judged = 0;
@@ -278,39 +272,16 @@ fn is_plain(path: &str) -> bool {
 fn ignored_by_git(rules: &str, paths: &[&str]) -> Vec<String> {
     let repository = tempfile::tempdir().unwrap();
     let folder = repository.path();
-    let git = || {
-        let mut command = Command::new("git");
-        command
-            .current_dir(folder)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", folder)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
-            .args(["-c", "core.ignorecase=true", "-c", "core.excludesFile="]);
-        command
-    };
-    assert!(git().args(["init", "-q"]).status().unwrap().success());
+    git::init(folder);
     fs::write(
         folder.join(".git/info/exclude"),
         format!("{rules}\n.clineignore\n"),
     )
     .unwrap();
-    let mut child = git()
-        .args(["check-ignore", "--no-index", "--stdin", "-z"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    for path in paths {
-        write!(input, "{path}\0").unwrap();
-    }
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .split_terminator('\0')
-        .map(str::to_owned)
+    let lines = git::check_ignore(folder, true, paths);
+    let lines = paths.iter().zip(lines);
+    lines
+        .filter(|(_, line)| line.as_ref().is_some_and(git::Line::ignores))
+        .map(|(path, _)| (*path).to_owned())
         .collect()
 }

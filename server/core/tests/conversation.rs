@@ -357,6 +357,55 @@ fn forced_truncation_says_so_once_and_keeps_the_task() {
 }
 
 #[test]
+fn what_is_left_out_is_said_in_a_text_that_is_sent() {
+    let mut messages = vec![
+        user(json!([text("the task")])),
+        assistant(json!([call("a"), text("reading")])),
+    ];
+    for id in ["b", "c", "d", "e"] {
+        messages.extend([
+            user(json!([text("go on")])),
+            assistant(json!([call(id), text("as said \"so\"")])),
+        ]);
+    }
+    let truncate = || Ask::to(Action::Truncate(Keep::Half));
+    let (outcome, sent) = truncate().of(&messages);
+    assert_eq!(outcome.sent[1].edits, [edit(1, "CUT")]);
+    assert_eq!(content(&sent[1]), json!([call("a"), text("CUT")]));
+    // As Cline, which changes nothing then.
+    let mut ask = truncate();
+    ask.profile = ConversationProfile::Cline;
+    assert_eq!(ask.of(&messages).1[1], messages[1]);
+
+    // The first answer has no text: the next one keeps its own.
+    messages[1] = assistant(json!([call("a")]));
+    let (outcome, sent) = truncate().of(&messages);
+    assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 5])));
+    assert_eq!(sent[1], messages[1]);
+    assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
+    // Once, until that one is left out too.
+    let mut ask = Ask::to(Action::Truncate(Keep::LastTwo));
+    (ask.history, ask.range) = (outcome.history, Some([2, 3]));
+    let (outcome, _) = ask.of(&messages);
+    assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 7])));
+    assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
+    assert!(outcome.history_changed);
+    let mut ask = Ask::to(Action::Truncate(Keep::LastTwo));
+    (ask.history, ask.range) = (outcome.history, outcome.deleted_range.map(|range| range.0));
+    let (outcome, _) = ask.of(&messages);
+    assert!(!outcome.history_changed);
+
+    // Nobody says a text: nothing is put in, and nothing is said to be.
+    let silent: Vec<String> = messages
+        .chunks(2)
+        .flat_map(|pair| [pair[0].clone(), assistant(json!([call("x")]))])
+        .collect();
+    let (outcome, _) = truncate().of(&silent);
+    assert!(!outcome.history_changed);
+    assert!(outcome.sent.iter().all(|sent| sent.edits.is_empty()));
+}
+
+#[test]
 fn what_is_full_is_emptied_as_far_as_needed() {
     let mut messages = vec![user(json!("task")), assistant(json!("ok"))];
     for _ in 0..8 {

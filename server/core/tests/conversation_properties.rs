@@ -8,7 +8,10 @@ use sightline_core::{
     cancel::Cancel,
     conversation::{Action, ContextHistory, DeletedRange, Notices, Outcome, Request, truncate},
 };
-use sightline_protocol::{conversation::Keep, settings::ConversationProfile};
+use sightline_protocol::{
+    conversation::{Decision, Keep},
+    settings::ConversationProfile,
+};
 
 /// What no message may lose, in a form that building it anew would change.
 const UNKNOWN: &str = r#""z\u0041" : { "b":1.0,"a":1e2 }"#;
@@ -52,9 +55,18 @@ impl Said {
 #[derive(Clone, Debug)]
 struct Turn {
     calls: usize,
+    /// Where the answer before has its text, if it has one.
+    text: Option<Place>,
     results: Vec<Said>,
     others: Vec<Said>,
     is_string: bool,
+}
+
+/// Where a text is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    BeforeCalls,
+    BehindCalls,
 }
 
 fn said() -> impl Strategy<Value = Said> {
@@ -70,14 +82,17 @@ fn said() -> impl Strategy<Value = Said> {
 
 fn turn() -> impl Strategy<Value = Turn> {
     let results = vec(said(), 0..4);
+    let text = select(&[None, Some(Place::BeforeCalls), Some(Place::BehindCalls)][..]);
     (
         0..3_usize,
+        text,
         results,
         vec(said(), 0..4),
         prop::bool::weighted(0.1),
     )
-        .prop_map(|(calls, results, others, is_string)| Turn {
+        .prop_map(|(calls, text, results, others, is_string)| Turn {
             calls,
+            text,
             results,
             others,
             is_string,
@@ -109,11 +124,18 @@ fn messages(turns: &[Turn], skip: Option<usize>) -> Vec<Box<RawValue>> {
         let calls = (0..turn.calls).map(|nth| {
             block(json!({"type": "tool_use", "id": id(nth), "name": "read_file", "input": {}}))
         });
-        let calls: Vec<String> = calls.collect();
+        let text = |place| {
+            let text = r#"{"type":"text","text":"ok"}"#.to_owned();
+            (turn.text == Some(place)).then_some(text)
+        };
+        let before = text(Place::BeforeCalls).into_iter();
+        let blocks: Vec<String> = before
+            .chain(calls)
+            .chain(text(Place::BehindCalls))
+            .collect();
         let assistant = format!(
-            r#"{{"role":"assistant",{UNKNOWN},"content":[{{"type":"text","text":"ok"}}{}{}]}}"#,
-            if calls.is_empty() { "" } else { "," },
-            calls.join(",")
+            r#"{{"role":"assistant",{UNKNOWN},"content":[{}]}}"#,
+            blocks.join(",")
         );
         let user = format!(r#"{{"content":{content},{UNKNOWN}, "role":"user"}}"#);
         if index == 0 {
@@ -276,6 +298,15 @@ proptest! {
             prop_assert_eq!(&calls, &ids(&pair[1], "tool_result", "tool_use_id"));
             let blocks = pair[1]["content"].as_array().unwrap();
             prop_assert!(blocks[..calls.len()].iter().all(|block| block["type"] == "tool_result"));
+        }
+        // Whoever can say that something is left out says so.
+        if profile == ConversationProfile::Default && outcome.decision == Decision::Truncated {
+            let rest = outcome.sent.iter().filter(|sent| sent.index > 0);
+            let mut answers =
+                rest.map(|sent| &input[sent.index]).filter(|message| message["role"] == "assistant");
+            let can_say = answers.any(|message| !ids(message, "text", "text").is_empty());
+            let is_said = sent.iter().any(|text| text.contains(&Notices::default().truncation));
+            prop_assert_eq!(can_say, is_said);
         }
         // No text of a user is lost but by leaving its message out.
         for message in &output {

@@ -3,8 +3,13 @@
 //! End of input is seen by the reader. A parent that dies while another
 //! process holds our input open is seen here: on Unix the parent's id changes.
 //! `initialize.processId` is no reason to end: it may be another namespace's.
+//!
+//! A process with a child of its own that is told to end takes that along.
 
-use std::{sync::mpsc::Sender, thread, time::Duration};
+use std::{io, sync::mpsc::Sender, thread, time::Duration};
+
+use sightline_core::cancel::Cancel;
+use tokio::runtime::Builder;
 
 use crate::transport::End;
 
@@ -23,4 +28,46 @@ pub fn watch_parent(ends: Sender<End>) {
     });
     #[cfg(not(unix))]
     drop((ends, INTERVAL, thread::current()));
+}
+
+/// A flag that goes up when this process is told to end (Ctrl-C, SIGTERM), which
+/// does not end it any more.
+///
+/// # Errors
+/// When signals cannot be waited for.
+pub fn cancel_when_told() -> io::Result<Cancel> {
+    let cancel = Cancel::default();
+    let told = cancel.clone();
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    // From here on, not only once the thread runs.
+    let end = {
+        let _entered = runtime.enter();
+        told_to_end()?
+    };
+    thread::spawn(move || {
+        runtime.block_on(end);
+        told.cancel();
+    });
+    Ok(cancel)
+}
+
+#[cfg(unix)]
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+        }
+    })
+}
+
+#[cfg(windows)]
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = tokio::signal::windows::ctrl_c()?;
+    Ok(async move {
+        interrupt.recv().await;
+    })
 }

@@ -197,7 +197,7 @@ pub struct NoticeSettings {
     /// In place of an older read of a file that was read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_file_read: Option<String>,
-    /// In the first assistant message, once something was left out.
+    /// In the text of an assistant message, once something was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation: Option<String>,
     /// As the result of a tool call that has none.

@@ -159,6 +159,34 @@ fn every_document_is_in_the_index() {
 }
 
 #[test]
+fn the_map_has_every_module_once() {
+    let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
+    let mut checked = 0;
+    for part in text.split("\n`server/").skip(1) {
+        let (crate_name, table) = part.split_once("/src`\n\n").unwrap();
+        let rows = table.lines().take_while(|line| line.starts_with('|'));
+        let cells = rows.filter_map(|row| row.split('|').nth(1));
+        let names = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let mut listed: Vec<&str> = names.filter(|name| !name.contains("::")).collect();
+        listed.sort_unstable();
+        let folder = repository().join(format!("server/{crate_name}/src"));
+        let mut modules: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                path.file_stem().unwrap().to_str().unwrap().to_owned()
+            })
+            .filter(|name| !matches!(name.as_str(), "lib" | "main"))
+            .collect();
+        modules.sort_unstable();
+        modules.dedup();
+        assert_eq!(listed, modules, "server/{crate_name}/src");
+        checked += 1;
+    }
+    assert_eq!(checked, 3);
+}
+
+#[test]
 fn code_that_is_shown_is_the_file() {
     let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut shown = 0;

@@ -1,17 +1,13 @@
 //! `.clineignore` text × path: what is denied is what `git check-ignore` ignores,
 //! and any other text makes an answer.
 
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{fs, path::Path};
 
 use sightline_core::{
     access::{Access, RULE_FILE},
     path::{AbsPath, RelPath, Root, Roots},
 };
+use sightline_testing::git;
 
 use crate::draw::Draw;
 
@@ -43,7 +39,7 @@ pub fn run(bytes: &[u8]) {
     }
     let folder = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
-    git(&root).args(["init", "-q"]).status().unwrap();
+    git::init(&root);
     for path in &paths {
         // A path that leads through what another one made a file is no path.
         let _ = fs::create_dir_all(root.join(path).parent().unwrap());
@@ -51,16 +47,17 @@ pub fn run(bytes: &[u8]) {
     }
     fs::write(root.join(RULE_FILE), &text).unwrap();
     fs::write(root.join(".gitignore"), &text).unwrap();
-    let expected = ask_git(&root, &paths);
+    let expected = git::check_ignore(&root, true, &paths);
     let access = access(&root);
     let view = access.view().0;
     for (path, expected) in paths.iter().zip(expected) {
         let rel = RelPath::new(Path::new(path)).unwrap();
         let denial = view.check_entry(0, &rel, root.join(path).is_dir());
         let line = denial.map(|denial| denial.rule.map(|rule| rule.line));
+        let expected = expected.filter(git::Line::ignores);
         assert_eq!(
             line,
-            expected.map(Some),
+            expected.map(|line| Some(line.number)),
             "{path:?} under {:?}",
             String::from_utf8_lossy(&text)
         );
@@ -99,43 +96,4 @@ fn any_text(bytes: &[u8]) {
 fn access(root: &Path) -> Access {
     let roots = Roots::new(vec![Root::new(AbsPath::new(root).unwrap(), None)]);
     Access::new(roots.into(), Vec::new())
-}
-
-fn git(root: &Path) -> Command {
-    let mut command = Command::new("git");
-    command
-        .current_dir(root)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", root)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CEILING_DIRECTORIES", root.parent().unwrap())
-        .args(["-c", "core.ignorecase=true"])
-        .args(["-c", "core.excludesFile="]);
-    command
-}
-
-/// The line by which git ignores each path, of those it does.
-fn ask_git(root: &Path, paths: &[String]) -> Vec<Option<u32>> {
-    let mut child = git(root)
-        .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    for path in paths {
-        // A colon in front would be a word to git.
-        write!(input, "./{path}\0").unwrap();
-    }
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let fields: Vec<&str> = text.split_terminator('\0').collect();
-    assert_eq!(fields.len(), 4 * paths.len(), "git answered: {text:?}");
-    let answers = fields.chunks(4).map(|fields| {
-        let is_negated = fields[2].starts_with('!');
-        fields[1].parse().ok().filter(|_| !is_negated)
-    });
-    answers.collect()
 }

@@ -19,12 +19,10 @@ use sightline_core::{
     path::{AbsPath, Root, Roots},
     storage::Storage,
 };
+use sightline_testing::files::{Files, read, write};
 use tempfile::TempDir;
 
 use crate::draw::Draw;
-
-/// Files by their paths below a folder.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// A workspace with two checkpoints and changes after them, and a copy of its
 /// data directory to begin again from.
@@ -52,9 +50,7 @@ impl Ground {
                 (".gitignore", "*.log\n".to_owned()),
                 ("same.txt", "x".repeat(5000)),
             ] {
-                let path = root.join(name);
-                fs::create_dir_all(path.parent().unwrap()).unwrap();
-                fs::write(path, text).unwrap();
+                write(&root.join(name), text.as_bytes());
             }
             if round < 2 {
                 // A cache is not believed of files this young.
@@ -141,7 +137,7 @@ pub fn run(bytes: &[u8]) {
         for _ in 0..=draw.below(2) {
             let name = draw.pick(&names);
             let content = damaged(&ground.data[name], &mut draw);
-            write(&base.join("data").join(name), content.as_deref());
+            put(&base.join("data").join(name), content.as_deref());
             changed.push(name);
         }
         if draw.once_in(3) {
@@ -149,10 +145,8 @@ pub fn run(bytes: &[u8]) {
                 .iter()
                 .find(|name| name.to_string_lossy().contains("/state/"));
             let journal = state.unwrap().with_file_name("journal.json");
-            write(
-                &base.join("data").join(&journal),
-                Some(&odd_journal(ground, &mut draw)),
-            );
+            let path = base.join("data").join(journal);
+            write(&path, &odd_journal(ground, &mut draw));
         }
         hold(ground, &changed);
     });
@@ -278,25 +272,6 @@ fn damaged(content: &[u8], draw: &mut Draw<'_>) -> Option<Vec<u8>> {
     Some(content)
 }
 
-fn read(folder: &Path) -> Files {
-    let mut files = Files::new();
-    let mut todo = vec![folder.to_path_buf()];
-    while let Some(at) = todo.pop() {
-        for entry in fs::read_dir(&at).unwrap() {
-            let path = entry.unwrap().path();
-            match fs::symlink_metadata(&path).unwrap() {
-                metadata if metadata.is_dir() => todo.push(path),
-                metadata if metadata.is_file() => {
-                    let name = path.strip_prefix(folder).unwrap().to_path_buf();
-                    files.insert(name, fs::read(&path).unwrap());
-                }
-                _ => {}
-            }
-        }
-    }
-    files
-}
-
 /// Puts back what differs. What does not keeps its stamps, which caches trust.
 fn replace(folder: &Path, files: &Files) {
     let now = read(folder);
@@ -305,17 +280,14 @@ fn replace(folder: &Path, files: &Files) {
     }
     for (name, content) in files {
         if now.get(name) != Some(content) {
-            write(&folder.join(name), Some(content));
+            write(&folder.join(name), content);
         }
     }
 }
 
-fn write(path: &Path, content: Option<&[u8]>) {
+fn put(path: &Path, content: Option<&[u8]>) {
     match content {
-        Some(content) => {
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
+        Some(content) => write(path, content),
         // It may be gone already.
         None => drop(fs::remove_file(path)),
     }

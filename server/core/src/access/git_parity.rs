@@ -2,12 +2,9 @@
 //! check-ignore`, on generated rule files. Not the answer alone: the deciding
 //! line and its pattern must be the same.
 
-use std::{
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::fs;
+
+use sightline_testing::git;
 
 use super::{glob::Case, pattern::PatternSet};
 
@@ -138,65 +135,14 @@ fn paths(dice: &mut Dice, folders: &[String]) -> Vec<String> {
         .collect()
 }
 
-fn git(folder: &Path, ignore_case: bool) -> Command {
-    let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", folder)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
-        .arg("-c")
-        .arg(format!("core.ignorecase={ignore_case}"))
-        .args(["-c", "core.excludesFile="]);
-    command
-}
-
-/// What git says of each path: line and pattern of the deciding rule.
-fn ask_git(folder: &Path, ignore_case: bool, paths: &[String]) -> Vec<Option<(u32, String)>> {
-    let mut child = git(folder, ignore_case)
-        .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    for path in paths {
-        write!(input, "{path}\0").unwrap();
-    }
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let fields: Vec<&str> = text.trim_end_matches('\0').split('\0').collect();
-    let answers: Vec<_> = fields
-        .chunks(4)
-        .map(|fields| {
-            let line = fields[1].parse().ok()?;
-            Some((line, fields[2].to_owned()))
-        })
-        .collect();
-    assert_eq!(answers.len(), paths.len(), "git answered: {text:?}");
-    answers
-}
-
 fn compare(seed: u64, case: Case) {
-    if Command::new("git").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "git is needed");
-        eprintln!("skipped: git is not installed");
+    if !git::is_installed() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path();
     let ignore_case = case == Case::Folded;
-    assert!(
-        git(folder, ignore_case)
-            .args(["init", "-q"])
-            .status()
-            .unwrap()
-            .success()
-    );
+    git::init(folder);
     let mut dice = Dice(seed);
     let mut folders = Vec::new();
     for _ in 0..80 {
@@ -213,16 +159,18 @@ fn compare(seed: u64, case: Case) {
         let paths = paths(&mut dice, &folders);
         let mut set = PatternSet::new(case);
         set.add_text(".gitignore", &text);
-        let expected = ask_git(folder, ignore_case, &paths);
+        let expected = git::check_ignore(folder, ignore_case, &paths);
         for (path, expected) in paths.iter().zip(expected) {
             let is_dir = folder.join(path).is_dir();
-            let ours = set.deciding(path.as_bytes())[usize::from(is_dir)]
-                .map(|rule| (rule.line, rule.pattern.clone()));
+            let ours = set.deciding(path.as_bytes())[usize::from(is_dir)].map(|rule| git::Line {
+                number: rule.line,
+                pattern: rule.pattern.clone(),
+            });
             decided += usize::from(ours.is_some());
             let own = walked(&set, path, is_dir);
             assert_eq!(
                 own,
-                ours.clone().map(|(line, _)| line),
+                ours.as_ref().map(|line| line.number),
                 "{path:?} step by step"
             );
             assert_eq!(

@@ -171,6 +171,7 @@ impl Checkpoints {
             bytes: scan.bytes,
             skipped: bounded(&scan.skipped),
             rules: (*scan.rules).clone(),
+            restricted: (*scan.restricted).clone(),
             duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
             ..Notes::default()
         };

@@ -12,6 +12,14 @@ pub(super) enum Kind {
     File,
     Link,
     Folder,
+    #[cfg_attr(
+        not(unix),
+        expect(
+            dead_code,
+            reason = "only a reparse tag tells these from files there, which the standard \
+                      library does not show; opening one fails, and that is told"
+        )
+    )]
     Special(Special),
 }
 

@@ -3,13 +3,14 @@
 //! A shadow repository has a commit for each checkpoint on one branch, of the
 //! files its exclusions left; nested repositories are in it as links without
 //! content. Nothing in it is changed. What it holds and the access rules deny
-//! now stays out of our store.
+//! now stays out of our store, with its name: it is only counted.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
     fs,
     io::ErrorKind as Io,
     path::{Path, PathBuf},
@@ -59,6 +60,8 @@ pub struct Imported {
     pub checkpoints: Vec<(Oid, Oid)>,
     /// Commits that were there already from an earlier import.
     pub known: u64,
+    /// Files and folders that access rules deny, which are in none of them.
+    pub denied: u64,
     /// What could not be taken over.
     pub problems: Vec<String>,
 }
@@ -123,8 +126,10 @@ impl Checkpoints {
             pack: PackWriter::new(&repository)?,
             trees: HashMap::new(),
             entries: HashMap::new(),
+            denied: HashSet::new(),
         };
         let excludes = shadow.excludes()?;
+        let excludes = (&excludes[..], !import.denies(&attributes(), false));
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map_or(0, |since| since.as_millis());
         let latest = u64::try_from(now).unwrap_or_default().saturating_add(DAY);
@@ -166,16 +171,17 @@ impl Checkpoints {
                 label: Some(format!("imported from Cline {:.7}", original.to_string())),
                 purpose: Purpose::Imported,
                 imported: Some(original.to_string()),
-                counts: shadow.counts(last, tree),
+                counts: import.counts(last, tree)?,
                 files: taken.files,
                 bytes: taken.bytes,
-                rules: Frozen::of_repository(&excludes, &taken.left_out),
+                rules: Frozen::of_repository((job.view, job.root), excludes, &taken.left_out),
                 skipped: taken.skipped,
                 ..Notes::default()
             };
             let id = put_commit(&import.pack, taken.oid, &notes)?;
             imported.checkpoints.push((original, id));
         }
+        imported.denied = import.denied.len() as u64;
         job.cancel.commit()?;
         let kept = import.pack.finish()?;
         for (_, id) in &imported.checkpoints {
@@ -275,29 +281,6 @@ impl Shadow {
         }
     }
 
-    /// Differences in files; none that can't be told.
-    fn counts(&self, before: Option<git2::Oid>, after: git2::Oid) -> Counts {
-        let diff = || -> Result<git2::Diff<'_>, git2::Error> {
-            let before = before
-                .map(|before| self.git.find_tree(before))
-                .transpose()?;
-            let after = self.git.find_tree(after)?;
-            let mut options = git2::DiffOptions::new();
-            options.ignore_submodules(true).include_typechange(true);
-            self.git
-                .diff_tree_to_tree(before.as_ref(), Some(&after), Some(&mut options))
-        };
-        let mut counts = Counts::default();
-        for delta in diff().iter().flat_map(git2::Diff::deltas) {
-            match delta.status() {
-                git2::Delta::Added => counts.added += 1,
-                git2::Delta::Deleted => counts.deleted += 1,
-                _ => counts.modified += 1,
-            }
-        }
-        counts
-    }
-
     fn unreadable(&self, error: &git2::Error) -> Error {
         Error::storage(format!(
             "could not read Cline's checkpoints in {}: {}; `git fsck` there tells more",
@@ -319,6 +302,13 @@ struct Taken {
     left_out: Vec<u8>,
 }
 
+/// Why an entry stays out.
+enum Out {
+    /// Access rules deny it, so nothing is to name it.
+    Denied,
+    Because(&'static str),
+}
+
 struct Import<'a> {
     job: &'a Job<'a>,
     shadow: &'a Shadow,
@@ -328,6 +318,8 @@ struct Import<'a> {
     trees: HashMap<(git2::Oid, RelPath), Taken>,
     /// How many entries there are in a tree and below it, wherever it is.
     entries: HashMap<git2::Oid, u64>,
+    /// What access rules keep out, which is only counted.
+    denied: HashSet<RelPath>,
 }
 
 impl Import<'_> {
@@ -397,21 +389,26 @@ impl Import<'_> {
                 let is_folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
                 let sides = [&last, &entry].map(|entry| (entry.name, is_folder(entry)));
                 if last.name == entry.name || tree_order(sides[0], sides[1]).is_ge() {
-                    let shown = String::from_utf8_lossy(entry.name);
+                    // It may be denied, so it is not named.
                     return Ok(Err(format!(
-                        "{path:?} has its entry {shown:?} in the wrong place or twice"
+                        "{path:?} has an entry in the wrong place or twice"
                     )));
                 }
             }
             if is_forbidden(entry.name) {
-                let shown = String::from_utf8_lossy(entry.name);
-                return Ok(Err(format!("{path:?} has an entry {shown:?}")));
+                return Ok(Err(format!(
+                    "{path:?} has an entry whose name leads elsewhere or into a repository"
+                )));
             }
             let below = path.child(&os_name(entry.name));
             let mode = match self.admit(&entry, &below) {
                 Ok(mode) => mode,
-                Err(reason) => {
-                    skipped.push(skip(&below, &reason));
+                Err(Out::Denied) => {
+                    self.denied.insert(below);
+                    continue;
+                }
+                Err(Out::Because(reason)) => {
+                    skipped.push(skip(&below, reason));
                     left_out.extend(pattern(&below));
                     continue;
                 }
@@ -453,18 +450,63 @@ impl Import<'_> {
     }
 
     /// What an entry becomes, or why it stays out.
-    fn admit(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, String> {
-        let mode = entry
-            .mode()
-            .ok_or("a repository of its own, whose content Cline did not keep")?;
+    fn admit(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, Out> {
+        let mode = entry.mode();
+        // Denied comes before every reason that would name it.
+        let is_folder = mode.is_none_or(|mode| mode == Mode::Folder);
+        if self.denies(path, is_folder) || (mode.is_none() && self.denies(path, false)) {
+            return Err(Out::Denied);
+        }
         if entry.name == DISABLED {
-            return Err("a repository that Cline had renamed".to_owned());
+            return Err(Out::Because("a repository that Cline had renamed"));
         }
-        let view = self.job.view;
-        match view.check_entry(self.job.root, path, mode == Mode::Folder) {
-            Some(denial) => Err(denial.reason),
-            None => Ok(mode),
+        mode.ok_or(Out::Because(
+            "a repository of its own, whose content Cline did not keep",
+        ))
+    }
+
+    fn denies(&self, path: &RelPath, is_dir: bool) -> bool {
+        let denial = self.job.view.check_entry(self.job.root, path, is_dir);
+        denial.is_some()
+    }
+
+    /// Differences in the files that are taken over; none that can't be told.
+    fn counts(&self, before: Option<git2::Oid>, after: git2::Oid) -> Result<Counts, Error> {
+        let mut counts = Counts::default();
+        let mut waiting = vec![(RelPath::default(), [before, Some(after)])];
+        while let Some((path, trees)) = waiting.pop() {
+            self.job.cancel.check()?;
+            let trees = trees.map(|tree| self.read(Kind::Tree, tree?));
+            let mut names: BTreeMap<&[u8], [Option<RawEntry<'_>>; 2]> = BTreeMap::new();
+            for (side, tree) in trees.iter().enumerate() {
+                for entry in raw_entries(tree.as_deref().unwrap_or_default()).unwrap_or_default() {
+                    names.entry(entry.name).or_default()[side] = Some(entry);
+                }
+            }
+            for (name, sides) in names {
+                let known = |side: &RawEntry<'_>| (side.mode(), side.oid);
+                if sides[0].as_ref().map(known) == sides[1].as_ref().map(known) {
+                    continue;
+                }
+                let below = path.child(&os_name(name));
+                let sides = sides.map(|side| {
+                    let side = side?;
+                    Some((self.admit(&side, &below).ok()?, side.oid.to_git()))
+                });
+                let is_folder = |(mode, _): &(Mode, git2::Oid)| *mode == Mode::Folder;
+                match sides.map(|side| side.is_some_and(|side| !is_folder(&side))) {
+                    [true, true] => counts.modified += 1,
+                    [true, false] => counts.deleted += 1,
+                    [false, true] => counts.added += 1,
+                    [false, false] => {}
+                }
+                let folders = sides.map(|side| side.filter(is_folder).map(|(_, oid)| oid));
+                if folders != [None, None] {
+                    waiting.push((below, folders));
+                }
+            }
         }
+        Ok(counts)
     }
 
     /// Takes a file's content over; its length, or `None` when it can't be read.
@@ -506,6 +548,11 @@ fn pattern(path: &RelPath) -> Vec<u8> {
     }
     line.push(b'\n');
     line
+}
+
+/// Cline writes patterns of this file into its exclusions.
+fn attributes() -> RelPath {
+    RelPath::default().child(OsStr::new(".gitattributes"))
 }
 
 fn skip(path: &RelPath, reason: &str) -> Skipped {

@@ -10,7 +10,7 @@
 //!
 //! Reading order: `object` (git's objects as bytes), `repository` (the store:
 //! objects, refs, self-check) with `pack`, `reader`, `records`, `fetched` and `lock`; `tree`
-//! (the work tree in memory) with `memory` and `cache`; `rules` (what is
+//! (the work tree in memory) with `audience`, `memory` and `cache`; `rules` (what is
 //! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
 //! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
 //! [`changes`] (what a watcher knows); `compare`, `place` and [`diff`]; [`restore`];
@@ -20,6 +20,7 @@
 //! whose message holds its [`Notes`]; one ref names it, so that any of them can
 //! be pruned without the others noticing.
 
+mod audience;
 mod cache;
 #[cfg(test)]
 mod capture_tests;
@@ -75,6 +76,7 @@ use serde::{Deserialize, Serialize};
 use sightline_protocol::error::ErrorKind;
 use uuid::Uuid;
 
+pub use audience::{Audience, Restricted};
 pub use compare::Side;
 pub use object::Oid;
 pub use prune::{Keep, Pruned, Stats};
@@ -310,6 +312,9 @@ pub struct Notes {
     pub skipped: Vec<Skipped>,
     /// The rules in force that its tree does not hold itself.
     pub rules: rules::Frozen,
+    /// Files that are not for everyone to read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub restricted: Vec<Restricted>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// It was fetched from elsewhere; known here, and not written with it.

@@ -208,6 +208,8 @@ pub(super) enum Access {
     /// Both; it must not be there yet.
     Create {
         executable: bool,
+        /// Permission bits it does not get.
+        withheld: u32,
     },
     /// As that, for no one else until it has the rights it is to have.
     CreatePrivate,
@@ -312,9 +314,13 @@ mod unix {
             let (flags, mode) = match access {
                 Access::Read => (flags | OFlags::RDONLY, 0),
                 Access::Write => (flags | OFlags::RDWR, 0),
-                Access::Create { executable } => {
+                Access::Create {
+                    executable,
+                    withheld,
+                } => {
                     let mode = if executable { 0o777 } else { 0o666 };
-                    (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode)
+                    let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+                    (flags, mode & !withheld)
                 }
                 Access::CreatePrivate => {
                     (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, 0o600)

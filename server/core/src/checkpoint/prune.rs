@@ -44,6 +44,8 @@ pub struct Keep {
     pub max_bytes: Option<u64>,
     /// All but those of this task.
     pub without_task: Option<TaskId>,
+    /// All but this one.
+    pub without: Option<Oid>,
 }
 
 /// What went.
@@ -175,7 +177,7 @@ fn is_undo(record: &Record) -> bool {
     matches!(record.notes.purpose, Purpose::Undo { .. })
 }
 
-/// Which of them go by age, number and task. `records` are newest first.
+/// Which of them go by age, number, task and name. `records` are newest first.
 fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
     // Where among all of them the oldest stands that is within the number.
     let last_of = |fetched: bool| {
@@ -194,7 +196,8 @@ fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> 
         let too_old = keep.since.is_some_and(|since| record.notes.created < since);
         let task = keep.without_task.as_ref().map(TaskId::as_str);
         let of_task = task.is_some() && task == record.notes.task.as_deref();
-        (too_many || too_old || of_task) && !needed.contains(&record.id)
+        let is_named = keep.without == Some(record.id);
+        (too_many || too_old || of_task || is_named) && !needed.contains(&record.id)
     };
     let going = records.iter().enumerate().filter(goes);
     going.map(|(_, record)| record.id).collect()

@@ -506,7 +506,7 @@ proptest! {
             .copied()
             .filter(|id| !matches!(scratch.record(*id).notes.purpose, Purpose::Undo { .. }))
             .collect();
-        let keep = Keep { newest, since, max_bytes, without_task: None };
+        let keep = Keep { newest, since, max_bytes, ..Keep::default() };
         let pruned = scratch.checkpoints.prune(&keep, &Cancel::default()).unwrap();
         let after = scratch.ids();
         let mut all: Vec<Oid> = after.iter().chain(&pruned.removed).copied().collect();

@@ -9,6 +9,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Job, Skipped,
+    audience::{Restricted, restricted},
     disk::{Dir, os_name},
     frame::Paths,
     object::{Mode, Oid},
@@ -34,6 +35,8 @@ pub(super) struct Scan {
     pub(super) files: u64,
     pub(super) bytes: u64,
     pub(super) rules: Arc<Frozen>,
+    /// What is not for everyone to read.
+    pub(super) restricted: Arc<Vec<Restricted>>,
     /// By which rules it was judged, those in its own folders aside.
     pub(super) judged: u128,
     /// What those did not apply to.
@@ -256,14 +259,7 @@ pub(super) fn sum_up(
     let mut ruled: Vec<(Vec<u8>, &Rules, bool)> = Vec::new();
     visit_notable(&tree, |path, folder| {
         for left in &folder.left {
-            let mut below = RelPath::default();
-            let names = path
-                .split(|byte| *byte == b'/')
-                .filter(|name| !name.is_empty());
-            for name in names.chain([&*left.name]) {
-                below = below.child(os_name(name));
-            }
-            let (path, encoded) = below.to_wire();
+            let (path, encoded) = below(path, &left.name).to_wire();
             skipped.push(Skipped {
                 path,
                 encoded,
@@ -293,10 +289,18 @@ pub(super) fn sum_up(
         files: tree.files,
         bytes: tree.bytes,
         rules: Arc::new(rules),
+        restricted: Arc::new(restricted(&tree)),
         judged,
         tracked,
         tree,
     }
+}
+
+/// The path of what is called `name` in a folder; without a name, of the folder.
+pub(super) fn below(folder: &[u8], name: &[u8]) -> RelPath {
+    let names = folder.split(|byte| *byte == b'/').chain([name]);
+    let names = names.filter(|name| !name.is_empty());
+    names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
 }
 
 /// Shows every folder that has something left or rules, with its path.

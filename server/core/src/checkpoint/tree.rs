@@ -3,7 +3,10 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-use super::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
+use super::{
+    audience::{Audience, Audiences},
+    object::{Kind, Mode, Oid, encode_tree, name_of, tree_order},
+};
 #[cfg(test)]
 use crate::{access::pattern::bytes_of, path::RelPath};
 
@@ -211,6 +214,8 @@ pub(super) struct Folder {
     pub(super) settled: bool,
     /// There is something below it that is left or has rules.
     pub(super) notable: bool,
+    /// Whom the files below it are for.
+    pub(super) audiences: Audiences,
     /// Files and links below it, and their bytes.
     pub(super) files: u64,
     pub(super) bytes: u64,
@@ -258,16 +263,19 @@ impl Folder {
         let mut items = Vec::with_capacity(entries.len());
         let (mut files, mut bytes) = (0, 0);
         let mut notable = !left.is_empty() || rules.is_some();
+        let mut audiences = Audiences::default();
         for (name, node) in entries {
             match &node {
                 Node::File(file) => {
                     files += 1;
                     bytes += file.stamp.size;
+                    audiences.add(Audience::of(file));
                 }
                 Node::Folder(folder) => {
                     files += folder.files;
                     bytes += folder.bytes;
                     notable |= folder.notable;
+                    audiences.add_all(folder.audiences);
                 }
             }
             names.extend_from_slice(&name);
@@ -279,6 +287,7 @@ impl Folder {
             stamp,
             settled,
             notable,
+            audiences,
             files,
             bytes,
             left: left.into(),

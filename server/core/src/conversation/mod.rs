@@ -14,8 +14,8 @@
 //! byte, one that is changed differs in the changed places only.
 //!
 //! The profile `cline` decides as Cline 3.89 does; ours also knows several
-//! reads in one message, compares paths by what they mean, and leaves no
-//! message empty. What in Cline loses, doubles or misplaces text is in neither:
+//! reads in one message, compares paths by what they mean, finds a text for the
+//! notice of what is left out, and leaves no message empty. What in Cline loses, doubles or misplaces text is in neither:
 //! a message that is one string keeps it, a range never ends before the empty
 //! one, an edit lands in the block it was made for, `$` in a path is a `$`, a
 //! second edit of a text leaves the record of the first alone, and the first
@@ -53,19 +53,19 @@ pub use window::Window;
 pub use wire::Answer;
 
 use history::{EditKind, Update};
-use message::Message;
+use message::{Block, Kind, Message, Role};
 
 /// The fraction of characters that must be saved for messages to stay.
 const ENOUGH_SAVED: f64 = 0.3;
-/// The message and the block that say that something is left out.
-const NOTICE_PLACE: (usize, usize) = (1, 0);
+/// The message and the block in which Cline says that something is left out.
+const CLINES_NOTICE: (usize, usize) = (1, 0);
 
 /// The texts put in place of what is taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notices {
     /// In place of a file read that is out of date.
     pub duplicate_file_read: String,
-    /// In the first answer, once messages are left out.
+    /// In the first answer that has a text, once messages are left out.
     pub truncation: String,
     /// As the result of a tool call that has none.
     pub missing_tool_result: String,
@@ -276,7 +276,7 @@ fn decide(
         outcome.deleted_range = Some(range);
         outcome.updated_deleted_range = true;
         outcome.decision = Decision::Truncated;
-        outcome.add_notice(&request);
+        outcome.add_notice(messages, &request);
     }
     outcome.sent = apply::apply(
         messages,
@@ -317,15 +317,53 @@ impl Outcome {
         Ok(self.characters_saved >= ENOUGH_SAVED)
     }
 
-    /// Says in the first answer that something is left out, once.
-    fn add_notice(&mut self, request: &Request<'_>) {
-        let (message, block) = NOTICE_PLACE;
-        if self.history.message(message).is_some() {
+    /// Says in an answer that is sent that something is left out, once.
+    fn add_notice(&mut self, messages: &[Message<'_>], request: &Request<'_>) {
+        let is_cline = request.profile == ConversationProfile::Cline;
+        let place = if is_cline || messages.len() <= CLINES_NOTICE.0 {
+            let is_edited = self.history.message(CLINES_NOTICE.0).is_some();
+            (!is_edited).then_some(CLINES_NOTICE)
+        } else {
+            self.place_of_notice(messages)
+        };
+        let Some((message, block)) = place else {
             return;
+        };
+        let mut text = request.notices.truncation.clone();
+        // Of a newer answer nothing is lost.
+        if let Some(own) = messages.get(message).filter(|_| message > 1) {
+            let own = own.blocks().get(block).and_then(|block| own.string(block));
+            text.push_str("\n\n");
+            text.push_str(&own.map(json::decode).unwrap_or_default());
         }
-        let text = request.notices.truncation.clone();
         let update = Update::text(request.time, text, None);
         self.history.add(message, EditKind::Unknown, block, update);
         self.history_changed = true;
+    }
+
+    /// The first text of the first answer that has one and is sent, unless an
+    /// answer that is sent says already that something is left out.
+    fn place_of_notice(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
+        let start = DeletedRange::start_of_rest(self.deleted_range);
+        let answers = || {
+            let sent = messages.iter().enumerate();
+            sent.filter(move |(index, message)| {
+                message.role == Role::Assistant && (*index == 1 || *index >= start)
+            })
+        };
+        let is_said = answers().any(|(index, message)| {
+            let edits = self.history.message(index).into_iter();
+            let texts = edits.flat_map(|edits| edits.texts());
+            let mut blocks = texts.filter_map(|(block, _)| message.blocks().get(block));
+            blocks.any(|block| block.text.is_some())
+        });
+        if is_said {
+            return None;
+        }
+        answers().find_map(|(index, message)| {
+            let is_text = |block: &Block| block.kind == Kind::Text && block.text.is_some();
+            let block = message.blocks().iter().position(is_text)?;
+            Some((index, block))
+        })
     }
 }

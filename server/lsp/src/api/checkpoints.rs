@@ -68,18 +68,13 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
     };
     let mut taken = Vec::new();
     for root in roots {
-        let (known, of) = work.of(root)?;
-        // Another process may have been killed while it restored.
-        recover(context.server, &context.snapshot, known)?;
-        let record = work
-            .on(root, &context.cancel, |job| {
-                of.store.create(job, &request, Some(&of.changes))
-            })
-            .map_err(|error| in_root(work.roots(), known, error))?;
-        context.server.checkpoints().remember(record.id, known);
-        of.looked(context.server);
-        of.changed(context.server);
-        taken.push((root, record));
+        match take(&work, root, &request) {
+            Ok(record) => taken.push((root, record)),
+            Err(error) => {
+                take_back(&work, &taken);
+                return Err(error);
+            }
+        }
     }
     let members = members(work.roots(), &taken);
     let mut checkpoints = taken.iter().map(|(root, record)| {
@@ -105,6 +100,40 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
         }
     ));
     Ok(first)
+}
+
+/// Takes the checkpoint of one root.
+fn take(work: &Work<'_>, root: usize, request: &Request) -> Result<Arc<Record>, Error> {
+    let context = work.context;
+    let (known, of) = work.of(root)?;
+    // Another process may have been killed while it restored.
+    let taken = recover(context.server, &context.snapshot, known).and_then(|()| {
+        work.on(root, &context.cancel, |job| {
+            of.store.create(job, request, Some(&of.changes))
+        })
+    });
+    let record = taken.map_err(|error| in_root(work.roots(), known, error))?;
+    context.server.checkpoints().remember(record.id, known);
+    of.looked(context.server);
+    of.changed(context.server);
+    Ok(record)
+}
+
+/// Removes what was taken of a group that has no more members: it would be
+/// restored as if it were the whole.
+fn take_back(work: &Work<'_>, taken: &[(usize, Arc<Record>)]) {
+    for (root, record) in taken {
+        let keep = Keep {
+            without: Some(record.id),
+            ..Keep::default()
+        };
+        let pruned = work
+            .of(*root)
+            .and_then(|(_, of)| of.store.prune(&keep, &Cancel::default()));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "a checkpoint whose group failed could not be removed");
+        }
+    }
 }
 
 /// The folders of checkpoints that are taken together.
@@ -399,13 +428,14 @@ pub fn prune(
             .older_than
             .map(|time| u64::try_from(time).unwrap_or(0)),
         max_bytes: params.max_bytes,
-        without_task: None,
+        ..Keep::default()
     };
     let mut total = PruneCheckpointsResult::default();
+    let roots = chosen(work.roots(), params.root.as_deref())?;
     if keep == Keep::default() {
         return Ok(total);
     }
-    for root in chosen(work.roots(), params.root.as_deref())? {
+    for root in roots {
         let (known, of) = work.of(root)?;
         let pruned = of.store.prune(&keep, &context.cancel);
         let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;

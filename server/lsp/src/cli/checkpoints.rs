@@ -21,9 +21,11 @@ use super::{
 };
 use crate::{
     api::{
+        Context,
         checkpoints::{Way, import, patch, transfer},
         tracking::now,
     },
+    lifetime,
     server::Server,
 };
 
@@ -434,14 +436,19 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
     let result = json!({
         "checkpoints": pairs,
         "known": imported.known,
+        "denied": imported.denied,
         "problems": imported.problems,
     });
     if workspace.json {
         print(&format!("{result}\n"))?;
         return Ok(DONE);
     }
+    let denied = match imported.denied {
+        0 => String::new(),
+        denied => format!(", {denied} denied files or folders left out"),
+    };
     print(&format!(
-        "{count} checkpoints imported, {} known already\n",
+        "{count} checkpoints imported, {} known already{denied}\n",
         imported.known
     ))?;
     for problem in &imported.problems {
@@ -487,7 +494,10 @@ fn usual_places() -> Vec<PathBuf> {
 
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     let said = changing(workspace, |server| {
-        transfer(&offline::context(server), way, remote)
+        let cancel = lifetime::cancel_when_told()
+            .map_err(|error| Error::storage(format!("could not wait for signals: {error}")))?;
+        let context = Context::new(server, server.snapshot(), cancel);
+        transfer(&context, way, remote)
     })?;
     match workspace.json {
         true => print(&format!("{}\n", json!({ "text": said })))?,

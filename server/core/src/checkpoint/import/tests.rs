@@ -4,7 +4,7 @@ use std::{process::Command, sync::Arc};
 
 use super::*;
 use crate::{
-    access::Access,
+    access::{Access, AccessView},
     cancel::Cancel,
     checkpoint::{
         Settings,
@@ -89,10 +89,14 @@ impl Cline {
         self.git(&["rev-parse", "HEAD"]).trim().parse().unwrap()
     }
 
-    fn import(&self) -> Result<Imported, Error> {
+    fn view(&self) -> AccessView {
         let root = self.scratch.checkpoints.root().clone();
         let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
-        let view = access.view().0;
+        access.view().0
+    }
+
+    fn import(&self) -> Result<Imported, Error> {
+        let view = self.view();
         let job = Job {
             view: &view,
             root: 0,
@@ -212,7 +216,8 @@ fn repositories_within_and_denied_files_stay_out() {
         .iter()
         .map(|skipped| &*skipped.path)
         .collect();
-    assert_eq!(told, ["lib/.git_disabled", "secret", "sub"]);
+    assert_eq!(told, ["lib/.git_disabled", "sub"]);
+    assert_eq!(imported.denied, 1);
     let tree = last.tree.to_string();
     let files = git(
         &cline.scratch.dir(),
@@ -223,7 +228,9 @@ fn repositories_within_and_denied_files_stay_out() {
     assert!(!reader.contains(name_of(Kind::Blob, b"private")));
     // A restore leaves alone what was left out, and what Cline never kept.
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&last.notes.rules, &last.notes.rules, &none).unwrap();
+    let now = cline.view();
+    let now = Frozen::of_repository((&now, 0), (b"", true), b"");
+    let mut then = RulesThen::new(&last.notes.rules, &now, &none).unwrap();
     let mut excludes = |path: &str| {
         let path = RelPath::new(Path::new(path)).unwrap();
         then.excludes(&path, false).unwrap()
@@ -239,14 +246,108 @@ fn repositories_within_and_denied_files_stay_out() {
     for path in ["keep", "lib/code", "other/sub/x", "sub2"] {
         assert!(!excludes(path), "{path}");
     }
+    // Once the rules are others, it is not known what they denied.
+    let now = Frozen::default();
+    let mut then = RulesThen::new(&last.notes.rules, &now, &none).unwrap();
+    assert!(
+        then.excludes(&RelPath::new(Path::new("keep")).unwrap(), false)
+            .unwrap()
+    );
     fsck(&cline.scratch.dir());
+}
+
+#[test]
+fn denied_files_are_counted_and_named_nowhere() {
+    let cline = Cline::new();
+    cline.write("keep", "1");
+    cline.write(".env", "TOKEN=hush");
+    cline.write("lib/hidden-a/plan", "hush too");
+    cline.write("lib/.git_disabled/config", "[core]");
+    cline.commit("checkpoint-1-t");
+    cline.write("keep", "2");
+    cline.write("new", "n");
+    cline.write(".env", "TOKEN=changed");
+    cline.write("lib/hidden-b", "more");
+    let commit = cline.commit("checkpoint-1-t");
+    for link in ["hidden-c", "lib/hidden-d/.git_disabled"] {
+        let link = format!("160000,{commit},{link}");
+        cline.git(&["update-index", "--add", "--cacheinfo", &link]);
+    }
+    cline.git(&["commit", "-q", "-m", "checkpoint-1-t"]);
+    // Trees that make no sense at a denied name.
+    let blob = name_of(Kind::Blob, b"1");
+    let file = |name| (Mode::File, name, blob);
+    let twice = cline.tree(&[file(&b"hidden-e"[..]), file(b"hidden-e")]);
+    cline.odd(twice, 1_700_000_000);
+    let forbidden = cline.tree(&[file(&b"hidden-f/x"[..])]);
+    cline.odd(forbidden, 1_700_000_001);
+    cline.write(".clineignore", ".env\nhidden-*\n.git_disabled\n");
+    let imported = cline.import().unwrap();
+    assert_eq!(imported.problems.len(), 2);
+    // `.env`, `hidden-a`, `-b`, `-c`, `-d`, `-e` and `.git_disabled`.
+    assert_eq!(imported.denied, 7);
+    let counts = |at: usize| {
+        cline
+            .scratch
+            .record(imported.checkpoints[at].1)
+            .notes
+            .counts
+    };
+    let differ = |added, modified| Counts {
+        added,
+        modified,
+        deleted: 0,
+    };
+    assert_eq!(
+        [counts(0), counts(1), counts(2)],
+        [differ(1, 0), differ(1, 1), differ(0, 0)]
+    );
+
+    let dir = cline.scratch.dir();
+    let mut held = format!("{imported:?}");
+    let all = git(
+        &dir,
+        &[
+            "cat-file",
+            "--batch-check=%(objectname)",
+            "--batch-all-objects",
+        ],
+    );
+    for name in all.lines() {
+        let kind = git(&dir, &["cat-file", "-t", name]);
+        held.push_str(&git(&dir, &["cat-file", kind.trim(), name]));
+    }
+    assert!(held.contains("keep") && held.contains("imported"), "{held}");
+    for word in [".env", "hidden", "git_disabled", "hush", "TOKEN"] {
+        assert!(!held.contains(word), "{word} in {held}");
+    }
+    fsck(&dir);
+}
+
+#[test]
+fn exclusions_made_of_a_denied_file_are_not_kept() {
+    let cline = Cline::new();
+    cline.write("a", "1");
+    fs::write(cline.shadow.join(".git/info/exclude"), "big-secret.bin\n").unwrap();
+    cline.commit("checkpoint-1-t");
+    cline.write(".clineignore", ".gitattributes\n");
+    let imported = cline.import().unwrap();
+    let notes = &cline.scratch.record(imported.checkpoints[0].1).notes;
+    assert!(!serde_json::to_string(notes).unwrap().contains("big-secret"));
+    let none = |_: &RelPath| Ok(None);
+    let mut then = RulesThen::new(&notes.rules, &notes.rules, &none).unwrap();
+    assert!(
+        then.excludes(&RelPath::new(Path::new("b")).unwrap(), false)
+            .unwrap()
+    );
 }
 
 #[test]
 fn a_pattern_means_one_path() {
     let odd = "a b/[x]*?\\ /#!\n.";
     let lines = pattern(&RelPath::new(Path::new(odd)).unwrap());
-    let frozen = Frozen::of_repository(b"", &lines);
+    let view = Cline::new().view();
+    let frozen = Frozen::of_repository((&view, 0), (b"", true), &lines);
     let none = |_: &RelPath| Ok(None);
     let mut then = RulesThen::new(&frozen, &frozen, &none).unwrap();
     for (path, is_out) in [

@@ -27,6 +27,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         Job, Oid, Progress,
+        audience::Readers,
         compare::Leaf,
         object::{Kind as Object, Mode, name_of},
         place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
@@ -53,6 +54,8 @@ pub(super) struct Place<'a> {
     pub(super) repository: &'a Repository,
     /// The checkpoint taken before; names unfinished files.
     pub(super) undo: Oid,
+    /// Whom files are for that are made anew.
+    pub(super) readers: Readers<'a>,
 }
 
 /// Takes the steps (by path), then removes `folders` that became empty. For
@@ -232,6 +235,7 @@ impl<'a> Worker<'a> {
                 };
                 let access = Access::Create {
                     executable: file.executable,
+                    withheld: self.place.readers.of(&todo.path).withheld(),
                 };
                 file.create(name, access)
                     .map(drop)

@@ -131,7 +131,9 @@ impl Ground {
                     format!("link {}", fs::read_link(at).unwrap().display())
                 } else {
                     let mode = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions());
-                    format!("{:o} {}", mode & 0o100, fs::read_to_string(at).unwrap())
+                    let readers = if mode & 0o044 == 0 { "!" } else { "" };
+                    let text = fs::read_to_string(at).unwrap();
+                    format!("{:o}{readers} {text}", mode & 0o100)
                 };
                 all.insert(path, thing);
             }
@@ -197,6 +199,7 @@ fn changed_ground() -> (TempDir, Ground, Oid) {
     }
     ground.link("same", "link");
     ground.link("same", "file-now");
+    ground.chmod("gone/deep/er", 0o600);
     ground.chmod("tool", 0o755);
     ground.chmod("tool2", 0o755);
     fs::create_dir(ground.root.join("empty")).unwrap();
@@ -252,6 +255,8 @@ fn t15_kill_at_every_journal_step_then_recover() {
         let undo = found.checkpoints.last_undo().unwrap().unwrap();
         let recovered = found.tree();
         interrupted += 1;
+        let made = &recovered[Path::new("gone/deep/er")];
+        assert_eq!(made, "0! it was deleted", "step {at}: for its owner");
         found.restore(undo);
         assert_eq!(found.tree(), before, "step {at}: the undo point");
         found.restore(id);

@@ -19,6 +19,7 @@ mod journal;
 mod plan;
 mod recover;
 mod sound;
+mod unseen;
 
 use std::{
     collections::HashSet,
@@ -30,6 +31,7 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request,
+    audience::Readers,
     compare::{Leaf, Tree, has_folder},
     lock::{self, StoreLock},
     place::Walker,
@@ -317,6 +319,7 @@ impl Checkpoints {
             walker: &walker,
             repository: &repository,
             undo: undo.id,
+            readers: Readers::new(&target.notes.restricted),
         };
         let errors = apply(job, &place, &plan.steps, &plan.folders);
         // Not flushed, as git's checkout is not: waiting for the disk would cost

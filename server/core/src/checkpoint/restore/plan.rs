@@ -25,6 +25,7 @@ use super::{
     },
     Action, Change, Conflict, Preview,
     guard::{Guard, Off, denied_paths},
+    unseen::{Then, unread},
 };
 use crate::{error::Error, path::RelPath};
 
@@ -137,20 +138,15 @@ pub(super) fn plan(
         folders_gone: found.folders_gone.iter().cloned().collect(),
         parents: HashMap::new(),
         own_data,
+        unread: Vec::new(),
     };
     let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
         Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
         _ => Ok(None),
     };
-    let mut then = Then {
-        skipped: target
-            .notes
-            .skipped
-            .iter()
-            .map(|skipped| (skipped.path.as_str(), skipped.encoded))
-            .collect(),
-        rules: RulesThen::new(&target.notes.rules, &now.rules, &gitignore)?,
-    };
+    let rules = RulesThen::new(&target.notes.rules, &now.rules, &gitignore)?;
+    let mut then = Then::new(&target.notes.skipped, rules);
+    planner.unread = unread(job, reader, (now, target), wanted, &then)?;
     let without = planner.judge(&found, &mut then, &[])?;
     let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
     let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
@@ -296,40 +292,6 @@ impl Judged {
 /// Why the text of an open document, and its file, stay.
 const UNSAVED: &str = "it has unsaved text in the editor";
 
-/// What the checkpoint left alone.
-struct Then<'a> {
-    /// Path and whether it is encoded, as kept with it.
-    skipped: HashSet<(&'a str, bool)>,
-    rules: RulesThen<'a>,
-}
-
-impl Then<'_> {
-    /// Why a path is not in the checkpoint although it may have been there.
-    fn left_alone(&mut self, path: &RelPath, is_dir: bool) -> Result<Option<&'static str>, Error> {
-        let mut above = Some(path.clone());
-        while let Some(place) = above.filter(|place| !place.is_root()) {
-            let (text, encoded) = place.to_wire();
-            if self.skipped.contains(&(text.as_str(), encoded)) {
-                return Ok(Some("the checkpoint skipped it, so it is kept"));
-            }
-            above = place.parent();
-        }
-        // The list says so itself when it is not complete.
-        if self.skipped.contains(&("", false)) {
-            return Ok(Some(
-                "the checkpoint skipped more than it lists, so it is kept",
-            ));
-        }
-        if !self.rules.knows(path) {
-            return Ok(Some(
-                "the rules in force when the checkpoint was taken are not known any more, so it is kept",
-            ));
-        }
-        let excluded = self.rules.excludes(path, is_dir)?;
-        Ok(excluded.then_some("it was ignored when the checkpoint was taken, so it is kept"))
-    }
-}
-
 struct Planner<'a> {
     job: &'a Job<'a>,
     walker: &'a mut Walker,
@@ -342,6 +304,8 @@ struct Planner<'a> {
     /// What keeps anything from being written into a folder.
     parents: HashMap<RelPath, Option<String>>,
     own_data: Option<&'a RelPath>,
+    /// What stays because nobody knows what it holds.
+    unread: Vec<Conflict>,
 }
 
 impl Planner<'_> {
@@ -416,6 +380,9 @@ impl Planner<'_> {
                 after: difference.right,
             })
             .collect();
+        for Conflict { path, reason } in &self.unread {
+            judged.leave(path, reason);
+        }
         judged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
         judged.conflicts.extend(denied_paths(hidden));
         Ok(judged)

@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use super::{
     super::{
         Checkpoints, Job, Oid, Record,
+        audience::Readers,
         compare::Leaf,
         lock::StoreLock,
         object::Mode,
@@ -105,6 +106,10 @@ impl Checkpoints {
             walker,
             repository,
             undo: journal.undo,
+            readers: Readers::new(match completed {
+                true => &target.notes.restricted,
+                false => &undo.notes.restricted,
+            }),
         };
         let outcomes = apply(job, &place, &todo, &folders);
         for (step, outcome) in todo.into_iter().zip(outcomes) {

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     access::{
-        EntryPlace,
+        AccessView, EntryPlace,
         pattern::{Case, PatternSet, bytes_of},
     },
     error::Error,
@@ -73,10 +73,17 @@ pub struct Frozen {
 }
 
 impl Frozen {
-    /// The rules of a repository at the root: its `info/exclude`, and patterns
-    /// of what was left out whatever any rule says.
-    pub(in super::super) fn of_repository(excludes: &[u8], left_out: &[u8]) -> Self {
-        if excludes.len() + left_out.len() > MAX_FROZEN_BYTES {
+    /// The rules of a repository at the root of that number: the access rules, its
+    /// `info/exclude` and whether that may be kept, and patterns of what was left
+    /// out whatever any rule says.
+    pub(in super::super) fn of_repository(
+        (view, root): (&AccessView, usize),
+        (excludes, is_kept): (&[u8], bool),
+        left_out: &[u8],
+    ) -> Self {
+        let mut size = excludes.len() + left_out.len();
+        let mut denied = access_rules(view, root, &mut size);
+        if size > MAX_FROZEN_BYTES {
             return Self {
                 too_many: true,
                 ..Self::default()
@@ -84,12 +91,16 @@ impl Frozen {
         }
         let below = |text| Below {
             path: Bytes::new(b""),
-            text: Bytes::new(text),
+            text,
         };
+        denied.push(Denied::Below(below(Bytes::new(left_out))));
         Self {
             max_file_size: u64::MAX,
-            denied: vec![Denied::Below(below(left_out))],
-            repositories: vec![below(excludes)],
+            denied,
+            repositories: vec![below(match is_kept {
+                true => Bytes::new(excludes),
+                false => Bytes::named(excludes),
+            })],
             ..Self::default()
         }
     }
@@ -205,6 +216,29 @@ enum Denied {
     All(Bytes),
 }
 
+/// The access rules of a root, by the names of their texts; adds to `size`.
+fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied> {
+    let mut bytes = |path: &RelPath| {
+        let path = bytes_of(path.as_path());
+        *size += path.len();
+        Bytes::new(&path)
+    };
+    let rules = view.entry_rules(root).into_iter();
+    let rules = rules.map(|rules| match (&rules.place, &rules.says) {
+        (EntryPlace::Above(root), Ok(text)) => Denied::Above(Above {
+            root: bytes(root),
+            text: Bytes::named(text),
+        }),
+        (EntryPlace::Below(path), Ok(text)) => Denied::Below(Below {
+            path: bytes(path),
+            text: Bytes::named(text),
+        }),
+        (EntryPlace::Above(_), Err(_)) => Denied::All(Bytes::new(b"")),
+        (EntryPlace::Below(path), Err(_)) => Denied::All(bytes(path)),
+    });
+    rules.collect()
+}
+
 impl Judge<'_> {
     /// What has to be kept to judge by these rules later. `folders` are those
     /// that have rules, with the rules and whether their `.gitignore` is captured.
@@ -220,24 +254,11 @@ impl Judge<'_> {
             ..Frozen::default()
         };
         let mut size = 0;
+        frozen.denied = access_rules(self.view, self.root, &mut size);
         let mut bytes = |bytes: &[u8]| {
             size += bytes.len();
             Bytes::new(bytes)
         };
-        for rules in self.view.entry_rules(self.root) {
-            frozen.denied.push(match (&rules.place, &rules.says) {
-                (EntryPlace::Above(root), Ok(text)) => Denied::Above(Above {
-                    root: bytes(&bytes_of(root.as_path())),
-                    text: Bytes::named(text),
-                }),
-                (EntryPlace::Below(path), Ok(text)) => Denied::Below(Below {
-                    path: bytes(&bytes_of(path.as_path())),
-                    text: Bytes::named(text),
-                }),
-                (EntryPlace::Above(_), Err(_)) => Denied::All(bytes(b"")),
-                (EntryPlace::Below(path), Err(_)) => Denied::All(bytes(&bytes_of(path.as_path()))),
-            });
-        }
         for RuleText { base, text } in &self.above {
             let root = self.base.strip_prefix(base).unwrap_or(Path::new(""));
             frozen.above.push(Above {

@@ -1,0 +1,88 @@
+//! The git program as the judge of ours.
+
+use std::{
+    env,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+/// git in a folder, whatever the user or the machine configured.
+pub fn git(folder: &Path, ignore_case: bool) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("HOME", folder)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap())
+        .arg("-c")
+        .arg(format!("core.ignorecase={ignore_case}"))
+        .args(["-c", "core.excludesFile="]);
+    command
+}
+
+/// An empty repository in a folder.
+pub fn init(folder: &Path) {
+    let made = git(folder, false).args(["init", "-q"]).status();
+    assert!(made.unwrap().success());
+}
+
+/// Is there a git? If not, it says that a test is skipped; in CI that is a failure.
+pub fn is_installed() -> bool {
+    let is_installed = Command::new("git").arg("--version").output().is_ok();
+    if !is_installed {
+        assert!(env::var_os("CI").is_none(), "git is needed");
+        eprintln!("skipped: git is not installed");
+    }
+    is_installed
+}
+
+/// The line of a rule file that decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What it says.
+    pub pattern: String,
+}
+
+impl Line {
+    /// Does it ignore what it matches?
+    pub fn ignores(&self) -> bool {
+        !self.pattern.starts_with('!')
+    }
+}
+
+/// Which line decides about each path, by `git check-ignore`.
+pub fn check_ignore(
+    folder: &Path,
+    ignore_case: bool,
+    paths: &[impl AsRef<str>],
+) -> Vec<Option<Line>> {
+    let mut child = git(folder, ignore_case)
+        .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for path in paths {
+        // A colon in front would be a word to git.
+        write!(input, "./{}\0", path.as_ref()).unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let fields: Vec<&str> = text.split_terminator('\0').collect();
+    assert_eq!(fields.len(), 4 * paths.len(), "git answered: {text:?}");
+    let lines = fields.chunks(4).map(|fields| {
+        Some(Line {
+            number: fields[1].parse().ok()?,
+            pattern: fields[2].to_owned(),
+        })
+    });
+    lines.collect()
+}
