@@ -143,6 +143,44 @@ fn damaged_contents_are_refused_before_anything_is_changed() {
     assert_eq!(ground.read("g"), "g");
 }
 
+/// Its folders are remembered, so it is compared without them; who completes the
+/// restore after a kill has to read them.
+#[test]
+fn a_damaged_folder_of_the_last_checkpoint_is_refused() {
+    let ground = Ground::new(&[("d/f", &text(1)), ("g", "g")]);
+    let last = ground.create();
+    ground.write(&[("d/f", &text(2))]);
+    let before = ground.tree();
+    damage(&ground, &format!("{last}:d"));
+    let error = ground
+        .try_restore(&all(last), &[], &Options::default())
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Storage);
+    assert_eq!(ground.tree(), before);
+}
+
+/// A store is not looked through again while nothing came or went in it.
+#[test]
+fn what_goes_from_the_store_is_noticed_by_the_next_checkpoint() {
+    let (ground, first, second) = two();
+    let dir = ground.checkpoints.git_dir();
+    let oldest = fs::read_dir(dir.join("objects/pack"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "pack"))
+        .min_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
+    fs::remove_file(oldest.unwrap()).unwrap();
+    let third = ground.create();
+    assert_eq!(kept_aside(&ground).len(), 1);
+    let told = ground.checkpoints.take_rebuilt().unwrap();
+    assert!(
+        told.lost.contains(&first) && told.lost.contains(&second),
+        "{told:?}"
+    );
+    assert_eq!(ids(&ground), [third]);
+    assert_eq!(problems(&ground), [""; 0]);
+}
+
 #[test]
 fn damage_that_was_found_is_healed_by_the_next_checkpoint() {
     let (ground, first, second) = two();
