@@ -146,7 +146,7 @@ fn first(tree: &Tree, series: &mut Both, round: usize) {
             let _ = fs::remove_dir_all(tree.path(old));
         }
         settle();
-        if (at + round) % 2 == 0 {
+        if (at + round).is_multiple_of(2) {
             timed(&mut series.git, || {
                 tree.git("first-git", &["init", "-q"]);
                 git_commit(tree, "first-git");

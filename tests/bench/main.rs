@@ -39,6 +39,7 @@ mod versions;
 
 use std::{
     process::ExitCode,
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -68,9 +69,12 @@ impl Run {
     }
 }
 
-/// Tells who waits what is going on.
+/// When the run began.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Tells who waits what is going on, and since when.
 pub(crate) fn progress(what: &str) {
-    eprintln!("  {what}");
+    eprintln!("  {:>5.0} s  {what}", STARTED.elapsed().as_secs_f64());
 }
 
 /// How a row of the largest tree compares with the same row of the smallest, of
@@ -97,6 +101,7 @@ pub(crate) fn growth(rows: &[Row], work: &str) -> Option<Row> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    LazyLock::force(&STARTED);
     let parts = options.parts();
     if let Some(part) = parts.iter().find(|part| part.needs_node())
         && let Err(why) = session::node_folder()
@@ -125,7 +130,6 @@ fn main() -> ExitCode {
     for (name, version) in &run.report.versions {
         println!("{name}: {version}");
     }
-    let started = Instant::now();
     for part in parts {
         println!("\n{}", part.title());
         let began = Instant::now();
@@ -138,7 +142,7 @@ fn main() -> ExitCode {
     for (part, why) in &run.report.skipped {
         println!("skipped: {part}: {why}");
     }
-    println!("{:.0} s in all", started.elapsed().as_secs_f64());
+    println!("{:.0} s in all", STARTED.elapsed().as_secs_f64());
     options.write(&run.report);
     if run.report.with(Verdict::MustMissed).next().is_some() {
         return ExitCode::FAILURE;
