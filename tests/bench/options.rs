@@ -125,7 +125,11 @@ impl Options {
                 vec![1_000, 3_000, 10_000, 30_000, 100_000],
             ),
         };
-        let requests = if self.quick { 2_000 } else { 20_000 };
+        let requests = match (self.quick, self.large) {
+            (true, _) => 2_000,
+            (_, false) => 20_000,
+            (_, true) => 100_000,
+        };
         Sizes {
             trees,
             curve,

@@ -13,8 +13,10 @@ use crate::{
 
 const PART: &str = "round trips";
 const NODE: &str = "node vscode-languageserver";
-/// Requests of a round, one after the other.
-const REQUESTS: usize = 500;
+/// Requests one after the other, and how often in a round each server has its turn:
+/// how fast a process wakes differs from moment to moment.
+const REQUESTS: usize = 50;
+const TURNS: usize = 20;
 /// Starts of a round.
 const STARTS: usize = 3;
 
@@ -44,22 +46,32 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let mut standard: [[Series; 2]; 2] = Default::default();
     for round in 0..=run.rounds {
         progress(&format!("{PART}: round {round}"));
-        for at in 0..2 {
-            let who = (at + round) % 2;
+        // What single requests took, of our own and of the standard ones.
+        let mut took: [[Vec<f64>; 2]; 2] = Default::default();
+        for turn in 0..TURNS * 2 {
+            let who = (turn + round) % 2;
             let method = ["sightline/checkAccess", "bench/echo"][who];
-            let asked = asked(&mut servers[who], method, &path);
-            let hovered = self::asked(&mut servers[who], "textDocument/hover", &hover);
-            // The first round warms up.
-            if round == 0 {
-                continue;
-            }
-            note(&mut own[who], &asked);
-            note(&mut standard[who], &hovered);
-            for _ in 0..STARTS {
-                let session = if who == 0 { open(ours()) } else { open(node()) };
-                start[who].0.push(session.started);
-                session.end();
-            }
+            ask(&mut servers[who], method, &path, &mut took[who][0]);
+            ask(
+                &mut servers[who],
+                "textDocument/hover",
+                &hover,
+                &mut took[who][1],
+            );
+        }
+        // The first round warms up.
+        if round == 0 {
+            continue;
+        }
+        for (who, [asked, hovered]) in took.into_iter().enumerate() {
+            note(&mut own[who], asked);
+            note(&mut standard[who], hovered);
+        }
+        for at in 0..STARTS * 2 {
+            let who = (at + round) % 2;
+            let session = if who == 0 { open(ours()) } else { open(node()) };
+            start[who].0.push(session.started);
+            session.end();
         }
     }
     servers.into_iter().for_each(Session::end);
@@ -101,17 +113,14 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     ]
 }
 
-/// What each of many requests took, sorted.
-fn asked(server: &mut Session, method: &str, params: &str) -> Vec<f64> {
-    let mut all: Vec<f64> = (0..REQUESTS)
-        .map(|_| server.ask(method, params).1)
-        .collect();
-    all.sort_by(f64::total_cmp);
-    all
+/// Asks many times, and adds what each took.
+fn ask(server: &mut Session, method: &str, params: &str, took: &mut Vec<f64>) {
+    took.extend((0..REQUESTS).map(|_| server.ask(method, params).1));
 }
 
 /// Notes the one in the middle, and the one that one in a hundred exceeds.
-fn note(series: &mut [Series; 2], sorted: &[f64]) {
-    series[0].0.push(sorted[sorted.len() / 2]);
-    series[1].0.push(sorted[sorted.len() * 99 / 100]);
+fn note(series: &mut [Series; 2], mut took: Vec<f64>) {
+    took.sort_by(f64::total_cmp);
+    series[0].0.push(took[took.len() / 2]);
+    series[1].0.push(took[took.len() * 99 / 100]);
 }

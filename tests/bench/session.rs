@@ -92,7 +92,11 @@ impl Session {
     }
 
     fn send(&mut self, body: &str) {
-        write_frame(&mut self.input, body.as_bytes()).unwrap();
+        self.write(&framed(body));
+    }
+
+    fn write(&mut self, frame: &[u8]) {
+        self.input.write_all(frame).unwrap();
         self.input.flush().unwrap();
     }
 
@@ -102,8 +106,9 @@ impl Session {
         let id = self.id;
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let frame = framed(&body);
         let start = Instant::now();
-        self.send(&body);
+        self.write(&frame);
         loop {
             let frame = self.output.next_frame().unwrap();
             let elapsed = milliseconds(start);
@@ -159,6 +164,13 @@ impl Drop for Session {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A message as it is written at once, so that the other side wakes once.
+fn framed(body: &str) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(body.len() + 32);
+    write_frame(&mut frame, body.as_bytes()).unwrap();
+    frame
 }
 
 /// The option that names the data directory.

@@ -18,16 +18,18 @@ pub(crate) fn all() -> Vec<(String, String)> {
     let said = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();
         match output {
-            Ok(output) => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-            Err(error) => error.to_string(),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stdout);
+                let version = said.trim().trim_start_matches(program);
+                let version = version.trim_start_matches(['-', ' ']);
+                version.trim_start_matches("version ").to_owned()
+            }
+            Err(_) => "not found".to_owned(),
         }
     };
     let mut found = vec![
         ("sightline", sightline::build::LONG_VERSION.to_owned()),
-        (
-            "git",
-            said("git", &["--version"]).replace("git version ", ""),
-        ),
+        ("git", said("git", &["--version"])),
     ]
     .into_iter()
     .map(|(name, version)| (name.to_owned(), version))
