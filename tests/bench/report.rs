@@ -9,6 +9,8 @@ use crate::tree::Tree;
 
 /// Changes when a reader of the JSON has to.
 const SCHEMA: u32 = 1;
+/// Of the table.
+const COLUMNS: usize = 8;
 
 /// The figures of one kind of work, in the order they were taken.
 #[derive(Clone, Debug, Default)]
@@ -241,7 +243,7 @@ impl Row {
     }
 
     /// The cells of the table.
-    fn cells(&self) -> [String; 7] {
+    fn cells(&self) -> [String; COLUMNS] {
         let unit = self.unit.short();
         let (peer, theirs) = match &self.peer {
             Some((name, series)) => (name.clone(), series.to_string()),
@@ -265,6 +267,7 @@ impl Row {
         [
             self.work.clone(),
             self.on.clone(),
+            self.ours.0.len().to_string(),
             format!("{} {unit}", self.ours),
             peer,
             theirs,
@@ -317,9 +320,10 @@ pub(crate) struct Report {
 }
 
 /// The heads of the table.
-const HEADS: [&str; 7] = [
+const HEADS: [&str; COLUMNS] = [
     "work",
     "on",
+    "samples",
     "ours: median (min..max)",
     "against",
     "theirs: median (min..max)",
@@ -331,7 +335,7 @@ const HEADS: [&str; 7] = [
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut lines = vec![HEADS.map(str::to_owned)];
     lines.extend(rows.iter().map(Row::cells));
-    let widths: [usize; 7] = std::array::from_fn(|column| {
+    let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
         let widths = lines.iter().map(|cells| cells[column].chars().count());
         widths.max().unwrap_or(0)
     });
