@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use scratch::*;
 use sightline_core::{
     access::{Access, Verdict},
+    cancel::Cancel,
     path::{Location, RelPath, Roots},
 };
 use sightline_protocol::access::AccessKind;
@@ -475,6 +476,25 @@ fn tangled() -> (TempDir, PathBuf) {
         link("x.key", folder.join("hole"));
     }
     (parent, root)
+}
+
+#[cfg(unix)]
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20) })]
+
+    /// Many paths at once, shared out among threads that read whole folders, are
+    /// judged as each is by itself.
+    #[test]
+    fn many_paths_are_judged_as_each_alone(paths in prop::collection::vec(steps(), 1_500)) {
+        let (_parent, root) = tangled();
+        let paths: Vec<String> = paths.iter().map(|steps| steps.join("/")).collect();
+        let all = view(&root).check_all(&paths, &Cancel::default()).unwrap();
+        let each = paths.iter().map(|path| view(&root).check_written(path).1);
+        for (together, alone) in all.iter().zip(each) {
+            prop_assert_eq!(together, &alone);
+        }
+        prop_assert_eq!(all.len(), paths.len());
+    }
 }
 
 #[cfg(unix)]

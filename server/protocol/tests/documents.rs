@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,11 +67,28 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The targets of the links of a line.
+/// The targets of the links of a line, also of one that only defines a target.
 fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](")
+    let direct = line
+        .split("](")
         .skip(1)
-        .filter_map(|rest| rest.split(')').next())
+        .filter_map(|rest| rest.split(')').next());
+    direct.chain(definition(line).map(|(_, target)| target))
+}
+
+/// The name and target of a line `[name]: target`.
+fn definition(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix('[')?.split_once("]: ")
+}
+
+/// The names by which links of a line lead to a definition: `[text][name]`.
+fn references(line: &str) -> Vec<String> {
+    let without_code: String = line.split('`').step_by(2).collect();
+    let names = without_code.split("][").skip(1);
+    names
+        .filter_map(|rest| rest.split_once(']'))
+        .map(|(name, _)| name.to_owned())
+        .collect()
 }
 
 #[test]
@@ -103,6 +120,27 @@ fn links_lead_somewhere() {
     }
     assert!(checked > 100, "only {checked} links were found");
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn names_of_links_are_defined_and_used() {
+    let mut checked = 0;
+    for (path, text) in documents() {
+        let path = path.display();
+        let used: BTreeSet<String> = prose(&text).flat_map(references).collect();
+        let defined: BTreeSet<&str> = prose(&text)
+            .filter_map(definition)
+            .map(|(name, _)| name)
+            .collect();
+        for name in &used {
+            assert!(defined.contains(name.as_str()), "{path}: no [{name}]: ...");
+        }
+        for name in defined {
+            checked += 1;
+            assert!(used.contains(name), "{path}: nothing leads to [{name}]");
+        }
+    }
+    assert!(checked > 10, "only {checked} definitions were found");
 }
 
 #[test]

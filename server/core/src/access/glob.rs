@@ -5,6 +5,8 @@
 //! business of [`super::pattern`]. Bytes, not characters, because git matches
 //! bytes and file names need not be UTF-8.
 
+use memchr::memmem::Finder;
+
 /// What upper and lower case mean to a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
@@ -41,6 +43,8 @@ pub(crate) struct Glob {
     /// The byte it must start and the one it must end with, where that is known.
     first: Option<u8>,
     last: Option<u8>,
+    /// The longest text it must hold between its first token and its last.
+    inner: Option<Box<Finder<'static>>>,
 }
 
 /// What a glob is matched on.
@@ -132,11 +136,22 @@ impl Glob {
             Some(Token::Literal(text)) => text.last().copied(),
             _ => None,
         };
+        let inner = tokens
+            .get(1..tokens.len().saturating_sub(1))
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|token| match token {
+                Token::Literal(text) => Some(text),
+                _ => None,
+            })
+            .max_by_key(|text| text.len())
+            .map(|text| Box::new(Finder::new(text).into_owned()));
         Self {
             tokens: tokens.into(),
             shortest,
             first,
             last,
+            inner,
         }
     }
 
@@ -209,6 +224,10 @@ impl Glob {
         text.len() >= self.shortest
             && !differs(self.first, text.first())
             && !differs(self.last, text.last())
+            && self
+                .inner
+                .as_ref()
+                .is_none_or(|inner| inner.find(text).is_some())
             && self.matches_tokens(text)
     }
 

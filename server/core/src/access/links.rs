@@ -5,15 +5,18 @@
 //! go, and what does not exist yet is placed where it would be created.
 
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{HashMap, VecDeque},
     ffi::{OsStr, OsString},
     fs, io,
+    ops::Range,
     path::{Component, Path, PathBuf},
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
+
+#[cfg(target_os = "linux")]
+use std::mem::MaybeUninit;
+
+use foldhash::quality::RandomState;
 
 use super::{AccessView, Denial, through_link};
 use crate::path::AbsPath;
@@ -25,10 +28,14 @@ const MAX_STEPS: usize = 8 * 1024;
 /// Folders remembered by one view, and the longest path remembered.
 const MEMO_FOLDERS: usize = 16 * 1024;
 const MEMO_PATH_BYTES: usize = 1024;
-/// Entries asked for one by one before their folder is read, and entries read
-/// before that is given up.
-const ASKED_OFTEN: usize = 6;
+/// Entries of a folder that may be read for each one that was asked for: reading
+/// one costs about a twentieth of looking at it.
+const READ_PER_ASKED: usize = 32;
+/// Larger folders are not read.
 const MAX_READ_ENTRIES: usize = 4096;
+/// Bytes of a folder read at once.
+#[cfg(target_os = "linux")]
+const READ_BYTES: usize = 16 * 1024;
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +59,21 @@ pub(super) struct Followed {
 
 /// Folders a view has resolved, by their absolute path.
 #[derive(Debug, Default)]
-pub(super) struct Links(Mutex<HashMap<OsString, Step>>);
+pub(super) struct Links {
+    folders: RwLock<HashMap<OsString, Step, RandomState>>,
+    /// So many are to be judged that folders are read when they are first asked.
+    many: bool,
+}
+
+impl Links {
+    /// For judging many paths.
+    pub(super) fn for_many() -> Self {
+        Self {
+            many: true,
+            ..Self::default()
+        }
+    }
+}
 
 type Step = Result<Arc<Folder>, Arc<Denial>>;
 
@@ -60,47 +81,129 @@ type Step = Result<Arc<Folder>, Arc<Denial>>;
 #[derive(Debug)]
 struct Folder {
     at: Followed,
-    asked: AtomicUsize,
-    plain: OnceLock<Option<HashSet<OsString>>>,
+    entries: Mutex<Entries>,
+}
+
+/// What is known of a folder's entries.
+#[derive(Debug)]
+enum Entries {
+    /// So many were asked for; from `read_at` on it pays to read the folder.
+    Asked { count: usize, read_at: usize },
+    /// Those that are no links.
+    Plain(Names),
 }
 
 impl Folder {
-    fn new(at: Followed) -> Self {
-        Self {
-            at,
-            asked: AtomicUsize::new(0),
-            plain: OnceLock::new(),
+    /// The kind of the entry of this name, when it is there and no link, for
+    /// sure. Reading a folder once is cheaper than looking at each of its
+    /// entries. Only the exact name counts: how a file system folds names is its
+    /// own affair.
+    fn plain(&self, name: &OsStr) -> Option<Kind> {
+        // What Windows calls a file by, only the whole way tells.
+        if cfg!(windows) || self.at.kind != Kind::Folder {
+            return None;
         }
-    }
-
-    /// Is the entry of this name there and no link, for sure? Reading a folder
-    /// once is cheaper than asking for each of its entries. Only the exact name
-    /// counts: how a file system folds names is its own affair.
-    fn has_plain(&self, name: &OsStr) -> bool {
-        if self.asked.fetch_add(1, Ordering::Relaxed) < ASKED_OFTEN {
-            return false;
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Entries::Asked { count, read_at } = &mut *entries {
+            *count += 1;
+            if *count < *read_at {
+                return None;
+            }
+            *read_at *= 2;
+            let most = (*count * READ_PER_ASKED).min(MAX_READ_ENTRIES);
+            *entries = Entries::Plain(plain_in(&self.at.real, most)?);
         }
-        let plain = self.plain.get_or_init(|| plain_in(&self.at.real));
-        plain.as_ref().is_some_and(|names| names.contains(name))
+        match &*entries {
+            Entries::Plain(names) => names.kind(name.as_encoded_bytes()),
+            Entries::Asked { .. } => None,
+        }
     }
 }
 
-/// The names in a folder that are no links; `None` when it is too large or its
-/// entries cannot be looked at.
-fn plain_in(folder: &Path) -> Option<HashSet<OsString>> {
-    // Who may list a folder need not be allowed to look at what is in it.
-    fs::symlink_metadata(folder.join(".")).ok()?;
-    let mut plain = Vec::new();
-    for (count, entry) in fs::read_dir(folder).ok()?.enumerate() {
+/// Names of one folder with what they are, without an allocation for each.
+#[derive(Debug, Default)]
+struct Names {
+    text: Vec<u8>,
+    /// Where each stands, in the order of their bytes once all are there.
+    places: Vec<(Range<usize>, Kind)>,
+}
+
+impl Names {
+    fn push(&mut self, name: &[u8], kind: Kind) {
+        let start = self.text.len();
+        self.text.extend_from_slice(name);
+        self.places.push((start..self.text.len(), kind));
+    }
+
+    fn sort(&mut self) {
+        let text = &self.text;
+        let name = |place: &Range<usize>| &text[place.clone()];
+        self.places
+            .sort_unstable_by(|(a, _), (b, _)| name(a).cmp(name(b)));
+    }
+
+    fn kind(&self, name: &[u8]) -> Option<Kind> {
+        let order = |(place, _): &(Range<usize>, Kind)| self.text[place.clone()].cmp(name);
+        let at = self.places.binary_search_by(order).ok()?;
+        Some(self.places[at].1)
+    }
+}
+
+/// The names in a folder that are no links, for sure; `None` when there are more
+/// than `most` entries, or they cannot be looked at: who may list a folder need
+/// not be allowed to look at what is in it.
+#[cfg(target_os = "linux")]
+fn plain_in(folder: &Path, most: usize) -> Option<Names> {
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, open, statat};
+
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = open(folder, flags, Mode::empty()).ok()?;
+    statat(&folder, c".", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    let mut plain = Names::default();
+    let mut count = 0;
+    while let Some(entry) = entries.next() {
         let entry = entry.ok()?;
-        if count >= MAX_READ_ENTRIES {
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            continue;
+        }
+        count += 1;
+        if count > most {
             return None;
         }
-        if !entry.file_type().ok()?.is_symlink() {
-            plain.push(entry.file_name());
+        match entry.file_type() {
+            FileType::Symlink | FileType::Unknown => {}
+            FileType::Directory => plain.push(name, Kind::Folder),
+            _ => plain.push(name, Kind::Other),
         }
     }
-    Some(plain.into_iter().collect())
+    plain.sort();
+    Some(plain)
+}
+
+/// The names in a folder that are no links, for sure; `None` when there are more
+/// than `most` entries, or they cannot be looked at: who may list a folder need
+/// not be allowed to look at what is in it.
+#[cfg(not(target_os = "linux"))]
+fn plain_in(folder: &Path, most: usize) -> Option<Names> {
+    fs::symlink_metadata(folder.join(".")).ok()?;
+    let mut plain = Names::default();
+    for (count, entry) in fs::read_dir(folder).ok()?.enumerate() {
+        let entry = entry.ok()?;
+        if count >= most {
+            return None;
+        }
+        let kind = match entry.file_type().ok()? {
+            kind if kind.is_symlink() => continue,
+            kind if kind.is_dir() => Kind::Folder,
+            _ => Kind::Other,
+        };
+        plain.push(entry.file_name().as_encoded_bytes(), kind);
+    }
+    plain.sort();
+    Some(plain)
 }
 
 impl AccessView {
@@ -114,8 +217,7 @@ impl AccessView {
         if cfg!(windows) {
             return Ok(false);
         }
-        let path = path.as_path();
-        let Some(above) = path.parent() else {
+        let Some((above, name)) = path.folder_and_name() else {
             return Ok(true);
         };
         let above = self
@@ -127,10 +229,10 @@ impl AccessView {
         if above.at.kind != Kind::Folder {
             return Ok(true);
         }
-        if path.file_name().is_some_and(|name| above.has_plain(name)) {
+        if above.plain(name).is_some() {
             return Ok(true);
         }
-        match fs::symlink_metadata(path) {
+        match fs::symlink_metadata(path.as_path()) {
             Ok(metadata) => Ok(!metadata.is_symlink()),
             Err(error) if is_missing(&error) => Ok(true),
             Err(error) => Err(cannot_follow(&error.to_string())),
@@ -142,16 +244,15 @@ impl AccessView {
     /// # Errors
     /// A denial when a name on the way is denied, or when the way cannot be seen.
     pub(super) fn follow(&self, path: &AbsPath) -> Result<Followed, Denial> {
-        let path = path.as_path();
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
+        let Some((above, name)) = path.folder_and_name() else {
             return Ok(Followed {
-                real: path.to_path_buf(),
+                real: path.as_path().to_path_buf(),
                 kind: Kind::Folder,
                 linked: false,
                 links: 0,
             });
         };
-        if let Some(known) = self.known(path) {
+        if let Some(known) = self.known(path.as_path()) {
             return known
                 .map(|folder| folder.at.clone())
                 .map_err(|denial| denial.as_ref().clone());
@@ -188,12 +289,12 @@ impl AccessView {
                     at = parent;
                 }
                 _ => {
-                    break Ok(Arc::new(Folder::new(Followed {
+                    break Ok(self.unread(Followed {
                         real: at.to_path_buf(),
                         kind: Kind::Folder,
                         linked: false,
                         links: 0,
-                    })));
+                    }));
                 }
             }
         };
@@ -206,23 +307,40 @@ impl AccessView {
                 missing
                     .real
                     .extend(path.strip_prefix(below).unwrap_or(Path::new("")));
-                known = Ok(Arc::new(Folder::new(missing)));
+                known = Ok(self.unread(missing));
                 self.remember(path, &known);
                 break;
             }
-            known = self
-                .walk(&above.at, VecDeque::from([name.to_os_string()]))
-                .map(|at| Arc::new(Folder::new(at)))
-                .map_err(Arc::new);
+            known = match above.plain(name) {
+                Some(kind) => Ok(Followed {
+                    real: above.at.real.join(name),
+                    kind,
+                    ..above.at
+                }),
+                None => self.walk(&above.at, VecDeque::from([name.to_os_string()])),
+            }
+            .map(|at| self.unread(at))
+            .map_err(Arc::new);
             self.remember(below, &known);
         }
         known
     }
 
+    /// A folder whose entries nobody asked for yet. A single one is looked at.
+    fn unread(&self, at: Followed) -> Arc<Folder> {
+        let read_at = if self.links.many { 1 } else { 2 };
+        let entries = Mutex::new(Entries::Asked { count: 0, read_at });
+        Arc::new(Folder { at, entries })
+    }
+
     /// A folder resolved before. The roots are where they are: links that lead
     /// there are not the business of their rules.
     fn known(&self, path: &Path) -> Option<Step> {
-        let memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memo = self
+            .links
+            .folders
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(step) = memo.get(path.as_os_str()) {
             return Some(step.clone());
         }
@@ -231,12 +349,12 @@ impl AccessView {
             .areas
             .iter()
             .find(|area| area.path().as_path() == path)?;
-        let root = Ok(Arc::new(Folder::new(Followed {
+        let root = Ok(self.unread(Followed {
             real: area.real().as_path().to_path_buf(),
             kind: Kind::Folder,
             linked: area.path() != area.real(),
             links: 0,
-        })));
+        }));
         self.remember(path, &root);
         Some(root)
     }
@@ -245,7 +363,11 @@ impl AccessView {
         if path.as_os_str().len() > MEMO_PATH_BYTES {
             return;
         }
-        let mut memo = self.links.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memo = self
+            .links
+            .folders
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         if memo.len() >= MEMO_FOLDERS {
             memo.clear();
         }

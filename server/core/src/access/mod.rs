@@ -32,6 +32,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rayon::prelude::*;
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 pub(crate) use self::open::open_without_waiting;
@@ -41,7 +42,14 @@ use self::{
     rules::{RuleFiles, Rules},
 };
 pub use self::{open::OpenedFile, rules::RULE_FILE};
-use crate::path::{AbsPath, Location, RelPath, Roots};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, Location, RelPath, Roots},
+};
+
+/// So many paths are shared out among threads.
+const MANY_PATHS: usize = 1024;
 
 /// Why something is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -338,6 +346,31 @@ impl AccessView {
         (Some(location), access)
     }
 
+    /// As [`Self::check_written`] for many paths, in their order.
+    ///
+    /// # Errors
+    /// Kind `cancelled`.
+    pub fn check_all(&self, written: &[String], cancel: &Cancel) -> Result<Vec<PathAccess>, Error> {
+        let check = |view: &Self, path: &String| {
+            (!cancel.is_cancelled()).then(|| view.check_written(path).1)
+        };
+        // A few are done before another thread has woken up.
+        let checked: Vec<Option<PathAccess>> = if written.len() < MANY_PATHS {
+            written.iter().map(|path| check(self, path)).collect()
+        } else {
+            let view = Self {
+                links: Arc::new(Links::for_many()),
+                ..self.clone()
+            };
+            let written = written.par_iter().with_min_len(MANY_PATHS / 2);
+            written.map(|path| check(&view, path)).collect()
+        };
+        checked
+            .into_iter()
+            .collect::<Option<_>>()
+            .ok_or_else(Error::cancelled)
+    }
+
     /// Judges an entry met while walking below `root`, by name only: the caller
     /// knows what kind it is and came there without following a link.
     pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
@@ -517,11 +550,11 @@ fn through_link(denial: Denial) -> Denial {
 /// Windows itself also drops dots and spaces at the end of a name and takes
 /// what follows a colon as a stream of the file.
 fn other_reading(path: &AbsPath) -> Option<AbsPath> {
-    let text = path.as_path().to_str()?;
     if !cfg!(windows) {
-        return text
-            .contains('\\')
-            .then(|| AbsPath::new(Path::new(&text.replace('\\', "/"))))?;
+        let bytes = path.as_path().as_os_str().as_encoded_bytes();
+        memchr::memchr(b'\\', bytes)?;
+        let text = path.as_path().to_str()?;
+        return AbsPath::new(Path::new(&text.replace('\\', "/")));
     }
     let mut plain = PathBuf::new();
     for part in path.as_path().components() {

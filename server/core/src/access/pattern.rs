@@ -12,6 +12,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use foldhash::quality::RandomState;
+
 pub(crate) use super::glob::Case;
 use super::{
     fold::fold,
@@ -56,9 +58,9 @@ pub(crate) struct PatternSet {
     case: Case,
     rules: Vec<Rule>,
     /// Rules by the kind of test they need; each list names rules in order.
-    names: HashMap<Box<[u8]>, Vec<u32>>,
-    paths: HashMap<Box<[u8]>, Vec<u32>>,
-    extensions: HashMap<Box<[u8]>, Vec<u32>>,
+    names: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
+    paths: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
+    extensions: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
     /// The rest, in order.
     name_globs: Vec<(u32, Glob)>,
     path_globs: Vec<PathGlob>,
@@ -67,7 +69,7 @@ pub(crate) struct PatternSet {
 
 #[derive(Debug, Default)]
 struct Memo {
-    folders: HashMap<Box<[u8]>, Arc<Folder>>,
+    folders: HashMap<Box<[u8]>, Arc<Folder>, RandomState>,
     globs: usize,
 }
 
@@ -95,9 +97,9 @@ impl PatternSet {
         Self {
             case,
             rules: Vec::new(),
-            names: HashMap::new(),
-            paths: HashMap::new(),
-            extensions: HashMap::new(),
+            names: HashMap::default(),
+            paths: HashMap::default(),
+            extensions: HashMap::default(),
             name_globs: Vec::new(),
             path_globs: Vec::new(),
             memo: RwLock::default(),

@@ -45,6 +45,24 @@ impl AbsPath {
         &self.0
     }
 
+    /// The folder it lies in and its name there; `None` for the root of a file
+    /// system.
+    pub(crate) fn folder_and_name(&self) -> Option<(&Path, &OsStr)> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::ffi::OsStrExt;
+
+            // It is folded, so its bytes tell.
+            let path = self.0.as_os_str().as_bytes();
+            let slash = memchr::memrchr(b'/', path)?;
+            let name = OsStr::from_bytes(&path[slash + 1..]);
+            let folder = OsStr::from_bytes(&path[..slash.max(1)]);
+            (!name.is_empty()).then_some((Path::new(folder), name))
+        }
+        #[cfg(not(unix))]
+        self.0.parent().zip(self.0.file_name())
+    }
+
     /// What `self` is below `base`, by whole components.
     pub fn relative_to(&self, base: &AbsPath) -> Option<RelPath> {
         self.below(base).map(|rel| RelPath(rel.to_path_buf()))
@@ -98,11 +116,26 @@ impl AbsPath {
 
 /// Is an absolute path of a Unix system without anything to fold?
 fn is_folded(path: &[u8]) -> bool {
-    path == b"/"
-        || path.strip_prefix(b"/").is_some_and(|below| {
-            let mut names = below.split(|byte| *byte == b'/');
-            names.all(|name| !matches!(name, b"" | b"." | b".."))
-        })
+    path == b"/" || path.strip_prefix(b"/").is_some_and(is_folded_below)
+}
+
+/// As [`is_folded`], for a relative path that names something.
+fn is_folded_below(path: &[u8]) -> bool {
+    // Nearly always one pass without a branch tells.
+    let joins = path.iter().zip(path.get(1..).unwrap_or_default());
+    let odd = joins.fold(0, |odd, (before, byte)| {
+        odd | u8::from((*before == b'/') & ((*byte == b'/') | (*byte == b'.')))
+    });
+    let ends = [path.first(), path.last()];
+    if odd == 0
+        && ends
+            .iter()
+            .all(|end| end.is_some_and(|byte| !matches!(byte, b'/' | b'.')))
+    {
+        return true;
+    }
+    let mut names = path.split(|byte| *byte == b'/');
+    names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
 /// A path below a root: only normal components, possibly none (the root itself).
@@ -113,6 +146,9 @@ impl RelPath {
     /// A relative path of normal components; `.` is dropped, anything else
     /// (`..`, a root, a drive) gives `None`.
     pub fn new(path: &Path) -> Option<Self> {
+        if cfg!(unix) && is_folded_below(path.as_os_str().as_encoded_bytes()) {
+            return Some(Self(path.to_path_buf()));
+        }
         let mut normal = PathBuf::new();
         for component in path.components() {
             match component {

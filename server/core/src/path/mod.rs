@@ -132,7 +132,7 @@ impl Roots {
     /// any root.
     pub fn locate(&self, written: &str) -> Result<Location, Error> {
         let location = self.understand(written)?;
-        let bytes = self.absolute(&location).as_path().as_os_str().len();
+        let bytes = self.absolute_len(&location);
         if bytes > limits::MAX_ABSOLUTE_PATH_BYTES {
             return Err(Error::invalid(format!(
                 "a path of {bytes} bytes is over the limit of {}",
@@ -153,7 +153,7 @@ impl Roots {
                 limits::MAX_PATH_BYTES
             )));
         }
-        if written.contains('\0') {
+        if memchr::memchr(0, written.as_bytes()).is_some() {
             return Err(refuse("contains a NUL byte"));
         }
         if let Some(path) = uri_to_path(written).map_err(|why| refuse(&why))? {
@@ -168,12 +168,18 @@ impl Roots {
                 "has a drive letter, which this system does not know",
             ));
         }
+        // With one root there is nothing to choose.
+        if let [root] = &*self.0
+            && root.path == root.canonical
+            && let Some(rel) = RelPath::new(path)
+        {
+            return Ok(Location::Inside { root: 0, rel });
+        }
         let mut first = None;
         for root in &self.0 {
             let Some(path) = AbsPath::new(&root.path.as_path().join(path)) else {
                 continue;
             };
-            // With one root there is nothing to choose.
             if self.0.len() == 1 || std::fs::symlink_metadata(path.as_path()).is_ok() {
                 return Ok(self.place(path));
             }
@@ -192,6 +198,18 @@ impl Roots {
                 None => AbsPath(rel.as_path().to_path_buf()),
             },
             Location::Outside(path) => path.clone(),
+        }
+    }
+
+    /// The bytes of [`Self::absolute`].
+    fn absolute_len(&self, location: &Location) -> usize {
+        let len = |path: &Path| path.as_os_str().len();
+        match location {
+            Location::Inside { root, rel } => {
+                let root = self.0.get(*root).map_or(0, |root| len(root.path.as_path()));
+                root + 1 + len(rel.as_path())
+            }
+            Location::Outside(path) => len(path.as_path()),
         }
     }
 

@@ -21,14 +21,9 @@ pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Result<CheckAcce
         ));
     }
     let view = context.view();
-    let mut paths = Vec::with_capacity(params.paths.len());
-    for path in &params.paths {
-        context.cancel.check()?;
-        paths.push(view.check_written(path).1);
-    }
     let command = params.command.as_deref();
     Ok(CheckAccessResult {
-        paths,
+        paths: view.check_all(&params.paths, &context.cancel)?,
         command: command.map(|command| view.check_command(command)),
     })
 }
