@@ -19,6 +19,10 @@ use crate::{
 
 const PART: &str = "checkpoints";
 const COMMIT: &str = "git add -A && git commit";
+/// Beside the tree.
+const GIT_STORE: &str = "git";
+const SCAN_STORE: &str = "scan";
+const WATCHER_STORE: &str = "data";
 /// How many files are changed at once.
 const CHANGES: [usize; 5] = [1, 10, 100, 1000, 5000];
 /// The number of files for which diff and restore have targets.
@@ -107,10 +111,7 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
         first(tree, &mut measured.first, round);
     }
 
-    tree.git("git", &["init", "-q"]);
-    git_commit(tree, "git");
-    tree.checkpoint("scan");
-    let mut server = Session::start(Some(&tree.work()), &tree.path("data"));
+    let mut server = Session::start(Some(&tree.work()), &tree.path(WATCHER_STORE));
     server.result("sightline/createCheckpoint", &json!({}));
     // From the second on the watcher is trusted.
     server.result("sightline/createCheckpoint", &json!({}));
@@ -133,36 +134,34 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
         }
     }
     server.end();
-    for store in ["git", "scan", "data"] {
+    for store in [GIT_STORE, SCAN_STORE, WATCHER_STORE] {
         fs::remove_dir_all(tree.path(store)).unwrap();
     }
     measured
 }
 
-/// First checkpoints, each into a store that is not there yet.
+/// First checkpoints, each into a store that is not there yet; the last ones stay.
 fn first(tree: &Tree, series: &mut Both, round: usize) {
+    for store in [GIT_STORE, SCAN_STORE] {
+        let _ = fs::remove_dir_all(tree.path(store));
+    }
     for at in 0..2 {
-        for old in ["first-git", "first-data"] {
-            let _ = fs::remove_dir_all(tree.path(old));
-        }
         settle();
         if (at + round).is_multiple_of(2) {
             timed(&mut series.git, || {
-                tree.git("first-git", &["init", "-q"]);
-                git_commit(tree, "first-git");
+                tree.git(GIT_STORE, &["init", "-q"]);
+                git_commit(tree);
             });
         } else {
-            timed(&mut series.ours, || tree.checkpoint("first-data"));
+            timed(&mut series.ours, || tree.checkpoint(SCAN_STORE));
         }
-    }
-    for old in ["first-git", "first-data"] {
-        let _ = fs::remove_dir_all(tree.path(old));
     }
 }
 
-fn git_commit(tree: &Tree, dir: &str) {
-    tree.git(dir, &["add", "-A"]);
-    tree.git(dir, &["commit", "-q", "--allow-empty", "-m", "checkpoint"]);
+fn git_commit(tree: &Tree) {
+    tree.git(GIT_STORE, &["add", "-A"]);
+    let commit = ["commit", "-q", "--allow-empty", "-m", "checkpoint"];
+    tree.git(GIT_STORE, &commit);
 }
 
 /// Everyone takes in the same change, in turning order.
@@ -173,8 +172,8 @@ fn take_in(tree: &Tree, server: &mut Session, series: &mut Everyone, turn: usize
         let who = (at + turn) % 3;
         let series = &mut series[who];
         match who {
-            0 => timed(series, || git_commit(tree, "git")),
-            1 => drop(timed(series, || tree.checkpoint("scan"))),
+            0 => timed(series, || git_commit(tree)),
+            1 => drop(timed(series, || tree.checkpoint(SCAN_STORE))),
             _ => drop(server.timed(series, "sightline/createCheckpoint", &json!({}))),
         }
     }
@@ -194,7 +193,7 @@ fn compare(tree: &Tree, server: &mut Session, series: &mut Both) {
 /// What changed with both contents: one process for names, one for contents, as
 /// scripts around git do it.
 fn git_diff(tree: &Tree) -> usize {
-    let names = tree.git("git", &["diff-tree", "-r", "HEAD~1", "HEAD"]);
+    let names = tree.git(GIT_STORE, &["diff-tree", "-r", "HEAD~1", "HEAD"]);
     let names = String::from_utf8(names).unwrap();
     let blobs: Vec<&str> = names
         .lines()
@@ -203,7 +202,7 @@ fn git_diff(tree: &Tree) -> usize {
     let wanted = tree.path("wanted");
     fs::write(&wanted, blobs.join("\n") + "\n").unwrap();
     let contents = tree
-        .git_command("git")
+        .git_command(GIT_STORE)
         .args(["cat-file", "--batch"])
         .stdin(fs::File::open(wanted).unwrap())
         .output()
@@ -214,11 +213,11 @@ fn git_diff(tree: &Tree) -> usize {
 
 /// Changes that are taken back, by git and by us.
 fn take_back(tree: &mut Tree, server: &mut Session, series: &mut Both, count: usize) {
-    git_commit(tree, "git");
+    git_commit(tree);
     tree.change(count);
     settle();
     timed(&mut series.git, || {
-        tree.git("git", &["reset", "--hard", "-q"])
+        tree.git(GIT_STORE, &["reset", "--hard", "-q"])
     });
     let checkpoint = server.result("sightline/createCheckpoint", &json!({}));
     // The same files once more.
@@ -230,7 +229,7 @@ fn take_back(tree: &mut Tree, server: &mut Session, series: &mut Both, count: us
     let outcomes = restored["outcomes"].as_array().unwrap();
     assert_eq!(outcomes.len(), count, "{restored}");
     assert!(outcomes.iter().all(|outcome| outcome["ok"] == true));
-    assert_eq!(tree.git("git", &["status", "--porcelain"]), b"");
+    assert_eq!(tree.git(GIT_STORE, &["status", "--porcelain"]), b"");
 }
 
 fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
