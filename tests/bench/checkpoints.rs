@@ -62,6 +62,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         } else {
             // A point of the curve, and nothing else.
             let mut tree = Tree::generate(count);
+            tree.judged = false;
             let measured = measure(&mut tree, run.rounds, &CHANGES[..1], run.pause);
             rows.extend(rows_of(&tree, measured));
         }

@@ -114,6 +114,7 @@ fn draw(
     let mut chart = ChartBuilder::on(&root)
         .caption(heading, ("sans-serif", 20))
         .margin(14)
+        .margin_right(40)
         .x_label_area_size(48)
         .y_label_area_size(72)
         .build_cartesian_2d(
