@@ -1,55 +1,56 @@
-//! An hour's work in minutes, and whether anything grew or was lost:
+//! An hour's work in minutes, and whether anything grew or was lost.
 //!
-//! ```text
-//! cargo bench -p sightline --bench soak [-- REQUESTS]
-//! ```
-//!
-//! REQUESTS is 100000 unless given. Three clients, each with a server of its
-//! own, work on one folder (`clients.rs`); every answer is looked at. It ends
-//! with an error when an answer is missing or wrong, a process is left, `git
-//! fsck` finds a fault, or a server holds more at the end than after half.
+//! Three clients, each with a server of its own, work on one folder
+//! (`clients`); every answer is looked at. The command fails when an answer is
+//! missing or wrong, a process is left or `git fsck` finds a fault; and a row says
+//! whether a server holds more at the end than after half.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a benchmark that cannot go on says so and ends"
-)]
+use crate::{
+    Run, clients, progress,
+    report::{Goal, Row, Series, Unit},
+};
 
-mod clients;
-
-use std::time::Instant;
-
+const PART: &str = "soak";
 /// What a server's memory may grow by between half and end, besides a tenth of
 /// it: what allocators keep comes and goes.
 const SLACK_KILOBYTES: u64 = 8 * 1024;
+/// What else it may hold more of.
+const SLACK: u64 = 4;
 
-fn main() {
-    let asked = std::env::args()
-        .skip(1)
-        .find_map(|argument| argument.parse().ok());
-    let requests: usize = asked.unwrap_or(100_000);
-    let started = Instant::now();
+pub(crate) fn run(run: &mut Run) -> Vec<Row> {
+    let requests = run.sizes.requests;
+    progress(&format!("{PART}: {requests} requests"));
     let report = clients::work(requests);
-    println!(
-        "soak: {} requests answered in {:.0} s\n",
-        report.answers(),
-        started.elapsed().as_secs_f64()
-    );
-    print!("{report}");
-    for seen in &report.clients {
-        let [_, half, end] = seen.held;
-        let most = half.kilobytes + half.kilobytes / 10 + SLACK_KILOBYTES;
-        assert!(end.kilobytes <= most, "memory grew: {:?}", seen.held);
-        assert!(
-            end.files <= half.files + 4,
-            "open files grew: {:?}",
-            seen.held
-        );
-        assert!(
-            end.threads <= half.threads + 4,
-            "threads grew: {:?}",
-            seen.held
-        );
+    for line in report.to_string().lines() {
+        progress(&format!("{PART}: {line}"));
     }
-    println!("\nno growth, no answer lost, no process left, git fsck clean");
+    let megabytes = |at: usize| {
+        let held = report.clients.iter().map(|seen| seen.held[at].kilobytes);
+        Series(
+            held.map(|kilobytes| kilobytes as f64 * 1024.0 / 1e6)
+                .collect(),
+        )
+    };
+    let steady = report.clients.iter().all(|seen| {
+        let [_, half, end] = seen.held;
+        end.kilobytes <= half.kilobytes + half.kilobytes / 10 + SLACK_KILOBYTES
+            && end.files <= half.files + SLACK
+            && end.threads <= half.threads + SLACK
+    });
+    let on = format!(
+        "{} requests, {} servers",
+        report.answers(),
+        report.clients.len()
+    );
+    vec![
+        Row::new(
+            PART,
+            "memory, open files and threads do not grow",
+            &megabytes(2),
+        )
+        .on(on)
+        .unit(Unit::Megabytes)
+        .against("the same after half", &megabytes(1))
+        .goal(Goal::Held(steady).only_if(run.judged())),
+    ]
 }

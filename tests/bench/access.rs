@@ -1,0 +1,138 @@
+//! May these paths be seen: 100,000 paths judged by 50 patterns, against npm's
+//! `ignore`. Both start afresh each time, for it remembers every path it judged.
+//!
+//! The files are there, and empty: we also look where each path leads, which
+//! `ignore` does not.
+
+use std::{fs, path::Path, sync::Arc};
+
+use serde_json::json;
+use sightline_core::{
+    access::Access,
+    path::{AbsPath, Root, Roots},
+};
+use sightline_protocol::access::AccessKind;
+
+use crate::{
+    Run, progress,
+    report::{Goal, Row, Series},
+    session::{Session, Worker, result_of, timed},
+    tree::path_of,
+};
+
+const PART: &str = "access";
+
+/// Patterns as people write them, and as many of folders and files of the tree.
+pub(crate) fn patterns() -> Vec<String> {
+    let written = [
+        "*.log",
+        "*.tmp",
+        "node_modules/",
+        "/target/",
+        "**/dist/**",
+        "build/",
+        ".env",
+        ".env.*",
+        "*.py[cod]",
+        "!keep.log",
+        "/docs/*.md",
+        "**/*.snap",
+        "secret*/",
+        "a/**/b",
+        "*.{js}",
+        "\\#odd",
+        "tmp?/",
+        "[Bb]in/",
+        "*.min.*",
+        "*.pem",
+    ];
+    let mut patterns: Vec<String> = written.map(str::to_owned).to_vec();
+    for index in 1..=5 {
+        patterns.push(format!("file_{index}00*.rs"));
+        patterns.push(format!("!file_{index}001.rs"));
+        patterns.push(format!("area{index}7/"));
+        patterns.push(format!("/part{index}/module{index}/"));
+        patterns.push(format!("**/area{index}_*/x"));
+        patterns.push(format!("part*/module1{index}/area*/file_*9.rs"));
+    }
+    patterns
+}
+
+/// A folder with these empty files, and rules of these patterns.
+pub(crate) fn folder_of(paths: &[String], patterns: &[String]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut above = String::new();
+    for path in paths {
+        let (parent, _) = path.rsplit_once('/').unwrap();
+        if parent != above {
+            parent.clone_into(&mut above);
+            fs::create_dir_all(folder.path().join(parent)).unwrap();
+        }
+        fs::File::create(folder.path().join(path)).unwrap();
+    }
+    fs::write(folder.path().join(".clineignore"), patterns.join("\n")).unwrap();
+    folder
+}
+
+/// How many of the paths are denied, asked in this process.
+fn denied(root: &Path, paths: &[String]) -> usize {
+    let root = Root::new(AbsPath::new(root).unwrap(), None);
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let (view, _) = access.view();
+    let verdicts = paths.iter().map(|path| view.check_written(path).1);
+    verdicts
+        .filter(|verdict| verdict.access == AccessKind::Denied)
+        .count()
+}
+
+pub(crate) fn run(run: &mut Run) -> Vec<Row> {
+    let count = run.sizes.paths;
+    progress(&format!("{PART}: writing {count} empty files"));
+    let paths: Vec<String> = (0..count).map(path_of).collect();
+    let patterns = patterns();
+    let tree = folder_of(&paths, &patterns);
+    let root = fs::canonicalize(tree.path()).unwrap();
+    let beside = tempfile::tempdir().unwrap();
+    let file = |name: &str, lines: &[String]| {
+        let path = beside.path().join(name);
+        fs::write(&path, lines.join("\n")).unwrap();
+        path
+    };
+    let command = json!({
+        "op": "ignore",
+        "patterns": file("patterns", &patterns),
+        "paths": file("paths", &paths),
+    });
+    let params = json!({ "paths": paths }).to_string();
+
+    let mut node = Worker::start();
+    let mut server = Session::start(Some(&root), &beside.path().join("data"));
+    let [mut ignore, mut in_process, mut over_stdio] = [const { Series(Vec::new()) }; 3];
+    for round in 0..run.rounds {
+        progress(&format!("{PART}: round {}", round + 1));
+        let theirs = node.timed(&mut ignore, &command);
+        let ours = timed(&mut in_process, || denied(&root, &paths));
+        assert_eq!(theirs["ignored"], ours, "verdicts differ from npm ignore's");
+        let (answer, elapsed) = server.ask("sightline/checkAccess", &params);
+        over_stdio.0.push(elapsed);
+        let verdicts = result_of(&answer);
+        let verdicts = verdicts["paths"].as_array().unwrap();
+        let is_denied = verdicts
+            .iter()
+            .filter(|verdict| verdict["access"] == "denied");
+        assert_eq!(is_denied.count(), ours);
+    }
+    let work = format!("{count} paths x {} patterns", patterns.len());
+    let row = |how: &str, ours: &Series| {
+        let mut row = Row::new(PART, format!("{work}, {how}"), ours)
+            .on(format!("{count} empty files"))
+            .against("npm ignore", &ignore)
+            .goal(Goal::ratio(0.35, 0.2).only_if(run.judged()));
+        row.files = Some(count);
+        row
+    };
+    vec![
+        row("in process", &in_process),
+        row("checkAccess over stdio", &over_stdio),
+    ]
+}

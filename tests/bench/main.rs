@@ -1,0 +1,151 @@
+//! What Sightline costs, against those who do the same work, side by side in one run:
+//!
+//! ```text
+//! npm ci --prefix tests/node
+//! cargo bench -p sightline --bench all [-- --help]
+//! ```
+//!
+//! Rounds are interleaved and figures are medians, with the smallest and the
+//! largest; what was written before a figure is taken is on the disk by then, and
+//! answers are looked at after the clock was stopped. Read first: `report` (rows and
+//! verdicts), `session` (who is spoken to), `tree` (what is worked on); then
+//! one file for each part. `docs/benchmarks.md` says what the rows mean.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark that cannot go on says so and ends"
+)]
+
+mod access;
+mod checkpoints;
+mod clients;
+mod conversation;
+mod documents;
+mod environment;
+mod input;
+mod instructions;
+mod listing;
+mod memory;
+mod options;
+mod plot;
+mod report;
+mod round_trips;
+mod session;
+mod soak;
+mod tree;
+mod versions;
+
+use std::{
+    process::ExitCode,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use clap::Parser;
+
+use options::{Options, Sizes};
+use report::{Goal, Report, Row, Verdict};
+use tree::{Tree, Trees};
+
+/// What the parts share.
+pub(crate) struct Run {
+    pub(crate) sizes: Sizes,
+    pub(crate) rounds: usize,
+    /// Before a round that measures a tree at rest.
+    pub(crate) pause: Duration,
+    pub(crate) trees: Trees,
+    /// This repository with its history, or why there is none.
+    pub(crate) repository: Result<Tree, String>,
+    pub(crate) report: Report,
+    pub(crate) quick: bool,
+}
+
+impl Run {
+    /// Are the inputs those that targets were set for?
+    pub(crate) fn judged(&self) -> bool {
+        !self.quick
+    }
+}
+
+/// When the run began.
+static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Tells who waits what is going on, and since when.
+pub(crate) fn progress(what: &str) {
+    eprintln!("  {:>5.0} s  {what}", STARTED.elapsed().as_secs_f64());
+}
+
+/// How a row of the largest tree compares with the same row of the smallest, of
+/// those the targets are for.
+pub(crate) fn growth(rows: &[Row], work: &str) -> Option<Row> {
+    let mut same: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row.work == work && row.judged)
+        .collect();
+    same.sort_by_key(|row| row.files);
+    let (small, large) = (same.first()?, same.last()?);
+    if small.files == large.files {
+        return None;
+    }
+    let row = Row::new(large.part, format!("{work}, growth"), &large.ours)
+        .on(&large.on)
+        .against(format!("the same with {}", small.on), &small.ours)
+        .goal(Goal::Ratio {
+            must: None,
+            aim: Some(1.5),
+        });
+    Some(row)
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    LazyLock::force(&STARTED);
+    let parts = options.parts();
+    if let Some(part) = parts.iter().find(|part| part.needs_node())
+        && let Err(why) = session::node_folder()
+    {
+        eprintln!("{part:?} compares with npm packages, but {why}");
+        return ExitCode::from(2);
+    }
+    let mut run = Run {
+        sizes: options.sizes(),
+        rounds: options.rounds(),
+        pause: options.pause(),
+        trees: Trees::default(),
+        repository: Err("no part of this run uses it".to_owned()),
+        report: Report {
+            date: versions::now(),
+            options: options.text(),
+            versions: versions::all(),
+            ..Report::default()
+        },
+        quick: options.quick,
+    };
+    if parts.iter().any(|part| part.uses_repository()) {
+        run.repository = Tree::of_this_repository();
+    }
+    println!("{}", run.report.options);
+    for (name, version) in &run.report.versions {
+        println!("{name}: {version}");
+    }
+    for part in parts {
+        println!("\n{}", part.title());
+        let began = Instant::now();
+        let rows = part.run(&mut run);
+        print!("{}", report::table(&rows));
+        println!("({:.0} s)", began.elapsed().as_secs_f64());
+        run.report.rows.extend(rows);
+    }
+    println!("\n{}", run.report.summary());
+    for (part, why) in &run.report.skipped {
+        println!("skipped: {part}: {why}");
+    }
+    println!("{:.0} s in all", STARTED.elapsed().as_secs_f64());
+    options.write(&run.report);
+    if run.report.with(Verdict::MustMissed).next().is_some() {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
