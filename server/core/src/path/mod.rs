@@ -206,8 +206,13 @@ impl Roots {
         let len = |path: &Path| path.as_os_str().len();
         match location {
             Location::Inside { root, rel } => {
-                let root = self.0.get(*root).map_or(0, |root| len(root.path.as_path()));
-                root + 1 + len(rel.as_path())
+                let Some(root) = self.0.get(*root) else {
+                    return len(rel.as_path());
+                };
+                let root = root.path.as_path();
+                // The top of a file system ends with its separator.
+                let separates = !rel.is_root() && root.parent().is_some();
+                len(root) + usize::from(separates) + len(rel.as_path())
             }
             Location::Outside(path) => len(path.as_path()),
         }
@@ -346,6 +351,17 @@ mod tests {
         assert_eq!(abs("/../../x"), abs("/x"));
         assert!(AbsPath::new(Path::new("a")).is_none());
         assert!(RelPath::new(Path::new("a/../b")).is_none());
+    }
+
+    #[test]
+    fn the_length_of_an_absolute_path_is_known_before_it_is_made() {
+        let roots = roots(&["/", "/ws"]);
+        for (root, rel) in [(0, ""), (0, "a/b"), (1, ""), (1, "a/b")] {
+            let location = inside(root, rel);
+            let made = roots.absolute(&location);
+            let made = made.as_path().as_os_str().len();
+            assert_eq!(roots.absolute_len(&location), made, "{root} {rel:?}");
+        }
     }
 
     /// Paths are compared by their bytes, so folding must leave only one form.
