@@ -198,15 +198,16 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
             gitignore: input.rules()?,
         });
     }
-    let mut below = Vec::new();
+    // In the order they were written in, so that they need not be sorted.
+    let mut entries: Vec<(Box<[u8]>, Option<File>)> = Vec::new();
     for _ in 0..input.number()? {
-        let name: Box<[u8]> = input.text()?.into();
+        let name = input.text()?.into();
         let mode = match input.byte()? {
             0 => Mode::File,
             1 => Mode::Executable,
             2 => Mode::Link,
             3 => {
-                below.push(name);
+                entries.push((name, None));
                 continue;
             }
             _ => return None,
@@ -217,11 +218,19 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
             oid: Oid(input.array()?),
             mode,
         };
-        parts.entries.push((name, Node::File(file)));
+        entries.push((name, Some(file)));
     }
-    let first = folders.len().checked_sub(below.len())?;
-    let nodes = folders.drain(first..).map(Node::Folder);
-    parts.entries.extend(below.into_iter().zip(nodes));
+    let below = entries.iter().filter(|(_, file)| file.is_none()).count();
+    let first = folders.len().checked_sub(below)?;
+    let mut below = folders.drain(first..);
+    for (name, file) in entries {
+        let node = match file {
+            Some(file) => Node::File(file),
+            None => Node::Folder(below.next()?),
+        };
+        parts.entries.push((name, node));
+    }
+    drop(below);
     Some(Folder::new(parts))
 }
 
