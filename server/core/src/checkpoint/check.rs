@@ -8,7 +8,7 @@ use std::{
     io::{self, ErrorKind as Io},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use super::{
@@ -28,6 +28,8 @@ use crate::{
 
 /// After so long what looked like damage is looked at again.
 const AGAIN: Duration = Duration::from_millis(100);
+/// A store that is written to is looked through so often, whatever is the case.
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// What is wrong with a store, looking at what is cheap to look at: its own
 /// files, that packs are in pairs, and the newest checkpoint. What someone found
@@ -60,22 +62,32 @@ pub(super) struct Whole {
     newest: Option<Oid>,
     /// The files of packs, and the names of checkpoints.
     files: [Vec<OsString>; 2],
+    looked: Instant,
 }
 
 impl Whole {
-    /// The caller holds the lock, and found it whole or wrote it.
-    pub(super) fn of(repository: &Repository, newest: Option<Oid>) -> Option<Self> {
-        Some(Self {
-            files: files(repository.dir())?,
+    /// The caller holds the lock, and just found it whole.
+    pub(super) fn of(repository: &Repository) -> Result<Option<Self>, Error> {
+        let newest = newest(repository.dir())?;
+        Ok(files(repository.dir()).map(|files| Self {
             repository: repository.clone().without_news(),
             newest,
-        })
+            files,
+            looked: Instant::now(),
+        }))
+    }
+
+    /// The caller holds the lock, and just added this checkpoint.
+    pub(super) fn grew(&mut self, newest: Oid) {
+        self.newest = Some(newest);
+        self.files = files(self.repository.dir()).unwrap_or_default();
     }
 
     /// The store, when it still is as it was.
     pub(super) fn still(&self) -> Option<Repository> {
         let dir = self.repository.dir();
-        let is_same = fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir())
+        let is_same = self.looked.elapsed() < LOOK_EVERY
+            && fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir())
             && files(dir).is_some_and(|files| files == self.files)
             && matches!(self.repository.damage(), Ok(None))
             && look_at(&self.repository, self.newest).is_none();
@@ -198,7 +210,7 @@ fn unpaired(packs: &Path) -> Option<String> {
 }
 
 /// The newest checkpoint by the time its file was written.
-pub(super) fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
+fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
     let loose = refs::loose_ids(dir)?;
     let written = |path: &Path| {
         fs::symlink_metadata(path)

@@ -18,7 +18,6 @@ use rayon::prelude::*;
 use super::{
     Checkpoints, Counts, Filter, Job, Notes, Progress, Record, Request, Skipped,
     changes::{ChangeSource, Changes},
-    check::Whole,
     delta::{Base, Missing, compare},
     disk::Dir,
     lock::{self, StoreLock},
@@ -78,7 +77,7 @@ impl Checkpoints {
         lock: &StoreLock,
         job: &Job<'_>,
         request: &Request,
-        meanwhile: impl FnOnce(&Scan) -> T + Send,
+        meanwhile: impl Fn(&Scan) -> T + Sync,
     ) -> Result<(Arc<Record>, Scan, T), Error> {
         protect::admit(self.work_tree(), self.storage.dir())?;
         job.require_rules()?;
@@ -93,12 +92,13 @@ impl Checkpoints {
         job: &Job<'_>,
         request: &Request,
         (changes, commits): (Option<&Changes>, bool),
-        meanwhile: impl FnOnce(&Scan) -> T + Send,
+        meanwhile: impl Fn(&Scan) -> T + Sync,
     ) -> Result<(Arc<Record>, Scan, T), Error> {
         let began = Instant::now();
         job.cancel.check()?;
         let judge = self.judge(job);
         let mut memory = self.memory(job.cancel)?;
+        let memory = &mut *memory;
         let opened = || {
             let repository = self.open_or_create()?;
             let generation = repository.generation()?;
@@ -108,7 +108,6 @@ impl Checkpoints {
             opened()
         } else {
             // Both read a lot, and neither needs the other.
-            let memory = &mut *memory;
             rayon::join(opened, || self.remember(memory, &judge)).0
         };
         let (repository, generation, records) = opened?;
@@ -143,50 +142,58 @@ impl Checkpoints {
         };
         memory.scan = Some(scan.clone());
 
-        let stored = memory.stored.as_ref().filter(|(tree, when)| {
+        let kept = memory.stored.clone().filter(|(tree, when)| {
             *when == generation && newest.is_some_and(|newest| newest.tree == tree.oid)
         });
-        let base = match (stored, newest) {
+        let base = match (&kept, newest) {
             (Some((tree, _)), _) => Base::Memory(tree),
             (None, Some(newest)) => Base::Stored(newest.tree),
             (None, None) => Base::Nothing,
         };
-        let counts = self.store_missing(job, &judge, &store, &mut scan, base);
-        memory.scan = Some(scan.clone());
-        let counts = counts?;
-
-        let (created, sequence) = time_after(newest.map(|newest| &newest.notes));
-        let notes = Notes {
-            created,
-            sequence,
-            task: request.task.as_ref().map(|task| task.as_str().to_owned()),
-            label: request.label.clone(),
-            purpose: request.purpose.clone(),
-            messages: request.messages,
-            group: request.group.clone(),
-            group_roots: request.group_roots.clone(),
-            rewind: request.rewind.clone(),
-            counts,
-            files: scan.files,
-            bytes: scan.bytes,
-            skipped: bounded(&scan.skipped),
-            rules: (*scan.rules).clone(),
-            restricted: (*scan.restricted).clone(),
-            duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            ..Notes::default()
+        let seen = scan.clone();
+        let stored = || {
+            let counts = self.store_missing(job, &judge, &store, &mut scan, base);
+            memory.scan = Some(scan.clone());
+            let counts = counts?;
+            let (created, sequence) = time_after(newest.map(|newest| &newest.notes));
+            let notes = Notes {
+                created,
+                sequence,
+                task: request.task.as_ref().map(|task| task.as_str().to_owned()),
+                label: request.label.clone(),
+                purpose: request.purpose.clone(),
+                messages: request.messages,
+                group: request.group.clone(),
+                group_roots: request.group_roots.clone(),
+                rewind: request.rewind.clone(),
+                counts,
+                files: scan.files,
+                bytes: scan.bytes,
+                skipped: bounded(&scan.skipped),
+                rules: (*scan.rules).clone(),
+                restricted: (*scan.restricted).clone(),
+                duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+                ..Notes::default()
+            };
+            if commits {
+                job.cancel.commit()?;
+            } else {
+                job.cancel.check()?;
+            }
+            let Store { pack, .. } = store;
+            let id = repository.write_checkpoint(pack, scan.tree.oid, &notes)?;
+            Ok((id, notes))
         };
-        if commits {
-            job.cancel.commit()?;
-        } else {
-            job.cancel.check()?;
+        let (stored, made) = rayon::join(stored, || meanwhile(&seen));
+        let (id, notes): (Oid, Notes) = stored?;
+        // What changed while it was stored was looked at again.
+        let made = match Arc::ptr_eq(&scan.tree, &seen.tree) {
+            true => made,
+            false => meanwhile(&scan),
+        };
+        if let Some(whole) = &mut *self.whole() {
+            whole.grew(id);
         }
-        let Store { pack, .. } = store;
-        let (id, made) = rayon::join(
-            || repository.write_checkpoint(pack, scan.tree.oid, &notes),
-            || meanwhile(&scan),
-        );
-        let id = id?;
-        *self.whole() = Whole::of(&repository, Some(id));
         memory.stored = Some((scan.tree.clone(), generation));
         let record = Arc::new(Record {
             id,

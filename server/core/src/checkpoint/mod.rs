@@ -402,24 +402,23 @@ impl Checkpoints {
 
     /// The store, made or rebuilt where needed; by who holds the lock.
     fn open_or_create(&self) -> Result<Repository, Error> {
-        if let Some(whole) = &*self.whole()
-            && let Some(repository) = whole.still()
-        {
+        if let Some(repository) = self.untouched() {
             return Ok(repository);
         }
-        self.check_and_open()
-    }
-
-    /// As that, after looking through all of it.
-    fn check_and_open(&self) -> Result<Repository, Error> {
         *self.whole() = None;
         let repository = Repository::open_or_create(&self.storage, &self.git_dir())?;
         if let Some(news) = repository.rebuilt() {
             let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
             *rebuilt = Some(Arc::clone(news));
         }
-        *self.whole() = Whole::of(&repository, check::newest(repository.dir())?);
+        *self.whole() = Whole::of(&repository)?;
         Ok(repository)
+    }
+
+    /// The store, when nobody touched it since it was opened or written here; by
+    /// who holds the lock.
+    fn untouched(&self) -> Option<Repository> {
+        self.whole().as_ref().and_then(Whole::still)
     }
 
     fn whole(&self) -> MutexGuard<'_, Option<Whole>> {

@@ -374,7 +374,7 @@ impl Space {
     fn fill(&mut self, kind: Kind, bytes: &[u8]) {
         self.entry.clear();
         push_header(&mut self.entry, kind, bytes.len() as u64);
-        let compressor = if self.is_worth_it(bytes) {
+        let compressor = if is_worth_trying(kind, bytes) && self.is_worth_it(bytes) {
             &mut self.fast
         } else {
             &mut self.raw
@@ -401,6 +401,12 @@ impl Space {
         let room = &mut self.tried[..TRIED - TRIED / 16];
         self.fast.zlib_compress(piece, room).is_ok()
     }
+}
+
+/// A folder is mostly names of objects, which do not get smaller: deflating a
+/// small one costs more than it saves.
+fn is_worth_trying(kind: Kind, bytes: &[u8]) -> bool {
+    kind != Kind::Tree || bytes.len() >= TRIED_FROM
 }
 
 /// What stands for a kind in a header.

@@ -143,7 +143,7 @@ impl Checkpoints {
         }
         {
             let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
-            let repository = self.check_and_open()?;
+            let repository = self.open_or_create()?;
             if repository.dir().join(MARK).exists() {
                 remove(&repository, &[], HashSet::new(), None, cancel)?;
             }

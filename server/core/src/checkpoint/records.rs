@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
@@ -17,6 +18,8 @@ use crate::{error::Error, line::one_line};
 const SUBJECT: usize = 100;
 /// Records are remembered up to so many bytes of notes.
 const REMEMBERED: usize = 16 << 20;
+/// So many are read by one thread before another one helps.
+const ONE_THREADS: usize = 8;
 
 /// The message of a checkpoint's commit: a line for people, then the notes as JSON.
 pub(super) fn message(notes: &Notes) -> String {
@@ -98,15 +101,18 @@ impl Records {
             return Ok(records);
         }
         let fetched = fetched::all(repository.dir())?;
-        let reader = repository.reader();
-        for id in unknown {
-            let Some((record, bytes)) = read(&reader, id, fetched.get(&id).copied()) else {
-                continue;
-            };
+        let read = unknown.par_iter().with_min_len(ONE_THREADS).map_init(
+            || repository.reader(),
+            |reader, id| read(reader, *id, fetched.get(id).copied()),
+        );
+        let read: Vec<Option<(Arc<Record>, usize)>> = read.collect();
+        for (record, bytes) in read.into_iter().flatten() {
             let mut known = self.known();
             if known.bytes + bytes <= REMEMBERED {
                 known.bytes += bytes;
-                known.records.insert(id, (Arc::clone(&record), bytes));
+                known
+                    .records
+                    .insert(record.id, (Arc::clone(&record), bytes));
             }
             records.push(record);
         }

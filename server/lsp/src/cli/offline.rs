@@ -85,7 +85,10 @@ pub(super) fn with_server<T>(
             session.configure(Source::InitializationOptions, &settings)
         });
     }
-    work(&server)
+    let done = work(&server);
+    // The process ends: what a server remembers need not be taken apart.
+    std::mem::forget(server);
+    done
 }
 
 /// `sightline access`.

@@ -212,7 +212,10 @@ impl Checkpoints {
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.recover_locked(&lock, job)?;
-        let repository = self.existing_repository()?;
+        let repository = match self.untouched() {
+            Some(repository) => repository,
+            None => self.existing_repository()?,
+        };
         // Opened once, before anything is looked at: what is looked at is what
         // is changed, whatever is put in its place.
         let walker = self.walker()?;
@@ -347,7 +350,7 @@ impl Checkpoints {
         lock: &StoreLock,
         job: &Job<'_>,
         request: &Request,
-        planned: impl FnOnce(&Scan) -> T + Send,
+        planned: impl Fn(&Scan) -> T + Sync,
     ) -> Result<(Arc<Record>, T), Error> {
         let (undo, scan, plan) = self.create_locked(lock, job, request, planned)?;
         if undo.tree == scan.tree.oid {
