@@ -9,6 +9,7 @@ use std::{fs, path::Path, sync::Arc};
 use serde_json::json;
 use sightline_core::{
     access::Access,
+    cancel::Cancel,
     path::{AbsPath, Root, Roots},
 };
 use sightline_protocol::access::AccessKind;
@@ -79,8 +80,9 @@ fn denied(root: &Path, paths: &[String]) -> usize {
     let root = Root::new(AbsPath::new(root).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
     let (view, _) = access.view();
-    let verdicts = paths.iter().map(|path| view.check_written(path).1);
+    let verdicts = view.check_all(paths, &Cancel::default()).unwrap();
     verdicts
+        .iter()
         .filter(|verdict| verdict.access == AccessKind::Denied)
         .count()
 }

@@ -2,13 +2,22 @@
 //!
 //! Each change to the tree is made once, then everyone takes it in, in an order
 //! that turns from round to round. "watcher" is a round trip over stdio with a
-//! server that saw the changes happen; "scan" is a process of its own, started on
-//! a store whose last checkpoint another process took. git runs with its default
-//! settings and no collection of garbage, which would only slow it down.
+//! server that saw the changes happen; "scan" is the library in a process that
+//! stays and is told of no changes, as where nothing can be watched; "command" is
+//! a process of its own, which first takes up what the last one saved. git runs
+//! with its default settings and no collection of garbage, which would only slow
+//! it down.
 
-use std::{fs, thread, time::Duration};
+use std::{fs, sync::Arc, thread, time::Duration};
 
 use serde_json::json;
+use sightline_core::{
+    access::Access,
+    cancel::Cancel,
+    checkpoint::{Checkpoints, Job, Request, Settings},
+    path::{AbsPath, Root, Roots},
+    storage::Storage,
+};
 
 use crate::{
     Run, growth, progress,
@@ -21,6 +30,7 @@ const PART: &str = "checkpoints";
 const COMMIT: &str = "git add -A && git commit";
 /// Beside the tree.
 const GIT_STORE: &str = "git";
+const COMMAND_STORE: &str = "command";
 const SCAN_STORE: &str = "scan";
 const WATCHER_STORE: &str = "data";
 /// How many files are changed at once.
@@ -38,8 +48,42 @@ struct Both {
     ours: Series,
 }
 
-/// Who takes a change in: git, a scan, the watcher.
-type Everyone = [Series; 3];
+/// Who takes a change in: git, a scan, the watcher, a command.
+type Everyone = [Series; 4];
+
+/// The library, in this process.
+struct Library {
+    access: Access,
+    checkpoints: Checkpoints,
+    settings: Settings,
+}
+
+impl Library {
+    fn new(tree: &Tree) -> Self {
+        let root = Root::new(AbsPath::new(&tree.work()).unwrap(), None);
+        let storage = Storage::open(&tree.path(SCAN_STORE)).unwrap();
+        Self {
+            checkpoints: Checkpoints::new(&storage, &root),
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            settings: Settings::default(),
+        }
+    }
+
+    fn checkpoint(&self) {
+        let job = Job {
+            view: &self.access.view().0,
+            root: 0,
+            settings: &self.settings,
+            cancel: &Cancel::default(),
+            progress: &|_| {},
+        };
+        let request = Request {
+            confirm_large: true,
+            ..Request::default()
+        };
+        self.checkpoints.create(&job, &request, None).unwrap();
+    }
+}
 
 /// What was measured, the last three by the number of files.
 #[derive(Default)]
@@ -112,6 +156,8 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
         first(tree, &mut measured.first, round);
     }
 
+    let library = Library::new(tree);
+    library.checkpoint();
     let mut server = Session::start(Some(&tree.work()), &tree.path(WATCHER_STORE));
     server.result("sightline/createCheckpoint", &json!({}));
     // From the second on the watcher is trusted.
@@ -121,11 +167,16 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
         // What was written a moment ago is read once more by everyone: a tree that
         // nobody touched is measured, not one that was just restored.
         thread::sleep(pause);
-        take_in(tree, &mut server, &mut Everyone::default(), round);
-        take_in(tree, &mut server, &mut measured.none, round);
+        take_in(
+            tree,
+            (&library, &mut server),
+            &mut Everyone::default(),
+            round,
+        );
+        take_in(tree, (&library, &mut server), &mut measured.none, round);
         for (count, series) in &mut measured.changed {
             tree.change(*count);
-            take_in(tree, &mut server, series, round);
+            take_in(tree, (&library, &mut server), series, round);
             if *count == HUNDRED {
                 compare(tree, &mut server, &mut measured.diff);
             }
@@ -135,7 +186,7 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
         }
     }
     server.end();
-    for store in [GIT_STORE, SCAN_STORE, WATCHER_STORE] {
+    for store in [GIT_STORE, COMMAND_STORE, SCAN_STORE, WATCHER_STORE] {
         fs::remove_dir_all(tree.path(store)).unwrap();
     }
     measured
@@ -143,7 +194,7 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
 
 /// First checkpoints, each into a store that is not there yet; the last ones stay.
 fn first(tree: &Tree, series: &mut Both, round: usize) {
-    for store in [GIT_STORE, SCAN_STORE] {
+    for store in [GIT_STORE, COMMAND_STORE] {
         let _ = fs::remove_dir_all(tree.path(store));
     }
     for at in 0..2 {
@@ -154,7 +205,7 @@ fn first(tree: &Tree, series: &mut Both, round: usize) {
                 git_commit(tree);
             });
         } else {
-            timed(&mut series.ours, || tree.checkpoint(SCAN_STORE));
+            timed(&mut series.ours, || tree.checkpoint(COMMAND_STORE));
         }
     }
 }
@@ -166,15 +217,22 @@ fn git_commit(tree: &Tree) {
 }
 
 /// Everyone takes in the same change, in turning order.
-fn take_in(tree: &Tree, server: &mut Session, series: &mut Everyone, turn: usize) {
-    for at in 0..3 {
+fn take_in(
+    tree: &Tree,
+    (library, server): (&Library, &mut Session),
+    series: &mut Everyone,
+    turn: usize,
+) {
+    let parties = series.len();
+    for at in 0..parties {
         // git leaves to the disk what we wait for.
         settle();
-        let who = (at + turn) % 3;
+        let who = (at + turn) % parties;
         let series = &mut series[who];
         match who {
             0 => timed(series, || git_commit(tree)),
-            1 => drop(timed(series, || tree.checkpoint(SCAN_STORE))),
+            1 => timed(series, || library.checkpoint()),
+            3 => drop(timed(series, || tree.checkpoint(COMMAND_STORE))),
             _ => drop(server.timed(series, "sightline/createCheckpoint", &json!({}))),
         }
     }
@@ -252,7 +310,7 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
         git,
         Goal::ratio(0.5, 0.25),
     );
-    let [git, scan, watcher] = &measured.none;
+    let [git, scan, watcher, command] = &measured.none;
     let nothing = |who: &str| format!("nothing changed, {who}");
     add(
         nothing("scan"),
@@ -270,7 +328,15 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
         git,
         Goal::None,
     );
-    for (count, [git, scan, watcher]) in &measured.changed {
+    add(
+        nothing("command"),
+        Some(0),
+        command,
+        COMMIT,
+        git,
+        Goal::None,
+    );
+    for (count, [git, scan, watcher, command]) in &measured.changed {
         let (by_scan, by_watcher) = match count {
             // What is aimed at is how little it grows with the tree.
             1 => (
@@ -292,6 +358,14 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
             COMMIT,
             git,
             by_watcher,
+        );
+        add(
+            work("command"),
+            Some(*count),
+            command,
+            COMMIT,
+            git,
+            Goal::None,
         );
     }
     for (count, Both { git, ours }) in &measured.restored {

@@ -39,5 +39,6 @@ pub mod read;
 pub mod storage;
 pub mod surrogates;
 pub mod task;
+mod threads;
 pub mod tokens;
 pub mod tracker;

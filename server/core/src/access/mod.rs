@@ -46,6 +46,7 @@ use crate::{
     cancel::Cancel,
     error::Error,
     path::{AbsPath, Location, RelPath, Roots},
+    threads,
 };
 
 /// So many paths are shared out among threads.
@@ -363,7 +364,7 @@ impl AccessView {
                 ..self.clone()
             };
             let written = written.par_iter().with_min_len(MANY_PATHS / 2);
-            written.map(|path| check(&view, path)).collect()
+            threads::shared(|| written.map(|path| check(&view, path)).collect())
         };
         checked
             .into_iter()

@@ -17,6 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rayon::prelude::*;
 use sightline_protocol::{
     access::AccessKind,
     error::ErrorKind,
@@ -31,6 +32,7 @@ use crate::{
     gitignore::{Marks, Rules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
+    threads,
 };
 
 pub use order::format;
@@ -39,6 +41,9 @@ pub use order::format;
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
 /// Entries between two looks at the clock and at the cancel flag.
 const STRIDE: usize = 512;
+/// Directories read at once, and so many that it is worth waking other threads.
+const MAX_BATCH: usize = 256;
+const FEW: usize = 4;
 
 /// How to list.
 #[derive(Clone, Copy, Debug)]
@@ -133,27 +138,36 @@ pub fn list_with(
         walk.found.truncated = true;
         return Ok(walk.found);
     }
-    let mut next = Some(target.directory);
+    let mut batch = vec![target.directory];
+    let mut width = 1;
     let mut is_top = true;
-    while let Some(directory) = next {
-        match walk.read(&directory.real) {
-            Ok((names, complete)) => {
-                walk.visit(&directory, names, is_top)?;
-                walk.found.truncated |= !complete;
+    'walk: while !batch.is_empty() {
+        let read = walk.read_all(&batch);
+        let count = batch.len();
+        for (at, (directory, read)) in batch.iter().zip(read).enumerate() {
+            match read {
+                Ok((names, complete)) => {
+                    walk.visit(directory, names, is_top)?;
+                    walk.found.truncated |= !complete;
+                }
+                // Only the listed directory has to be readable.
+                Err(error) if is_top => {
+                    return Err(unreadable(&display_name(view, root, dir), &error));
+                }
+                Err(_) => {}
             }
-            // Only the listed directory has to be readable.
-            Err(error) if is_top => return Err(unreadable(&display_name(view, root, dir), &error)),
-            Err(_) => {}
+            is_top = false;
+            progress(walk.found.entries.len());
+            if at + 1 < count || !walk.queue.is_empty() {
+                walk.check_time()?;
+            }
+            if walk.found.truncated {
+                break 'walk;
+            }
         }
-        is_top = false;
-        progress(walk.found.entries.len());
-        next = walk.queue.pop_front();
-        if next.is_some() {
-            walk.check_time()?;
-        }
-        if walk.found.truncated {
-            break;
-        }
+        // Where a list is full soon, few are read in vain.
+        width = (width * 2).min(MAX_BATCH);
+        batch = walk.queue.drain(..width.min(walk.queue.len())).collect();
     }
     Ok(walk.found)
 }
@@ -262,6 +276,15 @@ impl Walk<'_> {
             self.found.truncated = true;
         }
         Ok(())
+    }
+
+    /// [`Self::read`] of each, on all cores.
+    fn read_all(&self, directories: &[Directory]) -> Vec<io::Result<(Vec<Name>, bool)>> {
+        let read = |directory: &Directory| self.read(&directory.real);
+        if directories.len() < FEW {
+            return directories.iter().map(read).collect();
+        }
+        threads::shared(|| directories.par_iter().map(read).collect())
     }
 
     /// The entries of a directory in byte order, and whether these are all:

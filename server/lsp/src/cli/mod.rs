@@ -14,11 +14,13 @@ mod man;
 mod offline;
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal, Write},
     path::PathBuf,
 };
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
@@ -292,10 +294,20 @@ fn run(command: Command) -> Result<i32, Error> {
                 "recursive": !flat,
                 "limit": limit,
             });
-            let result = offline::call(&workspace, "sightline/listFiles", params)?;
-            print_result(&workspace, &result, |result| {
-                format!("{}\n", text_of(result))
-            })?;
+            // The entries may be very many, and only their text is printed.
+            #[derive(Deserialize)]
+            struct Text<'a> {
+                #[serde(borrow)]
+                text: Cow<'a, str>,
+            }
+            let params = conversations::without_nulls(params);
+            let result = offline::call_text(&workspace, "sightline/listFiles", &params)?;
+            if workspace.json {
+                print_raw(&result)?;
+            } else {
+                let Text { text } = serde_json::from_str(result.get()).map_err(internal)?;
+                print(&format!("{text}\n"))?;
+            }
             Ok(DONE)
         }
         Command::Read {
