@@ -296,6 +296,13 @@ fn settings_say_what_is_captured() {
             .iter()
             .all(|reason| !reason.is_empty())
     );
+    // Rules that come later hide names that were told before.
+    workspace.write(".clineignore", "*.bin\nout/\n");
+    let listed = list(&mut server, json!({}));
+    let skipped = listed[0]["skipped"].as_array().unwrap();
+    assert_eq!(each(skipped, "path"), [""]);
+    let told = listed[0].to_string();
+    assert!(!told.contains("big") && !told.contains("out\""), "{told}");
 }
 
 #[test]

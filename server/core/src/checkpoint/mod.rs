@@ -229,6 +229,23 @@ pub struct Skipped {
     pub reason: String,
 }
 
+impl Skipped {
+    /// May its name be shown by the rules of this view? Rules may have come since,
+    /// and another machine had others. What stands for more than is listed has no
+    /// name.
+    pub fn may_be_shown(&self, view: &AccessView, root: usize) -> bool {
+        let named = NamedPath {
+            path: self.path.clone(),
+            encoded: self.encoded,
+        };
+        let Some(path) = named.to_path() else {
+            return false;
+        };
+        let denied = |is_dir| view.check_entry(root, &path, is_dir).is_some();
+        path.is_root() || !(denied(false) || denied(true))
+    }
+}
+
 /// A path as it is kept with a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPath {

@@ -4,9 +4,10 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
     checkpoint::{
-        ConversationMark, Filter, Keep, Purpose, Record, Request, Side,
+        ConversationMark, Filter, Keep, Purpose, Record, Request, Side, Skipped,
         diff::{self, DiffOptions, FileDiff, Status},
         import::Imported,
     },
@@ -78,7 +79,7 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
     }
     let members = members(work.roots(), &taken);
     let mut checkpoints = taken.iter().map(|(root, record)| {
-        let mut checkpoint = wire(work.roots(), *root, record);
+        let mut checkpoint = wire(&work.view, *root, record);
         checkpoint.group = (members.len() > 1).then(|| members.clone());
         checkpoint
     });
@@ -195,12 +196,23 @@ fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
 }
 
 /// A checkpoint as it goes over the wire, without its group.
-pub(super) fn wire(roots: &Roots, root: usize, record: &Record) -> Checkpoint {
+/// What of its skipped paths the rules deny now is counted.
+pub(super) fn wire(view: &AccessView, root: usize, record: &Record) -> Checkpoint {
+    let roots = view.roots();
     let notes = &record.notes;
-    let skipped = notes.skipped.iter().map(|skipped| SkippedPath {
+    let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = notes
+        .skipped
+        .iter()
+        .partition(|skipped| skipped.may_be_shown(view, root));
+    let shown = shown.into_iter().map(|skipped| SkippedPath {
         path: skipped.path.clone(),
         reason: skipped.reason.clone(),
         path_encoded: skipped.encoded,
+    });
+    let counted = (!hidden.is_empty()).then(|| SkippedPath {
+        path: String::new(),
+        reason: format!("access rules deny {} more that were skipped", hidden.len()),
+        path_encoded: false,
     });
     let messages = notes.messages.filter(|_| notes.task.is_some());
     Checkpoint {
@@ -214,7 +226,7 @@ pub(super) fn wire(roots: &Roots, root: usize, record: &Record) -> Checkpoint {
         added: notes.counts.added,
         modified: notes.counts.modified,
         deleted: notes.counts.deleted,
-        skipped: skipped.collect(),
+        skipped: shown.chain(counted).collect(),
         duration_ms: notes.duration_ms,
         files: notes.files,
         bytes: notes.bytes,
@@ -260,7 +272,7 @@ pub fn list(
         false => BTreeMap::new(),
     };
     let checkpoints = listed.iter().map(|(root, record)| {
-        let mut checkpoint = wire(work.roots(), *root, record);
+        let mut checkpoint = wire(&work.view, *root, record);
         let group = record.notes.group.as_ref();
         let members = group.and_then(|group| groups.get(group));
         checkpoint.group = members.filter(|members| members.len() > 1).cloned();

@@ -325,7 +325,7 @@ fn announce(work: &Work<'_>, part: &Part, restored: &Restored) {
         registry.remember(restored.undo, known);
     }
     if let Ok(record) = of.store.record(restored.undo) {
-        tell(work.context, &wire(work.roots(), *root, &record));
+        tell(work.context, &wire(&work.view, *root, &record));
     }
 }
 
@@ -390,7 +390,7 @@ fn undo_point(
             .create(job, &request, Some(&found.of.changes))
     })?;
     found.of.looked(work.context.server);
-    tell(work.context, &wire(work.roots(), found.root, &record));
+    tell(work.context, &wire(&work.view, found.root, &record));
     Ok(RestoreCheckpointResult {
         undo_id: record.id.to_string(),
         ..RestoreCheckpointResult::default()
