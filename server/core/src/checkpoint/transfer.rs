@@ -417,7 +417,7 @@ mod tests {
         // The newest of ours is from the end of time too.
         let notes = Notes {
             created: u64::MAX - 1,
-            sequence: u64::MAX,
+            sequence: u64::MAX - 1,
             ..Notes::default()
         };
         there.checkpoint_with(notes, &[]);
