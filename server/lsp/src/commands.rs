@@ -16,12 +16,13 @@ use tower_lsp::lsp_types::MessageType;
 use crate::{
     api::{self, Handler, LaneRule},
     jobs::Lane,
+    lanes::Work,
     lenient,
     server::Server,
     session::Snapshot,
 };
 
-/// Params over this many bytes are not looked into on the reading thread.
+/// Params over this many bytes are not looked into before the next message is read.
 const LARGE_PARAMS: usize = 256 * 1024;
 
 /// Lines shown in a message; longer results go to a document.
@@ -149,8 +150,10 @@ impl Call {
     }
 }
 
-/// Starts a request: what it sees is what the session is now.
-pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
+/// Starts a request: what it sees is what the session is now. Work that is given
+/// back can start at once, on any thread.
+#[must_use]
+pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) -> Option<Work> {
     let snapshot = server.snapshot();
     let name = call.place.handler.name;
     let lane = match call.place.handler.lane {
@@ -185,7 +188,7 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) {
             }
         });
         context.step(part, shown)
-    });
+    })
 }
 
 /// The `workDoneToken` of params. The requests that have one are small, and most

@@ -38,6 +38,11 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
+    /// Has some of what follows arrived already?
+    pub fn has_more(&self) -> bool {
+        !self.input.buffer().is_empty()
+    }
+
     /// The next frame; `None` at the end of the stream, also in mid-frame.
     ///
     /// # Errors

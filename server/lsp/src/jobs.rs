@@ -1,4 +1,4 @@
-//! Work for one request: off the reading thread, cancellable, panic-proof, and
+//! Work for one request: beside the reading of others, cancellable, panic-proof, and
 //! answered exactly once.
 //!
 //! A request is *in flight* from [`Jobs::begin`] until somebody claims it to
@@ -172,28 +172,34 @@ impl Jobs {
         None
     }
 
-    /// Runs `work` and answers request `id` with what it returns.
+    /// Runs `work` and answers request `id` with what it returns. What the pool
+    /// would run now is given back: whoever has a thread to spare runs it there,
+    /// others [`Self::spawn`] it.
+    #[must_use]
     pub fn run(
         self: &Arc<Self>,
         id: Value,
         lane: Lane,
         method: &'static str,
         work: impl FnOnce() -> Result<Step, Error> + Send + 'static,
-    ) {
+    ) -> Option<Work> {
         let jobs = self.clone();
-        self.start(lane, move || {
+        self.place(lane, move || {
             let started = Instant::now();
             let outcome = guarded(method, work);
             tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
             match outcome {
-                Ok(Step::Then(lane, next)) => jobs.run(id, lane, method, next),
+                Ok(Step::Then(lane, next)) => {
+                    let rest = jobs.run(id, lane, method, next);
+                    rest.into_iter().for_each(|rest| jobs.spawn(rest));
+                }
                 Ok(Step::Done(done)) if !done.written.is_empty() => {
                     jobs.answer_when_durable(method, id, done);
                 }
                 Ok(Step::Done(done)) => jobs.answer(method, &id, Ok(done)),
                 Err(error) => jobs.answer(method, &id, Err(error)),
             }
-        });
+        })
     }
 
     /// Answers once what was written is on the disk.
@@ -232,7 +238,8 @@ impl Jobs {
         name: &'static str,
         work: impl FnOnce() + Send + 'static,
     ) {
-        self.start(lane, silent(name, work));
+        let work = self.place(lane, silent(name, work));
+        work.into_iter().for_each(|work| self.spawn(work));
     }
 
     /// Runs `work` if nobody changes that root now; it is told to stop when
@@ -333,10 +340,11 @@ impl Jobs {
         lock(&self.in_flight).remove(&id.to_string())
     }
 
-    fn start(self: &Arc<Self>, lane: Lane, job: impl FnOnce() + Send + 'static) {
+    /// Gives a job its place; one of the pool comes back.
+    fn place(self: &Arc<Self>, lane: Lane, job: impl FnOnce() + Send + 'static) -> Option<Work> {
         let job = self.counted(job);
         match lane {
-            Lane::Pool => self.spawn(job),
+            Lane::Pool => return Some(job),
             Lane::Tasks => self.enqueue(job),
             Lane::Roots { roots, tasks } => {
                 let held = tasks != Turn::None;
@@ -345,9 +353,11 @@ impl Jobs {
                 self.enqueue_on_roots(ticket, job, release);
             }
         }
+        None
     }
 
-    fn spawn(&self, work: Work) {
+    /// Runs work in the pool.
+    pub fn spawn(&self, work: Work) {
         drop(self.pool.spawn_blocking(work));
     }
 
@@ -356,8 +366,11 @@ impl Jobs {
         self.begin_job();
         let jobs = self.clone();
         Box::new(move || {
-            job();
+            let ended = catch_unwind(AssertUnwindSafe(job));
             jobs.end_job();
+            if let Err(panic) = ended {
+                tracing::error!(why = panic_text(&*panic), "a job panicked");
+            }
         })
     }
 

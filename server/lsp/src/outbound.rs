@@ -7,15 +7,16 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
-        mpsc::Sender,
     },
     time::{Duration, Instant},
 };
 
 use serde::Serialize;
 use serde_json::{Value, json, value::RawValue};
+
+use crate::output::Output;
 
 /// How long an answer of the client is waited for. Helix gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -62,16 +63,16 @@ struct Waiting {
 
 /// The way out, shared by all threads.
 pub struct Outbound {
-    frames: Mutex<Option<Sender<Body>>>,
+    output: Arc<Output>,
     next_id: AtomicU64,
     waiting: Mutex<HashMap<u64, Waiting>>,
 }
 
 impl Outbound {
-    /// Sends frames to `frames`, whose receiver owns the stream.
-    pub fn new(frames: Sender<Body>) -> Self {
+    /// What is sent goes to `output`.
+    pub fn new(output: Arc<Output>) -> Self {
         Self {
-            frames: Mutex::new(Some(frames)),
+            output,
             next_id: AtomicU64::new(0),
             waiting: Mutex::default(),
         }
@@ -79,29 +80,17 @@ impl Outbound {
 
     /// An outbound that goes nowhere, for work without an editor.
     pub fn closed() -> Self {
-        Self {
-            frames: Mutex::new(None),
-            next_id: AtomicU64::new(0),
-            waiting: Mutex::default(),
-        }
+        Self::new(Arc::new(Output::closed()))
     }
 
     /// Is there nobody to send to?
     pub fn is_closed(&self) -> bool {
-        lock(&self.frames).is_none()
+        self.output.is_closed()
     }
 
     /// Sends a message body as it is.
     pub fn send(&self, body: impl Into<Body>) {
-        if let Some(frames) = &*lock(&self.frames) {
-            // The receiver is gone only when the process is ending.
-            let _ = frames.send(body.into());
-        }
-    }
-
-    /// No more is sent; the writer ends once it has written what it holds.
-    pub fn close(&self) {
-        lock(&self.frames).take();
+        self.output.send(body.into());
     }
 
     /// Sends a notification.
@@ -170,18 +159,18 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, mpsc};
-
     use super::*;
+    use crate::frame::FrameReader;
 
     #[test]
     fn an_answer_is_delivered_once_and_strays_are_dropped() {
-        let (sender, frames) = mpsc::channel();
-        let outbound = Outbound::new(sender);
+        let (client, stream) = std::io::pipe().unwrap();
+        let outbound = Outbound::new(Arc::new(Output::new(stream)));
         let got = Arc::new(Mutex::new(Vec::new()));
         let sink = got.clone();
         outbound.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
-        let sent: Value = serde_json::from_slice(frames.recv().unwrap().parts()[0]).unwrap();
+        let sent = FrameReader::new(client).next_frame().unwrap().unwrap();
+        let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
         assert!(outbound.answered(&sent["id"], Ok(json!(1))));
         assert!(!outbound.answered(&sent["id"], Ok(json!(2))));
         assert!(!outbound.answered(&json!("no"), Ok(json!(3))));

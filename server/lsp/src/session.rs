@@ -1,6 +1,6 @@
 //! What a session knows: client, settings, roots, rules, editor state.
 //!
-//! [`Session`] is changed by notifications only, on the reading thread and
+//! [`Session`] is changed by notifications only, by who reads and
 //! behind one lock that is held for memory work alone. A request takes a
 //! [`Snapshot`] on that thread, so it sees exactly what was sent before it, and
 //! works with it elsewhere.

@@ -1,9 +1,10 @@
 //! The way in: frames become calls, in the order they arrive.
 //!
-//! Three threads: the *reader* (this module's `Pump`) takes frames, changes
-//! the session and hands out work; the *writer* owns the output; the caller of
-//! [`serve`] waits for the end. tower-lsp routes the standard LSP methods; its
-//! futures are polled here once, so what a handler does before its first
+//! Threads: two that take turns at reading ([`crate::readers`]); who reads takes
+//! frames (this module's `Pump`), changes the session, and does what may run beside
+//! others or hands it out. The *writer* writes what is not written at once
+//! ([`crate::output`]). The caller of [`serve`] waits for the end. tower-lsp routes
+//! the standard LSP methods; its futures are polled here once, so what a handler does before its first
 //! `await` happens in order of arrival, and the rest, if any, is spawned.
 //! Requests of our own protocol go to [`crate::api`] without its detour.
 //!
@@ -12,7 +13,7 @@
 use std::{
     borrow::Cow,
     future::Future,
-    io::{BufWriter, Read, Write},
+    io::{PipeWriter, Read},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
@@ -34,11 +35,14 @@ use tower_service::Service;
 use crate::{
     api,
     commands::{self, Asked},
-    frame::{BadFrame, FrameReader, write_parts},
+    frame::{BadFrame, FrameReader},
     jobs::{INVALID_REQUEST, error_body, panic_text, protocol_error},
+    lanes::Work,
     lenient, lifetime,
     lsp::Standard,
     outbound::{Body, Outbound},
+    output::Output,
+    readers::{self, Next},
     server::{Fault, Server},
     session::Phase,
 };
@@ -69,12 +73,8 @@ pub struct Options {
 }
 
 /// Serves one client until it says `exit` or goes away; the exit code: 0 when
-/// `shutdown` was seen, else 1.
-pub fn serve(
-    input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
-    options: Options,
-) -> i32 {
+/// `shutdown` was seen, else 1. The output need not be a pipe.
+pub fn serve(input: impl Read + Send + 'static, output: PipeWriter, options: Options) -> i32 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
@@ -88,11 +88,11 @@ pub fn serve(
         }
     };
     let (ends, end) = mpsc::channel();
-    let (frames, to_write) = mpsc::channel();
-    let outbound = Arc::new(Outbound::new(frames));
+    let output = Arc::new(Output::new(output));
+    let outbound = Arc::new(Outbound::new(output.clone()));
     let server = Server::new(outbound.clone(), runtime.handle().clone(), options.fault);
 
-    let writer = start_writer(output, to_write, ends.clone());
+    let writer = start_writer(output.clone(), ends.clone());
     if options.watch_parent {
         lifetime::watch_parent(ends.clone());
     }
@@ -101,22 +101,20 @@ pub fn serve(
         LspService::new(move |_| Standard::new(server))
     };
     let pump = Pump {
+        frames: FrameReader::new(input),
         server: server.clone(),
         service,
         runtime: runtime.handle().clone(),
     };
-    thread::spawn(move || {
-        // Without this thread there is no session: its end is the end.
-        let end = catch_unwind(AssertUnwindSafe(|| pump.run(input)));
-        let _ = ends.send(end.unwrap_or(End::EndOfInput));
-    });
+    let jobs = server.jobs().clone();
+    readers::start(pump.into_next(ends), move |work| jobs.spawn(work));
 
     let reason = end.recv().unwrap_or(End::EndOfInput);
     tracing::info!(?reason, "the session ends");
     server.sockets().close();
     server.jobs().finish(GRACE);
     let orderly = server.session(|session| session.phase) == Phase::ShutDown;
-    outbound.close();
+    output.close();
     if reason != End::OutputClosed {
         let _ = writer.recv_timeout(GRACE);
     }
@@ -124,25 +122,14 @@ pub fn serve(
     i32::from(!orderly)
 }
 
-/// The only owner of the output. The receiver it gives hears of its end.
-fn start_writer(
-    output: impl Write + Send + 'static,
-    frames: Receiver<Body>,
-    ends: Sender<End>,
-) -> Receiver<()> {
+/// Writes what is not written at once. The receiver it gives hears of its end.
+fn start_writer(output: Arc<Output>, ends: Sender<End>) -> Receiver<()> {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
-        let mut output = BufWriter::new(output);
-        while let Ok(frame) = frames.recv() {
-            let mut written = write_parts(&mut output, &frame.parts());
-            // What else is waiting goes out in the same write.
-            while let (Ok(()), Ok(frame)) = (&written, frames.try_recv()) {
-                written = write_parts(&mut output, &frame.parts());
-            }
-            if written.and_then(|()| output.flush()).is_err() {
-                let _ = ends.send(End::OutputClosed);
-                return;
-            }
+        let written = output.write();
+        if written.is_err() {
+            let _ = ends.send(End::OutputClosed);
+            return;
         }
         let _ = done.send(());
     });
@@ -169,40 +156,56 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-struct Pump {
+struct Pump<R> {
+    frames: FrameReader<R>,
     server: Arc<Server>,
     service: LspService<Standard>,
     runtime: tokio::runtime::Handle,
 }
 
-impl Pump {
-    fn run(mut self, input: impl Read) -> End {
-        let mut frames = FrameReader::new(input);
-        loop {
-            match frames.next_frame() {
-                Ok(Some(Ok(body))) => {
-                    if self.message(body) {
-                        return End::Exit;
-                    }
-                }
-                Ok(Some(Err(bad))) => self.refuse_frame(&bad),
-                Ok(None) => return End::EndOfInput,
-                Err(error) => {
-                    tracing::info!(%error, "the input failed");
-                    return End::EndOfInput;
+impl<R: Read> Pump<R> {
+    /// Reads, until the end, which is sent to `ends`.
+    fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
+        move || {
+            // Without somebody who reads there is no session: a panic is its end.
+            let read = catch_unwind(AssertUnwindSafe(|| self.read()));
+            match read.unwrap_or(Err(End::EndOfInput)) {
+                Ok(Some(work)) => Next::Work {
+                    work,
+                    more: self.frames.has_more(),
+                },
+                Ok(None) => Next::Done,
+                Err(end) => {
+                    let _ = ends.send(end);
+                    Next::End
                 }
             }
         }
     }
 
-    /// Handles one message; true when it was `exit`.
-    fn message(&mut self, body: Vec<u8>) -> bool {
+    /// Reads a frame, does what must be done in the order of arrival, and gives
+    /// what else is to be done.
+    fn read(&mut self) -> Result<Option<Work>, End> {
+        match self.frames.next_frame() {
+            Ok(Some(Ok(body))) => return self.message(body),
+            Ok(Some(Err(bad))) => self.refuse_frame(&bad),
+            Ok(None) => return Err(End::EndOfInput),
+            Err(error) => {
+                tracing::info!(%error, "the input failed");
+                return Err(End::EndOfInput);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles one message.
+    fn message(&mut self, body: Vec<u8>) -> Result<Option<Work>, End> {
         let text = match String::from_utf8(body) {
             Ok(text) => text,
             Err(error) => {
                 let why = format!(", byte {}", error.utf8_error().valid_up_to());
                 self.refuse_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
-                return false;
+                return Ok(None);
             }
         };
         // An array would be read as the fields of a message, in order.
@@ -220,19 +223,22 @@ impl Pump {
                     format!(", line {} column {}", error.line(), error.column())
                 });
                 self.refuse_body(text.len(), code, what, &at);
-                return false;
+                return Ok(None);
             }
         };
         match (&envelope.method, &envelope.id) {
             (Some(method), id) => {
                 tracing::trace!(%method, bytes = text.len(), "received");
                 let Some(id) = id.clone() else {
-                    return self.notification(method, envelope.params);
+                    return match self.notification(method, envelope.params) {
+                        true => Err(End::Exit),
+                        false => Ok(None),
+                    };
                 };
                 let asked = self.request(method, id, envelope.params);
                 if let Some((id, cancel, asked)) = asked {
                     let call = asked.within(&text);
-                    commands::start(&self.server, id, cancel, call.with(text));
+                    return Ok(commands::start(&self.server, id, cancel, call.with(text)));
                 }
             }
             (None, Some(id)) => self.answer(id, &envelope),
@@ -246,7 +252,7 @@ impl Pump {
                 );
             }
         }
-        false
+        Ok(None)
     }
 
     /// Handles a request; one of our own protocol is given back, to be started.

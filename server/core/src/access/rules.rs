@@ -133,15 +133,18 @@ struct Stamp {
 
 impl Sighting {
     fn of(path: &Path) -> Self {
-        let stamp = |result: io::Result<fs::Metadata>| {
-            result
-                .map(|metadata| Stamp::of(&metadata))
-                .map_err(|error| error.kind())
+        let stamp = |result: &io::Result<fs::Metadata>| match result {
+            Ok(metadata) => Ok(Stamp::of(metadata)),
+            Err(error) => Err(error.kind()),
         };
-        Self {
-            entry: stamp(fs::symlink_metadata(path)),
-            target: stamp(fs::metadata(path)),
-        }
+        let seen = fs::symlink_metadata(path);
+        let entry = stamp(&seen);
+        let target = match seen {
+            Ok(metadata) if metadata.is_symlink() => stamp(&fs::metadata(path)),
+            // It leads to itself.
+            _ => entry.clone(),
+        };
+        Self { entry, target }
     }
 
     /// Could the file have been written again, unnoticed, after `read_at`? A

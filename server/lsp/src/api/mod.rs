@@ -1,7 +1,7 @@
 //! The requests of the protocol, one file each.
 //!
 //! A handler is a function from params and [`Context`] to a result: it converts
-//! at the edge and calls [`sightline_core`]. It runs off the reading thread, with
+//! at the edge and calls [`sightline_core`]. It runs as a job ([`crate::jobs`]), with
 //! the session as it was when the request arrived, and may panic without harm.
 
 #![allow(

@@ -15,7 +15,7 @@ mod offline;
 
 use std::{
     borrow::Cow,
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal, PipeReader, PipeWriter, Write},
     path::PathBuf,
 };
 
@@ -247,7 +247,31 @@ fn serve() -> i32 {
         watch_parent: true,
         ..transport::Options::default()
     };
-    transport::serve(io::stdin(), io::stdout(), options)
+    match streams() {
+        Ok((input, output)) => transport::serve(input, output, options),
+        Err(error) => {
+            complain(&format!("the standard streams cannot be had: {error}"));
+            FAILURE
+        }
+    }
+}
+
+/// The standard streams as they are: the library's own ones hold lines back.
+#[cfg(unix)]
+fn streams() -> io::Result<(PipeReader, PipeWriter)> {
+    use std::os::fd::AsFd;
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok((input.into(), output.into()))
+}
+
+/// The standard streams as they are: the library's own ones hold lines back.
+#[cfg(windows)]
+fn streams() -> io::Result<(PipeReader, PipeWriter)> {
+    use std::os::windows::io::AsHandle;
+    let input = io::stdin().as_handle().try_clone_to_owned()?;
+    let output = io::stdout().as_handle().try_clone_to_owned()?;
+    Ok((input.into(), output.into()))
 }
 
 fn run(command: Command) -> Result<i32, Error> {

@@ -5,7 +5,7 @@
 //! names, and show what came of them themselves: plain clients drop results.
 //! Short outcomes are messages, long ones fresh documents. What cannot be taken
 //! back is asked first ([`decision`]). Whoever writes a `.clineignore` gets hover,
-//! completion and [`diagnostics`]. All of it runs off the reading thread, as
+//! completion and [`diagnostics`]. All of it runs as jobs, as
 //! requests of the protocol do.
 
 mod actions;

@@ -1,0 +1,249 @@
+//! The stream out: whole frames, in the order in which they were sent.
+//!
+//! A thread of its own writes, so that nobody who answers waits for a client that
+//! does not read. The way over that thread costs more than a small answer does, so
+//! whoever sends one writes it himself, where nothing waits before it and the stream
+//! takes it at once.
+
+use std::{
+    io::{self, BufWriter, PipeWriter, Write},
+    mem,
+    sync::{Condvar, Mutex, PoisonError},
+};
+
+use crate::{
+    frame::write_parts,
+    outbound::{Body, lock},
+};
+
+/// Frames of at most so many bytes are taken whole by a pipe that takes any: POSIX
+/// has `PIPE_BUF` for it, 512 at least, 4,096 on Linux.
+#[cfg(target_os = "linux")]
+const AT_ONCE: usize = 4096;
+#[cfg(not(target_os = "linux"))]
+const AT_ONCE: usize = 512;
+
+/// Around a body there is a header.
+const HEADER_BYTES: usize = 40;
+
+/// The stream out, shared by all threads.
+pub struct Output {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// What the writing thread is to write, oldest first.
+    waiting: Vec<Body>,
+    /// `None` while that thread writes, and when there is no stream any more.
+    stream: Option<PipeWriter>,
+    /// More may be sent.
+    open: bool,
+    /// What the stream reported to somebody who wrote himself.
+    failed: Option<io::Error>,
+}
+
+impl Output {
+    /// Frames go to `stream`, which need not be a pipe. Somebody must run
+    /// [`Self::write`].
+    pub fn new(stream: PipeWriter) -> Self {
+        Self::with(Some(stream))
+    }
+
+    /// Frames go nowhere.
+    pub fn closed() -> Self {
+        Self::with(None)
+    }
+
+    fn with(stream: Option<PipeWriter>) -> Self {
+        let state = State {
+            waiting: Vec::new(),
+            open: stream.is_some(),
+            stream,
+            failed: None,
+        };
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Is nothing sent any more?
+    pub fn is_closed(&self) -> bool {
+        !lock(&self.state).open
+    }
+
+    /// No more is sent; [`Self::write`] ends once it has written what waits.
+    pub fn close(&self) {
+        lock(&self.state).open = false;
+        self.changed.notify_one();
+    }
+
+    /// Sends a frame; never waits for the client.
+    pub fn send(&self, body: Body) {
+        let mut state = lock(&self.state);
+        if !state.open {
+            return;
+        }
+        if state.waiting.is_empty()
+            && let Some(stream) = &mut state.stream
+            && let Some(frame) = small(&body)
+            && takes_at_once(stream)
+        {
+            let Err(error) = stream.write_all(&frame) else {
+                return;
+            };
+            state.open = false;
+            state.failed = Some(error);
+        } else {
+            state.waiting.push(body);
+        }
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    /// Writes what others send, until the stream is closed.
+    ///
+    /// # Errors
+    /// What the stream reports; no more is sent then.
+    pub fn write(&self) -> io::Result<()> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(error) = state.failed.take() {
+                return Err(error);
+            }
+            if state.waiting.is_empty() {
+                if !state.open {
+                    return Ok(());
+                }
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let frames = mem::take(&mut state.waiting);
+            let Some(stream) = state.stream.take() else {
+                return Ok(());
+            };
+            drop(state);
+            let written = write_all(&stream, frames);
+            state = lock(&self.state);
+            if let Err(error) = written {
+                state.open = false;
+                return Err(error);
+            }
+            state.stream = Some(stream);
+        }
+    }
+}
+
+fn write_all(stream: &PipeWriter, frames: Vec<Body>) -> io::Result<()> {
+    let mut output = BufWriter::new(stream);
+    for frame in frames {
+        write_parts(&mut output, &frame.parts())?;
+    }
+    output.flush()
+}
+
+/// A frame that may be written at once.
+fn small(body: &Body) -> Option<Vec<u8>> {
+    let parts = body.parts();
+    let bytes = parts.iter().map(|part| part.len()).sum::<usize>() + HEADER_BYTES;
+    if bytes > AT_ONCE {
+        return None;
+    }
+    let mut frame = Vec::with_capacity(bytes);
+    write_parts(&mut frame, &parts).ok()?;
+    Some(frame)
+}
+
+/// Does the stream take [`AT_ONCE`] bytes without a wait?
+#[cfg(unix)]
+fn takes_at_once(stream: &PipeWriter) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut asked = [PollFd::new(stream, PollFlags::OUT)];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut asked, Some(&at_once)).is_ok_and(|_| asked[0].revents() == PollFlags::OUT)
+}
+
+#[cfg(not(unix))]
+fn takes_at_once(_: &PipeWriter) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{PipeReader, Read},
+        sync::{Arc, mpsc},
+        thread::{self, JoinHandle},
+        time::Duration,
+    };
+
+    use super::*;
+    use crate::frame::FrameReader;
+
+    fn output() -> (PipeReader, Arc<Output>, JoinHandle<io::Result<()>>) {
+        let (client, stream) = io::pipe().unwrap();
+        let output = Arc::new(Output::new(stream));
+        let writer = output.clone();
+        let writer = thread::spawn(move || writer.write());
+        (client, output, writer)
+    }
+
+    fn body(number: usize, bytes: usize) -> Body {
+        format!("{number:0bytes$}").into_bytes().into()
+    }
+
+    #[test]
+    fn nobody_waits_for_a_client_that_does_not_read_and_the_order_stays() {
+        let (client, output, writer) = output();
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            // Far more than a pipe holds: small ones, then large ones between them.
+            for number in 0..4000 {
+                let is_large = number > 2000 && number % 7 == 0;
+                output.send(body(number, if is_large { 9000 } else { 100 }));
+            }
+            output.close();
+            let _ = tell.send(());
+        });
+        told.recv_timeout(Duration::from_secs(30)).unwrap();
+        let mut frames = FrameReader::new(client);
+        for number in 0..4000 {
+            let frame = frames.next_frame().unwrap().unwrap().unwrap();
+            let read: usize = str::from_utf8(&frame).unwrap().parse().unwrap();
+            assert_eq!(read, number);
+        }
+        writer.join().unwrap().unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_small_frame_is_there_when_it_was_sent() {
+        let (client, stream) = io::pipe().unwrap();
+        // Nobody writes but who sends.
+        let output = Output::new(stream);
+        output.send(body(1, 3));
+        output.send(body(2, AT_ONCE));
+        output.send(body(3, 3));
+        drop(output);
+        let mut all = String::new();
+        { client }.read_to_string(&mut all).unwrap();
+        assert_eq!(all, "Content-Length: 3\r\n\r\n001");
+    }
+
+    #[test]
+    fn the_end_of_the_stream_ends_the_writing() {
+        for bytes in [3, 9000] {
+            let (client, output, writer) = output();
+            drop(client);
+            output.send(body(1, bytes));
+            assert!(writer.join().unwrap().is_err());
+            assert!(output.is_closed());
+            output.send(body(2, bytes));
+        }
+    }
+}
