@@ -7,7 +7,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -24,7 +24,6 @@ use super::{
     object::{Kind, Mode, Oid},
     pack::PackWriter,
     protect, read,
-    reader::Reader,
     repository::Repository,
     rules::Judge,
     scan::{self, Look, Scan, Sink},
@@ -117,7 +116,6 @@ impl Checkpoints {
         let store = Store {
             pack: PackWriter::new(&repository)?,
             repository: &repository,
-            readers: Mutex::default(),
             is_empty: records.is_empty(),
             unasked: AtomicUsize::new(0),
         };
@@ -304,8 +302,6 @@ fn read_again(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oi
 struct Store<'a> {
     pack: PackWriter<'a>,
     repository: &'a Repository,
-    /// Readers no thread is using.
-    readers: Mutex<Vec<Reader>>,
     /// There is no checkpoint: asking for objects is idle.
     is_empty: bool,
     /// Objects that were not looked for.
@@ -321,18 +317,7 @@ impl Store<'_> {
         if self.is_empty || is_small && self.unasked.fetch_add(1, Ordering::Relaxed) < UNASKED {
             return false;
         }
-        let idle = self.readers().pop();
-        let reader = match idle {
-            Some(reader) => reader,
-            None => self.repository.reader(),
-        };
-        let has = reader.contained(oid);
-        self.readers().push(reader);
-        has
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.repository.has_packed(oid)
     }
 }
 

@@ -182,8 +182,9 @@ impl<'a> PackWriter<'a> {
     }
 
     fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
+        let crc = crc32fast::hash(entry);
         let mut pack = lock(&self.pack);
-        let appended = pack.append(oid, entry, &self.dir());
+        let appended = pack.append(oid, (entry, crc), &self.dir());
         if appended.is_err() {
             pack.failed = true;
         }
@@ -247,10 +248,10 @@ impl<'a> PackWriter<'a> {
 }
 
 impl Unfinished {
-    fn append(&mut self, oid: Oid, entry: &[u8], dir: &Path) -> io::Result<()> {
+    fn append(&mut self, oid: Oid, (entry, crc): (&[u8], u32), dir: &Path) -> io::Result<()> {
         self.entries.push(IndexEntry {
             oid,
-            crc: crc32fast::hash(entry),
+            crc,
             offset: self.written + self.gathered.len() as u64,
         });
         if entry.len() >= GATHERED {

@@ -171,6 +171,12 @@ impl Repository {
         self.packs.refresh(&self.pack_dir());
     }
 
+    /// Is there such an object in a pack, as far as they are listed? Enough for who
+    /// holds the lock, and may store once more what only git put elsewhere.
+    pub(super) fn has_packed(&self, oid: Oid) -> bool {
+        self.packs.get(&self.pack_dir()).has(oid)
+    }
+
     /// Reads objects; one per thread.
     pub(super) fn reader(&self) -> Reader {
         Reader::new(&self.dir, &self.packs)
