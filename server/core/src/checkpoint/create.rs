@@ -16,7 +16,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Checkpoints, Counts, Filter, Job, Notes, Progress, Record, Request, Skipped,
+    Checkpoints, Counts, Filter, Job, Notes, Progress, Purpose, Record, Request, Skipped,
     changes::{ChangeSource, Changes},
     delta::{Base, Missing, compare},
     disk::Dir,
@@ -113,8 +113,12 @@ impl Checkpoints {
         // What others made is neither what ours follows nor what it differs from.
         let newest = records.iter().find(|record| !record.notes.fetched);
 
+        let pack = PackWriter::new(&repository)?;
         let store = Store {
-            pack: PackWriter::new(&repository)?,
+            pack: match request.purpose {
+                Purpose::Undo { .. } => pack.in_a_hurry(),
+                _ => pack,
+            },
             repository: &repository,
             is_empty: records.is_empty(),
             unasked: AtomicUsize::new(0),
