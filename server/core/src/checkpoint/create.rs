@@ -7,7 +7,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -23,6 +23,7 @@ use super::{
     lock::{self, StoreLock},
     object::{Kind, Mode, Oid},
     pack::PackWriter,
+    packed::Packed,
     protect, read,
     repository::Repository,
     rules::Judge,
@@ -120,6 +121,7 @@ impl Checkpoints {
                 _ => pack,
             },
             repository: &repository,
+            packed: OnceLock::new(),
             is_empty: records.is_empty(),
             unasked: AtomicUsize::new(0),
         };
@@ -306,6 +308,9 @@ fn read_again(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oi
 struct Store<'a> {
     pack: PackWriter<'a>,
     repository: &'a Repository,
+    /// The packs there were when an object was first looked for: enough for who holds
+    /// the lock, and may store once more what only git put elsewhere.
+    packed: OnceLock<Arc<Packed>>,
     /// There is no checkpoint: asking for objects is idle.
     is_empty: bool,
     /// Objects that were not looked for.
@@ -321,7 +326,9 @@ impl Store<'_> {
         if self.is_empty || is_small && self.unasked.fetch_add(1, Ordering::Relaxed) < UNASKED {
             return false;
         }
-        self.repository.has_packed(oid)
+        self.packed
+            .get_or_init(|| self.repository.packed())
+            .has(oid)
     }
 }
 

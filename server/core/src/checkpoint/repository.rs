@@ -16,7 +16,7 @@ use super::{
     Notes, check,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
-    packed::PackList,
+    packed::{PackList, Packed},
     packs,
     reader::Reader,
     records, refs,
@@ -171,10 +171,10 @@ impl Repository {
         self.packs.refresh(&self.pack_dir());
     }
 
-    /// Is there such an object in a pack, as far as they are listed? Enough for who
-    /// holds the lock, and may store once more what only git put elsewhere.
-    pub(super) fn has_packed(&self, oid: Oid) -> bool {
-        self.packs.get(&self.pack_dir()).has(oid)
+    /// The packs there are now.
+    pub(super) fn packed(&self) -> Arc<Packed> {
+        self.packs_came();
+        self.packs.get(&self.pack_dir())
     }
 
     /// Reads objects; one per thread.
