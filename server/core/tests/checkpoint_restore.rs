@@ -6,7 +6,7 @@ mod restoring;
 
 use std::fs;
 
-use restoring::{Ground, Thing, all, counted, done, named, rel, some};
+use restoring::{Ground, Thing, all, counted, done, git, named, rel, some};
 use sightline_core::checkpoint::restore::{Action, Options};
 use sightline_protocol::error::ErrorKind;
 
@@ -345,4 +345,35 @@ fn a_checkpoint_knows_which_folders_it_has() {
     let has = |path| ground.checkpoints.holds_folder(id, &rel(path)).unwrap();
     assert!(has("a") && has("a/b") && has("empty"));
     assert!(!has("out") && !has("a/b/c") && !has("a/b/c/d") && !has("empty/x"));
+}
+
+/// A few are stored again rather than looked for; here are more.
+#[test]
+fn what_the_store_has_is_not_stored_again_where_much_changed() {
+    let paths: Vec<String> = (0..400).map(|at| format!("{at}")).collect();
+    let texts = |round: u32| -> Vec<String> {
+        let text = |path: &String| format!("{path} of round {round}");
+        paths.iter().map(text).collect()
+    };
+    let write = |ground: &Ground, round| {
+        let texts = texts(round);
+        let files = paths.iter().zip(&texts);
+        let files: Vec<(&str, &str)> = files.map(|(path, text)| (&**path, &**text)).collect();
+        ground.write(&files);
+    };
+    let ground = Ground::new(&[]);
+    write(&ground, 1);
+    let first = ground.create();
+    write(&ground, 2);
+    ground.create();
+    let stored = || -> usize {
+        let told = git(&ground.checkpoints.git_dir(), &["count-objects", "-v"]);
+        let packed = told.lines().find_map(|line| line.strip_prefix("in-pack: "));
+        packed.unwrap().parse().unwrap()
+    };
+    let before = stored();
+    // Its undo point holds what the second one does.
+    assert_eq!(ground.restore(first).outcomes.len(), 400);
+    let more = stored() - before;
+    assert!(more < 200, "{more} more objects");
 }

@@ -5,10 +5,10 @@
 //! component is passed over: nothing of ours ever stored one.
 
 use std::{
+    borrow::Cow,
     cmp::Ordering,
     collections::{HashMap, hash_map::Entry as Slot},
     ffi::OsStr,
-    path::{Component, Path},
     sync::Arc,
 };
 
@@ -46,10 +46,14 @@ impl Tree {
         }
     }
 
+    fn entries_of<'a>(tree: Option<&'a Self>, reader: &Reader) -> Result<Vec<Named<'a>>, Error> {
+        tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
+    }
+
     /// What is in it, by the bytes of the names: git's own order puts a file and
     /// a folder of one name apart.
-    fn entries(&self, reader: &Reader) -> Result<Vec<Named>, Error> {
-        let mut entries: Vec<Named> = match self {
+    fn entries(&self, reader: &Reader) -> Result<Vec<Named<'_>>, Error> {
+        let mut entries: Vec<Named<'_>> = match self {
             Self::Stored(Oid::EMPTY_TREE) => Vec::new(),
             Self::Stored(oid) => {
                 let entries = reader.tree(*oid)?.into_iter();
@@ -62,7 +66,7 @@ impl Tree {
                     }),
                 };
                 entries
-                    .map(|entry| (entry.name, node(entry.mode, entry.oid)))
+                    .map(|entry| (entry.name.into_vec().into(), node(entry.mode, entry.oid)))
                     .collect()
             }
             Self::Seen(folder) => {
@@ -89,27 +93,47 @@ impl Tree {
 
 /// `name` as a single component of a path.
 fn component(name: &[u8]) -> Option<&OsStr> {
+    // Its bytes tell; going by components is several times as slow.
     #[cfg(unix)]
-    let name: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(name);
-    #[cfg(not(unix))]
-    let name: &OsStr = OsStr::new(std::str::from_utf8(name).ok()?);
-    if name.as_encoded_bytes().contains(&0) {
-        return None;
+    {
+        let is_one =
+            !matches!(name, b"" | b"." | b"..") && memchr::memchr2(0, b'/', name).is_none();
+        is_one.then(|| std::os::unix::ffi::OsStrExt::from_bytes(name))
     }
-    let mut components = Path::new(name).components();
-    match (components.next(), components.next()) {
-        (Some(Component::Normal(only)), None) if only == name => Some(only),
-        _ => None,
+    #[cfg(not(unix))]
+    {
+        use std::path::{Component, Path};
+
+        let name = OsStr::new(std::str::from_utf8(name).ok()?);
+        if name.as_encoded_bytes().contains(&0) {
+            return None;
+        }
+        let mut components = Path::new(name).components();
+        match (components.next(), components.next()) {
+            (Some(Component::Normal(only)), None) if only == name => Some(only),
+            _ => None,
+        }
     }
 }
 
 /// An entry by its name.
-type Named = (Box<[u8]>, Node);
+type Named<'a> = (Cow<'a, [u8]>, Node);
 
 #[derive(Debug)]
 enum Node {
     Leaf(Leaf),
     Folder(Tree),
+}
+
+impl Node {
+    /// Do both hold the same?
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Leaf(left), Self::Leaf(right)) => left.is_same(right),
+            (Self::Folder(left), Self::Folder(right)) => left.oid() == right.oid(),
+            _ => false,
+        }
+    }
 }
 
 /// A file, a link, or a folder with nothing in it.
@@ -179,12 +203,9 @@ pub(super) fn compare(
     }
     while let Some((folder, left, right)) = todo.pop() {
         cancel.check()?;
-        let entries = |tree: Option<Tree>| match tree {
-            Some(tree) => tree.entries(reader),
-            None => Ok(Vec::new()),
-        };
-        let mut left = entries(left)?.into_iter().peekable();
-        let mut right = entries(right)?.into_iter().peekable();
+        let entries = |tree| Tree::entries_of(tree, reader);
+        let mut left = entries(left.as_ref())?.into_iter().peekable();
+        let mut right = entries(right.as_ref())?.into_iter().peekable();
         loop {
             let order = match (left.peek(), right.peek()) {
                 (Some((left, _)), Some((right, _))) => left.cmp(right),
@@ -194,6 +215,12 @@ pub(super) fn compare(
             };
             let on_left = order.is_le().then(|| left.next()).flatten();
             let on_right = order.is_ge().then(|| right.next()).flatten();
+            // Nearly all are; before anything is made of their names.
+            if let (Some((_, left)), Some((_, right))) = (&on_left, &on_right)
+                && left.is_same(right)
+            {
+                continue;
+            }
             let name = on_left.as_ref().or(on_right.as_ref());
             let Some(name) = name.and_then(|(name, _)| component(name)) else {
                 continue;
@@ -206,7 +233,6 @@ pub(super) fn compare(
             let (left, tree_left) = split(on_left.map(|(_, node)| node));
             let (right, tree_right) = split(on_right.map(|(_, node)| node));
             let leaves = match (&tree_left, &tree_right) {
-                (Some(left), Some(right)) if left.oid() == right.oid() => continue,
                 (Some(_), Some(_)) => (None, None),
                 (Some(tree), None) => {
                     if is_wanted {

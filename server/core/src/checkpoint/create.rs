@@ -7,7 +7,7 @@
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -16,15 +16,15 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Checkpoints, Counts, Filter, Job, Notes, Progress, Record, Request, Skipped,
+    Checkpoints, Counts, Filter, Job, Notes, Progress, Purpose, Record, Request, Skipped,
     changes::{ChangeSource, Changes},
     delta::{Base, Missing, compare},
     disk::Dir,
     lock::{self, StoreLock},
     object::{Kind, Mode, Oid},
     pack::PackWriter,
+    packed::Packed,
     protect, read,
-    reader::Reader,
     repository::Repository,
     rules::Judge,
     scan::{self, Look, Scan, Sink},
@@ -114,10 +114,14 @@ impl Checkpoints {
         // What others made is neither what ours follows nor what it differs from.
         let newest = records.iter().find(|record| !record.notes.fetched);
 
+        let pack = PackWriter::new(&repository)?;
         let store = Store {
-            pack: PackWriter::new(&repository)?,
+            pack: match request.purpose {
+                Purpose::Undo { .. } => pack.in_a_hurry(),
+                _ => pack,
+            },
             repository: &repository,
-            readers: Mutex::default(),
+            packed: OnceLock::new(),
             is_empty: records.is_empty(),
             unasked: AtomicUsize::new(0),
         };
@@ -304,8 +308,9 @@ fn read_again(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oi
 struct Store<'a> {
     pack: PackWriter<'a>,
     repository: &'a Repository,
-    /// Readers no thread is using.
-    readers: Mutex<Vec<Reader>>,
+    /// The packs there were when an object was first looked for: enough for who holds
+    /// the lock, and may store once more what only git put elsewhere.
+    packed: OnceLock<Arc<Packed>>,
     /// There is no checkpoint: asking for objects is idle.
     is_empty: bool,
     /// Objects that were not looked for.
@@ -321,18 +326,9 @@ impl Store<'_> {
         if self.is_empty || is_small && self.unasked.fetch_add(1, Ordering::Relaxed) < UNASKED {
             return false;
         }
-        let idle = self.readers().pop();
-        let reader = match idle {
-            Some(reader) => reader,
-            None => self.repository.reader(),
-        };
-        let has = reader.contained(oid);
-        self.readers().push(reader);
-        has
-    }
-
-    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
-        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.packed
+            .get_or_init(|| self.repository.packed())
+            .has(oid)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Looking at the entries of a folder on a walk.
 
 use std::{
+    cell::RefCell,
     ops::Range,
     sync::{Arc, atomic::Ordering},
 };
@@ -24,6 +25,14 @@ use crate::{error::Error, gitignore};
 const CHUNK: usize = 512;
 /// How often a name that becomes something else under our eyes is looked at.
 const ATTEMPTS: usize = 3;
+
+/// Thread-local space is given back beyond this.
+const SPACE_KEPT: usize = 1 << 20;
+
+thread_local! {
+    /// What a thread reads files into, when it reads none.
+    static SPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A folder that is open.
 pub(super) struct Open {
@@ -275,7 +284,7 @@ impl Walk<'_> {
                 max_bytes,
             } => return self.measure(here, name, kind, max_files, max_bytes),
         };
-        let mut buffer = Vec::new();
+        let mut buffer = SPACE.take();
         let found = match kind {
             Kind::Link => read::link(&here.dir, name, self.looked, &mut buffer),
             _ => {
@@ -284,7 +293,7 @@ impl Walk<'_> {
                 read::file(&here.dir, name, limit, self.looked, mode, &mut buffer)
             }
         };
-        Some(match found {
+        let change = match found {
             Found::Other => return None,
             Found::Left(Reason::Unreadable(number)) if is_our_fault(number) => {
                 self.stop(End::Failed(out_of_means(number)));
@@ -300,7 +309,11 @@ impl Walk<'_> {
                 }
                 Change::Node(Node::File(file))
             }
-        })
+        };
+        if buffer.capacity() <= SPACE_KEPT {
+            SPACE.set(buffer);
+        }
+        Some(change)
     }
 
     /// What stands for the content of a file that is not read.

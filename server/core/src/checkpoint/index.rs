@@ -130,19 +130,35 @@ impl Index {
         (0..self.count).map(|at| self.name(at))
     }
 
+    /// Is there such an object in the pack?
+    pub(super) fn has(&self, oid: Oid) -> bool {
+        self.place(oid).is_some()
+    }
+
     /// The bytes an object takes in the pack.
     pub(super) fn find(&self, oid: Oid) -> Option<std::ops::Range<u64>> {
-        let start = self.offset(self.place(oid)?)?;
-        let next = self.bounds.partition_point(|bound| *bound <= start);
-        Some(start..*self.bounds.get(next)?)
+        self.range(self.place(oid)?)
     }
 
     /// The checksum of those bytes.
     pub(super) fn crc(&self, oid: Oid) -> Option<u32> {
-        word(
-            &self.bytes,
-            NAMES_AT + self.count * 20 + self.place(oid)? * 4,
-        )
+        self.crc_at(self.place(oid)?)
+    }
+
+    /// Both, looked for once.
+    pub(super) fn find_with_crc(&self, oid: Oid) -> Option<(std::ops::Range<u64>, u32)> {
+        let at = self.place(oid)?;
+        self.range(at).zip(self.crc_at(at))
+    }
+
+    fn range(&self, at: usize) -> Option<std::ops::Range<u64>> {
+        let start = self.offset(at)?;
+        let next = self.bounds.partition_point(|bound| *bound <= start);
+        Some(start..*self.bounds.get(next)?)
+    }
+
+    fn crc_at(&self, at: usize) -> Option<u32> {
+        word(&self.bytes, NAMES_AT + self.count * 20 + at * 4)
     }
 
     /// Where its name stands among the names.

@@ -1,6 +1,6 @@
 //! Objects of one checkpoint, written as one pack that git reads.
 //!
-//! The objects go, each compressed by itself, into a file with an unfinished
+//! The objects go, each deflated by itself, into a file with an unfinished
 //! name in the place of packs; [`PackWriter::finish`] makes it a pack. Its index
 //! gets its name last: git and we see a pack by its index.
 
@@ -10,7 +10,10 @@ use std::{
     fs,
     io::{self, ErrorKind as Io, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use libdeflater::{CompressionLvl, Compressor};
@@ -36,6 +39,9 @@ const GATHERED: usize = 1 << 20;
 const TRIED_FROM: usize = 16 * 1024;
 /// So much of it is tried.
 const TRIED: usize = 4096;
+/// So many bytes of contents a writer in a hurry leaves as they are: as much as is
+/// soon written, and no loss of room that lasts, as folding packs deflates it.
+const AS_THEY_ARE: usize = 16 << 20;
 /// Thread-local space is given back beyond this.
 const SPACE_KEPT: usize = 4 << 20;
 
@@ -88,6 +94,8 @@ pub(super) struct PackWriter<'a> {
     repository: &'a Repository,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<Unfinished>,
+    /// Bytes that may still go in without being deflated.
+    as_they_are: AtomicUsize,
 }
 
 struct Unfinished {
@@ -138,6 +146,7 @@ impl<'a> PackWriter<'a> {
         Ok(Self {
             repository,
             names: Mutex::default(),
+            as_they_are: AtomicUsize::new(0),
             pack: Mutex::new(Unfinished {
                 file: None,
                 gathered,
@@ -146,6 +155,12 @@ impl<'a> PackWriter<'a> {
                 failed: false,
             }),
         })
+    }
+
+    /// Somebody waits for what comes after this pack.
+    pub(super) fn in_a_hurry(self) -> Self {
+        self.as_they_are.store(AS_THEY_ARE, Ordering::Relaxed);
+        self
     }
 
     /// Takes an object whose name is known. Compresses outside the lock.
@@ -158,8 +173,15 @@ impl<'a> PackWriter<'a> {
         if !lock(&self.names).insert(oid) {
             return Ok(());
         }
+        let take = |left: usize| left.checked_sub(bytes.len());
+        let relaxed = Ordering::Relaxed;
+        let leave = kind == Kind::Blob
+            && self
+                .as_they_are
+                .fetch_update(relaxed, relaxed, take)
+                .is_ok();
         SPACE.with_borrow_mut(|space| {
-            space.fill(kind, bytes);
+            space.fill(kind, bytes, !leave);
             let appended = self.append(oid, &space.entry);
             space.entry.clear();
             space.entry.shrink_to(SPACE_KEPT);
@@ -182,8 +204,9 @@ impl<'a> PackWriter<'a> {
     }
 
     fn append(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
+        let crc = crc32fast::hash(entry);
         let mut pack = lock(&self.pack);
-        let appended = pack.append(oid, entry, &self.dir());
+        let appended = pack.append(oid, (entry, crc), &self.dir());
         if appended.is_err() {
             pack.failed = true;
         }
@@ -247,10 +270,10 @@ impl<'a> PackWriter<'a> {
 }
 
 impl Unfinished {
-    fn append(&mut self, oid: Oid, entry: &[u8], dir: &Path) -> io::Result<()> {
+    fn append(&mut self, oid: Oid, (entry, crc): (&[u8], u32), dir: &Path) -> io::Result<()> {
         self.entries.push(IndexEntry {
             oid,
-            crc: crc32fast::hash(entry),
+            crc,
             offset: self.written + self.gathered.len() as u64,
         });
         if entry.len() >= GATHERED {
@@ -371,10 +394,11 @@ struct Space {
 
 impl Space {
     /// Makes `entry` the object as it stands in a pack.
-    fn fill(&mut self, kind: Kind, bytes: &[u8]) {
+    fn fill(&mut self, kind: Kind, bytes: &[u8], deflate: bool) {
         self.entry.clear();
         push_header(&mut self.entry, kind, bytes.len() as u64);
-        let compressor = if is_worth_trying(kind, bytes) && self.is_worth_it(bytes) {
+        let deflate = deflate && is_worth_trying(kind, bytes) && self.is_worth_it(bytes);
+        let compressor = if deflate {
             &mut self.fast
         } else {
             &mut self.raw
@@ -439,6 +463,14 @@ pub(super) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
         goes_on = byte & 0x80 != 0;
     }
     Some((length, at))
+}
+
+/// Is it a content that was left as it is, for want of time or because it does not
+/// get smaller?
+pub(super) fn is_as_it_is(entry: &[u8]) -> bool {
+    // Two bytes of zlib, then that of the first block: its kind is 0.
+    let block = header(entry, Kind::Blob).and_then(|(_, begin)| entry.get(begin + 2));
+    block.is_some_and(|block| block & 0b110 == 0)
 }
 
 /// Kind and length, seven bits a byte, the first one four.

@@ -44,6 +44,17 @@ struct Listed {
     index: OnceLock<Option<Index>>,
 }
 
+impl Listed {
+    /// Read when it is first asked for; `None` when it can't be.
+    fn index(&self) -> Option<&Index> {
+        let read = || {
+            let length = fs::metadata(&self.path).ok()?.len();
+            Index::read(&self.path.with_extension("idx"), length).ok()
+        };
+        self.index.get_or_init(read).as_ref()
+    }
+}
+
 /// The list of packs, made when it is first asked for.
 #[derive(Debug, Default)]
 pub(super) struct PackList(Mutex<Option<Arc<Packed>>>);
@@ -140,6 +151,12 @@ impl Packed {
             && pack::header(&open.raw, kind).is_some()
     }
 
+    /// Is there such an object in any of them?
+    pub(super) fn has(&self, oid: Oid) -> bool {
+        let mut indexes = self.packs.iter().filter_map(|listed| listed.index());
+        indexes.any(|index| index.has(oid))
+    }
+
     /// Reads an object as it stands in a pack, and gives its checksum.
     fn raw(&self, open: &mut Open, oid: Oid) -> Option<u32> {
         let last = self.last.load(Ordering::Relaxed);
@@ -148,14 +165,8 @@ impl Packed {
             let Some(listed) = self.packs.get(at) else {
                 continue;
             };
-            let index = listed.index.get_or_init(|| {
-                let length = fs::metadata(&listed.path).ok()?.len();
-                Index::read(&listed.path.with_extension("idx"), length).ok()
-            });
-            let Some((range, crc)) = index
-                .as_ref()
-                .and_then(|index| index.find(oid).zip(index.crc(oid)))
-            else {
+            let found = listed.index().and_then(|index| index.find_with_crc(oid));
+            let Some((range, crc)) = found else {
                 continue;
             };
             self.last.store(at, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use git2::ObjectType;
 use super::{
     index::Index,
     object::{Kind, Oid},
-    pack::{KEEP, PackWriter},
+    pack::{KEEP, PackWriter, is_as_it_is},
     reader::{Reader, Unreadable},
     repository::Repository,
 };
@@ -102,7 +102,8 @@ pub(super) fn gather(
             }
             take(&mut file, range, &mut bytes)
                 .map_err(|error| failed("read", &pack.path, &error))?;
-            if is_difference(&bytes) {
+            // What was stored in a hurry is deflated now.
+            if is_difference(&bytes) || is_as_it_is(&bytes) {
                 copy(&reader, &writer, oid)?;
                 continue;
             }

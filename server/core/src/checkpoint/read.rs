@@ -65,10 +65,29 @@ pub(super) fn file(
 
 /// Reads as much as the file should have, and tells its stamp afterwards.
 fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<Stamp> {
-    buffer.clear();
-    buffer.reserve(usize::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?);
-    file.take(size).read_to_end(buffer)?;
+    up_to(file, size, buffer)?;
     Dir::stamp_of(file)
+}
+
+/// Reads on until the file ends or `buffer`, whatever was in it, holds so many
+/// bytes. The standard library asks how long the file is, and begins with
+/// pieces of 8 KiB.
+pub(super) fn up_to(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let most = usize::try_from(most).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    buffer.truncate(most);
+    buffer.reserve_exact(most - buffer.len());
+    buffer.resize(most, 0);
+    let mut length = 0;
+    while length < most {
+        match file.read(&mut buffer[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    buffer.truncate(length);
+    Ok(())
 }
 
 /// Whether it may be executed; as before, where the system does not know that.
@@ -132,4 +151,25 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
             | io::ErrorKind::IsADirectory
             | io::ErrorKind::Unsupported
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_is_read_as_is_wanted_and_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "0123456789").unwrap();
+        let mut buffer = b"what was there before".to_vec();
+        for (most, held) in [(4, "0123"), (10, "0123456789"), (12, "0123456789"), (0, "")] {
+            up_to(&fs::File::open(&path).unwrap(), most, &mut buffer).unwrap();
+            assert_eq!(buffer, held.as_bytes());
+        }
+        let file = fs::File::open(&path).unwrap();
+        up_to(&file, 7, &mut buffer).unwrap();
+        up_to(&file, 7, &mut buffer).unwrap();
+        assert_eq!(buffer, b"789");
+    }
 }

@@ -117,9 +117,8 @@ impl Reader {
         refreshed.is_ok() && self.contained(oid)
     }
 
-    /// Was there such an object when this was first asked? Enough for who holds
-    /// the lock, and cheaper.
-    pub(super) fn contained(&self, oid: Oid) -> bool {
+    /// Was there such an object when this was first asked?
+    fn contained(&self, oid: Oid) -> bool {
         let flags = OdbLookupFlags::NO_REFRESH;
         let found = self.with_git(|git| Ok(git.odb()?.exists_ext(oid.to_git(), flags)));
         found.unwrap_or(false)

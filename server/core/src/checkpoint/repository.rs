@@ -16,7 +16,7 @@ use super::{
     Notes, check,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
-    packed::PackList,
+    packed::{PackList, Packed},
     packs,
     reader::Reader,
     records, refs,
@@ -169,6 +169,12 @@ impl Repository {
     /// Readers from now on look into packs that came since the first of them.
     pub(super) fn packs_came(&self) {
         self.packs.refresh(&self.pack_dir());
+    }
+
+    /// The packs there are now.
+    pub(super) fn packed(&self) -> Arc<Packed> {
+        self.packs_came();
+        self.packs.get(&self.pack_dir())
     }
 
     /// Reads objects; one per thread.

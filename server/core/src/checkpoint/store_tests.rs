@@ -158,6 +158,36 @@ fn a_pack_that_is_not_finished_leaves_nothing() {
 }
 
 #[test]
+fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let line = "a line that is long enough\n";
+    // The second would be too much of it.
+    let contents = [line.repeat(10_000), line.repeat(700_000)].map(String::into_bytes);
+    let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+    for content in &contents {
+        let oid = name_of(Kind::Blob, content);
+        pack.put(Kind::Blob, oid, content).unwrap();
+    }
+    let kept = pack.finish().unwrap().unwrap();
+    let packs = packs::all(&repository).unwrap();
+    let hurried = packs.iter().find(|pack| pack.path == kept.path).unwrap();
+    let least = contents[0].len() as u64;
+    assert!(hurried.len > least && hurried.len < least + 100_000);
+    let made = packs::gather(&repository, &[hurried], |_| true, &Cancel::default());
+    let made = made.unwrap().unwrap();
+    assert!(made.len < 100_000, "{} bytes", made.len);
+    packs::remove(&repository, std::iter::once(hurried)).unwrap();
+    let reader = scratch.repository().reader();
+    for content in &contents {
+        let oid = name_of(Kind::Blob, content);
+        assert!(reader.blob(oid).unwrap() == *content);
+    }
+    fsck(&scratch.dir());
+}
+
+#[test]
 fn the_newest_come_first_and_filters_choose() {
     let scratch = Scratch::new();
     let notes = |created, sequence, task: Option<&str>| Notes {

@@ -31,6 +31,7 @@ use super::{
         compare::Leaf,
         object::{Kind as Object, Mode, name_of},
         place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
+        read,
         reader::Reader,
         repository::Repository,
         tree::Stamp,
@@ -205,7 +206,6 @@ impl<'a> Worker<'a> {
                 let file = FileToWrite {
                     dir,
                     name,
-                    unfinished: unfinished(self.place.undo, &todo.path),
                     content: &content,
                     executable: mode == Mode::Executable,
                 };
@@ -217,7 +217,8 @@ impl<'a> Worker<'a> {
                     return Err(changed());
                 };
                 let old = || whole(&self.reader, before.oid).ok();
-                file.write_over(before, found, &old)
+                let unfinished = || unfinished(self.place.undo, &todo.path);
+                file.write_over((before, found), &old, &unfinished)
             }
             (mode, found) => {
                 if let Some(found) = found {
@@ -229,7 +230,6 @@ impl<'a> Worker<'a> {
                 let file = FileToWrite {
                     dir,
                     name,
-                    unfinished: OsString::new(),
                     content: &content,
                     executable: mode == Mode::Executable,
                 };
@@ -425,24 +425,24 @@ fn take_out(
 struct FileToWrite<'a> {
     dir: &'a Dir,
     name: &'a OsStr,
-    /// Where a new file is written that takes its place.
-    unfinished: OsString,
     content: &'a [u8],
     executable: bool,
 }
 
 impl FileToWrite<'_> {
-    /// Writes over the file that was found; `old` gives its content.
+    /// Writes over the file that was found. `old` gives its content, `unfinished`
+    /// the name of a new file that takes its place where that has to be.
     fn write_over(
         &self,
-        before: &Leaf,
-        found: Found,
+        (before, found): (&Leaf, Found),
         old: &dyn Fn() -> Option<Vec<u8>>,
+        unfinished: &dyn Fn() -> OsString,
     ) -> Result<(), String> {
         if found.links == 1
             && let Ok(file) = self.dir.open(self.name, Access::Write)
         {
-            let held = hold(&file).map_err(|error| cannot("read it", &error))?;
+            // One that grew meanwhile is not what was found.
+            let held = hold(&file, found.stamp.size).map_err(|error| cannot("read it", &error))?;
             // Last of all, so that what was saved while it was read shows.
             let opened = found_of(&file).map_err(|error| cannot("look at it", &error))?;
             if opened != found || name_of(Object::Blob, &held) != before.oid {
@@ -450,16 +450,17 @@ impl FileToWrite<'_> {
             }
             return self.in_place(&file, found, old);
         }
+        let unfinished = unfinished();
         let beside = || {
-            let file = self.create(&self.unfinished, Access::CreatePrivate)?;
+            let file = self.create(&unfinished, Access::CreatePrivate)?;
             step();
             allow(&file, rights(found.stamp.mode, self.executable))
         };
         beside().map_err(|error| {
-            let _ = self.dir.remove(&self.unfinished);
+            let _ = self.dir.remove(&unfinished);
             cannot("replace it", &error)
         })?;
-        replace(self.dir, &self.unfinished, self.name, (before, found))
+        replace(self.dir, &unfinished, self.name, (before, found))
     }
 
     fn in_place(
@@ -550,18 +551,18 @@ fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
 
 /// Is that what the file holds?
 fn verify(file: &File, content: &[u8]) -> io::Result<()> {
-    match hold(file)? == content {
+    let more_would_show = content.len() as u64 + 1;
+    match hold(file, more_would_show)? == content {
         true => Ok(()),
         false => Err(io::Error::other("it holds something else than was written")),
     }
 }
 
-/// What the file holds.
-fn hold(mut file: &File) -> io::Result<Vec<u8>> {
-    use std::io::{Read, Seek};
+/// What the file holds, of that no more than so many bytes.
+fn hold(mut file: &File, most: u64) -> io::Result<Vec<u8>> {
     let mut held = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut held)?;
+    io::Seek::rewind(&mut file)?;
+    read::up_to(file, most, &mut held)?;
     Ok(held)
 }
 

@@ -445,29 +445,27 @@ impl Planner<'_> {
         // From the top: what is in the way above is in the way below.
         for at in unknown.into_iter().rev() {
             if known.is_none() && !self.leaving.contains(&at) {
-                known = match self.walker.look(&at) {
-                    Ok(Some(found)) if found.kind != Kind::Folder => {
-                        Some(format!("{at} is no folder and is left alone"))
-                    }
-                    Ok(Some(_)) if self.is_git_directory(&at) => {
-                        Some(format!("{at} is a git repository's own data"))
-                    }
-                    Ok(_) => None,
-                    Err(error) => Some(format!("{at} can't be looked at: {error}")),
-                };
+                known = self.own_obstacle(&at);
             }
             self.parents.insert(at, known.clone());
         }
         known
     }
 
-    /// One under another name than `.git`.
-    fn is_git_directory(&mut self, folder: &RelPath) -> bool {
-        let mut names = names::GIT_DIRECTORY.iter();
-        names.all(|name| {
-            let path = folder.child(OsStr::new(name));
-            matches!(self.walker.look(&path), Ok(Some(_)))
-        })
+    /// As [`Self::parent_obstacle`], as far as it is about this folder itself.
+    fn own_obstacle(&mut self, folder: &RelPath) -> Option<String> {
+        // What can be entered is a folder, and no link leads there.
+        if let Ok(dir) = self.walker.folder(folder) {
+            return is_git_directory(dir)
+                .then(|| format!("{folder} is a git repository's own data"));
+        }
+        match self.walker.look(folder) {
+            Ok(Some(found)) if found.kind != Kind::Folder => {
+                Some(format!("{folder} is no folder and is left alone"))
+            }
+            Ok(_) => None,
+            Err(error) => Some(format!("{folder} can't be looked at: {error}")),
+        }
     }
 
     fn is_empty(&mut self, folder: &RelPath) -> bool {
@@ -497,6 +495,12 @@ impl Planner<'_> {
         }
         true
     }
+}
+
+/// One under another name than `.git`.
+fn is_git_directory(dir: &Dir) -> bool {
+    let mut names = names::GIT_DIRECTORY.iter();
+    names.all(|name| matches!(dir.look(OsStr::new(name)), Ok(Some(_))))
 }
 
 /// Is one side a folder with nothing in it?

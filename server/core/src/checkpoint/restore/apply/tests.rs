@@ -16,7 +16,7 @@ use super::{
         object::{Kind as Object, Mode, name_of},
         place::{Access, Dir, Found},
     },
-    FileToWrite, replace, require_before, require_content, rights, take_out,
+    FileToWrite, replace, require_before, require_content, rights, take_out, verify,
 };
 
 #[test]
@@ -65,11 +65,10 @@ impl Ground {
         let file = FileToWrite {
             dir: &self.dir,
             name: OsStr::new(NAME),
-            unfinished: BESIDE.into(),
             content: b"new",
             executable: false,
         };
-        file.write_over(before, found, &|| None)
+        file.write_over((before, found), &|| None, &|| BESIDE.into())
     }
 
     /// As an editor does.
@@ -162,6 +161,16 @@ fn what_could_not_take_the_place_does_not_stay_behind() {
 }
 
 #[test]
+fn what_is_verified_holds_what_was_written_and_nothing_more() {
+    let ground = Ground::new("written");
+    let file = ground.dir.open(OsStr::new(NAME), Access::Read).unwrap();
+    verify(&file, b"written").unwrap();
+    for other in ["", "write", "written and more", "wr1tten"] {
+        verify(&file, other.as_bytes()).unwrap_err();
+    }
+}
+
+#[test]
 fn a_file_that_is_replaced_is_never_open_to_more_than_before() {
     let ground = Ground::new("before");
     let private = fs::Permissions::from_mode(0o600);
@@ -170,7 +179,6 @@ fn a_file_that_is_replaced_is_never_open_to_more_than_before() {
     let file = FileToWrite {
         dir: &ground.dir,
         name: OsStr::new(NAME),
-        unfinished: BESIDE.into(),
         content: b"new",
         executable: true,
     };
