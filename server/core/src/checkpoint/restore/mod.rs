@@ -291,7 +291,7 @@ impl Checkpoints {
         if let Some(damage) = unsound(&plan, &folders)? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
-            repository.note_damage(&damage)?;
+            repository.note_damage(&format!("undo point {} is damaged", undo.id))?;
             self.memory(job.cancel)?.stored = None;
             let again = prepare(true);
             if self.record(target.id).is_err() {
