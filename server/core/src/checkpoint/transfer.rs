@@ -449,9 +449,14 @@ mod tests {
         let pack = PackWriter::new(&repository).unwrap();
         let blob = name_of(Kind::Blob, b"x");
         pack.put(Kind::Blob, blob, b"x").unwrap();
-        let tree = encode_tree([(Mode::File, &b".."[..], blob)].into_iter());
-        let tree_name = name_of(Kind::Tree, &tree);
-        pack.put(Kind::Tree, tree_name, &tree).unwrap();
+        let put = |mode, name: &[u8], oid| {
+            let tree = encode_tree([(mode, name, oid)].into_iter());
+            let oid = name_of(Kind::Tree, &tree);
+            pack.put(Kind::Tree, oid, &tree).unwrap();
+            oid
+        };
+        let below = put(Mode::File, b"..", blob);
+        let tree_name = put(Mode::Folder, b"keys", below);
         let notes = Notes {
             created: 2,
             ..Notes::default()
@@ -478,9 +483,7 @@ mod tests {
         let said = said.unwrap();
         assert_eq!(there.ids(), [good]);
         assert!(
-            said.contains(&format!(
-                "left out {evil}: its tree has an entry whose name leads elsewhere"
-            )),
+            said.contains(&format!("left out {evil}: the folder keys has an entry")),
             "{said}"
         );
         assert!(said.contains("left out \"x\""), "{said}");
@@ -488,6 +491,14 @@ mod tests {
             said.contains(&format!("left out \"{tree_name}\"")),
             "{said}"
         );
+
+        let strict = Scratch::new();
+        let rules = strict.folder.path().join("ws/.clineignore");
+        std::fs::write(rules, "keys/\n").unwrap();
+        let said = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = said.unwrap();
+        let counted = format!("left out {evil}: access rules deny 1 more");
+        assert!(said.contains(&counted) && !said.contains("keys"), "{said}");
     }
 
     #[test]
