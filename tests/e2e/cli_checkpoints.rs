@@ -187,7 +187,14 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
 
 #[test]
 fn damage_is_a_negative_answer() {
-    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    // Most of the pack, so that the damage is in it.
+    let mut state = 1_u64;
+    let digits = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        format!("{:08x}", state >> 32)
+    });
+    let digits: String = digits.take(5000).collect();
+    let workspace = Workspace::new(&[(".clineignore", ""), ("keys/a.txt", &digits)]);
     json_of(&workspace, &["create"]);
     let project = fs::read_dir(workspace.data().join("projects"));
     let project = project.unwrap().next().unwrap().unwrap().path();
@@ -207,9 +214,22 @@ fn damage_is_a_negative_answer() {
     }
     let (code, text, _) = run(&workspace, &["verify"]);
     assert!(
-        code == 1 && !text.contains("all checkpoints are whole"),
+        code == 1 && text.contains("the file keys/a.txt is damaged"),
         "{code}: {text}"
     );
+    // Rules that come later hide its name, also in what was noted.
+    workspace.write(".clineignore", "/keys/a.*\n");
+    let (code, text, _) = run(&workspace, &["verify"]);
+    assert!(
+        code == 1 && text.contains("access rules deny 1 more that are not whole"),
+        "{code}: {text}"
+    );
+    let (code, healed, error) = run(&workspace, &["create"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(error.contains("were damaged"), "{error}");
+    for told in [text, healed, error] {
+        assert!(!told.contains("a.txt"), "{told}");
+    }
 }
 
 #[test]

@@ -8,10 +8,7 @@ mod restoring;
 use std::{fs, path::PathBuf};
 
 use restoring::{Ground, all, git, some};
-use sightline_core::{
-    cancel::Cancel,
-    checkpoint::{Filter, Oid, restore::Options},
-};
+use sightline_core::checkpoint::{Filter, Oid, restore::Options};
 use sightline_protocol::error::ErrorKind;
 
 /// Text that does not compress to nothing, another for each seed.
@@ -69,7 +66,7 @@ fn ids(ground: &Ground) -> Vec<Oid> {
 }
 
 fn problems(ground: &Ground) -> Vec<String> {
-    ground.checkpoints.verify(&Cancel::default()).unwrap()
+    ground.job(|job| ground.checkpoints.verify(job)).unwrap()
 }
 
 /// Two checkpoints of `d/f`; the second content stands in the workspace.

@@ -7,6 +7,9 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 
 use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
+/// So much is read at once, in bytes: as much as a pipe holds.
+const PIECE: usize = 64 * 1024;
+
 /// Why a frame was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFrame {
@@ -32,7 +35,7 @@ impl<R: Read> FrameReader<R> {
     /// Frames of `input`.
     pub fn new(input: R) -> Self {
         Self {
-            input: BufReader::with_capacity(64 * 1024, input),
+            input: BufReader::with_capacity(PIECE, input),
             lost: false,
             skip: 0,
         }
@@ -70,11 +73,28 @@ impl<R: Read> FrameReader<R> {
             self.skip = length;
             return Ok(Some(Err(BadFrame::TooLarge(length))));
         }
-        let read = self.input.by_ref().take(length).read_to_end(&mut body)?;
-        if (read as u64) < length {
-            return Ok(None);
+        // Not `read_to_end`: it may show a stream all the room there is, which some
+        // standard libraries fill with zeros each time.
+        while body.len() < room {
+            let available = self.available()?;
+            if available.is_empty() {
+                return Ok(None);
+            }
+            let taken = available.len().min(room - body.len());
+            body.extend_from_slice(&available[..taken]);
+            self.input.consume(taken);
         }
         Ok(Some(Ok(body)))
+    }
+
+    /// What was read and not yet taken; empty at the end of the stream.
+    fn available(&mut self) -> io::Result<&[u8]> {
+        while let Err(error) = self.input.fill_buf() {
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        self.input.fill_buf()
     }
 
     /// One block of header lines, up to a blank one: the length of the body, or
@@ -108,7 +128,7 @@ impl<R: Read> FrameReader<R> {
     fn header_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         loop {
-            let available = self.input.fill_buf()?;
+            let available = self.available()?;
             if available.is_empty() {
                 return Ok(None);
             }
@@ -257,6 +277,25 @@ mod tests {
             Some(Err(BadFrame::Header(_)))
         ));
         assert_eq!(reader.next_frame().unwrap(), Some(Ok(b"[]".to_vec())));
+    }
+
+    /// A stream that is given room for a whole body may fill that room each time.
+    #[test]
+    fn a_long_body_is_asked_for_in_pieces() {
+        struct Asked<'a>(&'a [u8], usize);
+        impl Read for Asked<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.1 = self.1.max(buffer.len());
+                self.0.read(buffer)
+            }
+        }
+        let body = vec![b' '; 16 * PIECE];
+        let mut bytes = Vec::new();
+        write_frame(&mut bytes, &body).unwrap();
+        let mut stream = Asked(&bytes, 0);
+        let frame = FrameReader::new(&mut stream).next_frame().unwrap();
+        assert!(frame == Some(Ok(body)));
+        assert_eq!(stream.1, PIECE);
     }
 
     #[test]

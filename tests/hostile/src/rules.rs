@@ -1,13 +1,14 @@
 //! `.clineignore` text × path: what is denied is what `git check-ignore` ignores,
 //! and any other text makes an answer.
 
-use std::{fs, path::Path};
+use std::{cell::OnceCell, fs, path::Path};
 
 use sightline_core::{
     access::{Access, RULE_FILE},
     path::{AbsPath, RelPath, Root, Roots},
 };
 use sightline_testing::git;
+use tempfile::TempDir;
 
 use crate::draw::Draw;
 
@@ -20,6 +21,29 @@ const CHARACTERS: &[u8] = b"ab.x/*?[]!^-\\# \t:{},\r\n\n/*";
 const NAMES: &[&str] = &[
     "a", "b", "ab", "a b", "x.a", "[", "a]", "-", "!a", "#", "\\", "{a}", "^", ":", "..a",
 ];
+
+thread_local! {
+    /// A repository, which takes git longer to make than to ask.
+    static GROUND: OnceCell<TempDir> = const { OnceCell::new() };
+}
+
+fn ground() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    git::init(folder.path());
+    folder
+}
+
+/// Takes out what the last case put there.
+fn empty(root: &Path) {
+    for entry in fs::read_dir(root).unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == ".git" => {}
+            true => fs::remove_dir_all(entry.path()).unwrap(),
+            false => fs::remove_file(entry.path()).unwrap(),
+        }
+    }
+}
 
 /// See the module.
 pub fn run(bytes: &[u8]) {
@@ -37,18 +61,24 @@ pub fn run(bytes: &[u8]) {
     while !draw.is_empty() && text.len() < 400 {
         text.push(draw.pick(CHARACTERS));
     }
-    let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
-    git::init(&root);
-    for path in &paths {
+    GROUND.with(|cell| {
+        let folder = cell.get_or_init(ground);
+        let root = fs::canonicalize(folder.path()).unwrap();
+        empty(&root);
+        as_git_does(&root, &text, &paths);
+    });
+}
+
+fn as_git_does(root: &Path, text: &[u8], paths: &[String]) {
+    for path in paths {
         // A path that leads through what another one made a file is no path.
         let _ = fs::create_dir_all(root.join(path).parent().unwrap());
         let _ = fs::write(root.join(path), "");
     }
-    fs::write(root.join(RULE_FILE), &text).unwrap();
-    fs::write(root.join(".gitignore"), &text).unwrap();
-    let expected = git::check_ignore(&root, true, &paths);
-    let access = access(&root);
+    fs::write(root.join(RULE_FILE), text).unwrap();
+    fs::write(root.join(".gitignore"), text).unwrap();
+    let expected = git::check_ignore(root, true, paths);
+    let access = access(root);
     let view = access.view().0;
     for (path, expected) in paths.iter().zip(expected) {
         let rel = RelPath::new(Path::new(path)).unwrap();
@@ -59,7 +89,7 @@ pub fn run(bytes: &[u8]) {
             line,
             expected.map(|line| Some(line.number)),
             "{path:?} under {:?}",
-            String::from_utf8_lossy(&text)
+            String::from_utf8_lossy(text)
         );
     }
 }

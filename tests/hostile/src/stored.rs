@@ -213,7 +213,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
         }
     }
     let _ = store.checkpoints.stats();
-    let _ = store.checkpoints.verify(&Cancel::default());
+    let _ = store.job(|job| store.checkpoints.verify(job));
 }
 
 /// Files hold what they held at some time.

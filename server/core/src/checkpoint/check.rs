@@ -294,7 +294,7 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
     write(&borrowed, objects.as_encoded_bytes())?;
     // Half a store is not for anyone to cancel.
     let cancel = Cancel::default();
-    let lost: HashSet<Oid> = examine(made, &ids, None, &cancel)?
+    let lost: HashSet<Oid> = examine(made, &ids, None, &cancel, &mut |_, _| true)?
         .into_iter()
         .map(|(id, _)| id)
         .collect();

@@ -28,7 +28,7 @@ use super::{
     reader::Reader,
     repository::put_commit,
     rules::Frozen,
-    verify::is_forbidden,
+    verify::{LEADS_AWAY, MISPLACED, is_forbidden},
 };
 use crate::{
     error::Error,
@@ -389,16 +389,11 @@ impl Import<'_> {
                 let is_folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
                 let sides = [&last, &entry].map(|entry| (entry.name, is_folder(entry)));
                 if last.name == entry.name || tree_order(sides[0], sides[1]).is_ge() {
-                    // It may be denied, so it is not named.
-                    return Ok(Err(format!(
-                        "{path:?} has an entry in the wrong place or twice"
-                    )));
+                    return Ok(Err(format!("{path:?} has {MISPLACED}")));
                 }
             }
             if is_forbidden(entry.name) {
-                return Ok(Err(format!(
-                    "{path:?} has an entry whose name leads elsewhere or into a repository"
-                )));
+                return Ok(Err(format!("{path:?} has {LEADS_AWAY}")));
             }
             let below = path.child(&os_name(entry.name));
             let mode = match self.admit(&entry, &below) {

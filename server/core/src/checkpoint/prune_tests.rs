@@ -36,7 +36,7 @@ fn undo(created: u64, restoring: Option<Oid>) -> Notes {
 
 /// Everything is there, for us and for git.
 fn assert_whole(scratch: &Scratch) {
-    let problems = scratch.checkpoints.verify(&Cancel::default()).unwrap();
+    let problems = scratch.verify();
     assert_eq!(problems, [""; 0]);
     fsck(&scratch.dir());
 }
@@ -514,7 +514,7 @@ proptest! {
         let mut wanted = before.clone();
         wanted.sort_unstable();
         prop_assert_eq!(all, wanted);
-        let problems = scratch.checkpoints.verify(&Cancel::default()).unwrap();
+        let problems = scratch.verify();
         prop_assert_eq!(problems, Vec::<String>::new());
         if let (Some(newest), None, None) = (newest, since, max_bytes) {
             let kept: Vec<Oid> = asked.iter().copied().take(newest).collect();

@@ -12,15 +12,17 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    Checkpoints, Notes, Oid, Record,
+    Checkpoints, Job, Notes, Oid, Record, Settings,
     lock::{self, StoreLock},
     object::{Kind, Mode, encode_tree, name_of, tree_order},
     pack::PackWriter,
     repository::Repository,
 };
 use crate::{
+    access::Access,
     cancel::Cancel,
-    path::{AbsPath, Root},
+    error::Error,
+    path::{AbsPath, Root, Roots},
     storage::Storage,
 };
 
@@ -163,6 +165,28 @@ impl Scratch {
         }
         let tree = tree_of(&blobs, &mut |bytes| put(Kind::Tree, bytes));
         repository.write_checkpoint(pack, tree, &notes).unwrap()
+    }
+
+    /// Acts under the rules of this moment.
+    pub(super) fn job<R>(&self, cancel: &Cancel, act: impl FnOnce(&Job<'_>) -> R) -> R {
+        let roots = Roots::new(vec![self.checkpoints.root().clone()]);
+        act(&Job {
+            view: &Access::new(roots.into(), Vec::new()).view().0,
+            root: 0,
+            settings: &Settings::default(),
+            cancel,
+            progress: &|_| {},
+        })
+    }
+
+    pub(super) fn verify(&self) -> Vec<String> {
+        let cancel = Cancel::default();
+        self.job(&cancel, |job| self.checkpoints.verify(job))
+            .unwrap()
+    }
+
+    pub(super) fn fetch(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+        self.job(cancel, |job| self.checkpoints.fetch(remote, job))
     }
 
     pub(super) fn ids(&self) -> Vec<Oid> {

@@ -15,8 +15,11 @@ use std::{
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{Checkpoints, Oid, fetched, lock, refs, repository::Repository, verify::examine};
-use crate::{cancel::Cancel, error::Error};
+use super::{
+    Checkpoints, Job, Oid, compare::Denied, fetched, lock, refs, repository::Repository,
+    verify::examine,
+};
+use crate::{cancel::Cancel, error::Error, path::RelPath};
 
 /// How often a cancellation is looked for while git runs.
 const LOOK: Duration = Duration::from_millis(10);
@@ -64,12 +67,14 @@ impl Checkpoints {
     }
 
     /// Gets the checkpoints of a git remote. Those that are whole become
-    /// checkpoints here. Returns what git said, and what was left out and why.
+    /// checkpoints here. Returns what git said, and what was left out and why,
+    /// without names that access rules deny.
     ///
     /// # Errors
     /// `invalidParams` for what is no remote; `unsupported` without git; `busy`;
     /// `storage` with what git said; `cancelled`. No checkpoint is new then.
-    pub fn fetch(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+    pub fn fetch(&self, remote: &str, job: &Job<'_>) -> Result<String, Error> {
+        let cancel = job.cancel;
         check_remote(remote)?;
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
@@ -85,7 +90,7 @@ impl Checkpoints {
             &names,
         ];
         let taken = git(repository.dir(), &arguments, cancel)
-            .and_then(|said| Ok((said, take_over(&repository, cancel)?)));
+            .and_then(|said| Ok((said, take_over(&repository, job)?)));
         tighten_below(repository.dir());
         // Whatever came of it, they are not to be looked at again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
@@ -124,7 +129,7 @@ fn tighten_below(folder: &Path) {
 }
 
 /// Makes checkpoints of what was fetched and is whole; says what is not.
-fn take_over(repository: &Repository, cancel: &Cancel) -> Result<Vec<String>, Error> {
+fn take_over(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
     let known = repository.ids()?;
     let mut left_out = Vec::new();
     let mut new: Vec<Oid> = Vec::new();
@@ -138,14 +143,16 @@ fn take_over(repository: &Repository, cancel: &Cancel) -> Result<Vec<String>, Er
             new.push(oid);
         }
     }
-    let problems = examine(repository, &new, Some(LARGEST), cancel)?;
+    let mut denied = Denied::new(job);
+    let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+    let problems = examine(repository, &new, Some(LARGEST), job.cancel, &mut denies)?;
     new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
     left_out.extend(
         problems
             .iter()
             .map(|(id, what)| format!("left out {id}: {what}")),
     );
-    cancel.commit()?;
+    job.cancel.commit()?;
     if !new.is_empty() {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map_or(0, |since| since.as_millis());
@@ -307,19 +314,15 @@ fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, path::PathBuf, sync::Arc};
+    use std::{net::TcpListener, path::PathBuf};
 
     use super::*;
-    use crate::{
-        access::Access,
-        checkpoint::{
-            Job, Keep, Notes, Purpose, Request, Settings,
-            object::{Kind, Mode, encode_tree, name_of},
-            pack::PackWriter,
-            packs,
-            testing::{Scratch, fsck, git, only_the_users},
-        },
-        path::Roots,
+    use crate::checkpoint::{
+        Keep, Notes, Purpose, Request,
+        object::{Kind, Mode, encode_tree, name_of},
+        pack::PackWriter,
+        packs,
+        testing::{Scratch, fsck, git, only_the_users},
     };
 
     fn remote(scratch: &Scratch) -> (PathBuf, String) {
@@ -343,12 +346,12 @@ mod tests {
 
         let there = Scratch::new();
         let mine = there.checkpoint(3, &[(b"m", b"m", Mode::File)]);
-        there.checkpoints.fetch(&url, &cancel).unwrap();
+        there.fetch(&url, &cancel).unwrap();
         assert_eq!(there.ids(), [mine, second, first]);
         let mut same = (*here.record(first)).clone();
         same.notes.fetched = true;
         assert_eq!(*there.record(first), same);
-        assert_eq!(there.checkpoints.verify(&cancel).unwrap(), [""; 0]);
+        assert_eq!(there.verify(), [""; 0]);
         fsck(&there.dir());
         let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
         assert!(!names.contains("incoming"), "{names}");
@@ -356,7 +359,7 @@ mod tests {
         // As one left it that was not told.
         git(&there.dir(), &["pack-refs", "--all"]);
         git(&there.dir(), &["repack", "-q"]);
-        there.checkpoints.fetch(&url, &cancel).unwrap();
+        there.fetch(&url, &cancel).unwrap();
         only_the_users(there.dir().parent().unwrap());
         assert_eq!(there.ids().len(), 3);
         drop(path);
@@ -392,7 +395,7 @@ mod tests {
             ..Notes::default()
         };
         let mine = there.checkpoint_with(mine, &[(b"m", b"1", Mode::File)]);
-        there.checkpoints.fetch(url, &cancel).unwrap();
+        there.fetch(url, &cancel).unwrap();
         assert_eq!(there.ids().len(), 3);
         assert_eq!(there.checkpoints.last_undo().unwrap(), Some(mine));
         let notes = &there.record(evil).notes;
@@ -403,17 +406,6 @@ mod tests {
         );
         assert_eq!(notes.group_roots, [""; 0]);
 
-        let access = Access::new(
-            Arc::new(Roots::new(vec![there.checkpoints.root().clone()])),
-            Vec::new(),
-        );
-        let job = Job {
-            view: &access.view().0,
-            root: 0,
-            settings: &Settings::default(),
-            cancel: &cancel,
-            progress: &|_| {},
-        };
         // The newest of ours is from the end of time too.
         let notes = Notes {
             created: u64::MAX - 1,
@@ -421,8 +413,8 @@ mod tests {
             ..Notes::default()
         };
         there.checkpoint_with(notes, &[]);
-        let made = there.checkpoints.create(&job, &Request::default(), None);
-        let made = made.unwrap();
+        let create = |job: &Job<'_>| there.checkpoints.create(job, &Request::default(), None);
+        let made = there.job(&cancel, create).unwrap();
         assert_eq!(made.notes.created, u64::MAX - 1);
 
         // A rebuilt store knows it still; and it goes before any of ours.
@@ -457,9 +449,14 @@ mod tests {
         let pack = PackWriter::new(&repository).unwrap();
         let blob = name_of(Kind::Blob, b"x");
         pack.put(Kind::Blob, blob, b"x").unwrap();
-        let tree = encode_tree([(Mode::File, &b".."[..], blob)].into_iter());
-        let tree_name = name_of(Kind::Tree, &tree);
-        pack.put(Kind::Tree, tree_name, &tree).unwrap();
+        let put = |mode, name: &[u8], oid| {
+            let tree = encode_tree([(mode, name, oid)].into_iter());
+            let oid = name_of(Kind::Tree, &tree);
+            pack.put(Kind::Tree, oid, &tree).unwrap();
+            oid
+        };
+        let below = put(Mode::File, b"..", blob);
+        let tree_name = put(Mode::Folder, b"keys", below);
         let notes = Notes {
             created: 2,
             ..Notes::default()
@@ -482,13 +479,11 @@ mod tests {
         );
 
         let there = Scratch::new();
-        let said = there
-            .checkpoints
-            .fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = there.fetch(dir.to_str().unwrap(), &Cancel::default());
         let said = said.unwrap();
         assert_eq!(there.ids(), [good]);
         assert!(
-            said.contains(&format!("left out {evil}: its tree has an entry \"..\"")),
+            said.contains(&format!("left out {evil}: the folder keys has an entry")),
             "{said}"
         );
         assert!(said.contains("left out \"x\""), "{said}");
@@ -496,6 +491,14 @@ mod tests {
             said.contains(&format!("left out \"{tree_name}\"")),
             "{said}"
         );
+
+        let strict = Scratch::new();
+        let rules = strict.folder.path().join("ws/.clineignore");
+        std::fs::write(rules, "keys/\n").unwrap();
+        let said = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = said.unwrap();
+        let counted = format!("left out {evil}: access rules deny 1 more");
+        assert!(said.contains(&counted) && !said.contains("keys"), "{said}");
     }
 
     #[test]
@@ -505,14 +508,17 @@ mod tests {
         let repository = here.repository();
         let ids = repository.ids().unwrap();
         let cancel = Cancel::default();
-        let within = examine(&repository, &ids, Some(4096), &cancel).unwrap();
-        assert_eq!(within, []);
-        let over = examine(&repository, &ids, Some(4095), &cancel).unwrap();
+        let examine = |largest| {
+            let allowed = &mut |_: &RelPath, _| false;
+            examine(&repository, &ids, Some(largest), &cancel, allowed).unwrap()
+        };
+        assert_eq!(examine(4096), []);
+        let over = examine(4095);
         assert!(
             over[0].1.starts_with("the file a has 4096 bytes"),
             "{over:?}"
         );
-        let over = examine(&repository, &ids, Some(10), &cancel).unwrap();
+        let over = examine(10);
         assert!(over[0].1.starts_with("its commit has"), "{over:?}");
     }
 
@@ -536,13 +542,10 @@ mod tests {
                 kind,
                 "{url}"
             );
-            let error = scratch.checkpoints.fetch(url, &cancel).unwrap_err();
+            let error = scratch.fetch(url, &cancel).unwrap_err();
             assert_eq!(error.kind, kind, "{url}");
         }
-        let error = scratch
-            .checkpoints
-            .fetch("/does/not/exist", &cancel)
-            .unwrap_err();
+        let error = scratch.fetch("/does/not/exist", &cancel).unwrap_err();
         assert!(
             error
                 .message
@@ -551,7 +554,7 @@ mod tests {
         );
         assert!(!proof.exists());
         for url in ["fd::0,1", "other::x"] {
-            let error = scratch.checkpoints.fetch(url, &cancel).unwrap_err();
+            let error = scratch.fetch(url, &cancel).unwrap_err();
             assert!(error.message.contains("not allowed"), "{error}");
         }
     }
@@ -563,7 +566,7 @@ mod tests {
         let url = format!("git://{}/x", listener.local_addr().unwrap());
         let cancel = Cancel::default();
         std::thread::scope(|scope| {
-            let fetching = scope.spawn(|| scratch.checkpoints.fetch(&url, &cancel));
+            let fetching = scope.spawn(|| scratch.fetch(&url, &cancel));
             let _connection = listener.accept().unwrap();
             cancel.cancel();
             let error = fetching.join().unwrap().unwrap_err();

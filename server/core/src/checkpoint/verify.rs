@@ -13,14 +13,16 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Checkpoints, Oid, check,
+    Checkpoints, Job, Oid, check,
+    compare::Denied,
     object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
     reader::{Reader, Unreadable},
     records::notes_of,
     refs,
     repository::Repository,
+    scan::below,
 };
-use crate::{cancel::Cancel, error::Error, line::one_line};
+use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
 
 /// Deeper trees are not made by any work tree: a path has 4096 bytes at most.
 const MAX_DEPTH: usize = 2048;
@@ -31,15 +33,19 @@ const MAX_FILES: u64 = 100_000_000;
 const LARGE: u64 = 16 << 20;
 /// So many problems are told.
 const TOLD: usize = 1000;
+/// Entries no tree of ours has. They may be denied, so they are not named.
+pub(super) const LEADS_AWAY: &str = "an entry whose name leads elsewhere or into a repository";
+pub(super) const MISPLACED: &str = "an entry in the wrong place or twice";
 
 impl Checkpoints {
     /// Reads every object of every checkpoint; the problems found, each a
-    /// sentence that names the checkpoint. What is damaged is noted in the store,
-    /// which is rebuilt by whoever writes to it next.
+    /// sentence that names the checkpoint. Paths that access rules deny now are
+    /// counted, not named. What is damaged is noted in the store, which is rebuilt
+    /// by whoever writes to it next.
     ///
     /// # Errors
     /// `cancelled`; `storage` when the names can't be read.
-    pub fn verify(&self, cancel: &Cancel) -> Result<Vec<String>, Error> {
+    pub fn verify(&self, job: &Job<'_>) -> Result<Vec<String>, Error> {
         let Some(repository) = self.repository()? else {
             return Ok(Vec::new());
         };
@@ -59,11 +65,15 @@ impl Checkpoints {
             }
         }
         let generation = repository.generation().ok();
-        let found = examine(&repository, &repository.ids()?, None, cancel)?;
+        let mut denied = Denied::new(job);
+        let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+        let ids = repository.ids()?;
+        let found = examine(&repository, &ids, None, job.cancel, &mut denies)?;
         // What is taken out while it is looked at is not damaged.
         let is_same = generation == repository.generation().ok();
-        if let Some((id, what)) = found.first().filter(|_| is_same)
-            && let Err(error) = repository.note_damage(&format!("checkpoint {id}: {what}"))
+        // Rules may come that deny what it is, so the note does not name it.
+        if let Some((id, _)) = found.first().filter(|_| is_same)
+            && let Err(error) = repository.note_damage(&format!("checkpoint {id} is not whole"))
         {
             problems.push(format!("the damage could not be noted: {}", error.message));
         }
@@ -73,13 +83,15 @@ impl Checkpoints {
     }
 }
 
-/// What is wrong with these checkpoints: which one, and what. Objects of more
-/// than `largest` bytes are not read and are wrong.
+/// What is wrong with these checkpoints: which one, and what, naming no path of
+/// which `denies` says so (the path, and whether it is a folder's). Objects of
+/// more than `largest` bytes are not read and are wrong.
 pub(super) fn examine(
     repository: &Repository,
     ids: &[Oid],
     largest: Option<u64>,
     cancel: &Cancel,
+    denies: &mut dyn FnMut(&RelPath, bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
     let reader = repository.reader();
     let mut problems = Vec::new();
@@ -106,7 +118,7 @@ pub(super) fn examine(
         if problems.len() >= TOLD {
             break;
         }
-        let told = found.ways(&reader, tree, cancel)?;
+        let told = found.ways(&reader, tree, cancel, denies)?;
         problems.extend(told.into_iter().map(|what| (id, what)));
     }
     Ok(problems)
@@ -256,15 +268,26 @@ impl Examined {
     }
 
     /// The ways from a tree to what is bad, as sentences.
-    fn ways(&self, reader: &Reader, tree: Oid, cancel: &Cancel) -> Result<Vec<String>, Error> {
+    fn ways(
+        &self,
+        reader: &Reader,
+        tree: Oid,
+        cancel: &Cancel,
+        denies: &mut dyn FnMut(&RelPath, bool) -> bool,
+    ) -> Result<Vec<String>, Error> {
         let mut told = Vec::new();
+        let mut unnamed = 0;
         let mut waiting = vec![(tree, Vec::new(), true)];
         while let Some((oid, path, is_tree)) = waiting.pop() {
             cancel.check()?;
-            if told.len() >= TOLD {
+            if told.len() + unnamed >= TOLD {
                 break;
             }
             if let Some(what) = self.bad.get(&oid) {
+                if !path.is_empty() && denies(&below(&path, b""), is_tree) {
+                    unnamed += 1;
+                    continue;
+                }
                 let shown = String::from_utf8_lossy(&path);
                 told.push(match (is_tree, path.is_empty()) {
                     (true, true) => format!("its tree {what}"),
@@ -281,14 +304,19 @@ impl Examined {
             };
             for entry in raw_entries(&bytes).unwrap_or_default() {
                 if self.bad.contains_key(&entry.oid) || self.tainted.contains(&entry.oid) {
-                    let mut below = path.clone();
-                    if !below.is_empty() {
-                        below.push(b'/');
+                    let mut path = path.clone();
+                    if !path.is_empty() {
+                        path.push(b'/');
                     }
-                    below.extend_from_slice(entry.name);
-                    waiting.push((entry.oid, below, entry.mode() == Some(Mode::Folder)));
+                    path.extend_from_slice(entry.name);
+                    waiting.push((entry.oid, path, entry.mode() == Some(Mode::Folder)));
                 }
             }
+        }
+        if unnamed > 0 {
+            told.push(format!(
+                "access rules deny {unnamed} more that are not whole"
+            ));
         }
         Ok(told)
     }
@@ -304,23 +332,17 @@ fn shape(reader: &Reader, oid: Oid, largest: Option<u64>) -> Result<Vec<(Mode, O
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());
     for entry in entries {
-        let shown = String::from_utf8_lossy(entry.name);
         let Some(mode) = entry.mode() else {
-            return Err(format!(
-                "has an entry {:?} that is no file, link or folder",
-                shown
-            ));
+            return Err("has an entry that is no file, link or folder".to_owned());
         };
         if is_forbidden(entry.name) {
-            return Err(format!("has an entry {shown:?}, which is not allowed"));
+            return Err(format!("has {LEADS_AWAY}"));
         }
         if let Some(last) = last {
             let folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
             let order = tree_order((last.name, folder(&last)), (entry.name, folder(&entry)));
             if order.is_ge() || last.name == entry.name {
-                return Err(format!(
-                    "has its entry {shown:?} in the wrong place or twice"
-                ));
+                return Err(format!("has {MISPLACED}"));
             }
         }
         last = Some(entry);
@@ -350,10 +372,6 @@ mod tests {
         testing::{Scratch, noise},
     };
 
-    fn problems(scratch: &Scratch) -> Vec<String> {
-        scratch.checkpoints.verify(&Cancel::default()).unwrap()
-    }
-
     /// A checkpoint whose tree has these bytes, whatever they are.
     fn odd(scratch: &Scratch, created: u64, trees: &[Vec<u8>]) -> Oid {
         let repository = scratch.repository();
@@ -374,19 +392,19 @@ mod tests {
     #[test]
     fn damage_is_told_by_checkpoint_and_path() {
         let scratch = Scratch::new();
-        assert_eq!(problems(&scratch), [""; 0]);
+        assert_eq!(scratch.verify(), [""; 0]);
         let content = noise(1, 9000);
         let file = (&b"d/e/f"[..], &content[..], Mode::File);
         let first = scratch.checkpoint(1, &[file, (b"x", b"1", Mode::File)]);
         let pack = packs::all(&scratch.repository()).unwrap().remove(0);
         let second = scratch.checkpoint(2, &[file, (b"y", b"1", Mode::File)]);
         let third = scratch.checkpoint(3, &[(b"y", b"1", Mode::File)]);
-        assert_eq!(problems(&scratch), [""; 0]);
+        assert_eq!(scratch.verify(), [""; 0]);
         let at = pack.index.find(name_of(Kind::Blob, &content)).unwrap();
         let mut bytes = fs::read(&pack.path).unwrap();
         bytes[at.start as usize + 5000] ^= 1;
         fs::write(&pack.path, bytes).unwrap();
-        let told = problems(&scratch);
+        let told = scratch.verify();
         assert_eq!(told.len(), 2, "{told:?}");
         for id in [first, second] {
             let wanted = format!("checkpoint {id}: the file d/e/f is damaged");
@@ -396,11 +414,42 @@ mod tests {
 
         let name = scratch.dir().join(format!("refs/checkpoints/{third}"));
         fs::write(name, format!("{first}\n")).unwrap();
-        let told = problems(&scratch);
+        let told = scratch.verify();
         assert!(
             told.iter()
                 .any(|line| line.contains(&format!("{third}: the file"))),
             "{told:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_denied_is_counted_and_not_named() {
+        let scratch = Scratch::new();
+        let large = noise(1, 2000);
+        let paths = ["keys/deep/one", "keys/two", "open/three"];
+        let files = paths.map(|path| (path.as_bytes(), &large[..], Mode::File));
+        let id = scratch.checkpoint(1, &files);
+        let repository = scratch.repository();
+        let told = |rules: &str| -> Vec<String> {
+            fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
+            let cancel = Cancel::default();
+            let found = scratch.job(&cancel, |job| {
+                let mut denied = Denied::new(job);
+                let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+                examine(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
+            });
+            let mut told: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
+            told.sort_unstable();
+            told
+        };
+        let large = |path| format!("the file {path} has 2000 bytes, which is too large");
+        assert_eq!(told(""), paths.map(large));
+        let counted = "access rules deny 2 more that are not whole".to_owned();
+        assert_eq!(told("keys/\n"), [counted, large("open/three")]);
+        let counted = "access rules deny 1 more that are not whole".to_owned();
+        assert_eq!(
+            told("one\n"),
+            [counted, large("keys/two"), large("open/three")]
         );
     }
 
@@ -410,10 +459,10 @@ mod tests {
         let file = |name: &'static [u8]| (Mode::File, name, blob);
         let gitlink = [&b"160000 sub\0"[..], &blob.0].concat();
         for (tree, told) in [
-            (encode_tree([file(b"..")].into_iter()), "not allowed"),
-            (encode_tree([file(b"a/b")].into_iter()), "not allowed"),
-            (encode_tree([file(b".GIT")].into_iter()), "not allowed"),
-            (encode_tree([file(b"")].into_iter()), "not allowed"),
+            (encode_tree([file(b"..")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b"a/b")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b".GIT")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b"")].into_iter()), "leads elsewhere"),
             (
                 encode_tree([file(b"b"), file(b"a")].into_iter()),
                 "wrong place",
@@ -425,11 +474,12 @@ mod tests {
             let scratch = Scratch::new();
             scratch.checkpoint(1, &[]);
             let id = odd(&scratch, 2, &[tree]);
-            let said = problems(&scratch).join("\n");
+            let said = scratch.verify().join("\n");
             assert!(
                 said.contains(told) && said.contains(&id.to_string()),
                 "{said} / {told}"
             );
+            assert!(!said.contains('"'), "{said} names an entry");
         }
     }
 
@@ -450,7 +500,7 @@ mod tests {
         };
         let deep = odd(&scratch, 2, &chain(200_000, &[b"a"]));
         let wide = odd(&scratch, 3, &chain(60, &[b"a", b"b"]));
-        let told = problems(&scratch).join("\n");
+        let told = scratch.verify().join("\n");
         assert!(
             told.contains(&format!("checkpoint {deep}: its tree has 200000 levels")),
             "{told}"

@@ -471,7 +471,7 @@ pub fn verify(
     let mut problems = Vec::new();
     for root in chosen(work.roots(), params.root.as_deref())? {
         let (_, of) = work.of(root)?;
-        problems.extend(of.store.verify(&context.cancel)?);
+        problems.extend(work.on(root, &context.cancel, |job| of.store.verify(job))?);
     }
     Ok(VerifyCheckpointsResult {
         ok: problems.is_empty(),
@@ -554,7 +554,7 @@ pub fn transfer(context: &Context<'_>, way: Way, remote: &str) -> Result<String,
     let (_, of) = work.of(0)?;
     match way {
         Way::Push => of.store.push(remote, &context.cancel),
-        Way::Fetch => of.store.fetch(remote, &context.cancel),
+        Way::Fetch => work.on(0, &context.cancel, |job| of.store.fetch(remote, job)),
     }
 }
 

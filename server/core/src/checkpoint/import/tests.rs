@@ -7,7 +7,6 @@ use crate::{
     access::{Access, AccessView},
     cancel::Cancel,
     checkpoint::{
-        Settings,
         rules::RulesThen,
         testing::{Scratch, fsck, git},
     },
@@ -96,15 +95,8 @@ impl Cline {
     }
 
     fn import(&self) -> Result<Imported, Error> {
-        let view = self.view();
-        let job = Job {
-            view: &view,
-            root: 0,
-            settings: &Settings::default(),
-            cancel: &Cancel::default(),
-            progress: &|_| {},
-        };
-        self.scratch.checkpoints.import(&job, &self.shadow)
+        let import = |job: &Job<'_>| self.scratch.checkpoints.import(job, &self.shadow);
+        self.scratch.job(&Cancel::default(), import)
     }
 
     /// Every file of the shadow repository, and its bytes.
@@ -180,10 +172,7 @@ fn checkpoints_of_cline_become_ours_once() {
     };
     assert_eq!((notes.counts, notes.files, notes.bytes), (counts, 3, 7));
     assert_eq!(scratch.record(ours[0]).notes.task, None);
-    assert_eq!(
-        scratch.checkpoints.verify(&Cancel::default()).unwrap(),
-        [""; 0]
-    );
+    assert_eq!(scratch.verify(), [""; 0]);
     fsck(&scratch.dir());
 
     cline.write("later", "1");
@@ -399,14 +388,7 @@ fn a_damaged_commit_is_left_out_and_told() {
         imported.problems[0].contains(&second.to_string()),
         "{imported:?}"
     );
-    assert_eq!(
-        cline
-            .scratch
-            .checkpoints
-            .verify(&Cancel::default())
-            .unwrap(),
-        [""; 0]
-    );
+    assert_eq!(cline.scratch.verify(), [""; 0]);
 }
 
 impl Cline {

@@ -178,20 +178,12 @@ impl Checkpoints {
         let target = self.record(wanted.id)?;
         job.require_rules()?;
         let repository = self.existing_repository()?;
-        let scan = self.look(job)?;
         let unsaved = Unsaved {
             paths: unsaved,
             force: false,
         };
-        let walker = self.walker()?;
-        let at = (&repository, &walker);
-        let plan = self.plan(
-            job,
-            at,
-            (&scan, &target, Tree::Stored(target.tree)),
-            wanted,
-            unsaved,
-        )?;
+        let at = (&repository, &self.walker()?);
+        let plan = self.plan_of_now(job, at, &target, wanted, unsaved)?;
         Ok(plan.preview())
     }
 
@@ -226,14 +218,7 @@ impl Checkpoints {
         };
         // Without a checkpoint of what is not what was previewed.
         if options.token.is_some() {
-            let scan = self.look(job)?;
-            let plan = self.plan(
-                job,
-                at,
-                (&scan, &target, Tree::Stored(target.tree)),
-                wanted,
-                unsaved,
-            )?;
+            let plan = self.plan_of_now(job, at, &target, wanted, unsaved)?;
             require_token(options, &plan)?;
         }
         let paths = scope(&target, wanted);
@@ -291,7 +276,7 @@ impl Checkpoints {
         if let Some(damage) = unsound(&plan, &folders)? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
-            repository.note_damage(&damage)?;
+            repository.note_damage(&format!("undo point {} is damaged", undo.id))?;
             self.memory(job.cancel)?.stored = None;
             let again = prepare(true);
             if self.record(target.id).is_err() {
@@ -389,6 +374,20 @@ impl Checkpoints {
         }
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.recover_locked(&lock, job)
+    }
+
+    /// What a restore would do to what stands there now.
+    fn plan_of_now(
+        &self,
+        job: &Job<'_>,
+        at: (&Repository, &Walker),
+        target: &Record,
+        wanted: &Wanted,
+        unsaved: Unsaved<'_>,
+    ) -> Result<Plan, Error> {
+        let scan = self.look(job)?;
+        let between = (&scan, target, Tree::Stored(target.tree));
+        self.plan(job, at, between, wanted, unsaved)
     }
 
     fn plan(
