@@ -89,12 +89,14 @@ impl<R: Read> FrameReader<R> {
 
     /// What was read and not yet taken; empty at the end of the stream.
     fn available(&mut self) -> io::Result<&[u8]> {
-        while let Err(error) = self.input.fill_buf() {
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+        while self.input.buffer().is_empty() {
+            match self.input.fill_buf() {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
-        self.input.fill_buf()
+        Ok(self.input.buffer())
     }
 
     /// One block of header lines, up to a blank one: the length of the body, or

@@ -358,7 +358,19 @@ impl Jobs {
 
     /// Runs work in the pool.
     pub fn spawn(&self, work: Work) {
-        drop(self.pool.spawn_blocking(work));
+        let work = Arc::new(Mutex::new(Some(work)));
+        let here = work.clone();
+        let take = move || lock(&work).take();
+        let spawned = catch_unwind(AssertUnwindSafe(|| {
+            self.pool
+                .spawn_blocking(move || take().into_iter().for_each(|work| work()))
+        }));
+        // It panics when the system has no thread for it.
+        if spawned.is_err() {
+            tracing::error!("no thread to be had");
+            let work = lock(&here).take();
+            work.into_iter().for_each(|work| work());
+        }
     }
 
     /// Counts a job from now until it has ended.

@@ -16,12 +16,17 @@ use crate::{
     outbound::{Body, lock},
 };
 
-/// Frames of at most so many bytes are taken whole by a pipe that takes any: POSIX
-/// has `PIPE_BUF` for it, 512 at least, 4,096 on Linux.
+/// Frames of at most so many bytes are taken whole by a pipe that takes any (POSIX:
+/// `PIPE_BUF`, 512 at least, 4,096 on Linux), and by a socket with room.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 4096;
 #[cfg(not(target_os = "linux"))]
 const AT_ONCE: usize = 512;
+
+/// A socket says that it takes something while a part of this room is left: a third
+/// or a quarter of it must be more than [`AT_ONCE`].
+#[cfg(unix)]
+const SOCKET_ROOM: usize = 8 * AT_ONCE;
 
 /// Around a body there is a header.
 const HEADER_BYTES: usize = 40;
@@ -37,6 +42,8 @@ struct State {
     waiting: Vec<Body>,
     /// `None` while that thread writes, and when there is no stream any more.
     stream: Option<PipeWriter>,
+    /// What says that it takes something takes [`AT_ONCE`] bytes.
+    is_roomy: bool,
     /// More may be sent.
     open: bool,
     /// What the stream reported to somebody who wrote himself.
@@ -58,6 +65,7 @@ impl Output {
     fn with(stream: Option<PipeWriter>) -> Self {
         let state = State {
             waiting: Vec::new(),
+            is_roomy: stream.as_ref().is_some_and(is_roomy),
             open: stream.is_some(),
             stream,
             failed: None,
@@ -85,7 +93,8 @@ impl Output {
         if !state.open {
             return;
         }
-        if state.waiting.is_empty()
+        if state.is_roomy
+            && state.waiting.is_empty()
             && let Some(stream) = &mut state.stream
             && let Some(frame) = small(&body)
             && takes_at_once(stream)
@@ -107,6 +116,13 @@ impl Output {
     /// # Errors
     /// What the stream reports; no more is sent then.
     pub fn write(&self) -> io::Result<()> {
+        let written = self.write_waiting();
+        // Whoever reads it hears of the end.
+        lock(&self.state).stream = None;
+        written
+    }
+
+    fn write_waiting(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         loop {
             if let Some(error) = state.failed.take() {
@@ -156,7 +172,29 @@ fn small(body: &Body) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// Does the stream take [`AT_ONCE`] bytes without a wait?
+/// Is it a pipe, or a socket with room? A terminal takes a byte and lets the others
+/// wait.
+#[cfg(unix)]
+fn is_roomy(stream: &PipeWriter) -> bool {
+    use rustix::{
+        fs::{FileType, fstat},
+        net::sockopt::socket_send_buffer_size,
+    };
+    match fstat(stream).map(|found| FileType::from_raw_mode(found.st_mode)) {
+        Ok(FileType::Fifo) => true,
+        Ok(FileType::Socket) => {
+            socket_send_buffer_size(stream).is_ok_and(|room| room >= SOCKET_ROOM)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_roomy(_: &PipeWriter) -> bool {
+    false
+}
+
+/// Does such a stream take [`AT_ONCE`] bytes without a wait?
 #[cfg(unix)]
 fn takes_at_once(stream: &PipeWriter) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -233,6 +271,29 @@ mod tests {
         let mut all = String::new();
         { client }.read_to_string(&mut all).unwrap();
         assert_eq!(all, "Content-Length: 3\r\n\r\n001");
+    }
+
+    /// Editors on libuv speak through sockets.
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_is_written_to_as_a_pipe_is_and_a_terminal_only_by_the_writer() {
+        use std::os::{fd::OwnedFd, unix::net::UnixStream};
+        let (mut client, stream) = UnixStream::pair().unwrap();
+        let output = Output::new(OwnedFd::from(stream).into());
+        for number in 0..5000 {
+            output.send(body(number, 100));
+        }
+        let waiting = lock(&output.state).waiting.len();
+        assert!((1..5000).contains(&waiting), "{waiting}");
+        drop(output);
+        let mut all = String::new();
+        client.read_to_string(&mut all).unwrap();
+        assert_eq!(all.matches("Content-Length: 100").count(), 5000 - waiting);
+
+        let terminal = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
+        let output = Output::new(terminal.into());
+        output.send(body(1, 3));
+        assert_eq!(lock(&output.state).waiting.len(), 1);
     }
 
     #[test]

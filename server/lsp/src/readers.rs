@@ -58,8 +58,9 @@ pub fn start(
             second.run(reading);
         }
     });
-    // There is a deputy from the first work on.
-    readers.register(second.thread().clone());
+    // There is a deputy from the first work on. It may have come itself, and sleep.
+    let thread = second.thread().clone();
+    lock(&readers.deputy).get_or_insert(Deputy::awake(thread));
     thread::spawn(move || first.run(lock(&first.reading)));
 }
 
@@ -81,6 +82,11 @@ struct Deputy {
 }
 
 impl Deputy {
+    fn awake(thread: Thread) -> Self {
+        let asleep = false;
+        Self { thread, asleep }
+    }
+
     fn wake(&mut self) {
         if mem::take(&mut self.asleep) {
             self.thread.unpark();
@@ -135,15 +141,9 @@ impl<N: FnMut() -> Next, P: Fn(Work)> Readers<N, P> {
         }
     }
 
-    /// Makes a thread the deputy.
-    fn register(&self, thread: Thread) {
-        let asleep = false;
-        *lock(&self.deputy) = Some(Deputy { thread, asleep });
-    }
-
     /// Waits until this thread has to read; `None` after the end.
     fn stand_by(&self) -> Option<MutexGuard<'_, Option<N>>> {
-        self.register(thread::current());
+        *lock(&self.deputy) = Some(Deputy::awake(thread::current()));
         let mut last = self.turns.load(SeqCst);
         let mut quiet = 0;
         while !self.over.load(SeqCst) {

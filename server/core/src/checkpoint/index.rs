@@ -120,6 +120,11 @@ impl Index {
         Some(index)
     }
 
+    /// The checksum the pack ends with.
+    pub(super) fn pack_checksum(&self) -> Option<&[u8; 20]> {
+        self.bytes.last_chunk::<TRAILER>()?.first_chunk()
+    }
+
     /// How many objects the pack has.
     pub(super) fn len(&self) -> usize {
         self.count

@@ -8,7 +8,7 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io,
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -48,8 +48,14 @@ impl Listed {
     /// Read when it is first asked for; `None` when it can't be.
     fn index(&self) -> Option<&Index> {
         let read = || {
-            let length = fs::metadata(&self.path).ok()?.len();
-            Index::read(&self.path.with_extension("idx"), length).ok()
+            let mut file = File::open(&self.path).ok()?;
+            let length = file.metadata().ok()?.len();
+            let index = Index::read(&self.path.with_extension("idx"), length).ok()?;
+            // Of a pack that was cut or written over, nothing is believed.
+            let mut checksum = [0; 20];
+            file.seek(SeekFrom::End(-20)).ok()?;
+            file.read_exact(&mut checksum).ok()?;
+            (checksum == *index.pack_checksum()?).then_some(index)
         };
         self.index.get_or_init(read).as_ref()
     }
@@ -191,8 +197,7 @@ fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    use io::{Read, Seek};
-    file.seek(io::SeekFrom::Start(offset))?;
+    file.seek(SeekFrom::Start(offset))?;
     file.read_exact(bytes)
 }
 
@@ -244,8 +249,14 @@ mod tests {
             .unwrap();
         let mut bytes = fs::read(&pack.path).unwrap();
         bytes[range.start as usize + 1000] ^= 1;
-        fs::write(&pack.path, bytes).unwrap();
-        assert!(!Packed::list(&dir, None).is_as_written(&mut Open::default(), Kind::Blob, oid));
+        fs::write(&pack.path, &bytes).unwrap();
+        let damaged = Packed::list(&dir, None);
+        assert!(!damaged.is_as_written(&mut Open::default(), Kind::Blob, oid));
+        // Of the same length, and written over: it has nothing.
+        bytes.fill(0);
+        fs::write(&pack.path, &bytes).unwrap();
+        assert!(packed.has(oid));
+        assert!(!Packed::list(&dir, None).has(oid));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::{
     repository::Repository,
     scan::below,
 };
-use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
+use crate::{cancel::Cancel, error::Error, limits::MAX_PATH_BYTES, line::one_line, path::RelPath};
 
 /// Deeper trees are not made by any work tree: a path has 4096 bytes at most.
 const MAX_DEPTH: usize = 2048;
@@ -309,6 +309,14 @@ impl Examined {
                         path.push(b'/');
                     }
                     path.extend_from_slice(entry.name);
+                    // No file system has such a path, only a tree somebody made up;
+                    // asking the rules about all above it would take much memory.
+                    if path.len() > MAX_PATH_BYTES {
+                        told.push(format!(
+                            "a path of over {MAX_PATH_BYTES} bytes is not whole"
+                        ));
+                        continue;
+                    }
                     waiting.push((entry.oid, path, entry.mode() == Some(Mode::Folder)));
                 }
             }
