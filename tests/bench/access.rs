@@ -80,7 +80,7 @@ fn denied(root: &Path, paths: &[String]) -> usize {
     let root = Root::new(AbsPath::new(root).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
     let (view, _) = access.view();
-    let verdicts = view.check_all(paths, &Cancel::default()).unwrap();
+    let verdicts = view.check_all(paths, &Cancel::default(), Ok).unwrap();
     verdicts
         .iter()
         .filter(|verdict| verdict.access == AccessKind::Denied)

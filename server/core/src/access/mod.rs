@@ -347,29 +347,31 @@ impl AccessView {
         (Some(location), access)
     }
 
-    /// As [`Self::check_written`] for many paths, in their order.
+    /// As [`Self::check_written`] for many paths: what `then` makes of each verdict,
+    /// in their order. It is called on several threads, so that they share that too.
     ///
     /// # Errors
-    /// Kind `cancelled`.
-    pub fn check_all(&self, written: &[String], cancel: &Cancel) -> Result<Vec<PathAccess>, Error> {
+    /// Kind `cancelled`, and those of `then`.
+    pub fn check_all<T: Send>(
+        &self,
+        written: &[String],
+        cancel: &Cancel,
+        then: impl Fn(PathAccess) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
         let check = |view: &Self, path: &String| {
-            (!cancel.is_cancelled()).then(|| view.check_written(path).1)
+            cancel.check()?;
+            then(view.check_written(path).1)
         };
         // A few are done before another thread has woken up.
-        let checked: Vec<Option<PathAccess>> = if written.len() < MANY_PATHS {
-            written.iter().map(|path| check(self, path)).collect()
-        } else {
-            let view = Self {
-                links: Arc::new(Links::for_many()),
-                ..self.clone()
-            };
-            let written = written.par_iter().with_min_len(MANY_PATHS / 2);
-            threads::shared(|| written.map(|path| check(&view, path)).collect())
+        if written.len() < MANY_PATHS {
+            return written.iter().map(|path| check(self, path)).collect();
+        }
+        let view = Self {
+            links: Arc::new(Links::for_many()),
+            ..self.clone()
         };
-        checked
-            .into_iter()
-            .collect::<Option<_>>()
-            .ok_or_else(Error::cancelled)
+        let written = written.par_iter().with_min_len(MANY_PATHS / 2);
+        threads::shared(|| written.map(|path| check(&view, path)).collect())
     }
 
     /// Judges an entry met while walking below `root`, by name only: the caller

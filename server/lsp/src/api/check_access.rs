@@ -1,15 +1,26 @@
 //! `sightline/checkAccess`.
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use sightline_core::{error::Error, limits};
 use sightline_protocol::{
-    access::{CheckAccessParams, CheckAccessResult},
+    access::{CheckAccessParams, CommandAccess},
     error::ErrorKind,
+    method::{CheckAccess, Request},
 };
 
-use super::Context;
+use super::{Answer, Context, written};
+
+/// A `CheckAccessResult` whose verdicts were written where they were judged.
+#[derive(Serialize)]
+struct Written {
+    paths: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<CommandAccess>,
+}
 
 /// Judges paths, in their order, and a command line.
-pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Result<CheckAccessResult, Error> {
+pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Answer {
     if params.paths.len() > limits::MAX_CHECKED_PATHS {
         return Err(Error::new(
             ErrorKind::TooLarge,
@@ -22,8 +33,11 @@ pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Result<CheckAcce
     }
     let view = context.view();
     let command = params.command.as_deref();
-    Ok(CheckAccessResult {
-        paths: view.check_all(&params.paths, &context.cancel)?,
+    let result = Written {
+        paths: view.check_all(&params.paths, &context.cancel, |verdict| {
+            written(CheckAccess::NAME, &verdict)
+        })?,
         command: command.map(|command| view.check_command(command)),
-    })
+    };
+    written(CheckAccess::NAME, &result)
 }

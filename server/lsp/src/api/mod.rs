@@ -220,7 +220,7 @@ macro_rules! handler {
 #[rustfmt::skip]
 const HANDLERS: &[Handler] = &[
     handler!(typed, EnvironmentDetails, ByTask, environment_details::run),
-    handler!(typed, CheckAccess, Pool, check_access::run),
+    handler!(writing, CheckAccess, Pool, check_access::run),
     handler!(typed, ListFiles, Pool, list_files::run),
     handler!(typed, ReadFile, ByTask, read_file::run),
     handler!(typed, TrackFile, ByTask, tracking::track_file),
@@ -273,6 +273,15 @@ fn typed<M: Request>(
     run: fn(&Context<'_>, M::Params) -> Result<M::Result, Error>,
 ) -> Answer {
     written(M::NAME, &run(context, params_of::<M>(params)?)?)
+}
+
+/// A request that writes its result itself.
+fn writing<M: Request>(
+    context: &Context<'_>,
+    params: &str,
+    run: fn(&Context<'_>, M::Params) -> Answer,
+) -> Answer {
+    run(context, params_of::<M>(params)?)
 }
 
 /// A request with messages in its params.
