@@ -1,6 +1,6 @@
 //! The server around [`sightline_core`]: transport, session, handlers, command line.
 //!
-//! Reading order: [`transport`] (how messages come in, and the three threads),
+//! Reading order: [`transport`] (how messages come in),
 //! [`session`] (what is known), [`commands`] and [`api`] (how requests are
 //! answered), [`lsp`] (the standard methods), [`settings`] and [`capabilities`]
 //! (what the client wants and can), [`watch`], [`lifetime`] and [`logging`].

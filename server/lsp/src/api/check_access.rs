@@ -10,6 +10,10 @@ use sightline_protocol::{
 };
 
 use super::{Answer, Context, written};
+use crate::jobs::Lane;
+
+/// Freeing so many takes milliseconds.
+const MANY_PATHS: usize = 10_000;
 
 /// A `CheckAccessResult` whose verdicts were written where they were judged.
 #[derive(Serialize)]
@@ -39,5 +43,12 @@ pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Answer {
         })?,
         command: command.map(|command| view.check_command(command)),
     };
-    written(CheckAccess::NAME, &result)
+    let answer = written(CheckAccess::NAME, &result);
+    if params.paths.len() >= MANY_PATHS {
+        // Nobody waits until all these texts are freed.
+        let free = move || drop((params, result, view));
+        let jobs = context.server.jobs();
+        jobs.run_silent(Lane::Pool, "what was checked", free);
+    }
+    answer
 }
