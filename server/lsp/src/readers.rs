@@ -2,7 +2,7 @@
 //!
 //! Handing work to another thread costs more than most requests do. So whoever
 //! reads does the work that he finds himself, unless more waits to be read. The
-//! other thread, the *deputy*, looks every [`TICK`] whether he is still at it; if
+//! other thread, the *deputy*, looks every millisecond whether he is still at it; if
 //! so, the deputy reads on, and who worked is the next deputy. Work that is found
 //! while there is no deputy is the pool's.
 
