@@ -12,7 +12,7 @@ use sightline_core::{
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
 };
-use sightline_protocol::access::AccessKind;
+use sightline_protocol::access::{AccessKind, PathAccess};
 
 use crate::{
     Run, progress,
@@ -80,11 +80,12 @@ fn denied(root: &Path, paths: &[String]) -> usize {
     let root = Root::new(AbsPath::new(root).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
     let (view, _) = access.view();
-    let verdicts = view.check_all(paths, &Cancel::default(), Ok).unwrap();
-    verdicts
-        .iter()
-        .filter(|verdict| verdict.access == AccessKind::Denied)
-        .count()
+    let count = |denied: &mut usize, verdict: PathAccess| {
+        *denied += usize::from(verdict.access == AccessKind::Denied);
+        Ok(())
+    };
+    let denied = view.check_all(paths, &Cancel::default(), count).unwrap();
+    denied.iter().sum()
 }
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {

@@ -14,10 +14,12 @@ use sightline_protocol::files::ProgressToken;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    api::{self, Handler, LaneRule},
+    api::{self, Answer, Handler, LaneRule},
     jobs::Lane,
+    json::Json,
     lanes::Work,
     lenient,
+    message::{Params, Received},
     server::Server,
     session::Snapshot,
 };
@@ -39,21 +41,32 @@ enum Door {
     Face,
 }
 
+/// Where the params of a request are.
+enum Place {
+    /// They are those of the message.
+    Message,
+    /// There, in the text of the message.
+    At(Range<usize>),
+    /// There are none.
+    Nowhere,
+}
+
 /// A request found in a message.
-pub struct Asked<'a> {
+pub struct Asked {
     handler: &'static Handler,
-    params: Option<&'a RawValue>,
+    params: Place,
     token: Option<ProgressToken>,
     door: Door,
 }
 
-impl<'a> Asked<'a> {
+impl Asked {
     /// A custom request.
-    pub fn by_request(handler: &'static Handler, params: Option<&'a RawValue>) -> Self {
+    pub fn by_request(handler: &'static Handler, message: &Received) -> Self {
+        let params = message.envelope().params.as_ref();
         Self {
             handler,
-            params,
-            token: token_in(params),
+            params: Place::Message,
+            token: params.and_then(|params| token_in(params.text())),
             door: Door::Request,
         }
     }
@@ -62,7 +75,7 @@ impl<'a> Asked<'a> {
     ///
     /// # Errors
     /// `invalidParams` for a command that is not ours.
-    pub fn by_command(params: Option<&'a RawValue>) -> Result<Self, Error> {
+    pub fn by_command(message: &Received) -> Result<Self, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct ExecuteCommand<'a> {
@@ -72,8 +85,9 @@ impl<'a> Asked<'a> {
             #[serde(default, borrow)]
             work_done_token: Option<&'a RawValue>,
         }
-        let text = params.map_or("null", RawValue::get);
-        let params: ExecuteCommand<'a> = serde_json::from_str(text)
+        let params = message.envelope().params.as_ref();
+        let text = params.map_or("null", Params::text);
+        let params: ExecuteCommand<'_> = serde_json::from_str(text)
             .map_err(|error| Error::invalid(format!("workspace/executeCommand: {error}")))?;
         let method = params.command.replacen('.', "/", 1);
         let of_protocol = api::method(&method).map(|handler| (handler, Door::Command));
@@ -90,11 +104,14 @@ impl<'a> Asked<'a> {
         let by_client = params
             .work_done_token
             .and_then(|token| serde_json::from_str(token.get()).ok());
-        let params = params.arguments.unwrap_or_default().first().copied();
+        let argument = params.arguments.unwrap_or_default().first().copied();
+        let argument = argument.map_or("null", RawValue::get);
         Ok(Self {
             handler,
-            params,
-            token: token_in(params).or(by_client),
+            params: message
+                .place_of(argument.as_bytes())
+                .map_or(Place::Nowhere, Place::At),
+            token: token_in(argument).or(by_client),
             door,
         })
     }
@@ -104,34 +121,10 @@ impl<'a> Asked<'a> {
         self.token.as_ref()
     }
 
-    /// The same by where its params stand in the message, which may then move.
-    pub fn within(self, message: &str) -> Place {
-        let place = self.params.map(|params| {
-            let start = params.get().as_ptr() as usize - message.as_ptr() as usize;
-            start..start + params.get().len()
-        });
-        Place {
-            handler: self.handler,
-            params: place,
-            token: self.token,
-            door: self.door,
-        }
-    }
-}
-
-/// A request by where its params stand in a message.
-pub struct Place {
-    handler: &'static Handler,
-    params: Option<Range<usize>>,
-    token: Option<ProgressToken>,
-    door: Door,
-}
-
-impl Place {
     /// The request, with the message it stands in.
-    pub fn with(self, message: String) -> Call {
+    pub fn of(self, message: Arc<Received>) -> Call {
         Call {
-            place: self,
+            asked: self,
             message,
         }
     }
@@ -139,14 +132,21 @@ impl Place {
 
 /// A request to be run. Its params stay in the message they came in.
 pub struct Call {
-    place: Place,
-    message: String,
+    asked: Asked,
+    message: Arc<Received>,
 }
 
 impl Call {
-    fn params(&self) -> &str {
-        let params = self.place.params.clone();
-        params.map_or("null", |place| self.message.get(place).unwrap_or("null"))
+    fn with_params<T>(&self, work: impl FnOnce(&Params<'_>) -> T) -> T {
+        let text = match &self.asked.params {
+            Place::Message => match &self.message.envelope().params {
+                Some(params) => return work(params),
+                None => None,
+            },
+            Place::At(range) => self.message.text().get(range.clone()),
+            Place::Nowhere => None,
+        };
+        work(&Params::whole(text.unwrap_or("null")))
     }
 }
 
@@ -155,30 +155,31 @@ impl Call {
 #[must_use]
 pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) -> Option<Work> {
     let snapshot = server.snapshot();
-    let name = call.place.handler.name;
-    let lane = match call.place.handler.lane {
+    let handler = call.asked.handler;
+    let lane = match handler.lane {
         LaneRule::Tasks => Lane::Tasks,
-        LaneRule::ByTask if names_task(call.params()) => Lane::Tasks,
-        LaneRule::Roots => {
-            let params = Some(call.params()).filter(|params| params.len() <= LARGE_PARAMS);
-            server.checkpoints().lane(name, &snapshot, params)
-        }
+        LaneRule::ByTask if call.with_params(|params| names_task(params.text())) => Lane::Tasks,
+        LaneRule::Roots => call.with_params(|params| {
+            let params = Some(params.text()).filter(|params| params.len() <= LARGE_PARAMS);
+            server.checkpoints().lane(handler.name, &snapshot, params)
+        }),
         LaneRule::Pool | LaneRule::ByTask => Lane::Pool,
     };
     let jobs = server.jobs().clone();
     let server = server.clone();
-    jobs.run(id, lane, name, move || {
-        let context =
-            api::Context::new(&server, snapshot, cancel).reporting(call.place.token.clone());
-        let door = call.place.door;
+    jobs.run(id, lane, handler.name, move || {
+        let context = api::Context::new(&server, snapshot, cancel)
+            .of(call.message.clone())
+            .reporting(call.asked.token.clone());
+        let door = call.asked.door;
         let part: api::Part = Box::new(move |context| {
-            context.server.fault(name);
-            (call.place.handler.run)(context, call.params())
+            context.server.fault(handler.name);
+            call.with_params(|params| handler.run(context, params))
         });
         let shown: api::Shown = Box::new(move |context, outcome| {
             match (door, outcome) {
                 (Door::Request, _) | (Door::Face, Ok(_)) => {}
-                (Door::Command, outcome) => show(context, name, outcome),
+                (Door::Command, outcome) => show(context, handler.name, outcome),
                 // A plugin shows what it gets.
                 (Door::Face, Err(_)) if context.snapshot.client.plugin => {}
                 (Door::Face, Err(error)) => {
@@ -193,14 +194,13 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: Call) -> Opt
 
 /// The `workDoneToken` of params. The requests that have one are small, and most
 /// have none, which is seen without parsing them.
-fn token_in(params: Option<&RawValue>) -> Option<ProgressToken> {
+fn token_in(params: &str) -> Option<ProgressToken> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Reported {
         #[serde(default)]
         work_done_token: Option<ProgressToken>,
     }
-    let params = params?.get();
     let may_have = params.len() <= LARGE_PARAMS && params.starts_with('{');
     if !may_have || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
         return None;
@@ -229,7 +229,7 @@ fn names_task(params: &str) -> bool {
 
 /// Shows the outcome of a command to people, where the client or its user
 /// wants that.
-fn show(context: &api::Context<'_>, method: &str, outcome: &Result<Box<RawValue>, Error>) {
+fn show(context: &api::Context<'_>, method: &str, outcome: &Answer) {
     let snapshot: &Snapshot = &context.snapshot;
     let wanted = snapshot.settings.show_results;
     if !wanted.unwrap_or_else(|| snapshot.client.drops_results()) {
@@ -267,11 +267,12 @@ fn show(context: &api::Context<'_>, method: &str, outcome: &Result<Box<RawValue>
 }
 
 /// A result for people: its text where it has one, else the JSON, indented.
-fn readable(result: &RawValue) -> String {
-    let value = lenient::value("result", Some(result.get())).unwrap_or_default();
+fn readable(result: &Json) -> String {
+    let text = result.text();
+    let value = lenient::value("result", Some(&text)).unwrap_or_default();
     match value.get("text").and_then(Value::as_str) {
         Some(text) => text.to_owned(),
-        None if result.get().len() <= MESSAGE_CHARS => result.get().to_owned(),
+        None if text.len() <= MESSAGE_CHARS => text.into_owned(),
         None => serde_json::to_string_pretty(&value).unwrap_or_default(),
     }
 }

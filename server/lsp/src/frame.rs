@@ -3,7 +3,10 @@
 //! A peer's mistake in a header costs that message, never the connection: the
 //! reader reports a [`BadFrame`] once and goes on at the next header it finds.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::{
+    io::{self, BufRead, BufReader, IoSlice, Read, Write},
+    iter,
+};
 
 use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
@@ -196,8 +199,20 @@ pub fn write_frame(output: &mut impl Write, body: &[u8]) -> io::Result<()> {
 /// What the stream reports.
 pub fn write_parts(output: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
-    write!(output, "Content-Length: {length}\r\n\r\n")?;
-    parts.iter().try_for_each(|part| output.write_all(part))
+    let header = format!("Content-Length: {length}\r\n\r\n");
+    let all = iter::once(header.as_bytes()).chain(parts.iter().copied());
+    let mut slices: Vec<IoSlice<'_>> = all.map(IoSlice::new).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match output.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

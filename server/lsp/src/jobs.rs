@@ -31,7 +31,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use sightline_core::{cancel::Cancel, error::Error, limits, storage::Written};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
@@ -39,6 +39,7 @@ use sightline_protocol::{
 };
 
 use crate::{
+    json::Json,
     lanes::{Lanes, Ticket, Work},
     outbound::{Body, Outbound, lock},
 };
@@ -87,7 +88,7 @@ pub type Commit = Box<dyn FnOnce() + Send>;
 /// What a job gives back.
 pub struct Done {
     /// The answer.
-    pub result: Box<RawValue>,
+    pub result: Json,
     /// What is done when the client gets it.
     pub commits: Vec<Commit>,
     /// What must be on the disk before that.

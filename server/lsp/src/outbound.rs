@@ -14,9 +14,9 @@ use std::{
 };
 
 use serde::Serialize;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::{json::Json, output::Output};
 
 /// How long an answer of the client is waited for. Helix gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
@@ -24,12 +24,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// The body of a message. A result may be megabytes, and is written as it is.
 pub struct Body {
     head: Vec<u8>,
-    result: Option<Box<RawValue>>,
+    result: Option<Json>,
 }
 
 impl Body {
     /// A successful answer.
-    pub fn of_result(id: &Value, result: Box<RawValue>) -> Self {
+    pub fn of_result(id: &Value, result: Json) -> Self {
         Self {
             head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
             result: Some(result),
@@ -37,11 +37,13 @@ impl Body {
     }
 
     /// Its parts, in order.
-    pub fn parts(&self) -> [&[u8]; 3] {
-        match &self.result {
-            Some(result) => [&self.head, result.get().as_bytes(), b"}"],
-            None => [&self.head, b"", b""],
+    pub fn parts(&self) -> Vec<&[u8]> {
+        let mut parts = vec![&self.head[..]];
+        if let Some(result) = &self.result {
+            parts.extend(result.pieces());
+            parts.push(b"}");
         }
+        parts
     }
 }
 

@@ -11,7 +11,6 @@
 //! Nothing a peer sends ends the server but `exit` and the end of input.
 
 use std::{
-    borrow::Cow,
     future::Future,
     io::{PipeWriter, Read},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,7 +24,6 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error, limits};
 use sightline_protocol::error::ErrorKind;
@@ -37,9 +35,11 @@ use crate::{
     commands::{self, Asked},
     frame::{BadFrame, FrameReader},
     jobs::{INVALID_REQUEST, error_body, panic_text, protocol_error},
+    json::Json,
     lanes::Work,
     lenient, lifetime,
     lsp::Standard,
+    message::{Envelope, Params, Received},
     outbound::{Body, Outbound},
     output::Output,
     readers::{self, Next},
@@ -136,26 +136,6 @@ fn start_writer(output: Arc<Output>, ends: Sender<End>) -> Receiver<()> {
     finished
 }
 
-/// The fields of a message, its values still as text.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(default, borrow)]
-    method: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "present")]
-    id: Option<Value>,
-    #[serde(default, borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    result: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    error: Option<&'a RawValue>,
-}
-
-/// Tells `"id": null` from no id.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
 struct Pump<R> {
     frames: FrameReader<R>,
     server: Arc<Server>,
@@ -208,40 +188,36 @@ impl<R: Read> Pump<R> {
                 return Ok(None);
             }
         };
-        // An array would be read as the fields of a message, in order.
-        let is_object = text.trim_start().starts_with('{');
-        let parsed = serde_json::from_str::<Envelope<'_>>(&text);
-        let envelope = match parsed {
-            Ok(envelope) if is_object => envelope,
-            parsed => {
+        let received = match Received::read(text) {
+            Ok(received) => Arc::new(received),
+            Err((text, error)) => {
                 let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
                 let (code, what) = match is_json {
                     true => (INVALID_REQUEST, "is no JSON-RPC message"),
                     false => (PARSE_ERROR, "is no JSON"),
                 };
-                let at = parsed.err().map_or_else(String::new, |error| {
-                    format!(", line {} column {}", error.line(), error.column())
-                });
+                let at = format!(", line {} column {}", error.line(), error.column());
                 self.refuse_body(text.len(), code, what, &at);
                 return Ok(None);
             }
         };
+        let envelope = received.envelope();
         match (&envelope.method, &envelope.id) {
             (Some(method), id) => {
-                tracing::trace!(%method, bytes = text.len(), "received");
+                tracing::trace!(%method, bytes = received.text().len(), "received");
                 let Some(id) = id.clone() else {
-                    return match self.notification(method, envelope.params) {
+                    let params = envelope.params.as_ref().map(Params::text);
+                    return match self.notification(method, params) {
                         true => Err(End::Exit),
                         false => Ok(None),
                     };
                 };
-                let asked = self.request(method, id, envelope.params);
-                if let Some((id, cancel, asked)) = asked {
-                    let call = asked.within(&text);
-                    return Ok(commands::start(&self.server, id, cancel, call.with(text)));
+                if let Some((id, cancel, asked)) = self.request(method, id, &received) {
+                    let call = asked.of(received.clone());
+                    return Ok(commands::start(&self.server, id, cancel, call));
                 }
             }
-            (None, Some(id)) => self.answer(id, &envelope),
+            (None, Some(id)) => self.answer(id, envelope),
             (None, None) => {
                 let message = "a message without method and id";
                 self.refuse(
@@ -256,12 +232,12 @@ impl<R: Read> Pump<R> {
     }
 
     /// Handles a request; one of our own protocol is given back, to be started.
-    fn request<'a>(
+    fn request(
         &mut self,
         method: &str,
         id: Value,
-        params: Option<&'a RawValue>,
-    ) -> Option<(Value, Cancel, Asked<'a>)> {
+        message: &Received,
+    ) -> Option<(Value, Cancel, Asked)> {
         if !(id.is_string() || id.is_i64()) {
             let message = format!("{method}: the id {id} is neither a whole number nor a string");
             let kind = ErrorKind::InvalidParams;
@@ -280,14 +256,12 @@ impl<R: Read> Pump<R> {
         }
         if method == "experimental/runnables" {
             // Zed asks every server of a Rust file; `null` would be shown as an error.
-            let none = RawValue::from_string("[]".to_owned());
-            if let Ok(none) = none {
-                self.server.outbound().send(Body::of_result(&id, none));
-            }
+            let none = Json::joined(vec![b"[]".to_vec()]);
+            self.server.outbound().send(Body::of_result(&id, none));
             return None;
         }
         let asked = if method == "workspace/executeCommand" {
-            match Asked::by_command(params) {
+            match Asked::by_command(message) {
                 Ok(asked) => Some(asked),
                 Err(error) => {
                     self.server.outbound().send(error_body(&id, &error));
@@ -296,10 +270,11 @@ impl<R: Read> Pump<R> {
             }
         } else {
             let handler = api::method(method).or_else(|| api::face::request(method));
-            handler.map(|handler| Asked::by_request(handler, params))
+            handler.map(|handler| Asked::by_request(handler, message))
         };
         let Some(asked) = asked else {
-            self.standard(method, Some(id), params);
+            let params = message.envelope().params.as_ref();
+            self.standard(method, Some(id), params.map(Params::text));
             return None;
         };
         match self.server.session(|session| session.phase) {
@@ -322,12 +297,12 @@ impl<R: Read> Pump<R> {
     }
 
     /// Handles a notification; true when it was `exit`.
-    fn notification(&mut self, method: &str, params: Option<&RawValue>) -> bool {
+    fn notification(&mut self, method: &str, params: Option<&str>) -> bool {
         match method {
             "exit" => return true,
             "$/cancelRequest" => {
                 let id = params
-                    .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
+                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
                     .and_then(|params| params.get("id").cloned());
                 if let Some(id) = id {
                     self.server.jobs().cancel(&id);
@@ -335,7 +310,7 @@ impl<R: Read> Pump<R> {
             }
             "window/workDoneProgress/cancel" => {
                 let token = params
-                    .and_then(|params| serde_json::from_str::<Value>(params.get()).ok())
+                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
                     .and_then(|params| params.get("token").cloned())
                     .and_then(|token| serde_json::from_value(token).ok());
                 if let Some(token) = token {
@@ -361,8 +336,8 @@ impl<R: Read> Pump<R> {
     }
 
     /// A method of LSP itself, through tower-lsp.
-    fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&RawValue>) {
-        let mut params = match lenient::value(method, params.map(RawValue::get)) {
+    fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
+        let mut params = match lenient::value(method, params) {
             Ok(params) => params,
             Err(error) => {
                 tracing::warn!(method, "dropped: its params cannot be read");

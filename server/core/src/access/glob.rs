@@ -40,9 +40,9 @@ pub(crate) struct Glob {
     tokens: Box<[Token]>,
     /// The shortest text that can match.
     shortest: usize,
-    /// The byte it must start and the one it must end with, where that is known.
-    first: Option<u8>,
-    last: Option<u8>,
+    /// The bytes of the text it must start with that tell most: the first and the
+    /// last of it, and where that stands.
+    first: Option<(u8, usize, u8)>,
     /// The longest text it must hold between its first token and its last.
     inner: Option<Box<Finder<'static>>>,
 }
@@ -129,11 +129,10 @@ impl Glob {
             })
             .sum();
         let first = match tokens.first() {
-            Some(Token::Literal(text)) => text.first().copied(),
-            _ => None,
-        };
-        let last = match tokens.last() {
-            Some(Token::Literal(text)) => text.last().copied(),
+            Some(Token::Literal(text)) => text
+                .first()
+                .zip(text.last())
+                .map(|(first, last)| (*first, text.len() - 1, *last)),
             _ => None,
         };
         let inner = tokens
@@ -150,7 +149,6 @@ impl Glob {
             tokens: tokens.into(),
             shortest,
             first,
-            last,
             inner,
         }
     }
@@ -220,15 +218,26 @@ impl Glob {
     /// Does the whole of `text` match?
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         // Most globs are done with here, and there are many for each name.
-        let differs = |must: Option<u8>, is: Option<&u8>| must.is_some() && must.as_ref() != is;
+        let starts = |(first, at, last): (u8, usize, u8)| {
+            text.first() == Some(&first) && text.get(at) == Some(&last)
+        };
         text.len() >= self.shortest
-            && !differs(self.first, text.first())
-            && !differs(self.last, text.last())
+            && self.first.is_none_or(starts)
+            && self.may_end(text)
             && self
                 .inner
                 .as_ref()
                 .is_none_or(|inner| inner.find(text).is_some())
             && self.matches_tokens(text)
+    }
+
+    /// Could the last byte be that of a match?
+    fn may_end(&self, text: &[u8]) -> bool {
+        match (self.tokens.last(), text.last()) {
+            (Some(Token::Literal(end)), last) => end.last() == last,
+            (Some(Token::Set(set)), Some(last)) => set[usize::from(*last)],
+            _ => true,
+        }
     }
 
     /// As [`Self::matches`], by the tokens alone.

@@ -10,7 +10,7 @@ use std::{
     fs, io,
     ops::Range,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 #[cfg(target_os = "linux")]
@@ -36,6 +36,9 @@ const MAX_READ_ENTRIES: usize = 4096;
 /// Bytes of a folder read at once.
 #[cfg(target_os = "linux")]
 const READ_BYTES: usize = 16 * 1024;
+/// Bytes an entry takes there at most: a name of 255 and what is told of it.
+#[cfg(target_os = "linux")]
+const LONGEST_ENTRY: usize = 280;
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,18 +64,6 @@ pub(super) struct Followed {
 #[derive(Debug, Default)]
 pub(super) struct Links {
     folders: RwLock<HashMap<OsString, Step, RandomState>>,
-    /// So many are to be judged that folders are read when they are first asked.
-    many: bool,
-}
-
-impl Links {
-    /// For judging many paths.
-    pub(super) fn for_many() -> Self {
-        Self {
-            many: true,
-            ..Self::default()
-        }
-    }
 }
 
 type Step = Result<Arc<Folder>, Arc<Denial>>;
@@ -87,13 +78,38 @@ struct Folder {
 /// What is known of a folder's entries.
 #[derive(Debug)]
 enum Entries {
-    /// So many were asked for; from `read_at` on it pays to read the folder.
+    /// So many were asked for, or will be; from `read_at` on it pays to read the
+    /// folder.
     Asked { count: usize, read_at: usize },
     /// Those that are no links.
     Plain(Names),
 }
 
 impl Folder {
+    /// A folder whose entries nobody asked for yet. A single one is looked at.
+    fn unread(at: Followed) -> Arc<Self> {
+        let entries = Entries::Asked {
+            count: 0,
+            read_at: 2,
+        };
+        Arc::new(Self {
+            at,
+            entries: Mutex::new(entries),
+        })
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// So many of its entries are asked for next.
+    fn expect(&self, entries: usize) {
+        if let Entries::Asked { count, .. } = &mut *self.entries() {
+            // Each is counted when it is asked for, too.
+            *count += entries.saturating_sub(1);
+        }
+    }
+
     /// The kind of the entry of this name, when it is there and no link, for
     /// sure. Reading a folder once is cheaper than looking at each of its
     /// entries. Only the exact name counts: how a file system folds names is its
@@ -103,14 +119,14 @@ impl Folder {
         if cfg!(windows) || self.at.kind != Kind::Folder {
             return None;
         }
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries();
         if let Entries::Asked { count, read_at } = &mut *entries {
             *count += 1;
             if *count < *read_at {
                 return None;
             }
-            *read_at *= 2;
-            let most = (*count * READ_PER_ASKED).min(MAX_READ_ENTRIES);
+            *read_at = *count * 2;
+            let most = count.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
             *entries = Entries::Plain(plain_in(&self.at.real, most)?);
         }
         match &*entries {
@@ -178,6 +194,10 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
             FileType::Directory => plain.push(name, Kind::Folder),
             _ => plain.push(name, Kind::Other),
         }
+        // There was room for more. Were there more, they would be looked at.
+        if entries.is_buffer_empty() && count < READ_BYTES / LONGEST_ENTRY {
+            break;
+        }
     }
     plain.sort();
     Some(plain)
@@ -207,6 +227,21 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
 }
 
 impl AccessView {
+    /// So many paths of the folder that this one is in are judged next.
+    pub(super) fn expect(&self, written: &str, paths: usize) {
+        if paths < 2 {
+            return;
+        }
+        let Ok(location) = self.roots.locate(written) else {
+            return;
+        };
+        let path = self.roots.absolute(&location);
+        let above = path.folder_and_name().map(|(above, _)| self.folder(above));
+        if let Some(Ok(above)) = above {
+            above.expect(paths);
+        }
+    }
+
     /// Is there no link in an absolute path? The common case, and told without
     /// building the path it leads to.
     ///
@@ -289,7 +324,7 @@ impl AccessView {
                     at = parent;
                 }
                 _ => {
-                    break Ok(self.unread(Followed {
+                    break Ok(Folder::unread(Followed {
                         real: at.to_path_buf(),
                         kind: Kind::Folder,
                         linked: false,
@@ -307,7 +342,7 @@ impl AccessView {
                 missing
                     .real
                     .extend(path.strip_prefix(below).unwrap_or(Path::new("")));
-                known = Ok(self.unread(missing));
+                known = Ok(Folder::unread(missing));
                 self.remember(path, &known);
                 break;
             }
@@ -319,18 +354,11 @@ impl AccessView {
                 }),
                 None => self.walk(&above.at, VecDeque::from([name.to_os_string()])),
             }
-            .map(|at| self.unread(at))
+            .map(Folder::unread)
             .map_err(Arc::new);
             self.remember(below, &known);
         }
         known
-    }
-
-    /// A folder whose entries nobody asked for yet. A single one is looked at.
-    fn unread(&self, at: Followed) -> Arc<Folder> {
-        let read_at = if self.links.many { 1 } else { 2 };
-        let entries = Mutex::new(Entries::Asked { count: 0, read_at });
-        Arc::new(Folder { at, entries })
     }
 
     /// A folder resolved before. The roots are where they are: links that lead
@@ -349,7 +377,7 @@ impl AccessView {
             .areas
             .iter()
             .find(|area| area.path().as_path() == path)?;
-        let root = Ok(self.unread(Followed {
+        let root = Ok(Folder::unread(Followed {
             real: area.real().as_path().to_path_buf(),
             kind: Kind::Folder,
             linked: area.path() != area.real(),

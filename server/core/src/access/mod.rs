@@ -51,6 +51,8 @@ use crate::{
 
 /// So many paths are shared out among threads.
 const MANY_PATHS: usize = 1024;
+/// So many of them at once.
+const PATHS_AT_ONCE: usize = 512;
 
 /// Why something is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -347,31 +349,37 @@ impl AccessView {
         (Some(location), access)
     }
 
-    /// As [`Self::check_written`] for many paths: what `then` makes of each verdict,
-    /// in their order. It is called on several threads, so that they share that too.
+    /// As [`Self::check_written`] for many paths, shared out among threads. `note`
+    /// is given each verdict, and what to note it in: one for some hundreds of paths
+    /// that follow each other. Those are given back, in the order of the paths.
     ///
     /// # Errors
-    /// Kind `cancelled`, and those of `then`.
-    pub fn check_all<T: Send>(
+    /// Kind `cancelled`, and those of `note`.
+    pub fn check_all<P: AsRef<str> + Sync, T: Default + Send>(
         &self,
-        written: &[String],
+        written: &[P],
         cancel: &Cancel,
-        then: impl Fn(PathAccess) -> Result<T, Error> + Sync,
+        note: impl Fn(&mut T, PathAccess) -> Result<(), Error> + Sync,
     ) -> Result<Vec<T>, Error> {
-        let check = |view: &Self, path: &String| {
-            cancel.check()?;
-            then(view.check_written(path).1)
+        let check = |written: &[P]| {
+            let mut noted = T::default();
+            let in_folders =
+                written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
+            for paths in in_folders {
+                self.expect(paths[0].as_ref(), paths.len());
+                for path in paths {
+                    cancel.check()?;
+                    note(&mut noted, self.check_written(path.as_ref()).1)?;
+                }
+            }
+            Ok(noted)
         };
         // A few are done before another thread has woken up.
         if written.len() < MANY_PATHS {
-            return written.iter().map(|path| check(self, path)).collect();
+            return Ok(vec![check(written)?]);
         }
-        let view = Self {
-            links: Arc::new(Links::for_many()),
-            ..self.clone()
-        };
-        let written = written.par_iter().with_min_len(MANY_PATHS / 2);
-        threads::shared(|| written.map(|path| check(&view, path)).collect())
+        let parts = written.par_chunks(PATHS_AT_ONCE);
+        threads::shared(|| parts.map(check).collect())
     }
 
     /// Judges an entry met while walking below `root`, by name only: the caller
@@ -537,6 +545,12 @@ impl AccessView {
             .iter()
             .find_map(|area| area.denial(&area.relative(path)?, &is_dir))
     }
+}
+
+/// The folder in a path as somebody wrote it, to tell what belongs together.
+fn folder_of(written: &str) -> &[u8] {
+    let bytes = written.as_bytes();
+    &bytes[..memchr::memrchr(b'/', bytes).unwrap_or(0)]
 }
 
 /// Says so when it is not the written name that is denied, without telling the

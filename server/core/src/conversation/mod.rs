@@ -43,7 +43,7 @@ use sightline_protocol::{
     settings::{ConversationProfile, NoticeSettings},
 };
 
-use crate::{cancel::Cancel, error::Error};
+use crate::{cancel::Cancel, error::Error, threads};
 
 pub use error::classify;
 pub use history::ContextHistory;
@@ -202,16 +202,16 @@ pub struct Edit {
 /// # Errors
 /// `invalidParams` when a message is no object, `cancelled`.
 pub fn truncate(request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
-    let mut messages = Vec::with_capacity(request.messages.len());
-    for (index, raw) in request.messages.iter().enumerate() {
+    let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
+    let messages = threads::each(request.messages, bytes, |index, raw| {
         cancel.check()?;
-        let message = Message::scan(raw.get());
-        messages.push(message.ok_or_else(|| {
+        Message::scan(raw.get()).ok_or_else(|| {
             Error::invalid(format!(
                 "messages[{index}] is not an object; a message has a role and content"
             ))
-        })?);
-    }
+        })
+    });
+    let messages: Vec<Message<'_>> = messages.into_iter().collect::<Result<_, Error>>()?;
     decide(&messages, request, cancel)
 }
 

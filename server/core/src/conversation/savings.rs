@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::{cancel::Cancel, error::Error};
+use crate::{cancel::Cancel, error::Error, threads};
 
 use super::{
     history::{ContextHistory, Update},
@@ -22,36 +22,63 @@ pub(super) fn fraction(
     replaced: &HashSet<(usize, usize)>,
     cancel: &Cancel,
 ) -> Result<f64, Error> {
-    let mut total = 0.0;
-    let mut saved = 0.0;
-    for (index, message) in messages.iter().enumerate() {
+    let bytes = messages.iter().map(|message| message.text.len()).sum();
+    let counted = threads::each(messages, bytes, |index, message| {
         if (2..start).contains(&index) {
-            continue;
+            return Ok(Characters::default());
         }
         cancel.check()?;
-        let edits = history.message(index);
-        for (place, block) in message.blocks().iter().enumerate() {
-            let Some(string) = message.string(block) else {
-                if let Some(data) = &block.data {
-                    total += string_length(message.at(data)) as f64;
-                }
-                continue;
-            };
-            let updates = edits.map_or(&[][..], |edits| edits.block(place));
-            let mut newest = updates
-                .iter()
-                .rev()
-                .map(|update| Update::new_text(update).map(text_length));
-            let now = newest.next().flatten();
-            if !replaced.contains(&(index, place)) {
-                total += now.unwrap_or_else(|| string_length(string)) as f64;
-                continue;
-            }
-            let before = newest.next().flatten();
-            let before = before.unwrap_or_else(|| string_length(string)) as f64;
-            total += before;
-            saved += before - now.map_or(before, |now| now as f64);
-        }
+        Ok(characters(index, message, history, replaced))
+    });
+    let mut all = Characters::default();
+    for counted in counted {
+        let counted: Characters = counted?;
+        all.before += counted.before;
+        all.saved += counted.saved;
     }
-    Ok(if total == 0.0 { 0.0 } else { saved / total })
+    Ok(if all.before == 0.0 {
+        0.0
+    } else {
+        all.saved / all.before
+    })
+}
+
+/// Characters in blocks.
+#[derive(Default)]
+struct Characters {
+    before: f64,
+    saved: f64,
+}
+
+fn characters(
+    index: usize,
+    message: &Message<'_>,
+    history: &ContextHistory,
+    replaced: &HashSet<(usize, usize)>,
+) -> Characters {
+    let mut all = Characters::default();
+    let edits = history.message(index);
+    for (place, block) in message.blocks().iter().enumerate() {
+        let Some(string) = message.string(block) else {
+            if let Some(data) = &block.data {
+                all.before += string_length(message.at(data)) as f64;
+            }
+            continue;
+        };
+        let updates = edits.map_or(&[][..], |edits| edits.block(place));
+        let mut newest = updates
+            .iter()
+            .rev()
+            .map(|update| Update::new_text(update).map(text_length));
+        let now = newest.next().flatten();
+        if !replaced.contains(&(index, place)) {
+            all.before += now.unwrap_or_else(|| string_length(string)) as f64;
+            continue;
+        }
+        let before = newest.next().flatten();
+        let before = before.unwrap_or_else(|| string_length(string)) as f64;
+        all.before += before;
+        all.saved += before - now.map_or(before, |now| now as f64);
+    }
+    all
 }

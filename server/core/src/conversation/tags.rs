@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::json::{Characters, inside};
 
 /// A tool whose result holds a file.
@@ -99,15 +101,15 @@ impl Tags {
     pub(crate) fn find(&self, text: &str, from: usize) -> Option<Tagged> {
         let mut at = from;
         loop {
-            let start = at + text.get(at..)?.find(self.opening)?;
+            let start = at + find(text, at, self.opening)?;
             let path = start + self.opening.len();
-            let quote = path + text.get(path..)?.find('"')?;
+            let quote = path + find(text, path, "\"")?;
             let body = quote + "\">".len();
             if text.get(quote..body) != Some("\">") {
                 at = path;
                 continue;
             }
-            let end = body + text.get(body..)?.find(self.closing)?;
+            let end = body + find(text, body, self.closing)?;
             return Some(Tagged {
                 place: start..end + self.closing.len(),
                 path: path..quote,
@@ -125,6 +127,11 @@ impl Tags {
             Some(found)
         })
     }
+}
+
+/// How far behind `from` it says `what`.
+fn find(text: &str, from: usize, what: &str) -> Option<usize> {
+    memmem::find(text.as_bytes().get(from..)?, what.as_bytes())
 }
 
 #[cfg(test)]

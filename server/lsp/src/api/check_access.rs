@@ -1,54 +1,82 @@
 //! `sightline/checkAccess`.
+//!
+//! A request may hold a hundred thousand paths: they are judged where they stand in
+//! its text, and each verdict is written where it was found.
 
-use serde::Serialize;
-use serde_json::value::RawValue;
+use serde::Deserialize;
 use sightline_core::{error::Error, limits};
 use sightline_protocol::{
-    access::{CheckAccessParams, CommandAccess},
+    access::{CheckAccessParams, PathAccess},
     error::ErrorKind,
     method::{CheckAccess, Request},
 };
 
-use super::{Answer, Context, written};
-use crate::jobs::Lane;
+use super::{Answer, Context, params_of, strictly, unwritten};
+use crate::{jobs::Lane, json::Json, message::Text};
 
-/// Freeing so many takes milliseconds.
+/// Freeing what was found out for so many takes milliseconds.
 const MANY_PATHS: usize = 10_000;
 
-/// A `CheckAccessResult` whose verdicts were written where they were judged.
-#[derive(Serialize)]
-struct Written {
-    paths: Vec<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<CommandAccess>,
+/// [`CheckAccessParams`] in their text.
+#[derive(Deserialize)]
+struct Asked<'a> {
+    #[serde(default, borrow)]
+    paths: Vec<Text<'a>>,
+    #[serde(default)]
+    command: Option<String>,
 }
 
 /// Judges paths, in their order, and a command line.
-pub fn run(context: &Context<'_>, params: CheckAccessParams) -> Answer {
-    if params.paths.len() > limits::MAX_CHECKED_PATHS {
+pub fn run(context: &Context<'_>, params: &str) -> Answer {
+    if let Some(asked) = strictly::<Asked<'_>>(params) {
+        return judge(context, &asked.paths, asked.command.as_deref());
+    }
+    let asked: CheckAccessParams = params_of::<CheckAccess>(params)?;
+    judge(context, &asked.paths, asked.command.as_deref())
+}
+
+fn judge<P: AsRef<str> + Sync>(
+    context: &Context<'_>,
+    paths: &[P],
+    command: Option<&str>,
+) -> Answer {
+    if paths.len() > limits::MAX_CHECKED_PATHS {
         return Err(Error::new(
             ErrorKind::TooLarge,
             format!(
                 "{} paths at once are over the limit of {}; ask in parts",
-                params.paths.len(),
+                paths.len(),
                 limits::MAX_CHECKED_PATHS
             ),
         ));
     }
     let view = context.view();
-    let command = params.command.as_deref();
-    let result = Written {
-        paths: view.check_all(&params.paths, &context.cancel, |verdict| {
-            written(CheckAccess::NAME, &verdict)
-        })?,
-        command: command.map(|command| view.check_command(command)),
+    let unwritten = |error| unwritten(CheckAccess::NAME, &error);
+    let write = |written: &mut Vec<u8>, verdict: PathAccess| {
+        if !written.is_empty() {
+            written.push(b',');
+        }
+        serde_json::to_writer(written, &verdict).map_err(unwritten)
     };
-    let answer = written(CheckAccess::NAME, &result);
-    if params.paths.len() >= MANY_PATHS {
-        // Nobody waits until all these texts are freed.
-        let free = move || drop((params, result, view));
-        let jobs = context.server.jobs();
-        jobs.run_silent(Lane::Pool, "what was checked", free);
+    // A `CheckAccessResult`.
+    let mut pieces = vec![br#"{"paths":["#.to_vec()];
+    for verdicts in view.check_all(paths, &context.cancel, write)? {
+        if pieces.len() > 1 {
+            pieces.push(b",".to_vec());
+        }
+        pieces.push(verdicts);
     }
-    answer
+    pieces.push(b"]".to_vec());
+    if let Some(command) = command {
+        pieces.push(br#","command":"#.to_vec());
+        let verdict = view.check_command(command);
+        pieces.push(serde_json::to_vec(&verdict).map_err(unwritten)?);
+    }
+    pieces.push(b"}".to_vec());
+    if paths.len() >= MANY_PATHS {
+        // Nobody waits until what was remembered of as many folders is freed.
+        let jobs = context.server.jobs();
+        jobs.run_silent(Lane::Pool, "what was checked", move || drop(view));
+    }
+    Ok(Json::joined(pieces))
 }

@@ -21,7 +21,7 @@ use sightline_protocol::{
     task::MessageMeta,
 };
 
-use super::{Answer, Context, tasks, tracking::now, written};
+use super::{Answer, Context, tasks, tracking::now, written, written_within};
 
 /// `sightline/truncateHistory`.
 pub fn truncate(
@@ -43,7 +43,7 @@ pub fn truncate(
         let tokens = token_change(context, &params, messages, range, history, &outcome)?;
         answer.result.tokens = Some(tokens);
     }
-    written(TruncateHistory::NAME, &answer)
+    written_within(context, TruncateHistory::NAME, &answer)
 }
 
 /// The same for a stored conversation; what was decided is stored with it.

@@ -25,13 +25,10 @@ pub mod tasks;
 pub mod tracking;
 mod workspace;
 
-use std::{cell::RefCell, fmt, sync::Arc};
+use std::{cell::RefCell, sync::Arc};
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{MapAccess, Visitor},
-};
-use serde_json::{Value, value::RawValue};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::Written};
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, PlanCompactionParams},
@@ -44,7 +41,9 @@ use sightline_protocol::{
 
 use crate::{
     jobs::{Commit, Done, Lane, Step},
+    json::Json,
     lenient,
+    message::{Params, Received},
     progress::Progress,
     server::Server,
     session::Snapshot,
@@ -58,6 +57,7 @@ pub struct Context<'a> {
     pub snapshot: Snapshot,
     /// Raised when the client cancels.
     pub cancel: Cancel,
+    message: Option<Arc<Received>>,
     token: Option<ProgressToken>,
     commits: RefCell<Vec<Commit>>,
     written: RefCell<Vec<Written>>,
@@ -78,6 +78,7 @@ impl<'a> Context<'a> {
             server,
             snapshot,
             cancel,
+            message: None,
             token: None,
             commits: RefCell::default(),
             written: RefCell::default(),
@@ -90,6 +91,13 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn reporting(mut self, token: Option<ProgressToken>) -> Self {
         self.token = token;
+        self
+    }
+
+    /// The same for a request that came in a message.
+    #[must_use]
+    pub fn of(mut self, message: Arc<Received>) -> Self {
+        self.message = Some(message);
         self
     }
 
@@ -136,7 +144,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// As the request.
     pub fn run_here(self, handler: &'static Handler, params: String) -> Answer {
-        let part: Part = Box::new(move |context| (handler.run)(context, &params));
+        let part: Part = Box::new(move |context| handler.run(context, &Params::whole(&params)));
         let mut step = self.step(part, Box::new(|_, _| ()))?;
         let done = loop {
             match step {
@@ -178,7 +186,7 @@ impl<'a> Context<'a> {
 }
 
 /// The result of a request, as it is written.
-pub type Answer = Result<Box<RawValue>, Error>;
+pub type Answer = Result<Json, Error>;
 
 /// Where a request may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,8 +209,29 @@ pub struct Handler {
     pub name: &'static str,
     /// Where it runs.
     pub lane: LaneRule,
-    /// Runs it on the text of its params.
-    pub run: fn(&Context<'_>, &str) -> Answer,
+    /// Runs it on its params.
+    pub run: Run,
+}
+
+/// What a handler works on.
+pub enum Run {
+    /// The text of its params.
+    Text(fn(&Context<'_>, &str) -> Answer),
+    /// Its params, of which messages were taken out.
+    Messages(fn(&Context<'_>, &Params<'_>) -> Answer),
+}
+
+impl Handler {
+    /// Runs the request.
+    ///
+    /// # Errors
+    /// As the request.
+    pub fn run(&self, context: &Context<'_>, params: &Params<'_>) -> Answer {
+        match self.run {
+            Run::Text(run) => run(context, params.text()),
+            Run::Messages(run) => run(context, params),
+        }
+    }
 }
 
 /// A row of the table: how the params are read, of which method, on which lane,
@@ -212,15 +241,24 @@ macro_rules! handler {
         Handler {
             name: method::$method::NAME,
             lane: LaneRule::$lane,
-            run: |context, params| $read::<method::$method>(context, params, $run),
+            run: handler!($read, $method, $run),
         }
+    };
+    (text, $method:ident, $run:path) => {
+        Run::Text($run)
+    };
+    (typed, $method:ident, $run:path) => {
+        Run::Text(|context, params| typed::<method::$method>(context, params, $run))
+    };
+    (with_messages, $method:ident, $run:path) => {
+        Run::Messages(|context, params| with_messages::<method::$method>(context, params, $run))
     };
 }
 
 #[rustfmt::skip]
 const HANDLERS: &[Handler] = &[
     handler!(typed, EnvironmentDetails, ByTask, environment_details::run),
-    handler!(writing, CheckAccess, Pool, check_access::run),
+    handler!(text, CheckAccess, Pool, check_access::run),
     handler!(typed, ListFiles, Pool, list_files::run),
     handler!(typed, ReadFile, ByTask, read_file::run),
     handler!(typed, TrackFile, ByTask, tracking::track_file),
@@ -254,6 +292,11 @@ pub fn method(name: &str) -> Option<&'static Handler> {
     HANDLERS.iter().find(|handler| handler.name == name)
 }
 
+/// Are there messages in the params of this method?
+pub fn takes_messages(name: &str) -> bool {
+    method(name).is_some_and(|handler| matches!(handler.run, Run::Messages(_)))
+}
+
 /// A method's name for people: `sightline/listFiles` is `list files`.
 pub fn command_title(method: &str) -> String {
     let verb = method.rsplit('/').next().unwrap_or(method);
@@ -273,15 +316,6 @@ fn typed<M: Request>(
     run: fn(&Context<'_>, M::Params) -> Result<M::Result, Error>,
 ) -> Answer {
     written(M::NAME, &run(context, params_of::<M>(params)?)?)
-}
-
-/// A request that writes its result itself.
-fn writing<M: Request>(
-    context: &Context<'_>,
-    params: &str,
-    run: fn(&Context<'_>, M::Params) -> Answer,
-) -> Answer {
-    run(context, params_of::<M>(params)?)
 }
 
 /// A request with messages in its params.
@@ -324,17 +358,16 @@ impl WithMessages for TruncateHistoryParams {
 /// result may hold some of them.
 fn with_messages<M: Request<Params: WithMessages>>(
     context: &Context<'_>,
-    params: &str,
+    params: &Params<'_>,
     run: fn(&Context<'_>, M::Params, Option<&[&RawValue]>) -> Answer,
 ) -> Answer {
-    if let Ok(split) = serde_json::from_str::<Split<'_>>(params) {
-        return run(
-            context,
-            params_of::<M>(&split.rest)?,
-            split.messages.as_deref(),
-        );
+    if params.messages().is_some() {
+        return run(context, params_of::<M>(params.text())?, params.messages());
     }
-    let mut params = params_of::<M>(params)?;
+    if let Ok(split) = Params::split(params.text()) {
+        return run(context, params_of::<M>(split.text())?, split.messages());
+    }
+    let mut params = params_of::<M>(params.text())?;
     let messages = params.take_messages();
     let messages: Option<Vec<&RawValue>> = messages
         .as_ref()
@@ -342,59 +375,26 @@ fn with_messages<M: Request<Params: WithMessages>>(
     run(context, params, messages.as_deref())
 }
 
-/// Params whose messages stay where they stand.
-struct Split<'a> {
-    messages: Option<Vec<&'a RawValue>>,
-    /// The params with no messages in their place.
-    rest: String,
-}
-
-impl<'de> Deserialize<'de> for Split<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Split<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Split<'de>, A::Error> {
-                let mut messages = None;
-                let mut rest = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    let key_text = Value::from(key.as_str());
-                    if key == "messages" {
-                        messages = map.next_value::<Option<Vec<&RawValue>>>()?;
-                        if messages.is_some() {
-                            rest.push(format!("{key_text}:[]"));
-                        }
-                    } else {
-                        let value: &RawValue = map.next_value()?;
-                        rest.push(format!("{key_text}:{value}"));
-                    }
-                }
-                Ok(Split {
-                    messages,
-                    rest: format!("{{{}}}", rest.join(",")),
-                })
-            }
-        }
-        deserializer.deserialize_map(Fields)
-    }
-}
-
 fn written(method: &str, result: &impl Serialize) -> Answer {
-    serde_json::value::to_raw_value(result)
-        .map_err(|error| Error::storage(format!("{method}: the result: {error}")))
+    Json::of(result).map_err(|error| unwritten(method, &error))
+}
+
+/// Like [`written`], for a result that holds parts of the request.
+fn written_within(context: &Context<'_>, method: &str, result: &impl Serialize) -> Answer {
+    let Some(message) = &context.message else {
+        return written(method, result);
+    };
+    Json::within(message, result).map_err(|error| unwritten(method, &error))
+}
+
+fn unwritten(method: &str, error: &serde_json::Error) -> Error {
+    Error::storage(format!("{method}: the result: {error}"))
 }
 
 /// Params from their text. What is as it should be is read where it stands: a
 /// conversation is megabytes, and its messages stay as they were written.
 fn params_of<M: Request>(text: &str) -> Result<M::Params, Error> {
-    if text.trim_start().starts_with('{')
-        && let Ok(params) = serde_json::from_str(text)
-    {
+    if let Some(params) = strictly(text) {
         return Ok(params);
     }
     let params = lenient::object(M::NAME, Some(text))?;
@@ -406,6 +406,13 @@ fn params_of<M: Request>(text: &str) -> Result<M::Params, Error> {
             field => Error::invalid(format!("{}: `{field}`: {why}", M::NAME)),
         }
     })
+}
+
+/// Params as they should be written, which most are.
+fn strictly<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+    // An array would be read as the fields, in order.
+    let is_object = text.trim_start().starts_with('{');
+    is_object.then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 #[cfg(test)]

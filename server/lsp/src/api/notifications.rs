@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 use sightline_core::{editor::EditorState, error::Error};
 use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
@@ -25,7 +25,7 @@ pub fn handles(method: &str) -> bool {
 ///
 /// # Errors
 /// `invalidParams` when it cannot be read; the state is then unchanged.
-pub fn handle(server: &Arc<Server>, method: &str, params: Option<&RawValue>) -> Result<(), Error> {
+pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Result<(), Error> {
     server.fault(method);
     match method {
         DidChangeTabs::NAME => {
@@ -64,8 +64,8 @@ fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
     server.context_changed();
 }
 
-fn read<N: Notification>(params: Option<&RawValue>) -> Result<N::Params, Error> {
-    let mut params = lenient::object(N::NAME, params.map(RawValue::get))?;
+fn read<N: Notification>(params: Option<&str>) -> Result<N::Params, Error> {
+    let mut params = lenient::object(N::NAME, params)?;
     lenient::drop_nulls(&mut params);
     // Lua writes an empty table as `[]`: the focus on nothing.
     if params.get("textDocument").is_some_and(is_empty)

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use sightline_core::{error::Error, line::one_line};
 use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
 
@@ -216,7 +216,7 @@ fn changing<T>(
     })
 }
 
-fn ask(server: &Arc<Server>, method: &str, params: Value) -> Result<Box<RawValue>, Error> {
+fn ask(server: &Arc<Server>, method: &str, params: Value) -> Result<String, Error> {
     offline::answer(server, method, &without_nulls(params))
 }
 
@@ -348,12 +348,12 @@ fn diff(
     })
 }
 
-fn preview(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<Box<RawValue>, Error> {
+fn preview(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
     let params = json!({ "id": whole_id(server, id)?, "paths": wanted(paths)? });
     ask(server, "sightline/previewRestore", params)
 }
 
-fn shown_preview(workspace: &Workspace, result: &RawValue) -> Result<i32, Error> {
+fn shown_preview(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     let seen = parsed(result)?;
     let changes = items(&seen, "changes").count();
     shown(workspace, result, |seen| {
@@ -389,7 +389,7 @@ fn confirmed() -> Result<bool, Error> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn shown_outcomes(workspace: &Workspace, result: &RawValue) -> Result<i32, Error> {
+fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     let restored = parsed(result)?;
     let count = items(&restored, "outcomes").count();
     let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
@@ -508,7 +508,7 @@ fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
 
 fn shown(
     workspace: &Workspace,
-    result: &RawValue,
+    result: &str,
     text: impl FnOnce(&Value) -> String,
 ) -> Result<(), Error> {
     match workspace.json {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use clap::{Subcommand, ValueEnum};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use sightline_core::{error::Error, limits::MAX_IMPORT_BYTES};
 use sightline_protocol::error::ErrorKind;
 
@@ -460,6 +460,6 @@ pub(super) fn without_nulls(mut params: Value) -> String {
     params.to_string()
 }
 
-pub(super) fn parsed(result: &RawValue) -> Result<Value, Error> {
-    lenient::value("result", Some(result.get()))
+pub(super) fn parsed(result: &str) -> Result<Value, Error> {
+    lenient::value("result", Some(result))
 }

@@ -21,7 +21,7 @@ use std::{
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
 
@@ -329,7 +329,7 @@ fn run(command: Command) -> Result<i32, Error> {
             if workspace.json {
                 print_raw(&result)?;
             } else {
-                let Text { text } = serde_json::from_str(result.get()).map_err(internal)?;
+                let Text { text } = serde_json::from_str(&result).map_err(internal)?;
                 print(&format!("{text}\n"))?;
             }
             Ok(DONE)
@@ -404,7 +404,7 @@ fn print_result(
 }
 
 /// Prints a result as it is: messages in it stay as they were written.
-fn print_raw(result: &RawValue) -> Result<(), Error> {
+fn print_raw(result: &str) -> Result<(), Error> {
     print(&format!("{result}\n"))
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use sightline_core::{
     cancel::Cancel,
     error::Error,
@@ -33,7 +33,7 @@ pub(super) fn call(workspace: &Workspace, method: &str, mut params: Value) -> Re
         fields.retain(|_, value| !value.is_null());
     }
     let result = call_text(workspace, method, &params.to_string())?;
-    serde_json::from_str(result.get()).map_err(super::internal)
+    serde_json::from_str(&result).map_err(super::internal)
 }
 
 /// The same with params and result as they are written.
@@ -44,7 +44,7 @@ pub(super) fn call_text(
     workspace: &Workspace,
     method: &str,
     params: &str,
-) -> Result<Box<RawValue>, Error> {
+) -> Result<String, Error> {
     with_server(workspace, |server| answer(server, method, params))
 }
 
@@ -52,14 +52,11 @@ pub(super) fn call_text(
 ///
 /// # Errors
 /// As the request.
-pub(super) fn answer(
-    server: &Arc<Server>,
-    method: &str,
-    params: &str,
-) -> Result<Box<RawValue>, Error> {
+pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result<String, Error> {
     let handler = api::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    context(server).run_here(handler, params.to_owned())
+    let result = context(server).run_here(handler, params.to_owned())?;
+    Ok(result.text().into_owned())
 }
 
 /// What a handler works with that is called without an editor.

@@ -17,44 +17,44 @@ mod rules;
 mod show;
 mod target;
 
-use super::{Handler, LaneRule};
+use super::{Handler, LaneRule, Run};
 
 /// Commands of `workspace/executeCommand` that are no requests of the protocol.
 const COMMANDS: &[Handler] = &[
     Handler {
         name: "sightline/showEnvironment",
         lane: LaneRule::Pool,
-        run: show::environment,
+        run: Run::Text(show::environment),
     },
     Handler {
         name: "sightline/explainAccess",
         lane: LaneRule::Pool,
-        run: show::access,
+        run: Run::Text(show::access),
     },
     Handler {
         name: "sightline/checkpointNow",
         lane: LaneRule::Roots,
-        run: checkpoints::take,
+        run: Run::Text(checkpoints::take),
     },
     Handler {
         name: "sightline/showChanges",
         lane: LaneRule::Pool,
-        run: checkpoints::changes,
+        run: Run::Text(checkpoints::changes),
     },
     Handler {
         name: "sightline/restoreFile",
         lane: LaneRule::Pool,
-        run: checkpoints::restore_file,
+        run: Run::Text(checkpoints::restore_file),
     },
     Handler {
         name: "sightline/allow",
         lane: LaneRule::Pool,
-        run: decision::allow,
+        run: Run::Text(decision::allow),
     },
     Handler {
         name: "sightline/deny",
         lane: LaneRule::Pool,
-        run: decision::deny,
+        run: Run::Text(decision::deny),
     },
 ];
 
@@ -63,17 +63,17 @@ const REQUESTS: &[Handler] = &[
     Handler {
         name: "textDocument/codeAction",
         lane: LaneRule::Pool,
-        run: actions::run,
+        run: Run::Text(actions::run),
     },
     Handler {
         name: "textDocument/hover",
         lane: LaneRule::Pool,
-        run: rules::hover,
+        run: Run::Text(rules::hover),
     },
     Handler {
         name: "textDocument/completion",
         lane: LaneRule::Pool,
-        run: rules::completion,
+        run: Run::Text(rules::completion),
     },
 ];
 
