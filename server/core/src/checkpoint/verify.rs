@@ -492,6 +492,24 @@ mod tests {
     }
 
     #[test]
+    fn a_path_too_long_for_any_disk_is_not_built() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        // What it has is no tree.
+        let mut trees = vec![b"100644 f".to_vec()];
+        let name = [b'n'; 250];
+        for _ in 0..=MAX_PATH_BYTES / name.len() {
+            let below = name_of(Kind::Tree, trees.last().unwrap());
+            trees.push(encode_tree([(Mode::Folder, &name[..], below)].into_iter()));
+        }
+        odd(&scratch, 2, &trees);
+        let told = scratch.verify().join("\n");
+        let wanted = format!("a path of over {MAX_PATH_BYTES} bytes is not whole");
+        assert!(told.contains(&wanted), "{told}");
+        assert!(!told.contains("nnn"), "{told}");
+    }
+
+    #[test]
     fn endless_nesting_and_pretended_size_are_told_in_no_time() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
