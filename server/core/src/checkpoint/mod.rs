@@ -34,6 +34,7 @@ mod disk;
 mod entries;
 mod fetched;
 mod frame;
+mod hurried;
 pub mod import;
 mod index;
 mod lock;

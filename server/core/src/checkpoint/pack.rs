@@ -40,7 +40,7 @@ const TRIED_FROM: usize = 16 * 1024;
 /// So much of it is tried.
 const TRIED: usize = 4096;
 /// So many bytes of contents a writer in a hurry leaves as they are: as much as is
-/// soon written, and no loss of room that lasts, as folding packs deflates it.
+/// soon written, and no loss of room that lasts ([`super::hurried`]).
 const AS_THEY_ARE: usize = 16 << 20;
 /// Thread-local space is given back beyond this.
 const SPACE_KEPT: usize = 4 << 20;
@@ -55,6 +55,8 @@ pub(super) const KEEP: &[u8] = b"sightline is about to name what is in this pack
 #[must_use]
 pub(super) struct Kept {
     pub(super) path: PathBuf,
+    /// So many bytes of contents in it are not deflated.
+    pub(super) as_they_are: usize,
     /// Someone else's stays.
     is_ours: bool,
 }
@@ -84,6 +86,7 @@ fn keep(path: &Path) -> io::Result<Kept> {
     };
     Ok(Kept {
         path: path.to_path_buf(),
+        as_they_are: 0,
         is_ours,
     })
 }
@@ -94,6 +97,8 @@ pub(super) struct PackWriter<'a> {
     repository: &'a Repository,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<Unfinished>,
+    /// Is somebody waiting?
+    hurries: bool,
     /// Bytes that may still go in without being deflated.
     as_they_are: AtomicUsize,
 }
@@ -146,6 +151,7 @@ impl<'a> PackWriter<'a> {
         Ok(Self {
             repository,
             names: Mutex::default(),
+            hurries: false,
             as_they_are: AtomicUsize::new(0),
             pack: Mutex::new(Unfinished {
                 file: None,
@@ -159,8 +165,11 @@ impl<'a> PackWriter<'a> {
 
     /// Somebody waits for what comes after this pack.
     pub(super) fn in_a_hurry(self) -> Self {
-        self.as_they_are.store(AS_THEY_ARE, Ordering::Relaxed);
-        self
+        Self {
+            hurries: true,
+            as_they_are: AtomicUsize::new(AS_THEY_ARE),
+            ..self
+        }
     }
 
     /// Takes an object whose name is known. Compresses outside the lock.
@@ -235,6 +244,8 @@ impl<'a> PackWriter<'a> {
         flush: impl FnOnce() -> Result<(), Error> + Send,
     ) -> Result<Option<Kept>, Error> {
         let dir = self.dir();
+        let left = self.as_they_are.into_inner();
+        let as_they_are = if self.hurries { AS_THEY_ARE - left } else { 0 };
         let pack = self
             .pack
             .into_inner()
@@ -257,7 +268,9 @@ impl<'a> PackWriter<'a> {
         );
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        Ok(Some(whole.show(&dir).map_err(to_error)?))
+        let mut kept = whole.show(&dir).map_err(to_error)?;
+        kept.as_they_are = as_they_are;
+        Ok(Some(kept))
     }
 
     fn dir(&self) -> PathBuf {

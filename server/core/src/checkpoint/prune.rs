@@ -8,7 +8,7 @@
 use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
 
 use super::{
-    Checkpoints, Filter, Oid, Purpose, Record, fetched, lock,
+    Checkpoints, Filter, Oid, Purpose, Record, fetched, hurried, lock,
     packs::{self, Pack},
     reach::Reach,
     refs,
@@ -24,6 +24,8 @@ use crate::{
 const MARK: &str = "unpruned";
 /// More packs are folded.
 const MANY_PACKS: usize = 50;
+/// So many bytes that are as they are get deflated: a few large undo points.
+const MUCH: u64 = 128 << 20;
 /// More names in files of their own are put together.
 const MANY_NAMES: usize = 50;
 /// What an object takes in an index, and a checkpoint besides its objects, in bytes.
@@ -85,7 +87,14 @@ impl Checkpoints {
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
         let before = packs::size(repository.dir());
-        let mut budget = keep.max_bytes.filter(|limit| *limit < before);
+        if keep.max_bytes.is_some_and(|limit| limit < before) {
+            // It may do. Where it fails, what follows makes room without it.
+            let _ = hurried::deflate(&repository, 0, cancel);
+            cancel.check()?;
+        }
+        let size = packs::size(repository.dir());
+        pruned.freed_bytes = before.saturating_sub(size);
+        let mut budget = keep.max_bytes.filter(|limit| *limit < size);
         let mut less = 0;
         loop {
             let records = self.list(&Filter::default())?;
@@ -150,6 +159,7 @@ impl Checkpoints {
             refs::pack(repository.dir(), MANY_NAMES)?;
             packs::sweep(&repository);
             fold(&repository, cancel)?;
+            hurried::deflate(&repository, MUCH, cancel)?;
         }
         // Who has the memory may be waiting for the lock.
         self.save_memory()

@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Keep, Notes, Oid, Purpose,
-    object::Mode,
+    Keep, Notes, Oid, Purpose, hurried,
+    object::{Kind, Mode, encode_tree, name_of},
+    pack::PackWriter,
     packs,
     testing::{Made, Scratch, fsck, git, noise},
 };
@@ -158,6 +159,68 @@ fn space_comes_back_and_what_is_shared_stays() {
     let generation = scratch.repository().generation().unwrap();
     assert_eq!(prune(&scratch, &keep), []);
     assert_eq!(scratch.repository().generation().unwrap(), generation);
+}
+
+#[test]
+fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
+    let scratch = Scratch::new();
+    let kept = scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+    let content = b"a line that is long enough\n".repeat(20_000);
+    let oid = name_of(Kind::Blob, &content);
+    pack.put(Kind::Blob, oid, &content).unwrap();
+    let tree = encode_tree([(Mode::File, &b"f"[..], oid)].into_iter());
+    let oid = name_of(Kind::Tree, &tree);
+    pack.put(Kind::Tree, oid, &tree).unwrap();
+    let undone = repository
+        .write_checkpoint(pack, oid, &undo(2, None))
+        .unwrap();
+    let size = || scratch.checkpoints.stats().unwrap().bytes;
+    let before = size();
+    assert!(before > 500_000, "{before}");
+    // There is not much of it.
+    scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+    assert!(size() > 500_000);
+
+    let keep = Keep {
+        max_bytes: Some(100_000),
+        ..Keep::default()
+    };
+    let pruned = scratch.checkpoints.prune(&keep, &Cancel::default());
+    let pruned = pruned.unwrap();
+    assert_eq!(pruned.removed, []);
+    assert_eq!(pruned.freed_bytes, before - size());
+    assert!(size() < 100_000, "{}", size());
+    assert_eq!(scratch.ids(), [undone, kept]);
+    assert_whole(&scratch);
+    assert!(!repository.dir().join(hurried::LIST).exists());
+}
+
+#[test]
+fn much_that_was_stored_in_a_hurry_is_deflated_when_nobody_waits() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    for round in 0..9_u8 {
+        let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+        let content = [round].repeat(15 << 20);
+        let oid = name_of(Kind::Blob, &content);
+        pack.put(Kind::Blob, oid, &content).unwrap();
+        let tree = encode_tree([(Mode::File, &b"f"[..], oid)].into_iter());
+        let oid = name_of(Kind::Tree, &tree);
+        pack.put(Kind::Tree, oid, &tree).unwrap();
+        let notes = undo(2 + u64::from(round), None);
+        repository.write_checkpoint(pack, oid, &notes).unwrap();
+        scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+        let size = scratch.checkpoints.stats().unwrap().bytes;
+        let most = u64::from(round + 1) * (15 << 20);
+        match round {
+            0..8 => assert!(size > most, "{size}"),
+            _ => assert!(size < 1 << 20, "{size}"),
+        }
+    }
+    assert_whole(&scratch);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Notes, check,
+    Notes, check, hurried,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
     packed::{PackList, Packed},
@@ -204,6 +204,9 @@ impl Repository {
         let kept = pack.finish_with(|| name.flush())?;
         self.packs_came();
         name.publish_with(&self.pack_dir())?;
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.as_they_are > 0) {
+            hurried::note(&self.dir, &kept.path, kept.as_they_are);
+        }
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
         self.reader().commit(id)?;
