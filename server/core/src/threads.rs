@@ -1,4 +1,5 @@
-//! Threads for the short work of a request that is worth sharing out.
+//! Threads for the work of a request that is worth sharing out; most takes
+//! milliseconds, and the largest that limits allow some hundreds of them.
 //!
 //! Checkpoints work on rayon's own threads, for seconds where a tree is large;
 //! who only wants to list a folder must not stand behind that.

@@ -24,7 +24,8 @@ use crate::{
     session::Snapshot,
 };
 
-/// Params over this many bytes are not looked into before the next message is read.
+/// Params over this many bytes are not looked into before the next message is read,
+/// but for what was found while they were.
 const LARGE_PARAMS: usize = 256 * 1024;
 
 /// Lines shown in a message; longer results go to a document.
@@ -209,8 +210,9 @@ fn token_in(params: &str) -> Option<ProgressToken> {
     reported.work_done_token
 }
 
-/// Do params name a task? Of large ones, which are not parsed on this thread,
-/// it is enough that a name like that is anywhere in them.
+/// Do params, without the messages that were taken out, name a task? Of large ones,
+/// which are not parsed on this thread, it is enough that a name like that is
+/// anywhere in them.
 fn names_task(params: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

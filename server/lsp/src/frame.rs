@@ -3,10 +3,7 @@
 //! A peer's mistake in a header costs that message, never the connection: the
 //! reader reports a [`BadFrame`] once and goes on at the next header it finds.
 
-use std::{
-    io::{self, BufRead, BufReader, IoSlice, Read, Write},
-    iter,
-};
+use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 
 use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
@@ -190,20 +187,25 @@ fn find_ignore_case(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 /// # Errors
 /// What the stream reports.
 pub fn write_frame(output: &mut impl Write, body: &[u8]) -> io::Result<()> {
-    write_parts(output, &[body])
+    write_parts(output, [body])
 }
 
 /// Writes one frame whose body is these parts, one after the other.
 ///
 /// # Errors
 /// What the stream reports.
-pub fn write_parts(output: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
+pub fn write_parts<'a>(
+    output: &mut impl Write,
+    parts: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
+) -> io::Result<()> {
+    let parts = parts.into_iter();
+    let length: usize = parts.clone().map(<[u8]>::len).sum();
     let header = format!("Content-Length: {length}\r\n\r\n");
-    let all = iter::once(header.as_bytes()).chain(parts.iter().copied());
-    let mut slices: Vec<IoSlice<'_>> = all.map(IoSlice::new).collect();
+    let mut slices = vec![IoSlice::new(header.as_bytes())];
+    for part in parts {
+        slices.push(IoSlice::new(part));
+    }
     let mut left = &mut slices[..];
-    IoSlice::advance_slices(&mut left, 0);
     while !left.is_empty() {
         match output.write_vectored(left) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -319,6 +321,31 @@ mod tests {
     fn an_end_in_mid_frame_is_the_end() {
         assert!(frames(b"Content-Length: 10\r\n\r\n{}").is_empty());
         assert!(frames(b"Content-Le").is_empty());
+    }
+
+    #[test]
+    fn a_stream_that_takes_little_gets_all_of_it() {
+        struct Slowly(Vec<u8>, bool);
+        impl Write for Slowly {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.1 = !self.1;
+                if self.1 {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                let taken = bytes.len().min(3);
+                self.0.extend_from_slice(&bytes[..taken]);
+                Ok(taken)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let part = b"abcdefg";
+        for parts in [vec![&part[..]; 3000], vec![b"", part, b"", b""], vec![]] {
+            let mut stream = Slowly(Vec::new(), false);
+            write_parts(&mut stream, parts.iter().copied()).unwrap();
+            assert_eq!(frames(&stream.0), [Ok(parts.concat())]);
+        }
     }
 
     #[test]

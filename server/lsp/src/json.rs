@@ -17,6 +17,9 @@ use crate::message::Received;
 
 /// Shorter runs are copied, in bytes: what keeping a place costs.
 const KEPT_BYTES: usize = 512;
+/// Nothing is kept of a message of which a smaller part is sent: all of it stays in
+/// memory until then.
+const KEPT_PART: usize = 2;
 
 /// One JSON value as text.
 #[derive(Default)]
@@ -48,7 +51,12 @@ impl Json {
         };
         serde_json::to_writer(&mut writer, value)?;
         writer.end_own();
-        Ok(Self(writer.pieces))
+        let json = Self(writer.pieces);
+        let kept: usize = json.0.iter().map(Piece::kept).sum();
+        if kept < message.text().len() / KEPT_PART {
+            return Ok(Self(vec![Piece::Own(json.concat())]));
+        }
+        Ok(json)
     }
 
     /// A value from its text in pieces, which only together are JSON.
@@ -57,7 +65,7 @@ impl Json {
     }
 
     /// Its pieces in order.
-    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.iter().map(|piece| match piece {
             Piece::Own(text) => text,
             Piece::Of(message, range) => &message.text().as_bytes()[range.clone()],
@@ -68,12 +76,37 @@ impl Json {
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0[..] {
             [Piece::Own(text)] => String::from_utf8_lossy(text),
-            _ => {
-                let text = self.pieces().collect::<Vec<_>>().concat();
-                String::from_utf8_lossy(&text).into_owned().into()
-            }
+            _ => into_text(self.concat()).into(),
         }
     }
+
+    /// Its whole text, and nothing else of it.
+    pub fn into_text(mut self) -> String {
+        into_text(match &mut self.0[..] {
+            [Piece::Own(text)] => mem::take(text),
+            _ => self.concat(),
+        })
+    }
+
+    fn concat(&self) -> Vec<u8> {
+        self.pieces().collect::<Vec<_>>().concat()
+    }
+}
+
+impl Piece {
+    /// So many bytes of it are a message's.
+    fn kept(&self) -> usize {
+        match self {
+            Self::Own(_) => 0,
+            Self::Of(_, range) => range.len(),
+        }
+    }
+}
+
+/// It was written by `serde_json`, or from JSON.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Takes in what is written: long runs of the message by their place.
@@ -128,6 +161,8 @@ mod tests {
         let message = message(&long);
         let params = message.envelope().params.as_ref().unwrap();
         let messages: &[&RawValue] = params.messages().unwrap();
+        let little = Json::within(&message, &&messages[1..]).unwrap();
+        assert_eq!(little.text(), r#"["short"]"#);
         let json = Json::within(&message, &(messages, "more", &long)).unwrap();
 
         let expected = format!(r#"[["{long}","short"],"more","{long}"]"#);
@@ -139,6 +174,24 @@ mod tests {
             .filter(|piece| message.place_of(piece).is_some());
         let kept: Vec<usize> = kept.map(|piece| piece.len()).collect();
         assert_eq!(kept, [KEPT_BYTES + 2]);
+        assert_eq!(json.into_text(), expected);
+    }
+
+    #[test]
+    fn a_message_of_which_little_is_sent_is_not_kept() {
+        let long = "x".repeat(KEPT_BYTES);
+        let text = format!(
+            r#"{{"method":"sightline/truncateHistory","params":{{"messages":["{long}","{long}","{long}","{long}"]}}}}"#
+        );
+        let message = Arc::new(Received::read(text).map_err(|(_, error)| error).unwrap());
+        let params = message.envelope().params.as_ref().unwrap();
+        let messages = params.messages().unwrap();
+        let holders = |count: usize| {
+            let json = Json::within(&message, &&messages[..count]).unwrap();
+            assert_eq!(json.text().len(), count * (KEPT_BYTES + 3) + 1);
+            Arc::strong_count(&message)
+        };
+        assert_eq!([holders(1), holders(3)], [1, 4]);
     }
 
     #[test]
@@ -147,5 +200,6 @@ mod tests {
         let parts = [&b"["[..], b"1", b"]"].map(<[u8]>::to_vec);
         assert_eq!(Json::joined(parts.into()).text(), "[1]");
         assert_eq!(Json::default().text(), "");
+        assert_eq!(Json::of(&[1]).unwrap().into_text(), "[1]");
     }
 }

@@ -151,6 +151,8 @@ impl<'de> DeserializeSeed<'de> for ParamsSeed {
 /// The params of a request or a notification.
 pub struct Params<'a> {
     text: Cow<'a, str>,
+    /// Were messages looked for?
+    is_split: bool,
     messages: Option<Vec<&'a RawValue>>,
 }
 
@@ -159,6 +161,7 @@ impl<'a> Params<'a> {
     pub fn whole(text: &'a str) -> Self {
         Self {
             text: text.into(),
+            is_split: false,
             messages: None,
         }
     }
@@ -176,6 +179,11 @@ impl<'a> Params<'a> {
     /// The params, with no messages in the place of those that were taken out.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Were messages looked for, and taken out?
+    pub fn is_split(&self) -> bool {
+        self.is_split
     }
 
     /// The messages that were taken out.
@@ -196,27 +204,35 @@ impl<'de> Visitor<'de> for Split {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params<'de>, A::Error> {
         let mut messages = None;
-        let mut rest = Vec::new();
+        let mut rest = String::from("{");
+        let mut keep = |key: &str, value: &str| {
+            if rest.len() > 1 {
+                rest.push(',');
+            }
+            rest.push_str(&Value::from(key).to_string());
+            rest.push(':');
+            rest.push_str(value);
+        };
         while let Some(key) = map.next_key::<String>()? {
-            let key_text = Value::from(key.as_str());
             if key == "messages" {
                 messages = map.next_value::<Option<Vec<&RawValue>>>()?;
                 if messages.is_some() {
-                    rest.push(format!("{key_text}:[]"));
+                    keep(&key, "[]");
                 }
             } else {
-                let value: &RawValue = map.next_value()?;
-                rest.push(format!("{key_text}:{value}"));
+                keep(&key, map.next_value::<&RawValue>()?.get());
             }
         }
+        rest.push('}');
         Ok(Params {
-            text: format!("{{{}}}", rest.join(",")).into(),
+            text: rest.into(),
+            is_split: true,
             messages,
         })
     }
 }
 
-/// Text that is not copied where it stands as it is meant.
+/// A string, borrowed unless there are escapes in it.
 #[derive(Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 

@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    iter,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -37,13 +38,10 @@ impl Body {
     }
 
     /// Its parts, in order.
-    pub fn parts(&self) -> Vec<&[u8]> {
-        let mut parts = vec![&self.head[..]];
-        if let Some(result) = &self.result {
-            parts.extend(result.pieces());
-            parts.push(b"}");
-        }
-        parts
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let result = self.result.iter().flat_map(Json::pieces);
+        let end = self.result.iter().map(|_| &b"}"[..]);
+        iter::once(&self.head[..]).chain(result).chain(end)
     }
 }
 

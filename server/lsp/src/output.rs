@@ -155,20 +155,19 @@ impl Output {
 fn write_all(stream: &PipeWriter, frames: Vec<Body>) -> io::Result<()> {
     let mut output = BufWriter::new(stream);
     for frame in frames {
-        write_parts(&mut output, &frame.parts())?;
+        write_parts(&mut output, frame.parts())?;
     }
     output.flush()
 }
 
 /// A frame that may be written at once.
 fn small(body: &Body) -> Option<Vec<u8>> {
-    let parts = body.parts();
-    let bytes = parts.iter().map(|part| part.len()).sum::<usize>() + HEADER_BYTES;
+    let bytes = body.parts().map(<[u8]>::len).sum::<usize>() + HEADER_BYTES;
     if bytes > AT_ONCE {
         return None;
     }
     let mut frame = Vec::with_capacity(bytes);
-    write_parts(&mut frame, &parts).ok()?;
+    write_parts(&mut frame, body.parts()).ok()?;
     Some(frame)
 }
 

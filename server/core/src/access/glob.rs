@@ -40,9 +40,9 @@ pub(crate) struct Glob {
     tokens: Box<[Token]>,
     /// The shortest text that can match.
     shortest: usize,
-    /// The bytes of the text it must start with that tell most: the first and the
-    /// last of it, and where that stands.
-    first: Option<(u8, usize, u8)>,
+    /// Of the text it must start with: the first byte, then where the last stands,
+    /// and the last.
+    start: Option<(u8, usize, u8)>,
     /// The longest text it must hold between its first token and its last.
     inner: Option<Box<Finder<'static>>>,
 }
@@ -128,7 +128,7 @@ impl Glob {
                 Token::Star | Token::Deep | Token::DeepSlash => 0,
             })
             .sum();
-        let first = match tokens.first() {
+        let start = match tokens.first() {
             Some(Token::Literal(text)) => text
                 .first()
                 .zip(text.last())
@@ -148,7 +148,7 @@ impl Glob {
         Self {
             tokens: tokens.into(),
             shortest,
-            first,
+            start,
             inner,
         }
     }
@@ -222,7 +222,7 @@ impl Glob {
             text.first() == Some(&first) && text.get(at) == Some(&last)
         };
         text.len() >= self.shortest
-            && self.first.is_none_or(starts)
+            && self.start.is_none_or(starts)
             && self.may_end(text)
             && self
                 .inner

@@ -36,9 +36,6 @@ const MAX_READ_ENTRIES: usize = 4096;
 /// Bytes of a folder read at once.
 #[cfg(target_os = "linux")]
 const READ_BYTES: usize = 16 * 1024;
-/// Bytes an entry takes there at most: a name of 255 and what is told of it.
-#[cfg(target_os = "linux")]
-const LONGEST_ENTRY: usize = 280;
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +102,8 @@ impl Folder {
     /// So many of its entries are asked for next.
     fn expect(&self, entries: usize) {
         if let Entries::Asked { count, .. } = &mut *self.entries() {
-            // Each is counted when it is asked for, too.
+            // Each is counted when it is asked for, too: once the first is, the count
+            // says so many.
             *count += entries.saturating_sub(1);
         }
     }
@@ -194,10 +192,6 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
             FileType::Directory => plain.push(name, Kind::Folder),
             _ => plain.push(name, Kind::Other),
         }
-        // There was room for more. Were there more, they would be looked at.
-        if entries.is_buffer_empty() && count < READ_BYTES / LONGEST_ENTRY {
-            break;
-        }
     }
     plain.sort();
     Some(plain)
@@ -229,13 +223,18 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
 impl AccessView {
     /// So many paths of the folder that this one is in are judged next.
     pub(super) fn expect(&self, written: &str, paths: usize) {
-        if paths < 2 {
+        // Of folders on Windows nothing is read, see [`Folder::plain`].
+        if paths < 2 || cfg!(windows) {
             return;
         }
         let Ok(location) = self.roots.locate(written) else {
             return;
         };
         let path = self.roots.absolute(&location);
+        // What is denied by its name is not looked at.
+        if self.denial_of(&path, || false).is_some() {
+            return;
+        }
         let above = path.folder_and_name().map(|(above, _)| self.folder(above));
         if let Some(Ok(above)) = above {
             above.expect(paths);

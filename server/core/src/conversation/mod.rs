@@ -203,15 +203,19 @@ pub struct Edit {
 /// `invalidParams` when a message is no object, `cancelled`.
 pub fn truncate(request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
     let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
-    let messages = threads::each(request.messages, bytes, |index, raw| {
-        cancel.check()?;
-        Message::scan(raw.get()).ok_or_else(|| {
+    let scanned = threads::each(request.messages, bytes, |_, raw| {
+        cancel.check().ok()?;
+        Message::scan(raw.get())
+    });
+    cancel.check()?;
+    let mut messages = Vec::with_capacity(scanned.len());
+    for (index, message) in scanned.into_iter().enumerate() {
+        messages.push(message.ok_or_else(|| {
             Error::invalid(format!(
                 "messages[{index}] is not an object; a message has a role and content"
             ))
-        })
-    });
-    let messages: Vec<Message<'_>> = messages.into_iter().collect::<Result<_, Error>>()?;
+        })?);
+    }
     decide(&messages, request, cancel)
 }
 

@@ -24,15 +24,14 @@ pub(super) fn fraction(
 ) -> Result<f64, Error> {
     let bytes = messages.iter().map(|message| message.text.len()).sum();
     let counted = threads::each(messages, bytes, |index, message| {
-        if (2..start).contains(&index) {
-            return Ok(Characters::default());
+        if (2..start).contains(&index) || cancel.check().is_err() {
+            return Characters::default();
         }
-        cancel.check()?;
-        Ok(characters(index, message, history, replaced))
+        characters(index, message, history, replaced)
     });
+    cancel.check()?;
     let mut all = Characters::default();
     for counted in counted {
-        let counted: Characters = counted?;
         all.before += counted.before;
         all.saved += counted.saved;
     }

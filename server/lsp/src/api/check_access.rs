@@ -80,3 +80,63 @@ fn judge<P: AsRef<str> + Sync>(
     }
     Ok(Json::joined(pieces))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use sightline_core::{
+        cancel::Cancel,
+        path::{AbsPath, Root},
+    };
+    use sightline_protocol::access::{AccessKind, CheckAccessResult};
+
+    use super::*;
+    use crate::{api, server::Server};
+
+    fn ask(params: &Value) -> CheckAccessResult {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(".clineignore"), "*7\n").unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
+        let server = Server::offline(root, runtime.handle().clone(), None);
+        let context = Context::new(&server, server.snapshot(), Cancel::default());
+        let handler = api::method(CheckAccess::NAME).unwrap();
+        let answer = context.run_here(handler, params.to_string()).unwrap();
+        serde_json::from_str(&answer.text()).unwrap()
+    }
+
+    #[test]
+    fn every_path_has_its_verdict_in_its_place() {
+        for count in [0, 1, 2, 511, 512, 513, 1023, 1024, 1025, 2500] {
+            let path = |at| format!("in {} /\"{at}", at / 100);
+            let paths: Vec<String> = (0..count).map(path).collect();
+            for params in [
+                json!({ "paths": paths }),
+                json!({ "paths": paths, "command": "cat 17" }),
+                json!({ "paths": paths, "workDoneToken": null, "command": null }),
+            ] {
+                let answer = ask(&params);
+                assert_eq!(answer.command.is_some(), params["command"].is_string());
+                let found: Vec<&str> = answer.paths.iter().map(|one| &*one.path).collect();
+                assert_eq!(found, paths);
+                assert!(answer.paths.iter().all(|one| {
+                    let denied = one.path.ends_with('7');
+                    (one.access == AccessKind::Denied) == denied
+                }));
+            }
+        }
+    }
+
+    #[test]
+    fn params_are_read_as_they_are_defined() {
+        let params = CheckAccessParams {
+            paths: vec!["a".to_owned(), "\u{1}".to_owned()],
+            command: Some("ls".to_owned()),
+        };
+        let text = serde_json::to_string(&params).unwrap();
+        let asked: Asked<'_> = strictly(&text).unwrap();
+        let paths: Vec<String> = asked.paths.iter().map(|path| path.0.to_string()).collect();
+        let command = asked.command;
+        assert_eq!(CheckAccessParams { paths, command }, params);
+    }
+}

@@ -361,7 +361,7 @@ fn with_messages<M: Request<Params: WithMessages>>(
     params: &Params<'_>,
     run: fn(&Context<'_>, M::Params, Option<&[&RawValue]>) -> Answer,
 ) -> Answer {
-    if params.messages().is_some() {
+    if params.is_split() {
         return run(context, params_of::<M>(params.text())?, params.messages());
     }
     if let Ok(split) = Params::split(params.text()) {

@@ -56,7 +56,7 @@ pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result
     let handler = api::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
     let result = context(server).run_here(handler, params.to_owned())?;
-    Ok(result.text().into_owned())
+    Ok(result.into_text())
 }
 
 /// What a handler works with that is called without an editor.

@@ -204,7 +204,7 @@ fn talk(server: &Weak<Server>, stream: &Serving) -> io::Result<()> {
         let method = message["method"].as_str().unwrap_or_default();
         let reply = reply(&server, id, method, &message["params"]);
         drop(server);
-        write_parts(&mut &*stream, &reply.parts())?;
+        write_parts(&mut &*stream, reply.parts())?;
     }
     Ok(())
 }
