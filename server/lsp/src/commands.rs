@@ -211,8 +211,8 @@ fn token_in(params: &str) -> Option<ProgressToken> {
 }
 
 /// Do params, without the messages that were taken out, name a task? Of large ones,
-/// which are not parsed on this thread, it is enough that a name like that is
-/// anywhere in them.
+/// which are not parsed on this thread, it is enough that a name like that, or an
+/// escape that may be a letter of it, is anywhere in them.
 fn names_task(params: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -221,7 +221,8 @@ fn names_task(params: &str) -> bool {
         task_id: Option<IgnoredAny>,
     }
     if params.len() > LARGE_PARAMS {
-        return memmem::find(params.as_bytes(), b"\"taskId\"").is_some();
+        let may_have = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
+        return may_have(b"\"taskId\"") || may_have(b"\\u00");
     }
     match serde_json::from_str::<Option<Names>>(params) {
         Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
@@ -276,5 +277,22 @@ fn readable(result: &Json) -> String {
         Some(text) => text.to_owned(),
         None if text.len() <= MESSAGE_CHARS => text.into_owned(),
         None => serde_json::to_string_pretty(&value).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_seen_however_its_name_is_written() {
+        let long = "x".repeat(LARGE_PARAMS);
+        for text in ["", &long] {
+            for key in ["taskId", r"task\u0049d"] {
+                let params = format!(r#"{{"texts":["{text}"],"{key}":"a"}}"#);
+                assert!(names_task(&params), "{key}");
+            }
+            assert!(!names_task(&format!(r#"{{"texts":["{text}"]}}"#)));
+        }
     }
 }

@@ -289,6 +289,11 @@ mod tests {
             let message = read(&format!(r#"{{{method},"params":{params}}}"#)).unwrap();
             assert_eq!(found(&message), (params, None));
         }
+        // Given twice, the last counts.
+        let twice = r#"{"messages":[1],"messages":null}"#;
+        let message = read(&format!(r#"{{{METHOD},"params":{twice}}}"#)).unwrap();
+        let params = message.envelope().params.as_ref().unwrap();
+        assert!(params.is_split() && params.messages().is_none());
         // Whose they are is not known yet.
         let early = read(&format!(r#"{{"params":{{"messages":[1]}},{METHOD}}}"#)).unwrap();
         let params = r#"{"messages":[1]}"#;

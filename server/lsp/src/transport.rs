@@ -196,7 +196,11 @@ impl<R: Read> Pump<R> {
                     true => (INVALID_REQUEST, "is no JSON-RPC message"),
                     false => (PARSE_ERROR, "is no JSON"),
                 };
-                let at = format!(", line {} column {}", error.line(), error.column());
+                // Of what is no object at all no place is known.
+                let at = match error.column() {
+                    0 => String::new(),
+                    column => format!(", line {} column {column}", error.line()),
+                };
                 self.refuse_body(text.len(), code, what, &at);
                 return Ok(None);
             }
