@@ -10,7 +10,7 @@ use std::{
     fs, io,
     ops::Range,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 #[cfg(target_os = "linux")]
@@ -75,8 +75,7 @@ struct Folder {
 /// What is known of a folder's entries.
 #[derive(Debug)]
 enum Entries {
-    /// So many were asked for, or will be; from `read_at` on it pays to read the
-    /// folder.
+    /// So many were asked for; from `read_at` on it pays to read the folder.
     Asked { count: usize, read_at: usize },
     /// Those that are no links.
     Plain(Names),
@@ -95,39 +94,27 @@ impl Folder {
         })
     }
 
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// So many of its entries are asked for next.
-    fn expect(&self, entries: usize) {
-        if let Entries::Asked { count, .. } = &mut *self.entries() {
-            // Each is counted when it is asked for, too: once the first is, the count
-            // says so many.
-            *count += entries.saturating_sub(1);
-        }
-    }
-
     /// The kind of the entry of this name, when it is there and no link, for
     /// sure. Reading a folder once is cheaper than looking at each of its
     /// entries. Only the exact name counts: how a file system folds names is its
-    /// own affair.
-    fn plain(&self, name: &OsStr) -> Option<Kind> {
+    /// own affair. With this one so many are asked for next.
+    fn plain(&self, name: &OsStr, asked: usize) -> Option<Kind> {
         // What Windows calls a file by, only the whole way tells.
         if cfg!(windows) || self.at.kind != Kind::Folder {
             return None;
         }
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Entries::Asked { count, read_at } = &mut *entries {
             *count += 1;
-            if *count < *read_at {
+            let asked = count.saturating_add(asked.saturating_sub(1));
+            if asked < *read_at {
                 return None;
             }
-            *read_at = *count * 2;
-            let most = count.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
+            *read_at = asked.saturating_mul(2);
+            let most = asked.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
             *entries = Entries::Plain(plain_in(&self.at.real, most)?);
         }
-        match &*entries {
+        match &mut *entries {
             Entries::Plain(names) => names.kind(name.as_encoded_bytes()),
             Entries::Asked { .. } => None,
         }
@@ -140,6 +127,8 @@ struct Names {
     text: Vec<u8>,
     /// Where each stands, in the order of their bytes once all are there.
     places: Vec<(Range<usize>, Kind)>,
+    /// What follows the one found last: who asks for many often asks in this order.
+    next: usize,
 }
 
 impl Names {
@@ -156,9 +145,13 @@ impl Names {
             .sort_unstable_by(|(a, _), (b, _)| name(a).cmp(name(b)));
     }
 
-    fn kind(&self, name: &[u8]) -> Option<Kind> {
+    fn kind(&mut self, name: &[u8]) -> Option<Kind> {
         let order = |(place, _): &(Range<usize>, Kind)| self.text[place.clone()].cmp(name);
-        let at = self.places.binary_search_by(order).ok()?;
+        let at = match self.places.get(self.next) {
+            Some(next) if order(next).is_eq() => self.next,
+            _ => self.places.binary_search_by(order).ok()?,
+        };
+        self.next = at + 1;
         Some(self.places[at].1)
     }
 }
@@ -221,32 +214,13 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
 }
 
 impl AccessView {
-    /// So many paths of the folder that this one is in are judged next.
-    pub(super) fn expect(&self, written: &str, paths: usize) {
-        // Of folders on Windows nothing is read, see [`Folder::plain`].
-        if paths < 2 || cfg!(windows) {
-            return;
-        }
-        let Ok(location) = self.roots.locate(written) else {
-            return;
-        };
-        let path = self.roots.absolute(&location);
-        // What is denied by its name is not looked at.
-        if self.denial_of(&path, || false).is_some() {
-            return;
-        }
-        let above = path.folder_and_name().map(|(above, _)| self.folder(above));
-        if let Some(Ok(above)) = above {
-            above.expect(paths);
-        }
-    }
-
     /// Is there no link in an absolute path? The common case, and told without
-    /// building the path it leads to.
+    /// building the path it leads to. With it so many of its folder are asked for
+    /// next.
     ///
     /// # Errors
     /// As [`Self::follow`].
-    pub(super) fn is_plain(&self, path: &AbsPath) -> Result<bool, Denial> {
+    pub(super) fn is_plain(&self, path: &AbsPath, asked: usize) -> Result<bool, Denial> {
         // What Windows calls a file by, only the whole way tells.
         if cfg!(windows) {
             return Ok(false);
@@ -263,7 +237,7 @@ impl AccessView {
         if above.at.kind != Kind::Folder {
             return Ok(true);
         }
-        if above.plain(name).is_some() {
+        if above.plain(name, asked).is_some() {
             return Ok(true);
         }
         match fs::symlink_metadata(path.as_path()) {
@@ -345,7 +319,7 @@ impl AccessView {
                 self.remember(path, &known);
                 break;
             }
-            known = match above.plain(name) {
+            known = match above.plain(name, 1) {
                 Some(kind) => Ok(Followed {
                     real: above.at.real.join(name),
                     kind,

@@ -300,6 +300,11 @@ impl AccessView {
 
     /// Judges a place: its written path, and what it resolves to.
     pub fn check(&self, location: &Location) -> Verdict {
+        self.judge(location, 1)
+    }
+
+    /// As [`Self::check`], of the first of so many in one folder.
+    fn judge(&self, location: &Location, asked: usize) -> Verdict {
         if let Location::Inside { root, rel } = location
             && let Some(area) = self.areas.get(*root)
             && !area.overlaps
@@ -308,7 +313,7 @@ impl AccessView {
             if let Some(denial) = area.denial(rel, || path.as_path().is_dir()) {
                 return Verdict::Denied(denial);
             }
-            return self.check_links(&path, true);
+            return self.check_links(&path, true, asked);
         }
         self.check_absolute(&self.roots.absolute(location))
     }
@@ -316,6 +321,11 @@ impl AccessView {
     /// Understands and judges a path as a client wrote it. A path that makes no
     /// sense is denied, with the reason.
     pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
+        self.check_one_of(1, written)
+    }
+
+    /// As [`Self::check_written`], of the first of so many in one folder.
+    fn check_one_of(&self, asked: usize, written: &str) -> (Option<Location>, PathAccess) {
         let answer = |access, denial: Option<Denial>| {
             let (reason, rule) = match denial {
                 Some(Denial {
@@ -341,7 +351,7 @@ impl AccessView {
                 return (None, answer(AccessKind::Denied, Some(denial)));
             }
         };
-        let access = match self.check(&location) {
+        let access = match self.judge(&location, asked) {
             Verdict::Allowed => answer(AccessKind::Allowed, None),
             Verdict::Outside => answer(AccessKind::Outside, None),
             Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
@@ -366,10 +376,10 @@ impl AccessView {
             let in_folders =
                 written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
             for paths in in_folders {
-                self.expect(paths[0].as_ref(), paths.len());
-                for path in paths {
+                for (at, path) in paths.iter().enumerate() {
                     cancel.check()?;
-                    note(&mut noted, self.check_written(path.as_ref()).1)?;
+                    let left = paths.len() - at;
+                    note(&mut noted, self.check_one_of(left, path.as_ref()).1)?;
                 }
             }
             Ok(noted)
@@ -454,18 +464,19 @@ impl AccessView {
         if let Some(denial) = self.denial_of(path, || path.as_path().is_dir()) {
             return Verdict::Denied(denial);
         }
-        self.check_links(path, self.is_inside(path))
+        self.check_links(path, self.is_inside(path), 1)
     }
 
     /// The second half of a check: what the path leads to, and its other
-    /// readings. `inside` is what the written path says.
-    fn check_links(&self, path: &AbsPath, inside: bool) -> Verdict {
+    /// readings. `inside` is what the written path says; with this one so many of its
+    /// folder are asked for next.
+    fn check_links(&self, path: &AbsPath, inside: bool, asked: usize) -> Verdict {
         if let Some(other) = other_reading(path)
             && let Some(denial) = self.denial_of(&other, || other.as_path().is_dir())
         {
             return Verdict::Denied(denial);
         }
-        match self.is_plain(path) {
+        match self.is_plain(path, asked) {
             Ok(true) => return self.placed(path, inside),
             Ok(false) => {}
             Err(denial) => return Verdict::Denied(denial),
