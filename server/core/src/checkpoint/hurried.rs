@@ -50,7 +50,13 @@ pub(super) fn deflate(repository: &Repository, bytes: u64, cancel: &Cancel) -> R
         .filter(|(_, name)| there(name))
         .map(|(bytes, name)| (bytes.parse().unwrap_or(0), name))
         .collect();
-    if listed.iter().map(|(bytes, _)| bytes).sum::<u64>() < bytes {
+    let forget = || fs::remove_file(&path).map_err(|error| failed("remove", &path, &error));
+    if listed.is_empty() {
+        return forget();
+    }
+    // The list may be damaged.
+    let all = listed.iter().map(|(bytes, _)| *bytes);
+    if all.fold(0, u64::saturating_add) < bytes {
         return Ok(());
     }
     let mut packs = packs::all(repository)?;
@@ -63,5 +69,5 @@ pub(super) fn deflate(repository: &Repository, bytes: u64, cancel: &Cancel) -> R
         let old = packs.into_iter().filter(|pack| pack.path != made.path);
         packs::remove(repository, old)?;
     }
-    fs::remove_file(&path).map_err(|error| failed("remove", &path, &error))
+    forget()
 }

@@ -198,6 +198,28 @@ fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
 }
 
 #[test]
+fn a_damaged_list_of_what_was_stored_in_a_hurry_harms_nothing() {
+    let scratch = Scratch::new();
+    let id = scratch.checkpoint(1, &[(b"f", b"1", Mode::File)]);
+    let repository = scratch.repository();
+    let list = repository.dir().join(hurried::LIST);
+    let pack = packs::all(&repository).unwrap().remove(0).path;
+    let name = pack.file_name().unwrap().to_str().unwrap();
+    let most = u64::MAX;
+    for text in [
+        String::new(),
+        "12 gone\nnothing\n".to_owned(),
+        format!("{most} {name}\n{most} {name}\n1 ../generation\n"),
+    ] {
+        fs::write(&list, text).unwrap();
+        scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+        assert!(!list.exists());
+        assert_eq!(scratch.ids(), [id]);
+        assert_whole(&scratch);
+    }
+}
+
+#[test]
 fn much_that_was_stored_in_a_hurry_is_deflated_when_nobody_waits() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
