@@ -28,6 +28,7 @@ use super::{
 use crate::{
     error::Error,
     storage::files::{failed, sync_dir},
+    threads::both,
 };
 
 /// How unfinished files of ours begin: `tmp_` is swept by git as well.
@@ -241,7 +242,7 @@ impl<'a> PackWriter<'a> {
     /// visible when it fails.
     pub(super) fn finish_with(
         self,
-        flush: impl FnOnce() -> Result<(), Error> + Send,
+        flush: impl Fn() -> Result<(), Error> + Sync,
     ) -> Result<Option<Kept>, Error> {
         let dir = self.dir();
         let left = self.as_they_are.into_inner();
@@ -262,10 +263,10 @@ impl<'a> PackWriter<'a> {
         let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
         let whole = pack.seal(&dir).map_err(to_error)?;
         // One wait for the disk instead of three.
-        let (pack_flushed, (index_flushed, flushed)) = rayon::join(
-            || whole.pack.as_file().sync_all(),
-            || rayon::join(|| whole.index.as_file().sync_all(), flush),
-        );
+        let (flushed, (index_flushed, pack_flushed)) = both(flush, || {
+            let index = || whole.index.as_file().sync_all();
+            both(index, || whole.pack.as_file().sync_all())
+        });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
         let mut kept = whole.show(&dir).map_err(to_error)?;
@@ -356,10 +357,7 @@ impl Unfinished {
         writer.seek(SeekFrom::Start(8))?;
         writer.write_all(&count)?;
         writer.seek(SeekFrom::Start(0))?;
-        std::thread::scope(|scope| {
-            // What is written goes to the disk while it is hashed. Whether it
-            // got there is asked again when the checksum is in.
-            let _ = scope.spawn(|| file.sync_data());
+        let hash = || {
             let mut hash = Sha1::new();
             let mut piece = vec![0; GATHERED];
             let mut reader = file;
@@ -371,7 +369,10 @@ impl Unfinished {
                     Err(error) => return Err(error),
                 }
             }
-        })
+        };
+        // What is written goes to the disk while it is hashed. Whether it got there
+        // is asked again when the checksum is in.
+        both(|| file.sync_data(), hash).1
     }
 }
 

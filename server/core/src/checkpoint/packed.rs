@@ -136,10 +136,19 @@ impl Packed {
         }
     }
 
-    /// The bytes of an object, which are not compared with its name yet.
-    pub(super) fn read(&self, open: &mut Open, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
+    /// The bytes of an object, which are not compared with its name yet; `None` for
+    /// more than `most` of them too.
+    pub(super) fn read(
+        &self,
+        open: &mut Open,
+        (kind, oid): (Kind, Oid),
+        most: usize,
+    ) -> Option<Vec<u8>> {
         self.raw(open, oid)?;
         let (length, header) = pack::header(&open.raw, kind)?;
+        if length > most as u64 {
+            return None;
+        }
         let deflated = &open.raw[header..];
         if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
             return None;
@@ -230,15 +239,21 @@ mod tests {
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
             assert_eq!(
-                packed.read(&mut open, Kind::Blob, oid).as_ref(),
+                packed
+                    .read(&mut open, (Kind::Blob, oid), content.len())
+                    .as_ref(),
                 Some(content)
             );
+            if let Some(less) = content.len().checked_sub(1) {
+                assert_eq!(packed.read(&mut open, (Kind::Blob, oid), less), None);
+            }
             assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
-            assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
+            assert_eq!(packed.read(&mut open, (Kind::Tree, oid), usize::MAX), None);
             assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
         }
         let absent = name_of(Kind::Blob, b"absent");
-        assert_eq!(packed.read(&mut open, Kind::Blob, absent), None);
+        let absent_blob = (Kind::Blob, absent);
+        assert_eq!(packed.read(&mut open, absent_blob, usize::MAX), None);
         assert!(!packed.is_as_written(&mut open, Kind::Blob, absent));
 
         let oid = name_of(Kind::Blob, &contents[3]);
@@ -275,7 +290,9 @@ mod tests {
         let mut whole = 0;
         for content in [base, other] {
             let oid = name_of(Kind::Blob, &content);
-            whole += usize::from(packed.read(&mut Open::default(), Kind::Blob, oid).is_some());
+            let blob = (Kind::Blob, oid);
+            let read = packed.read(&mut Open::default(), blob, usize::MAX);
+            whole += usize::from(read.is_some());
             assert_eq!(reader.blob(oid).unwrap(), content);
             reader.check(Kind::Blob, oid).unwrap();
         }

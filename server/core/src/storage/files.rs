@@ -7,6 +7,7 @@ use std::{
 };
 
 use sightline_protocol::error::ErrorKind;
+use tempfile::NamedTempFile;
 
 use super::Stamp;
 use crate::{error::Error, limits::MAX_STATE_FILE_BYTES};
@@ -81,26 +82,54 @@ fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
 
 /// Replaces a file: a new one is written beside it, flushed, and renamed.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
+    prepare(path, content)?.show()
+}
+
+/// The same in two steps.
+pub(crate) fn prepare(path: &Path, content: &[u8]) -> Result<Replacement, Error> {
     // What is written must be readable again.
     check_size(path, content.len())?;
-    replace(path, content)
+    Replacement::write(path, content)
 }
 
 /// As [`write`], for files that are not read whole.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let attempt = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".")
-            .suffix(UNFINISHED)
-            .tempfile_in(dir)?;
-        file.write_all(content)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
-    };
-    attempt().map_err(|error| failed("write", path, &error))?;
-    sync_dir(dir)
+    Replacement::write(path, content)?.show()
+}
+
+/// What a file is to become, on the disk beside it; dropped, nothing stays.
+pub(crate) struct Replacement {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Replacement {
+    fn write(path: &Path, content: &[u8]) -> Result<Self, Error> {
+        let attempt = || -> io::Result<NamedTempFile> {
+            let mut file = tempfile::Builder::new()
+                .prefix(".")
+                .suffix(UNFINISHED)
+                .tempfile_in(parent(path))?;
+            file.write_all(content)?;
+            file.as_file().sync_all()?;
+            Ok(file)
+        };
+        Ok(Self {
+            file: attempt().map_err(|error| failed("write", path, &error))?,
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Takes the place of the file, durably.
+    pub(crate) fn show(self) -> Result<(), Error> {
+        let persisted = self.file.persist(&self.path);
+        persisted.map_err(|error| failed("write", &self.path, &error.error))?;
+        sync_dir(parent(&self.path))
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {

@@ -15,6 +15,7 @@
 mod tests;
 
 use std::{
+    borrow::Cow,
     ffi::{OsStr, OsString},
     fs::File,
     io,
@@ -37,6 +38,7 @@ use super::{
         tree::Stamp,
     },
     plan::Step,
+    sound::Contents,
     step,
 };
 use crate::{error::Error, path::RelPath};
@@ -53,6 +55,8 @@ pub(super) struct Place<'a> {
     /// at `root` meanwhile has nothing written there.
     pub(super) walker: &'a Walker,
     pub(super) repository: &'a Repository,
+    /// What of it was read already.
+    pub(super) contents: &'a Contents,
     /// The checkpoint taken before; names unfinished files.
     pub(super) undo: Oid,
     /// Whom files are for that are made anew.
@@ -177,9 +181,12 @@ impl<'a> Worker<'a> {
     fn write(&mut self, todo: &Step, after: &Leaf) -> Result<(), String> {
         // Read first, so that nothing is changed in vain.
         let content = match after.mode {
-            Mode::Folder => Vec::new(),
-            _ if todo.before.is_some_and(|before| only_mode(&before, after)) => Vec::new(),
-            _ => whole(&self.reader, after.oid)?,
+            Mode::Folder => Cow::default(),
+            _ if todo.before.is_some_and(|before| only_mode(&before, after)) => Cow::default(),
+            _ => match self.place.contents.get(&after.oid) {
+                Some(content) => Cow::Borrowed(&**content),
+                None => Cow::Owned(whole(&self.reader, after.oid)?),
+            },
         };
         let Some((dir, name)) = enter(&mut self.walker, &todo.path, true)? else {
             return Err("its folder is gone".to_owned());

@@ -145,7 +145,8 @@ impl Ground {
     fn interrupted(&self, restoring: Oid) -> Oid {
         let undo = self.create();
         let journal = Journal::new(restoring, undo, &[], &Default::default());
-        self.checkpoints.write_journal(&journal).unwrap();
+        let written = self.checkpoints.prepare_journal(&journal).unwrap();
+        written.show().unwrap();
         undo
     }
 

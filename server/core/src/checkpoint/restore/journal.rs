@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::Error,
     path::RelPath,
-    storage::files::{self, aside, failed},
+    storage::files::{self, Replacement, aside, failed},
 };
 
 const VERSION: u32 = 1;
@@ -106,14 +106,14 @@ impl Checkpoints {
         }
     }
 
-    /// Makes it durable.
-    pub(super) fn write_journal(&self, journal: &Journal) -> Result<(), Error> {
+    /// Writes it to the disk; it holds once it is shown.
+    pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<Replacement, Error> {
         let text = serde_json::to_vec(journal).map_err(|error| {
             Error::storage(format!(
                 "the journal of the restore cannot be written: {error}"
             ))
         })?;
-        files::write(&self.journal_path(), &text)
+        files::prepare(&self.journal_path(), &text)
     }
 
     /// The restore ended. That is not flushed: should the power fail before the disk

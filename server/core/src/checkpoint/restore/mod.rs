@@ -39,10 +39,11 @@ use super::{
     repository::Repository,
     scan::Scan,
 };
-use crate::{error::Error, path::RelPath, storage::TaskId};
+use crate::{error::Error, path::RelPath, storage::TaskId, threads};
 use apply::{Place, apply, whole};
 use journal::Journal;
 use plan::{Plan, Unsaved, plan};
+use sound::Contents;
 
 /// What is to be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +163,15 @@ pub struct Recovered {
     pub problems: Vec<Conflict>,
 }
 
+/// What was found out while the undo point went to the disk.
+struct Planned {
+    plan: Plan,
+    /// What will be written, as far as it was kept.
+    contents: Contents,
+    /// The folders an undo would read.
+    folders: Vec<Oid>,
+}
+
 impl Checkpoints {
     /// What a restore would do. Changes nothing, neither workspace nor store.
     /// `unsaved` are the paths of open documents with unsaved text.
@@ -194,6 +204,16 @@ impl Checkpoints {
     /// another plan; `busy`; `cancelled`; `storage`; what taking a checkpoint
     /// may say. Nothing is changed then.
     pub fn restore(
+        &self,
+        job: &Job<'_>,
+        wanted: &Wanted,
+        unsaved: &[RelPath],
+        options: &Options,
+    ) -> Result<Restored, Error> {
+        threads::among(|| self.restore_here(job, wanted, unsaved, options))
+    }
+
+    fn restore_here(
         &self,
         job: &Job<'_>,
         wanted: &Wanted,
@@ -250,7 +270,8 @@ impl Checkpoints {
                 let tree = kept.clone().map_or(Tree::Stored(target.tree), Tree::Seen);
                 let plan = self.plan(job, at, (scan, &target, tree), wanted, unsaved)?;
                 require_token(options, &plan)?;
-                sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
+                let contents =
+                    sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 let paths = plan.steps.iter().map(|step| &step.path);
                 if let Some(kept) = &kept {
                     let folders = sound::folders_above(kept, paths.clone());
@@ -258,22 +279,34 @@ impl Checkpoints {
                 }
                 let paths = paths.chain(&plan.left_alone);
                 let folders = sound::folders_above(&scan.tree, paths);
-                Ok((plan, folders))
+                Ok(Planned {
+                    plan,
+                    contents,
+                    folders,
+                })
             };
-            let (undo, plan) = self.safety(&lock, job, &request, planned)?;
+            let (undo, planned) = self.safety(&lock, job, &request, planned)?;
             repository.packs_came();
-            let (plan, folders) = plan.inspect_err(|_| {
+            let planned = planned.inspect_err(|_: &Error| {
                 if !is_rescue {
                     take_off(&undo);
                 }
             })?;
-            Ok((undo, plan, folders))
+            Ok::<_, Error>((undo, planned))
         };
-        let unsound = |plan: &Plan, folders: &[Oid]| {
+        let unsound = |planned: &Planned| {
+            let Planned { plan, folders, .. } = planned;
             sound::undo_problem(&repository, folders, &plan.steps, job.cancel)
         };
-        let (mut undo, mut plan, folders): (Arc<Record>, Plan, Vec<Oid>) = prepare(false)?;
-        if let Some(damage) = unsound(&plan, &folders)? {
+        let journal = |undo: &Record, Planned { plan, .. }: &Planned| {
+            let journal = Journal::new(target.id, undo.id, &paths, &plan.left_alone);
+            let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
+            is_needed.then(|| self.prepare_journal(&journal))
+        };
+        let (mut undo, mut planned) = prepare(false)?;
+        let (mut journalled, damage) =
+            threads::both(|| journal(&undo, &planned), || unsound(&planned));
+        if let Some(damage) = damage? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
             repository.note_damage(&format!("undo point {} is damaged", undo.id))?;
@@ -285,27 +318,28 @@ impl Checkpoints {
                     target.id
                 )));
             }
-            let folders;
-            (undo, plan, folders) = again?;
-            if let Some(damage) = unsound(&plan, &folders)? {
+            (undo, planned) = again?;
+            if let Some(damage) = unsound(&planned)? {
                 return Err(Error::storage(format!(
                     "the undo point {} can't be read back ({damage}), so nothing was restored; see that the disk of {} is sound",
                     undo.id,
                     repository.dir().display()
                 )));
             }
+            journalled = journal(&undo, &planned);
         }
         job.cancel.commit().inspect_err(|_| take_off(&undo))?;
-        if plan.steps.is_empty() && plan.folders.is_empty() {
+        let Planned { plan, contents, .. } = planned;
+        let Some(journal) = journalled else {
             return restored(&repository, plan, Vec::new(), undo.id, unsaved.paths);
-        }
-        let journal = Journal::new(target.id, undo.id, &paths, &plan.left_alone);
-        self.write_journal(&journal)?;
+        };
+        journal?.show()?;
         step();
         let place = Place {
             root: self.work_tree(),
             walker: &walker,
             repository: &repository,
+            contents: &contents,
             undo: undo.id,
             readers: Readers::new(&target.notes.restricted),
         };

@@ -22,6 +22,7 @@ use super::{
     apply::{Place, apply, unfinished, whole},
     journal::Journal,
     plan::{Between, Step, steps_between},
+    sound::Contents,
 };
 use crate::error::Error;
 
@@ -105,6 +106,7 @@ impl Checkpoints {
             root: self.work_tree(),
             walker,
             repository,
+            contents: &Contents::new(),
             undo: journal.undo,
             readers: Readers::new(match completed {
                 true => &target.notes.restricted,

@@ -2,7 +2,13 @@
 //! a damaged object must not cost the only good copy, which stands in the
 //! workspace.
 
-use std::collections::HashSet;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
@@ -12,6 +18,7 @@ use super::{
         Oid,
         compare::Leaf,
         object::{Kind, Mode},
+        reader::{Reader, Unreadable},
         repository::Repository,
         tree::Folder,
     },
@@ -22,8 +29,15 @@ use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
 
 /// So many paths are named.
 const NAMED: usize = 10;
+/// So many bytes that were read to see that they are whole are kept until they are
+/// written: enough for what an agent changes between two checkpoints. In tests few,
+/// so that some contents are kept and some are not.
+const KEPT: usize = if cfg!(test) { 8 } else { 16 << 20 };
 
-/// Every content that would be written is whole.
+/// Contents by their names, as far as they were kept.
+pub(super) type Contents = HashMap<Oid, Vec<u8>>;
+
+/// Every content that would be written is whole; gives those that were kept.
 ///
 /// # Errors
 /// `storage` names those that are not; `cancelled`.
@@ -32,10 +46,23 @@ pub(super) fn require_contents(
     target: Oid,
     steps: &[Step],
     cancel: &Cancel,
-) -> Result<(), Error> {
-    let bad = unreadable(repository, steps, |step| step.after, cancel)?;
+) -> Result<Contents, Error> {
+    let room = AtomicUsize::new(KEPT);
+    let kept = Mutex::new(Contents::new());
+    let read = |reader: &Reader, oid| {
+        let read = reader.check_and_keep(Kind::Blob, oid, room.load(Ordering::Relaxed))?;
+        let Some(bytes) = read else { return Ok(()) };
+        let relaxed = Ordering::Relaxed;
+        let take = |left: usize| left.checked_sub(bytes.len());
+        if room.fetch_update(relaxed, relaxed, take).is_ok() {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(oid, bytes);
+        }
+        Ok(())
+    };
+    let bad = unreadable(repository, steps, |step| step.after, read, cancel)?;
     if bad.is_empty() {
-        return Ok(());
+        return Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner));
     }
     Err(Error::storage(format!(
         "checkpoint {target} can't be restored: what it holds of {} is damaged in the store {}; nothing was changed; restore other paths of it by naming them, or another checkpoint (sightline/verifyCheckpoints says which are whole)",
@@ -77,7 +104,8 @@ pub(super) fn undo_problem(
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
         checked => checked?,
     }
-    let bad = unreadable(repository, steps, |step| step.before, cancel)?;
+    let check = |reader: &Reader, oid| reader.check(Kind::Blob, oid);
+    let bad = unreadable(repository, steps, |step| step.before, check, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
 }
 
@@ -108,6 +136,7 @@ fn unreadable(
     repository: &Repository,
     steps: &[Step],
     side: impl Fn(&Step) -> Option<Leaf> + Sync,
+    read: impl Fn(&Reader, Oid) -> Result<(), Unreadable> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<RelPath>, Error> {
     let has_content = |step: &&Step| match (&step.before, &step.after) {
@@ -122,7 +151,7 @@ fn unreadable(
             |reader, step| {
                 cancel.check()?;
                 let leaf = side(step).filter(|leaf| leaf.mode != Mode::Folder);
-                let read = leaf.map(|leaf| reader.check(Kind::Blob, leaf.oid));
+                let read = leaf.map(|leaf| read(reader, leaf.oid));
                 Ok(matches!(read, Some(Err(_))).then(|| step.path.clone()))
             },
         )
