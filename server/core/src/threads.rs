@@ -2,8 +2,8 @@
 //! milliseconds, and the largest that limits allow some hundreds of them.
 //!
 //! Checkpoints work on rayon's own threads, for seconds where a tree is large;
-//! who only wants to list a folder must not stand behind that. A restore has threads
-//! that no one else uses meanwhile.
+//! who only wants to list a folder must not stand behind that. One restore at a time
+//! has threads that no one else uses; others work on rayon's own.
 
 use std::{
     panic::resume_unwind,

@@ -370,9 +370,11 @@ impl Unfinished {
                 }
             }
         };
-        // What is written goes to the disk while it is hashed. Whether it got there
-        // is asked again when the checksum is in.
-        both(|| file.sync_data(), hash).1
+        // What is written goes to the disk while it is hashed. That it did not get
+        // there is told once only, not again when the checksum is in.
+        let (flushed, hash) = both(|| file.sync_data(), hash);
+        flushed?;
+        hash
     }
 }
 

@@ -100,6 +100,20 @@ impl Default for Open {
     }
 }
 
+impl Open {
+    /// The object that was read last.
+    fn inflated(&mut self, kind: Kind) -> Option<Vec<u8>> {
+        let (length, header) = pack::header(&self.raw, kind)?;
+        let deflated = &self.raw[header..];
+        if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(length).ok()?];
+        let inflated = self.inflate.zlib_decompress(deflated, &mut bytes);
+        (inflated.ok()? == bytes.len()).then_some(bytes)
+    }
+}
+
 impl Packed {
     /// Lists the packs in a folder; opens none, and keeps what is known of those
     /// that were there before.
@@ -136,26 +150,26 @@ impl Packed {
         }
     }
 
-    /// The bytes of an object, which are not compared with its name yet; `None` for
-    /// more than `most` of them too.
-    pub(super) fn read(
+    /// The bytes of an object, which are not compared with its name yet.
+    pub(super) fn read(&self, open: &mut Open, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
+        self.raw(open, oid)?;
+        open.inflated(kind)
+    }
+
+    /// As [`Self::is_as_written`], `None` for no; gives the bytes of an object that has
+    /// no more than `most`, instead, which are not compared with its name yet.
+    pub(super) fn check_and_keep(
         &self,
         open: &mut Open,
         (kind, oid): (Kind, Oid),
         most: usize,
-    ) -> Option<Vec<u8>> {
-        self.raw(open, oid)?;
-        let (length, header) = pack::header(&open.raw, kind)?;
-        if length > most as u64 {
-            return None;
+    ) -> Option<Option<Vec<u8>>> {
+        let crc = self.raw(open, oid)?;
+        let (length, _) = pack::header(&open.raw, kind)?;
+        if length <= most as u64 {
+            return open.inflated(kind).map(Some);
         }
-        let deflated = &open.raw[header..];
-        if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
-            return None;
-        }
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        let inflated = open.inflate.zlib_decompress(deflated, &mut bytes);
-        (inflated.ok()? == bytes.len()).then_some(bytes)
+        (crc32fast::hash(&open.raw) == crc).then_some(None)
     }
 
     /// Does it stand in its pack byte by byte as it was written, by the checksum
@@ -239,21 +253,22 @@ mod tests {
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
             assert_eq!(
-                packed
-                    .read(&mut open, (Kind::Blob, oid), content.len())
-                    .as_ref(),
+                packed.read(&mut open, Kind::Blob, oid).as_ref(),
                 Some(content)
             );
-            if let Some(less) = content.len().checked_sub(1) {
-                assert_eq!(packed.read(&mut open, (Kind::Blob, oid), less), None);
-            }
             assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
-            assert_eq!(packed.read(&mut open, (Kind::Tree, oid), usize::MAX), None);
+            let mut keep = |kind, most| packed.check_and_keep(&mut open, (kind, oid), most);
+            let length = content.len();
+            assert_eq!(keep(Kind::Blob, length), Some(Some(content.clone())));
+            if let Some(less) = length.checked_sub(1) {
+                assert_eq!(keep(Kind::Blob, less), Some(None));
+            }
+            assert_eq!(keep(Kind::Tree, length), None);
+            assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
             assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
         }
         let absent = name_of(Kind::Blob, b"absent");
-        let absent_blob = (Kind::Blob, absent);
-        assert_eq!(packed.read(&mut open, absent_blob, usize::MAX), None);
+        assert_eq!(packed.read(&mut open, Kind::Blob, absent), None);
         assert!(!packed.is_as_written(&mut open, Kind::Blob, absent));
 
         let oid = name_of(Kind::Blob, &contents[3]);
@@ -267,6 +282,8 @@ mod tests {
         fs::write(&pack.path, &bytes).unwrap();
         let damaged = Packed::list(&dir, None);
         assert!(!damaged.is_as_written(&mut Open::default(), Kind::Blob, oid));
+        let kept = damaged.check_and_keep(&mut Open::default(), (Kind::Blob, oid), 1000);
+        assert_eq!(kept, None);
         // Of the same length, and written over: it has nothing.
         bytes.fill(0);
         fs::write(&pack.path, &bytes).unwrap();
@@ -290,9 +307,7 @@ mod tests {
         let mut whole = 0;
         for content in [base, other] {
             let oid = name_of(Kind::Blob, &content);
-            let blob = (Kind::Blob, oid);
-            let read = packed.read(&mut Open::default(), blob, usize::MAX);
-            whole += usize::from(read.is_some());
+            whole += usize::from(packed.read(&mut Open::default(), Kind::Blob, oid).is_some());
             assert_eq!(reader.blob(oid).unwrap(), content);
             reader.check(Kind::Blob, oid).unwrap();
         }

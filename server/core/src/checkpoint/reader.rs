@@ -135,7 +135,8 @@ impl Reader {
 
     /// The bytes of an object, or what is wrong with it.
     pub(super) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
-        if let Some(bytes) = self.read_from_pack(kind, oid, usize::MAX) {
+        let read = self.packed().read(&mut self.open.borrow_mut(), kind, oid);
+        if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
             return Ok(bytes);
         }
         let (found, bytes) = self.any(oid)?;
@@ -144,27 +145,6 @@ impl Reader {
             return Err(Unreadable::Damaged);
         }
         Ok(bytes)
-    }
-
-    /// As [`Self::check`]; gives the bytes of an object in a pack that has no more than
-    /// `most`.
-    pub(super) fn check_and_keep(
-        &self,
-        kind: Kind,
-        oid: Oid,
-        most: usize,
-    ) -> Result<Option<Vec<u8>>, Unreadable> {
-        match self.read_from_pack(kind, oid, most) {
-            Some(bytes) => Ok(Some(bytes)),
-            None => self.check(kind, oid).map(|()| None),
-        }
-    }
-
-    /// The bytes of an object that is whole, and in a pack, and no larger than that.
-    fn read_from_pack(&self, kind: Kind, oid: Oid, most: usize) -> Option<Vec<u8>> {
-        let mut open = self.open.borrow_mut();
-        let read = self.packed().read(&mut open, (kind, oid), most);
-        read.filter(|bytes| name_of(kind, bytes) == oid)
     }
 
     /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
@@ -176,6 +156,24 @@ impl Reader {
         }
         drop(open);
         self.try_read(kind, oid).map(drop)
+    }
+
+    /// As [`Self::check`]; gives the bytes of an object in a pack that has no more than
+    /// `most`.
+    pub(super) fn check_and_keep(
+        &self,
+        kind: Kind,
+        oid: Oid,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, Unreadable> {
+        let mut open = self.open.borrow_mut();
+        let found = self.packed().check_and_keep(&mut open, (kind, oid), most);
+        drop(open);
+        match found {
+            Some(None) => Ok(None),
+            Some(Some(bytes)) if name_of(kind, &bytes) == oid => Ok(Some(bytes)),
+            _ => self.try_read(kind, oid).map(|_| None),
+        }
     }
 
     fn packed(&self) -> &Packed {

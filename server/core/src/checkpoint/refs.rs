@@ -17,6 +17,7 @@ use super::object::Oid;
 use crate::{
     error::Error,
     storage::files::{failed, read, sync_dir},
+    threads::both,
 };
 
 /// Where names of checkpoints begin.
@@ -154,7 +155,7 @@ impl Unpublished {
     /// one, and the next who opens the store takes it out.
     pub(super) fn publish_with(self, objects: &Path) -> Result<(), Error> {
         self.show()?;
-        let (objects, names) = rayon::join(|| sync_dir(objects), || sync_dir(&self.folder));
+        let (objects, names) = both(|| sync_dir(objects), || sync_dir(&self.folder));
         objects.and(names)
     }
 

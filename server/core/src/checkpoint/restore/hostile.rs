@@ -140,6 +140,18 @@ fn nothing_is_restored_when_the_root_becomes_a_link_while_it_is_looked_at() {
     restored_while_replaced("looking at files").unwrap_err();
 }
 
+#[test]
+fn a_journal_that_was_only_prepared_is_none() {
+    let ground = Ground::new();
+    let id = ground.create();
+    let journal = Journal::new(id, id, &[], &Default::default());
+    // As who is killed before it is shown.
+    std::mem::forget(ground.checkpoints.prepare_journal(&journal).unwrap());
+    assert!(!ground.checkpoints.has_journal());
+    let recovered = ground.job(&|_| {}, |job| ground.checkpoints.recover(job));
+    assert_eq!(recovered.unwrap(), None);
+}
+
 impl Ground {
     /// As a restore of `restoring` leaves it that died right after its journal.
     fn interrupted(&self, restoring: Oid) -> Oid {

@@ -299,9 +299,9 @@ impl Checkpoints {
             sound::undo_problem(&repository, folders, &plan.steps, job.cancel)
         };
         let journal = |undo: &Record, Planned { plan, .. }: &Planned| {
-            let journal = Journal::new(target.id, undo.id, &paths, &plan.left_alone);
             let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
-            is_needed.then(|| self.prepare_journal(&journal))
+            let journal = || Journal::new(target.id, undo.id, &paths, &plan.left_alone);
+            is_needed.then(|| self.prepare_journal(&journal()))
         };
         let (mut undo, mut planned) = prepare(false)?;
         let (mut journalled, damage) =

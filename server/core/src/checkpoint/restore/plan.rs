@@ -390,14 +390,13 @@ impl Planner<'_> {
 
     /// What keeps `path` from being written; `before` is captured now.
     fn obstacle(&mut self, path: &RelPath, before: Option<&Leaf>) -> Option<String> {
-        // The look was in the folder of what it captured a moment ago.
-        if let Some(leaf) = before {
-            let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
-            return has_more.then(|| "the folder there holds files no checkpoint has".to_owned());
-        }
         let parent = path.parent()?;
         if let Some(why) = self.parent_obstacle(&parent) {
             return Some(why);
+        }
+        if let Some(leaf) = before {
+            let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
+            return has_more.then(|| "the folder there holds files no checkpoint has".to_owned());
         }
         let found = match self.walker.look(path) {
             Ok(None) => return None,

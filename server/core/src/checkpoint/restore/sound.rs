@@ -4,10 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, PoisonError},
 };
 
 use rayon::prelude::*;
@@ -47,22 +44,25 @@ pub(super) fn require_contents(
     steps: &[Step],
     cancel: &Cancel,
 ) -> Result<Contents, Error> {
-    let room = AtomicUsize::new(KEPT);
-    let kept = Mutex::new(Contents::new());
+    let kept = Mutex::new((KEPT, Contents::new()));
+    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
     let read = |reader: &Reader, oid| {
-        let read = reader.check_and_keep(Kind::Blob, oid, room.load(Ordering::Relaxed))?;
-        let Some(bytes) = read else { return Ok(()) };
-        let relaxed = Ordering::Relaxed;
-        let take = |left: usize| left.checked_sub(bytes.len());
-        if room.fetch_update(relaxed, relaxed, take).is_ok() {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.insert(oid, bytes);
+        let room = lock().0;
+        if let Some(bytes) = reader.check_and_keep(Kind::Blob, oid, room)? {
+            let (room, contents) = &mut *lock();
+            if let Some(left) = room.checked_sub(bytes.len())
+                && !contents.contains_key(&oid)
+            {
+                *room = left;
+                contents.insert(oid, bytes);
+            }
         }
         Ok(())
     };
     let bad = unreadable(repository, steps, |step| step.after, read, cancel)?;
     if bad.is_empty() {
-        return Ok(kept.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let (_, contents) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        return Ok(contents);
     }
     Err(Error::storage(format!(
         "checkpoint {target} can't be restored: what it holds of {} is damaged in the store {}; nothing was changed; restore other paths of it by naming them, or another checkpoint (sightline/verifyCheckpoints says which are whole)",
