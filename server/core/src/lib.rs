@@ -28,6 +28,7 @@ pub mod document;
 pub mod editor;
 pub mod environment;
 pub mod error;
+mod fs;
 pub mod git;
 mod gitignore;
 pub mod limits;

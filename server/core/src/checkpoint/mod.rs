@@ -37,6 +37,7 @@ mod frame;
 mod hurried;
 pub mod import;
 mod index;
+mod leaf;
 mod lock;
 mod memory;
 mod names;
@@ -44,7 +45,6 @@ mod object;
 mod pack;
 mod packed;
 mod packs;
-mod place;
 mod protect;
 mod prune;
 #[cfg(test)]
@@ -83,6 +83,7 @@ pub use object::Oid;
 pub use prune::{Keep, Pruned, Stats};
 pub use repository::Rebuilt;
 
+use crate::fs::dir as place;
 use crate::{
     access::AccessView,
     cancel::Cancel,

@@ -7,37 +7,9 @@ use super::{
     audience::{Audience, Audiences},
     object::{Kind, Mode, Oid, encode_tree, name_of, tree_order},
 };
+pub(super) use crate::fs::Stamp;
 #[cfg(test)]
 use crate::{access::pattern::bytes_of, path::RelPath};
-
-/// What tells that a file was not written to: from `lstat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
-    /// Nanoseconds since the epoch.
-    pub(super) mtime: i64,
-    pub(super) ctime: i64,
-    pub(super) size: u64,
-    pub(super) inode: u64,
-    /// Type and permission bits.
-    pub(super) mode: u32,
-}
-
-/// How coarse a file system's clock may be, in nanoseconds.
-const TICK: i64 = 10_000_000;
-/// The same where no time has a fraction of a second.
-const COARSE_TICK: i64 = 2_000_000_000;
-
-impl Stamp {
-    /// Would any change made after `looked` (nanoseconds since the epoch) show
-    /// in this stamp? Not when its times are so young that another change could
-    /// leave the same ones.
-    pub(super) fn is_settled(&self, looked: i64) -> bool {
-        let second = 1_000_000_000;
-        let coarse = self.mtime % second == 0 && self.ctime % second == 0;
-        let tick = if coarse { COARSE_TICK } else { TICK };
-        self.mtime.max(self.ctime) < looked.saturating_sub(tick)
-    }
-}
 
 /// A file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,24 +10,20 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    compare::Leaf,
-    object::{Kind as Object, Mode, Oid, name_of},
-    tree::Stamp,
-};
+use super::Stamp;
 use crate::path::RelPath;
 
 /// What stands at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) kind: Kind,
-    pub(super) stamp: Stamp,
+pub(crate) struct Found {
+    pub(crate) kind: Kind,
+    pub(crate) stamp: Stamp,
     /// How many names it has.
-    pub(super) links: u64,
+    pub(crate) links: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     File,
     Link,
     Folder,
@@ -35,28 +31,15 @@ pub(super) enum Kind {
     Other,
 }
 
-impl Found {
-    /// As a tree has it; `None` for what no tree has.
-    pub(super) fn mode(&self) -> Option<Mode> {
-        match self.kind {
-            Kind::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
-            Kind::File => Some(Mode::File),
-            Kind::Link => Some(Mode::Link),
-            Kind::Folder => Some(Mode::Folder),
-            Kind::Other => None,
-        }
-    }
-}
-
 /// Goes to folders below a root; the last one stays open.
 #[derive(Debug)]
-pub(super) struct Walker {
+pub(crate) struct Walker {
     root: Arc<Dir>,
     last: Option<(RelPath, Dir)>,
 }
 
 impl Walker {
-    pub(super) fn new(root: &Path) -> io::Result<Self> {
+    pub(crate) fn new(root: &Path) -> io::Result<Self> {
         Ok(Self {
             root: Arc::new(Dir::root(root)?),
             last: None,
@@ -64,7 +47,7 @@ impl Walker {
     }
 
     /// Another one from the same folder, wherever that is by now.
-    pub(super) fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self {
             root: Arc::clone(&self.root),
             last: None,
@@ -72,22 +55,22 @@ impl Walker {
     }
 
     /// Is the folder it starts from still the one at `path`?
-    pub(super) fn is_at(&self, path: &Path) -> bool {
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
         self.root.is_at(path)
     }
 
     /// Waits until everything written to its file system is on the disk.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<()> {
         self.root.flush()
     }
 
     /// The folder at `path`.
-    pub(super) fn folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
+    pub(crate) fn folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
         self.go(path, false)
     }
 
     /// The folder at `path`, made where it is missing.
-    pub(super) fn make_folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
+    pub(crate) fn make_folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
         self.go(path, true)
     }
 
@@ -126,7 +109,7 @@ impl Walker {
 
     /// What stands at `path`; `None` when nothing does, or a folder above is
     /// missing or no folder.
-    pub(super) fn look(&mut self, path: &RelPath) -> io::Result<Option<Found>> {
+    pub(crate) fn look(&mut self, path: &RelPath) -> io::Result<Option<Found>> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
             return Ok(None);
         };
@@ -139,7 +122,7 @@ impl Walker {
 
     /// The content of the file or link at `path`, and what it was just before
     /// it was read.
-    pub(super) fn read(&mut self, path: &RelPath) -> io::Result<(Found, Vec<u8>)> {
+    pub(crate) fn read(&mut self, path: &RelPath) -> io::Result<(Found, Vec<u8>)> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
             return Err(io::ErrorKind::IsADirectory.into());
         };
@@ -148,7 +131,7 @@ impl Walker {
 }
 
 /// Is there nothing, as opposed to something that can't be looked at?
-pub(super) fn is_absent(error: &io::Error) -> bool {
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
@@ -157,7 +140,7 @@ pub(super) fn is_absent(error: &io::Error) -> bool {
 
 impl Dir {
     /// The content of a file or link, and what it was just before it was read.
-    pub(super) fn read(&self, name: &OsStr) -> io::Result<(Found, Vec<u8>)> {
+    pub(crate) fn read(&self, name: &OsStr) -> io::Result<(Found, Vec<u8>)> {
         let found = self.look(name)?.ok_or(io::ErrorKind::NotFound)?;
         match found.kind {
             Kind::Link => Ok((found, self.read_link(name)?)),
@@ -175,33 +158,11 @@ impl Dir {
             Kind::Other => Err(io::Error::other("it is neither file, link nor folder")),
         }
     }
-
-    /// What stands there, as a tree would have it; `None` for nothing and for
-    /// what no tree has.
-    pub(super) fn leaf(&self, name: &OsStr) -> io::Result<Option<(Leaf, Vec<u8>)>> {
-        let found = match self.look(name) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        match found.mode() {
-            Some(Mode::Folder) => Ok(Some((Leaf::FOLDER, Vec::new()))),
-            Some(_) => {
-                let (found, bytes) = self.read(name)?;
-                let oid: Oid = name_of(Object::Blob, &bytes);
-                Ok(found.mode().map(|mode| {
-                    let seen = Some((found.stamp, false));
-                    (Leaf { mode, oid, seen }, bytes)
-                }))
-            }
-            None => Ok(None),
-        }
-    }
 }
 
 /// What a file is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     Read,
     /// Both, without cutting it.
     Write,
@@ -216,7 +177,7 @@ pub(super) enum Access {
 }
 
 #[cfg(unix)]
-pub(super) use unix::{Dir, found_of};
+pub(crate) use unix::{Dir, found_of};
 
 #[cfg(unix)]
 mod unix {
@@ -231,14 +192,14 @@ mod unix {
 
     /// A folder, open.
     #[derive(Debug)]
-    pub(in super::super) struct Dir(OwnedFd);
+    pub(crate) struct Dir(OwnedFd);
 
     const FOLDER: OFlags = OFlags::RDONLY
         .union(OFlags::DIRECTORY)
         .union(OFlags::CLOEXEC);
 
     impl Dir {
-        pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
+        pub(crate) fn root(path: &Path) -> io::Result<Self> {
             Ok(Self(fs::open(
                 path,
                 FOLDER | OFlags::NOFOLLOW,
@@ -247,7 +208,7 @@ mod unix {
         }
 
         /// Without following a link there.
-        pub(in super::super) fn is_at(&self, path: &Path) -> bool {
+        pub(crate) fn is_at(&self, path: &Path) -> bool {
             let id = |stat: Stat| (stat.st_dev, stat.st_ino);
             match (fs::fstat(&self.0), fs::lstat(path)) {
                 (Ok(ours), Ok(there)) => id(ours) == id(there),
@@ -255,13 +216,13 @@ mod unix {
             }
         }
 
-        pub(in super::super) fn flush(&self) -> io::Result<()> {
+        pub(crate) fn flush(&self) -> io::Result<()> {
             #[cfg(target_os = "linux")]
             fs::syncfs(&self.0)?;
             Ok(())
         }
 
-        pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
             let flags = FOLDER | OFlags::NOFOLLOW;
             let opened = fs::openat(&self.0, name, flags, Mode::empty());
             match opened {
@@ -274,7 +235,7 @@ mod unix {
         /// The folder some levels below, without following a link on the way;
         /// `None` where the system can't go there at once.
         #[cfg(target_os = "linux")]
-        pub(in super::super) fn reach(&self, path: &RelPath) -> io::Result<Option<Self>> {
+        pub(crate) fn reach(&self, path: &RelPath) -> io::Result<Option<Self>> {
             use rustix::{fs::ResolveFlags, io::Errno};
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             let path = path.as_path();
@@ -288,19 +249,19 @@ mod unix {
         }
 
         #[cfg(not(target_os = "linux"))]
-        pub(in super::super) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
+        pub(crate) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
             Ok(None)
         }
 
         /// One that is there already is as good.
-        pub(in super::super) fn make(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn make(&self, name: &OsStr) -> io::Result<()> {
             match fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
                 Err(rustix::io::Errno::EXIST) => Ok(()),
                 made => Ok(made?),
             }
         }
 
-        pub(in super::super) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+        pub(crate) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
             match fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(Some(found(&stat))),
                 Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -308,7 +269,7 @@ mod unix {
             }
         }
 
-        pub(in super::super) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
+        pub(crate) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
             // Without waiting for the other end of a pipe.
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             let (flags, mode) = match access {
@@ -330,20 +291,20 @@ mod unix {
             Ok(File::from(file))
         }
 
-        pub(in super::super) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+        pub(crate) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
             Ok(fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
         }
 
-        pub(in super::super) fn make_link(&self, target: &[u8], name: &OsStr) -> io::Result<()> {
+        pub(crate) fn make_link(&self, target: &[u8], name: &OsStr) -> io::Result<()> {
             Ok(fs::symlinkat(OsStr::from_bytes(target), &self.0, name)?)
         }
 
-        pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             Ok(fs::renameat(&self.0, from, &self.0, to)?)
         }
 
         /// Each gets the other's name, at once; false where that can't be done.
-        pub(in super::super) fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<bool> {
+        pub(crate) fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<bool> {
             #[cfg(target_os = "linux")]
             {
                 use rustix::io::Errno;
@@ -362,16 +323,16 @@ mod unix {
         }
 
         /// Not a folder.
-        pub(in super::super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
             Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
         }
 
         /// A folder with nothing in it.
-        pub(in super::super) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
             Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
         }
 
-        pub(in super::super) fn names(&self) -> io::Result<Vec<OsString>> {
+        pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
             let mut names = Vec::new();
             for entry in fs::Dir::read_from(&self.0)? {
                 let name = entry?.file_name().to_bytes().to_vec();
@@ -383,7 +344,7 @@ mod unix {
         }
     }
 
-    pub(in super::super) fn found_of(file: &File) -> io::Result<Found> {
+    pub(crate) fn found_of(file: &File) -> io::Result<Found> {
         Ok(found(&fs::fstat(file)?))
     }
 
@@ -413,7 +374,7 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{Dir, found_of};
+pub(crate) use elsewhere::{Dir, found_of};
 
 /// Without handles of folders: each is looked at just before it is used.
 #[cfg(not(unix))]
@@ -424,25 +385,25 @@ mod elsewhere {
 
     /// A folder.
     #[derive(Debug)]
-    pub(in super::super) struct Dir(PathBuf);
+    pub(crate) struct Dir(PathBuf);
 
     impl Dir {
-        pub(in super::super) fn root(path: &Path) -> io::Result<Self> {
+        pub(crate) fn root(path: &Path) -> io::Result<Self> {
             match fs::symlink_metadata(path)?.is_dir() {
                 true => Ok(Self(path.to_path_buf())),
                 false => Err(io::ErrorKind::NotADirectory.into()),
             }
         }
 
-        pub(in super::super) fn is_at(&self, path: &Path) -> bool {
+        pub(crate) fn is_at(&self, path: &Path) -> bool {
             self.0 == path && fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
         }
 
-        pub(in super::super) fn flush(&self) -> io::Result<()> {
+        pub(crate) fn flush(&self) -> io::Result<()> {
             Ok(())
         }
 
-        pub(in super::super) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
             let path = self.0.join(name);
             match fs::symlink_metadata(&path)?.is_dir() {
                 true => Ok(Self(path)),
@@ -450,19 +411,19 @@ mod elsewhere {
             }
         }
 
-        pub(in super::super) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
+        pub(crate) fn reach(&self, _path: &RelPath) -> io::Result<Option<Self>> {
             Ok(None)
         }
 
         /// One that is there already is as good.
-        pub(in super::super) fn make(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn make(&self, name: &OsStr) -> io::Result<()> {
             match fs::create_dir(self.0.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                 made => made,
             }
         }
 
-        pub(in super::super) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
+        pub(crate) fn look(&self, name: &OsStr) -> io::Result<Option<Found>> {
             match fs::symlink_metadata(self.0.join(name)) {
                 Ok(metadata) => Ok(Some(found(&metadata))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -470,7 +431,7 @@ mod elsewhere {
             }
         }
 
-        pub(in super::super) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
+        pub(crate) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
             let path = self.0.join(name);
             let mut options = fs::OpenOptions::new();
             options.read(true).write(access != Access::Read);
@@ -484,46 +445,46 @@ mod elsewhere {
             options.open(path)
         }
 
-        pub(in super::super) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
+        pub(crate) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
             let target = fs::read_link(self.0.join(name))?;
             Ok(target.into_os_string().into_encoded_bytes())
         }
 
-        pub(in super::super) fn make_link(&self, _: &[u8], _: &OsStr) -> io::Result<()> {
+        pub(crate) fn make_link(&self, _: &[u8], _: &OsStr) -> io::Result<()> {
             Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 "links can't be made here",
             ))
         }
 
-        pub(in super::super) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             fs::rename(self.0.join(from), self.0.join(to))
         }
 
         /// Not here.
         #[allow(clippy::unnecessary_wraps)]
-        pub(in super::super) fn exchange(&self, _: &OsStr, _: &OsStr) -> io::Result<bool> {
+        pub(crate) fn exchange(&self, _: &OsStr, _: &OsStr) -> io::Result<bool> {
             Ok(false)
         }
 
         /// Not a folder.
-        pub(in super::super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
             fs::remove_file(self.0.join(name))
         }
 
         /// A folder with nothing in it.
-        pub(in super::super) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
             fs::remove_dir(self.0.join(name))
         }
 
-        pub(in super::super) fn names(&self) -> io::Result<Vec<OsString>> {
+        pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
             fs::read_dir(&self.0)?
                 .map(|entry| Ok(entry?.file_name()))
                 .collect()
         }
     }
 
-    pub(in super::super) fn found_of(file: &File) -> io::Result<Found> {
+    pub(crate) fn found_of(file: &File) -> io::Result<Found> {
         Ok(found(&file.metadata()?))
     }
 
