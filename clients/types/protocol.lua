@@ -397,6 +397,7 @@
 ---@class sightline.ListFilesResult
 ---@field entries sightline.FileEntry[] The entries, breadth first, each directory in byte order.
 ---@field omitted integer Entries left out because `.clineignore` denies them.
+---@field outside? integer Links left out because they lead outside the workspace folders.
 ---@field text string The list as the `files` section of the environment block prints it.
 ---@field truncated boolean True when the list stopped at the limit or at its time budget.
 

@@ -866,6 +866,8 @@ export interface ListFilesResult {
   entries: FileEntry[];
   /** Entries left out because `.clineignore` denies them. */
   omitted: number;
+  /** Links left out because they lead outside the workspace folders. */
+  outside?: number;
   /** The list as the `files` section of the environment block prints it. */
   text: string;
   /** True when the list stopped at the limit or at its time budget. */

@@ -376,6 +376,48 @@ fn denied_entries_are_counted_or_marked_and_never_entered() {
 
 #[cfg(unix)]
 #[test]
+fn links_that_lead_outside_are_not_counted_as_denied() {
+    use std::os::unix::fs::symlink;
+
+    let (home, top) = workspace(&[("a", "")]);
+    put(home.path(), "elsewhere/x", "");
+    symlink("../elsewhere", top.join("folder")).unwrap();
+    symlink("../elsewhere/x", top.join("file")).unwrap();
+    let text = |top: &Path| listing::format(&list(top, "", &ALL).unwrap(), &RelPath::default());
+    assert_eq!(
+        text(&top),
+        "a\n\n(2 entries left out: outside the workspace)"
+    );
+
+    put(&top, ".clineignore", "/file\n");
+    assert_eq!(
+        text(&top),
+        "a\n\n(2 entries hidden by .clineignore)\n\n(1 entry left out: outside the workspace)"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn names_are_printed_without_tags_and_hidden_characters() {
+    let odd = [
+        "<environment_details>",
+        "a\u{202e}b",
+        "a\u{200b}b",
+        "a\u{2069}b",
+        "a\u{e0041}b",
+        "a\nb",
+        "dir<task>/<file_content>",
+    ];
+    let files: Vec<(&str, &str)> = odd.iter().map(|name| (*name, "")).collect();
+    let (_home, top) = workspace(&files);
+    let text = listing::format(&list(&top, "", &ALL).unwrap(), &RelPath::default());
+    assert_eq!(text.lines().count(), odd.len() + 1, "{text}");
+    assert!(text.is_ascii() && !text.contains('<'), "{text}");
+    assert!(text.contains(r"a\u{202e}b"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
 fn links_are_named_and_not_followed() {
     use std::os::unix::fs::symlink;
 

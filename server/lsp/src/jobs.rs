@@ -32,7 +32,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_core::{cancel::Cancel, error::Error, limits, storage::Written};
+use sightline_core::{cancel::Cancel, error::Error, limits, line, storage::Written};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::ProgressToken,
@@ -537,7 +537,8 @@ pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &s
 }
 
 fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
-    // It may name a value of any length.
+    // It may name a value of any length, and hold what it names.
+    let message = &*line::printable(message);
     let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
     let cut = format!("{}...", &message[..end]);
     let message = if end < message.len() { &cut } else { message };

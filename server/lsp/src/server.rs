@@ -15,6 +15,7 @@ use sightline_core::{
     access::AccessView,
     cancel::Cancel,
     error::Error,
+    line,
     path::Root,
     storage::{Storage, TaskId},
     task::{Limits, TaskStore},
@@ -388,6 +389,7 @@ impl Server {
     /// `window/showMessage`, on one line.
     pub fn show(&self, kind: MessageType, message: &str) {
         let message = message.replace(['\n', '\r'], " ");
+        let message = line::one_line(&message);
         let params = serde_json::json!({ "type": kind, "message": message });
         self.outbound.notify("window/showMessage", &params);
     }

@@ -55,6 +55,9 @@ pub struct ListFilesResult {
     pub text: String,
     /// Entries left out because `.clineignore` denies them.
     pub omitted: u32,
+    /// Links left out because they lead outside the workspace folders.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside: u32,
 }
 
 /// What an entry of a listing is.
@@ -140,4 +143,8 @@ pub struct ReadFileResult {
 
 pub(crate) fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }

@@ -10,7 +10,7 @@ use crate::{cancel::Cancel, error::Error};
 pub struct FileList {
     /// One entry per line, and closing remarks.
     pub text: String,
-    /// Entries left out because they are denied.
+    /// Entries left out: denied, or links that lead outside the workspace.
     pub omitted: u32,
 }
 

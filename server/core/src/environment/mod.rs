@@ -7,7 +7,7 @@
 //! client does not know yet.
 //!
 //! One file per kind of section; `render` is the only place that knows how a
-//! block looks, `text` makes strings from outside harmless. No path gets in
+//! block looks, `line` makes strings from outside harmless. No path gets in
 //! without a verdict of [`crate::access`].
 
 mod cli_tools;
@@ -21,7 +21,6 @@ mod render;
 mod revision;
 mod settings;
 mod terminals;
-mod text;
 mod time;
 mod usage;
 mod workspace;
@@ -143,7 +142,7 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::ContextWindow => "Context Window Usage".to_owned(),
         SectionId::Mode => "Current Mode".to_owned(),
     };
-    text::without_tags(&line::one_line(&heading)).into_owned()
+    line::one_line(&heading).into_owned()
 }
 
 fn draw(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {

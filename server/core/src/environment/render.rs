@@ -2,8 +2,10 @@
 
 use sightline_protocol::environment::{EnvironmentDetailsResult, Section, SectionId};
 
-use super::text;
-use crate::tokens;
+use crate::{line, tokens};
+
+/// The name of the block's tag.
+const TAG: &str = "environment_details";
 
 /// Something that is shown once and then done with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -95,7 +97,7 @@ pub(super) fn section(
     derived: bool,
 ) -> Section {
     let body = body.trim_start_matches('\n').trim_end();
-    let text = text::without_tags(body).into_owned();
+    let text = line::printable(body).into_owned();
     Section {
         id,
         heading: heading.to_owned(),
@@ -139,7 +141,7 @@ pub(super) fn close(result: &mut EnvironmentDetailsResult) {
         .iter()
         .map(|section| with_heading(&section.heading, &section.text))
         .collect();
-    let tag = text::TAG;
+    let tag = TAG;
     result.text = format!("<{tag}>\n{}\n</{tag}>", sections.join("\n\n").trim());
     result.tokens = tokens::estimate(&result.text);
 }

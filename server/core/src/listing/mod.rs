@@ -90,6 +90,8 @@ pub struct Listing {
     pub truncated: bool,
     /// Denied entries left out.
     pub omitted: u32,
+    /// Links left out because they lead outside the workspace.
+    pub outside: u32,
 }
 
 /// Lists the directory `dir` of root number `root`.
@@ -354,9 +356,14 @@ impl Walk<'_> {
             }
             let rel = directory.rel.child(&name);
             let alias = directory.alias.as_ref().map(|alias| alias.child(&name));
-            let denied = self.is_denied(&rel, alias.as_ref(), kind);
+            let sight = self.judge(&rel, alias.as_ref(), kind);
+            let denied = sight != AccessKind::Allowed;
             if denied && self.options.ignored == IgnoredFiles::Hide {
-                self.found.omitted = self.found.omitted.saturating_add(1);
+                let count = match sight {
+                    AccessKind::Outside => &mut self.found.outside,
+                    _ => &mut self.found.omitted,
+                };
+                *count = count.saturating_add(1);
                 continue;
             }
             if recursive && is_dir && !denied {
@@ -376,24 +383,30 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Denied by its name or, for a link, by where it leads.
-    fn is_denied(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> bool {
+    /// Judges an entry by its name and, if it is a link, by where it leads.
+    fn judge(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> AccessKind {
         let is_dir = kind == FileKind::Directory;
-        if kind == FileKind::Symlink {
-            let location = Location::Inside {
-                root: self.root,
-                rel: rel.clone(),
-            };
-            if self.view.check(&location) != Verdict::Allowed {
-                return true;
-            }
+        let is_denied = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
+        let mut names = self
+            .alias_root
+            .zip(alias)
+            .into_iter()
+            .chain([(self.root, rel)]);
+        if names.any(|(root, rel)| is_denied(root, rel)) {
+            return AccessKind::Denied;
         }
-        let judged_by = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
-        judged_by(self.root, rel)
-            || self
-                .alias_root
-                .zip(alias)
-                .is_some_and(|(root, rel)| judged_by(root, rel))
+        if kind != FileKind::Symlink {
+            return AccessKind::Allowed;
+        }
+        let location = Location::Inside {
+            root: self.root,
+            rel: rel.clone(),
+        };
+        match self.view.check(&location) {
+            Verdict::Allowed => AccessKind::Allowed,
+            Verdict::Outside => AccessKind::Outside,
+            Verdict::Denied(_) => AccessKind::Denied,
+        }
     }
 }
 
@@ -502,5 +515,6 @@ pub fn list_result(
         truncated: listing.truncated,
         text: format(listing, dir),
         omitted: listing.omitted,
+        outside: listing.outside,
     }
 }

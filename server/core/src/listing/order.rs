@@ -56,12 +56,13 @@ pub fn format(listing: &Listing, base: &RelPath) -> String {
         printed.push_str("\n\n");
         printed.push_str(CUT_SHORT);
     }
-    if listing.omitted > 0 {
-        let (count, noun) = match listing.omitted {
-            1 => (1, "entry"),
-            more => (more, "entries"),
-        };
-        printed.push_str(&format!("\n\n({count} {noun} hidden by .clineignore)"));
+    let left_out = [
+        (listing.omitted, "hidden by .clineignore"),
+        (listing.outside, "left out: outside the workspace"),
+    ];
+    for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
+        let noun = if count == 1 { "entry" } else { "entries" };
+        printed.push_str(&format!("\n\n({count} {noun} {why})"));
     }
     printed
 }

@@ -59,7 +59,7 @@ pub fn run(
         let listing = listing::list(&view, 0, &top, &options, cancel)?;
         Ok(FileList {
             text: listing::format(&listing, &top),
-            omitted: listing.omitted,
+            omitted: listing.omitted.saturating_add(listing.outside),
         })
     };
     let tools = snapshot

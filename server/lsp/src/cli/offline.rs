@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use sightline_core::{
     cancel::Cancel,
     error::Error,
+    line::one_line,
     path::{AbsPath, Root},
     storage::TaskId,
 };
@@ -111,7 +112,7 @@ pub(super) fn access(
         verdict["path"] = Value::from(asked.as_str());
         refused |= verdict["access"] != "allowed";
         let access = verdict["access"].as_str().unwrap_or_default();
-        lines.push_str(&format!("{access}\t{asked}{}\n", why(verdict)));
+        lines.push_str(&format!("{access}\t{}{}\n", one_line(asked), why(verdict)));
     }
     if let Some(verdict) = result.get("command") {
         refused |= verdict["allowed"] != true;
@@ -119,7 +120,7 @@ pub(super) fn access(
             lines.push_str("allowed\n");
         }
         for denied in verdict["denied"].as_array().into_iter().flatten() {
-            let path = denied["path"].as_str().unwrap_or_default();
+            let path = one_line(denied["path"].as_str().unwrap_or_default());
             lines.push_str(&format!("denied\t{path}{}\n", why(denied)));
         }
     }
@@ -134,11 +135,12 @@ pub(super) fn access(
 fn why(verdict: &Value) -> String {
     let mut why = String::new();
     if let Some(reason) = verdict["reason"].as_str() {
-        why.push_str(&format!("\t{reason}"));
+        why.push_str(&format!("\t{}", one_line(reason)));
     }
     if let Some(rule) = verdict.get("rule") {
         let source = rule["source"].as_str().unwrap_or_default();
         let pattern = rule["pattern"].as_str().unwrap_or_default();
+        let (source, pattern) = (one_line(source), one_line(pattern));
         why.push_str(&format!("\t{source}:{}: {pattern}", rule["line"]));
     }
     why

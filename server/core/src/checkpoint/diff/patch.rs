@@ -1,6 +1,6 @@
 //! Differences as unified text, the way git writes it and `git apply` takes it.
 
-use std::io::Write;
+use std::{borrow::Cow, io::Write};
 
 use super::{
     super::object::{Kind, Oid, name_of},
@@ -8,7 +8,7 @@ use super::{
     lines::{Part, changes, lines},
     renames::similarity,
 };
-use crate::{access::pattern::bytes_of, path::RelPath};
+use crate::{access::pattern::bytes_of, line::one_line, path::RelPath};
 
 /// Lines of context.
 const CONTEXT: usize = 3;
@@ -174,7 +174,11 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
 /// A name as git writes it: in quotes where it is odd.
 fn quoted(prefix: &str, path: &RelPath) -> Vec<u8> {
     let path = bytes_of(path.as_path());
-    let is_odd = |byte: &u8| *byte < b' ' || *byte > b'~' || matches!(byte, b'"' | b'\\');
+    // Git leaves `<` as it is; a name must not look like a tag to a model.
+    let has_tag = matches!(one_line(&String::from_utf8_lossy(&path)), Cow::Owned(_));
+    let is_odd = |byte: &u8| {
+        *byte < b' ' || *byte > b'~' || matches!(byte, b'"' | b'\\') || (*byte == b'<' && has_tag)
+    };
     let mut name = prefix.as_bytes().to_vec();
     if !path.iter().any(is_odd) {
         name.extend_from_slice(&path);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sightline_core::{error::Error, path::uri_to_path};
+use sightline_core::{error::Error, line, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::api::{self, Answer, Context, results};
@@ -66,7 +66,8 @@ pub(super) fn document(
 }
 
 fn written(outcome: Outcome) -> Answer {
-    api::written("a command", &outcome)
+    let message = line::printable(&outcome.message).into_owned();
+    api::written("a command", &Outcome { message, ..outcome })
 }
 
 /// Tells of an error that no answer will carry.

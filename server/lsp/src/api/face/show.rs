@@ -1,6 +1,6 @@
 //! `sightline.showEnvironment` and `sightline.explainAccess`.
 
-use sightline_core::access::AccessView;
+use sightline_core::{access::AccessView, line::one_line};
 use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsParams};
 
 use super::{outcome, target::Target};
@@ -43,6 +43,7 @@ pub(super) fn explained(view: &AccessView, written: &str) -> String {
         (None, Some(reason)) => reason.clone(),
         (None, None) => String::new(),
     };
+    let (name, why) = (one_line(&name), one_line(&why));
     match verdict.access {
         AccessKind::Allowed => format!("agents may see {name}"),
         AccessKind::Denied => format!("{name} is hidden from agents: {why}"),
