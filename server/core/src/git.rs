@@ -1,18 +1,26 @@
-//! The door to libgit2: nothing opens a repository without [`isolate`].
+//! Repositories: what the user's says about itself, and the door to libgit2.
+//!
+//! [`Repository`] reads the user's repository under the access rules, without libgit2. Nothing
+//! opens one with libgit2 without [`isolate`].
 //!
 //! libgit2 reads the user's and the system's git configuration and refuses
 //! repositories owned by someone else. Both would make answers depend on the
 //! machine instead of the repository, so both are switched off, once and for
 //! the whole process.
 
-use std::{ffi::OsStr, path::Path, sync::Once};
+mod config;
+mod repository;
 
-use git2::{ConfigLevel, Repository, RepositoryOpenFlags};
+use std::{path::Path, sync::Once};
+
+use git2::ConfigLevel;
+
+pub use repository::Repository;
 
 static ISOLATED: Once = Once::new();
 
 /// Makes libgit2 independent of configuration outside the repository and of
-/// who owns it. Whoever creates or opens a repository without [`discover`]
+/// who owns it. Whoever creates or opens a repository with libgit2
 /// calls this first; calls after the first cost nothing.
 ///
 /// Ownership protects the git command from running what a stranger's
@@ -41,22 +49,6 @@ fn set_global_options() {
     // SAFETY: as above; it writes one process-wide flag.
     let set = unsafe { git2::opts::set_verify_owner_validation(false) };
     let _ = set;
-}
-
-/// The repository `dir` belongs to, looking upwards within one file system.
-pub fn discover(dir: &Path) -> Option<Repository> {
-    isolate();
-    let no_ceiling: [&OsStr; 0] = [];
-    Repository::open_ext(dir, RepositoryOpenFlags::empty(), no_ceiling).ok()
-}
-
-/// The branch checked out in the repository `dir` belongs to, also one without
-/// a commit yet; `None` when there is none.
-pub fn branch(dir: &Path) -> Option<String> {
-    let repository = discover(dir)?;
-    let head = repository.find_reference("HEAD").ok()?;
-    let name = head.symbolic_target().ok().flatten()?;
-    name.strip_prefix("refs/heads/").map(str::to_owned)
 }
 
 /// The version control system a folder is under.
@@ -104,7 +96,7 @@ mod tests {
     fn configuration_outside_the_repository_is_not_read() {
         isolate();
         let folder = tempfile::tempdir().unwrap();
-        let made = Repository::init(folder.path()).unwrap();
+        let made = git2::Repository::init(folder.path()).unwrap();
         let config = made.config().unwrap();
         let mut entries = config.entries(None).unwrap();
         while let Some(entry) = entries.next() {
@@ -113,16 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_found_from_below() {
+    fn the_innermost_mark_tells_the_system() {
         isolate();
         let folder = tempfile::tempdir().unwrap();
-        Repository::init(folder.path()).unwrap();
+        git2::Repository::init(folder.path()).unwrap();
         let below = folder.path().join("a/b");
         std::fs::create_dir_all(&below).unwrap();
-        assert!(discover(&below).is_some());
         assert_eq!(Vcs::of(&below), Vcs::Git);
         std::fs::create_dir(below.join(".hg")).unwrap();
         assert_eq!(Vcs::of(&below), Vcs::Mercurial);
-        assert!(discover(&folder.path().join("missing")).is_none());
     }
 }

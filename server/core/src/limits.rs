@@ -47,6 +47,14 @@ pub const MAX_RULE_FILE_BYTES: u64 = 1024 * 1024;
 /// Files one rule file may include; more deny everything.
 pub const MAX_INCLUDES: usize = 64;
 
+// Git.
+
+/// Largest file of the user's repository read for facts (`HEAD`, `config`), in bytes; of a
+/// larger one nothing is told.
+pub const MAX_GIT_FILE_BYTES: u64 = 1024 * 1024;
+/// Bytes of `packed-refs` looked through for the commit that is checked out: about 1,000,000 refs.
+pub const MAX_PACKED_REFS_BYTES: u64 = 64 * 1024 * 1024;
+
 // Files.
 
 /// Bytes of text `readFile` returns when the client names no `maxBytes`.

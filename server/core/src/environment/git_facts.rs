@@ -3,20 +3,14 @@
 //! What cannot be read is left out. A remote's URL may hold a password or a
 //! token; what could be one never gets past [`without_credentials`].
 
-use std::{
-    borrow::Cow,
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError, mpsc},
-    time::Duration,
-};
+use std::{borrow::Cow, path::Path};
 
-use crate::git;
+use crate::{access::AccessView, git::Repository};
 
 /// Remotes and commit of the repository around a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitFacts {
-    /// The remotes, in the order of their names (as libgit2 lists them).
+    /// The remotes, in the order of their names.
     pub(super) remotes: Vec<Remote>,
     /// The commit checked out, in hex.
     pub(super) head: Option<String>,
@@ -30,67 +24,21 @@ pub(super) struct Remote {
     pub(super) url: String,
 }
 
-/// Time the files of a repository may take to answer.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Folders whose repository did not answer; they are not asked again.
-static STUCK: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-/// The facts; none outside a repository. A file in it that never answers (a
-/// named pipe, a dead mount) costs its facts, not the block.
-pub(super) fn read(dir: &Path) -> GitFacts {
-    let stuck = || STUCK.lock().unwrap_or_else(PoisonError::into_inner);
-    if stuck().contains(dir) {
-        return GitFacts::default();
-    }
-    let (sender, facts) = mpsc::channel();
-    let asked = dir.to_path_buf();
-    std::thread::spawn(move || sender.send(read_now(&asked)));
-    facts.recv_timeout(PATIENCE).unwrap_or_else(|_| {
-        stuck().insert(dir.to_path_buf());
-        GitFacts::default()
-    })
-}
-
-fn read_now(dir: &Path) -> GitFacts {
-    let Some(repository) = git::discover(dir) else {
+/// Returns the facts; none outside a repository.
+pub(super) fn read(view: &AccessView, dir: &Path) -> GitFacts {
+    let Some(repository) = Repository::discover(view, dir) else {
         return GitFacts::default();
     };
-    let mut remotes = Vec::new();
-    if !includes_files(repository.path())
-        && let Ok(names) = repository.remotes()
-    {
-        for name in names.iter_bytes() {
-            let Ok(name) = str::from_utf8(name) else {
-                continue;
-            };
-            let Ok(remote) = repository.find_remote(name) else {
-                continue;
-            };
-            let url = String::from_utf8_lossy(remote.url_bytes()).into_owned();
-            if let Some(url) = without_credentials(&url) {
-                remotes.push(Remote {
-                    name: name.to_owned(),
-                    url,
-                });
-            }
-        }
-    }
-    let head = repository.refname_to_id("HEAD").ok();
+    let remotes = repository.remotes().into_iter();
     GitFacts {
-        remotes,
-        head: head.map(|id| id.to_string()),
+        remotes: remotes
+            .filter_map(|(name, url)| {
+                let url = without_credentials(&url)?;
+                Some(Remote { name, url })
+            })
+            .collect(),
+        head: repository.head(),
     }
-}
-
-/// Does the repository's configuration take in other files? They may be files
-/// no one may see, so nothing of it is told then.
-fn includes_files(git: &Path) -> bool {
-    let config = std::fs::read(git.join("config")).unwrap_or_default();
-    let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
-    config
-        .lines()
-        .any(|line| line.trim_start().starts_with("[include"))
 }
 
 /// `url` without user, password, query and fragment. A local path stays as it
@@ -140,9 +88,10 @@ fn without_query(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use git2::{Repository, Signature};
+    use std::sync::Arc;
 
     use super::*;
+    use crate::{access::Access, git, path::Roots};
 
     #[test]
     fn credentials_are_taken_out_of_every_form() {
@@ -189,16 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_and_its_commit() {
+    fn remotes_are_told_without_credentials() {
         git::isolate();
         let folder = tempfile::tempdir().unwrap();
-        let repository = Repository::init(folder.path()).unwrap();
+        let repository = git2::Repository::init(folder.path()).unwrap();
         repository.remote("upstream", "git@host:o/r.git").unwrap();
         repository
             .remote("origin", "https://me:secret@host/o/r.git?x=1")
             .unwrap();
-        let facts = read(folder.path());
-        assert_eq!(facts.head, None);
+        let view = Access::new(Arc::new(Roots::default()), Vec::new()).view().0;
+        let facts = read(&view, folder.path());
         let remotes: Vec<_> = facts
             .remotes
             .iter()
@@ -211,22 +160,5 @@ mod tests {
                 ("upstream", "host:o/r.git")
             ]
         );
-
-        let me = Signature::now("me", "me@example.org").unwrap();
-        let tree = repository.treebuilder(None).unwrap().write().unwrap();
-        let tree = repository.find_tree(tree).unwrap();
-        let commit = repository
-            .commit(Some("HEAD"), &me, &me, "first", &tree, &[])
-            .unwrap();
-        let below = folder.path().join("below");
-        std::fs::create_dir(&below).unwrap();
-        assert_eq!(read(&below).head, Some(commit.to_string()));
-    }
-
-    #[test]
-    fn what_is_no_repository_says_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(".git"), "gitdir: nowhere").unwrap();
-        assert_eq!(read(folder.path()), GitFacts::default());
     }
 }

@@ -3,17 +3,14 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::to_string_pretty;
 
-use super::{
-    git_facts::{self, GitFacts},
-    render::Drawn,
-};
+use super::{git_facts, render::Drawn};
 use crate::{
-    access::{AccessView, Verdict},
+    access::AccessView,
     cancel::Cancel,
     error::Error,
     git::Vcs,
     line,
-    path::{AbsPath, Root, Roots},
+    path::{Root, Roots},
 };
 
 /// The roots, when there are several.
@@ -58,7 +55,8 @@ pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Draw
     let mut workspaces = Vec::new();
     for root in roots.as_slice() {
         cancel.check()?;
-        workspaces.push((root.path.display(), workspace(root, access)));
+        let path = line::one_line(&root.path.display()).into_owned();
+        workspaces.push((path, workspace(root, access)));
     }
     let json = to_string_pretty(&Configuration {
         workspaces: InOrder(workspaces),
@@ -68,21 +66,12 @@ pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Draw
 }
 
 fn workspace(root: &Root, access: &AccessView) -> Workspace {
-    let git = root.path.as_path().join(".git");
-    let denied = AbsPath::new(&git).is_some_and(|git| {
-        let place = access.roots().place(git);
-        matches!(access.check(&place), Verdict::Denied(_))
-    });
-    let facts = if denied {
-        GitFacts::default()
-    } else {
-        git_facts::read(root.path.as_path())
-    };
+    let facts = git_facts::read(access, root.path.as_path());
     let remotes = facts.remotes.into_iter();
     Workspace {
-        hint: root.name.clone(),
+        hint: line::one_line(&root.name).into_owned(),
         associated_remote_urls: remotes
-            .map(|remote| format!("{}: {}", remote.name, remote.url))
+            .map(|remote| line::one_line(&format!("{}: {}", remote.name, remote.url)).into_owned())
             .collect(),
         latest_git_commit_hash: facts.head,
     }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod git;
 mod revisions;
 mod terminals;
 

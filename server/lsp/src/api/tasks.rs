@@ -7,7 +7,7 @@ use serde_json::{Number, value::RawValue};
 use sightline_core::{
     conversation::{self, Action, DeletedRange, Outcome},
     error::Error,
-    git,
+    git::Repository,
     path::AbsPath,
     storage::TaskId,
     task::{Conversation, Meta, Origin, Resumption, TaskStore},
@@ -65,7 +65,10 @@ pub(super) fn meta(context: &Context<'_>, given: MessageMeta) -> Meta {
     let root = snapshot.access.roots().primary();
     let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
     let cwd = given.cwd.or(root);
-    let branch = || cwd.as_deref().and_then(|cwd| git::branch(Path::new(cwd)));
+    let branch = || {
+        let view = context.view();
+        Repository::discover(&view, Path::new(cwd.as_deref()?))?.branch()
+    };
     let version = match snapshot.client.version.as_str() {
         "" => env!("CARGO_PKG_VERSION"),
         version => version,

@@ -1,0 +1,214 @@
+//! Reads remotes from the text of a git configuration, and never follows an include.
+//!
+//! Own code, because libgit2 only reads files and follows what they include, and the parser of
+//! gitoxide brings more than thirty crates.
+
+/// A name, and the URL it is fetched from.
+type Remote = (String, String);
+
+/// Returns the remotes of a configuration in the order of their names.
+///
+/// `None` when it has a section that includes other files, which may be denied, or when git would
+/// refuse it.
+pub(super) fn remotes(config: &[u8]) -> Option<Vec<Remote>> {
+    let text = String::from_utf8_lossy(config).replace("\r\n", "\n");
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut chars = text.chars().peekable();
+    let mut section = (String::new(), None);
+    let mut remotes: Vec<Remote> = Vec::new();
+    while let Some(c) = chars.next() {
+        match c {
+            '#' | ';' => {
+                chars.by_ref().find(|c| *c == '\n');
+            }
+            '[' => {
+                section = header(&mut chars)?;
+                let name = section.0.split('.').next().unwrap_or_default();
+                if matches!(name, "include" | "includeif") {
+                    return None;
+                }
+            }
+            c if c.is_ascii_whitespace() => {}
+            c if c.is_ascii_alphabetic() => {
+                let mut key = c.to_ascii_lowercase().to_string();
+                while let Some(c) = chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '-') {
+                    key.push(c.to_ascii_lowercase());
+                }
+                let value = value(&mut chars)?;
+                let (name, sub) = &section;
+                if let ("remote", Some(remote), "url", Some(url)) =
+                    (name.as_str(), sub, key.as_str(), value)
+                    && remotes.iter().all(|(known, _)| known != remote)
+                {
+                    remotes.push((remote.clone(), url));
+                }
+            }
+            _ => return None,
+        }
+    }
+    remotes.sort();
+    Some(remotes)
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// Reads a section's name, in lower case, and the part of it in quotes.
+fn header(chars: &mut Chars<'_>) -> Option<(String, Option<String>)> {
+    let mut name = String::new();
+    loop {
+        match chars.next()? {
+            ']' => return Some(with_old_part(name)),
+            ' ' | '\t' => break,
+            c if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') => {
+                name.push(c.to_ascii_lowercase());
+            }
+            _ => return None,
+        }
+    }
+    while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    if chars.next()? != '"' {
+        return None;
+    }
+    let mut part = String::new();
+    loop {
+        match chars.next()? {
+            '"' => break,
+            '\n' => return None,
+            '\\' => match chars.next()? {
+                '\n' => return None,
+                c => part.push(c),
+            },
+            c => part.push(c),
+        }
+    }
+    (chars.next()? == ']').then_some((name, Some(part)))
+}
+
+/// `[remote.origin]` is how `[remote "origin"]` was once written.
+fn with_old_part(name: String) -> (String, Option<String>) {
+    match name.split_once('.') {
+        Some((section, part)) => (section.to_owned(), Some(part.to_owned())),
+        None => (name, None),
+    }
+}
+
+/// Reads what follows a key, up to the end of its line. `Some(None)` for a key without a value.
+fn value(chars: &mut Chars<'_>) -> Option<Option<String>> {
+    while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
+    match chars.next() {
+        None | Some('\n') => return Some(None),
+        Some('=') => {}
+        // Git also refuses a comment here.
+        Some(_) => return None,
+    }
+    let mut value = String::new();
+    // Length without the white space at the end, which only counts in quotes.
+    let mut end = 0;
+    let mut quoted = false;
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' if quoted => return None,
+            '\n' => break,
+            '#' | ';' if !quoted => {
+                chars.by_ref().find(|c| *c == '\n');
+                break;
+            }
+            '"' => {
+                quoted = !quoted;
+                end = value.len();
+            }
+            '\\' => {
+                let c = match chars.next() {
+                    None | Some('\n') => continue,
+                    Some('t') => '\t',
+                    Some('b') => '\u{8}',
+                    Some('n') => '\n',
+                    Some(c @ ('"' | '\\')) => c,
+                    Some(_) => return None,
+                };
+                value.push(c);
+                end = value.len();
+            }
+            c if c.is_ascii_whitespace() && !quoted => {
+                if !value.is_empty() {
+                    value.push(c);
+                }
+            }
+            c => {
+                value.push(c);
+                end = value.len();
+            }
+        }
+    }
+    if quoted {
+        return None;
+    }
+    value.truncate(end);
+    Some(Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(config: &str) -> Option<Vec<(String, String)>> {
+        remotes(config.as_bytes())
+    }
+
+    fn one(name: &str, url: &str) -> Option<Vec<(String, String)>> {
+        Some(vec![(name.to_owned(), url.to_owned())])
+    }
+
+    #[test]
+    fn remotes_are_read_as_git_reads_them() {
+        for (config, url) in [
+            ("[remote \"o\"]\nurl=u", "u"),
+            ("\u{feff}[remote \"o\"]\n\tURL = u v \n", "u v"),
+            ("[ReMote \"o\"] url = u ; comment\n", "u"),
+            ("[remote \"o\"]\nurl = \"u # v\" # w", "u # v"),
+            ("[remote \"o\"]\nurl = u\\\n  v", "u  v"),
+            ("[remote \"o\"]\nurl = a\\\"b\\\\c", "a\"b\\c"),
+            ("[remote \"o\"]\r\nurl = u\r\nfetch = x\r\n", "u"),
+            ("[remote \"o\"]\nurl = first\nurl = second", "first"),
+            ("[remote.o]\nurl = u", "u"),
+            ("[core][remote \"o\"]url=u", "u"),
+            ("[remote \"o\"]\npushurl = x\nfetch\nurl = u", "u"),
+        ] {
+            assert_eq!(of(config), one("o", url), "{config:?}");
+        }
+        assert_eq!(of("[remote \"a\\\"b\"]\nurl=u"), one("a\"b", "u"));
+        assert_eq!(of(""), Some(Vec::new()));
+        assert_eq!(of("[remote]\nurl=u\n[core]\n# x"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_includes_or_is_refused_by_git_has_none() {
+        for config in [
+            "[include]",
+            "[INCLUDE]path=x",
+            "[core][include]",
+            "[core]a=b\n [ include]",
+            "[includeIf \"gitdir:x\"]",
+            "[include.path]",
+            "[remote \"o\"\nurl=u",
+            "[remote \"o",
+            "[remote \"o\"]\nurl = \"u",
+            "[remote \"o\"]\nurl = \\x",
+            "[remote \"o\"]\nurl # u",
+            "=",
+            "[a b]",
+        ] {
+            let config = format!("[remote \"x\"]\nurl = y\n{config}");
+            assert_eq!(of(&config), None, "{config:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(config in "(\\[remote \"o\"\\]|url|[\\[\\]\"=#;\\\\ \n\ta-c])*") {
+            let _ = of(&config);
+        }
+    }
+}
