@@ -80,15 +80,14 @@ fn escape(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     let mut safe = String::new();
     let mut copied = 0;
     for (at, c) in text.char_indices() {
-        let bad = is_bad(c);
-        if !bad && !(c == '<' && is_tag(&text[at + 1..])) {
-            continue;
-        }
-        safe.push_str(&text[copied..at]);
-        if bad {
+        if is_bad(c) {
+            safe.push_str(&text[copied..at]);
             safe.extend(c.escape_default());
-        } else {
+        } else if c == '<' && is_tag(&text[at + 1..]) {
+            safe.push_str(&text[copied..at]);
             safe.push_str("&lt;");
+        } else {
+            continue;
         }
         copied = at + c.len_utf8();
     }
