@@ -11,8 +11,9 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use capture::{Bench, git_in};
 use proptest::prelude::*;
 use sightline_core::{
+    cancel::Cancel,
     checkpoint::{
-        Request,
+        Keep, Request,
         changes::{ChangeSource, Changes, DirtySet},
     },
     path::RelPath,
@@ -162,6 +163,78 @@ fn changes_are_given_back_when_the_checkpoint_fails() {
     let record = bench.try_create(&Request::default(), Some(&set)).unwrap();
     assert_eq!(bench.content(&record, "a"), b"2");
     assert_eq!(set.take(), Changes::Known(Vec::new()));
+}
+
+/// A source that cancels the checkpoint once its changes were taken.
+struct CancelledWhenTaken<'a> {
+    set: &'a DirtySet,
+    cancel: Cancel,
+}
+
+impl ChangeSource for CancelledWhenTaken<'_> {
+    fn take(&self) -> Changes {
+        assert!(self.cancel.cancel());
+        self.set.take()
+    }
+
+    fn put_back(&self, changes: Changes) {
+        self.set.put_back(changes);
+    }
+}
+
+#[test]
+fn changes_that_were_taken_are_given_back_when_the_checkpoint_fails() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.create();
+    bench.write("a", "2");
+    let set = known(&["a"]);
+    bench.cancel = Cancel::default();
+    let source = CancelledWhenTaken {
+        set: &set,
+        cancel: bench.cancel.clone(),
+    };
+    let cancelled = bench.try_create(&Request::default(), Some(&source));
+    assert_eq!(cancelled.unwrap_err().kind, ErrorKind::Cancelled);
+    bench.cancel = Cancel::default();
+    let record = bench.try_create(&Request::default(), Some(&set)).unwrap();
+    assert_eq!(bench.content(&record, "a"), b"2");
+}
+
+#[test]
+fn limits_of_a_first_checkpoint_hold_after_all_others_were_pruned() {
+    let mut bench = Bench::new();
+    bench.write("a", "1");
+    bench.write("b", "1");
+    bench.create();
+    let none = Keep {
+        newest: Some(0),
+        ..Keep::default()
+    };
+    let pruned = bench.checkpoints.prune(&none, &bench.cancel).unwrap();
+    assert_eq!(pruned.removed.len(), 1);
+    bench.settings.max_files = 1;
+    bench.write("c", "1");
+    let error = bench
+        .try_create(&Request::default(), Some(&known(&["c"])))
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::TooLarge);
+}
+
+#[test]
+fn rules_that_changed_unnoticed_are_applied_to_paths_nobody_named() {
+    let bench = Bench::new();
+    bench.write(".gitignore", "*.log\n");
+    bench.write("sub/a.log", "1");
+    bench.write("sub/b", "1");
+    bench.create();
+    // Of another size, so that its stamp shows it whatever the clock does.
+    bench.write(".gitignore", "# nothing is ignored\n");
+    bench.write("sub/c", "1");
+    assert_eq!(
+        told(&bench, &["sub/c"]),
+        [".gitignore", "sub/a.log", "sub/b", "sub/c"]
+    );
 }
 
 #[test]

@@ -8,7 +8,11 @@ mod restoring;
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
 use restoring::{Ground, all, done, named, some, tree};
-use sightline_core::checkpoint::{Side, restore::Action};
+use sightline_core::checkpoint::{
+    Side,
+    restore::{Action, Options},
+};
+use sightline_protocol::error::ErrorKind;
 
 #[test]
 fn t15_a_linked_parent_is_replaced_and_never_written_through() {
@@ -398,4 +402,47 @@ fn what_is_made_anew_is_for_no_more_people_than_it_was() {
     let again = ground.restore(undo).undo;
     ground.restore(again);
     check();
+}
+
+#[test]
+fn a_token_names_what_is_left_alone_too() {
+    let mut ground = Ground::new(&[("a", "1"), ("big", "too large then")]);
+    ground.settings.max_file_size = 10;
+    let id = ground.create();
+    ground.write(&[("a", "2")]);
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!((preview.changes.len(), preview.conflicts.len()), (1, 0));
+    // Now it would be captured, and the checkpoint skipped it: one more conflict.
+    ground.write(&[("big", "small")]);
+    let options = Options {
+        token: Some(preview.token),
+        ..Options::default()
+    };
+    let refused = ground.try_restore(&all(id), &[], &options).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(ground.read("a"), "2");
+}
+
+#[test]
+fn a_denied_document_with_unsaved_text_is_not_named() {
+    let ground = Ground::new(&[("a", "1"), ("secret", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2"), (".clineignore", "secret\n")]);
+    let preview = ground.preview(&all(id), &["secret"]);
+    assert!(!named(&preview.conflicts).contains(&"secret".to_owned()));
+    for force in [false, true] {
+        let options = Options {
+            force,
+            ..Options::default()
+        };
+        let restored = ground.try_restore(&all(id), &["secret"], &options).unwrap();
+        assert!(!named(&restored.conflicts).contains(&"secret".to_owned()));
+        assert!(
+            restored
+                .outcomes
+                .iter()
+                .all(|one| one.path.to_string() != "secret")
+        );
+        assert_eq!(restored.texts, []);
+    }
 }

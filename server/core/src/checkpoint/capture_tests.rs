@@ -144,6 +144,21 @@ fn t17_racy_edit_is_seen() {
     assert_eq!(file(&seen, "file").oid, blob("first"));
 }
 
+/// A name that comes in the tick in which a folder was read leaves the same stamp.
+#[test]
+fn a_folder_that_was_read_when_it_had_just_changed_is_read_again() {
+    let tree = Tree::new("ws");
+    let is_settled_after = |scan: &Scan| scan.tree.get(b"sub").unwrap().folder().unwrap().settled;
+    // A slow machine may look when the tick is over.
+    let young = (0..1000).find_map(|n| {
+        tree.write(&format!("sub/{n}"), "1");
+        Some(tree.look(None)).filter(|scan| !is_settled_after(scan))
+    });
+    tree.settled();
+    assert!(is_settled_after(&tree.look(young.as_ref())));
+    assert!(young.is_some());
+}
+
 #[test]
 fn a_stamp_is_settled_once_its_times_are_older_than_a_tick() {
     const SECOND: i64 = 1_000_000_000;

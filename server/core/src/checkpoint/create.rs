@@ -31,8 +31,8 @@ use super::{
 };
 use crate::{error::Error, path::RelPath};
 
-/// So many skipped paths are kept with a checkpoint; the rest are counted.
-const MAX_SKIPPED: usize = 10_000;
+/// Skipped paths that are kept with a checkpoint; the rest are counted. Few in tests.
+pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
 /// Of a checkpoint so many small objects are stored again rather than looked for
 /// in every pack: where little changed, looking would be most of the work. Idle
 /// folding takes out what is stored twice.

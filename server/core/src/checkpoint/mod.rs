@@ -28,6 +28,8 @@ pub mod changes;
 mod check;
 mod compare;
 mod create;
+#[cfg(test)]
+mod create_tests;
 mod delta;
 pub mod diff;
 mod disk;

@@ -458,3 +458,27 @@ fn no_root(why: &str) -> Error {
         format!("the workspace folder cannot be looked at: {why}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_whose_modification_time_was_put_back_is_another() {
+        let stamp = Stamp {
+            mtime: 1,
+            ctime: 2,
+            inode: 3,
+            ..Stamp::default()
+        };
+        let same = |change: fn(&mut Stamp)| {
+            let mut other = stamp;
+            change(&mut other);
+            is_same_folder(&stamp, &other)
+        };
+        assert!(same(|stamp| stamp.size += 1));
+        assert!(!same(|stamp| stamp.mtime += 1));
+        assert!(!same(|stamp| stamp.ctime += 1));
+        assert!(!same(|stamp| stamp.inode += 1));
+    }
+}

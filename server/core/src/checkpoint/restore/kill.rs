@@ -16,8 +16,8 @@ use super::{Options, Recovered, Wanted};
 use crate::{
     access::Access,
     cancel::Cancel,
-    checkpoint::{Checkpoints, Filter, Job, Oid, Request, Settings},
-    path::{AbsPath, Root, Roots},
+    checkpoint::{Checkpoints, Filter, Job, Oid, Request, Settings, Side, diff::DiffOptions},
+    path::{AbsPath, RelPath, Root, Roots},
     storage::Storage,
 };
 
@@ -171,6 +171,17 @@ fn a_process_of_its_own() {
     LAST.store(env::var(AT).unwrap().parse().unwrap(), Ordering::SeqCst);
     match env::var(WHAT).unwrap().as_str() {
         "restore" => ground.restore(ground.newest()),
+        "restore without shrinks" => {
+            let wanted = Wanted {
+                id: ground.newest(),
+                paths: Vec::new(),
+            };
+            let unsaved = [RelPath::new(Path::new("shrinks")).unwrap()];
+            let options = Options::default();
+            let restore =
+                |job: &Job<'_>| ground.checkpoints.restore(job, &wanted, &unsaved, &options);
+            ground.job(restore).unwrap();
+        }
         _ => {
             ground.recover();
         }
@@ -274,8 +285,47 @@ fn an_interrupted_restore_is_completed_by_the_next_one_too() {
     let undo = ground.checkpoints.last_undo().unwrap().unwrap();
     ground.restore(undo);
     assert!(!ground.tree().contains_key(Path::new("new/later")));
-    assert_ne!(ground.checkpoints.last_undo().unwrap(), Some(undo));
+    let second = ground.checkpoints.last_undo().unwrap().unwrap();
+    assert_ne!(second, undo);
+    // The interrupted one was completed first: its undo point has all of that.
+    let options = DiffOptions {
+        paths: Vec::new(),
+        contents: false,
+        max_file_bytes: 0,
+        max_total_bytes: 0,
+    };
+    let (from, to) = (Side::Checkpoint(id), Side::Checkpoint(second));
+    let differences = ground.job(|job| ground.checkpoints.diff(job, &from, &to, &options));
+    let differences = differences.unwrap();
+    let paths = differences.iter().map(|file| file.path.to_string());
+    assert_eq!(paths.collect::<Vec<_>>(), ["new/later"]);
     ground.restore(id);
+}
+
+#[test]
+fn recovery_leaves_alone_what_the_restore_left_alone() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore without shrinks", 1));
+    assert!(ground.recover().unwrap().completed);
+    let tree = ground.tree();
+    assert_eq!(tree[Path::new("grows")], "0 a much longer content");
+    assert_eq!(tree[Path::new("shrinks")], "0 this was not so long before");
+}
+
+#[test]
+fn a_journal_whose_checkpoints_are_gone_is_set_aside_once() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 3));
+    let before = ground.tree();
+    let refs = ground.checkpoints.git_dir().join("refs");
+    fs::remove_dir_all(&refs).unwrap();
+    fs::create_dir_all(refs.join("heads")).unwrap();
+    let _ = fs::remove_file(ground.checkpoints.git_dir().join("packed-refs"));
+    let found = Ground::at(&ground.base);
+    let error = found.job(|job| found.checkpoints.recover(job)).unwrap_err();
+    assert!(error.message.contains(".corrupt-"), "{error}");
+    assert_eq!(found.recover(), None);
+    assert_eq!(found.tree(), before);
 }
 
 #[test]
@@ -345,4 +395,29 @@ fn a_journal_that_makes_no_sense_is_set_aside_and_said() {
     assert!(error.message.contains(".corrupt-"), "{error}");
     assert!(!journal.exists());
     assert_eq!(ground.recover(), None);
+}
+
+#[test]
+fn a_journal_is_followed_only_as_a_whole() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 1));
+    let before = ground.tree();
+    let path = ground.checkpoints.state_dir().join("journal.json");
+    let sound: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let outside = serde_json::json!([{ "path": "../outside" }]);
+    for (field, value) in [
+        ("version", serde_json::json!(2)),
+        ("paths", outside.clone()),
+        ("leftAlone", outside),
+    ] {
+        let mut journal = sound.clone();
+        assert!(journal.get(field).is_some(), "{field}");
+        journal[field] = value;
+        fs::write(&path, journal.to_string()).unwrap();
+        let recovered = ground.job(|job| ground.checkpoints.recover(job));
+        let error = recovered.unwrap_err();
+        assert!(error.message.contains(".corrupt-"), "{field}: {error}");
+        assert_eq!(ground.recover(), None, "{field}");
+        assert_eq!(ground.tree(), before, "{field}");
+    }
 }
