@@ -23,7 +23,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::files::{failed, sync_dir, write},
+    storage::files::{failed, open_regular, read_text, sync_dir},
 };
 
 /// After so long what looked like damage is looked at again.
@@ -122,19 +122,17 @@ fn look(repository: &Repository) -> Option<String> {
 
 /// As [`look`], but for its packs, at this newest checkpoint.
 fn look_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
-    let head = fs::read_to_string(repository.dir().join("HEAD")).unwrap_or_default();
+    let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
         return Some("HEAD names nothing".to_owned());
     }
     if repository.generation().is_err() {
         return Some("its generation is unknown".to_owned());
     }
-    let reader = repository.reader();
-    if !repository.is_as_made()
-        && let Err(error) = reader.require_git()
-    {
-        return Some(error.message);
+    if let Some(problem) = repository.unopenable() {
+        return Some(problem);
     }
+    let reader = repository.reader();
     let tree = reader
         .commit(newest?)
         .and_then(|commit| reader.tree(commit.tree));
@@ -175,7 +173,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() => told(&path, fs::File::open(&path).map(drop))?,
+                Ok(kind) if kind.is_file() => told(&path, open_regular(&path).map(drop))?,
                 Ok(_) => {}
                 Err(error) => told(&path, Err(error))?,
             }
@@ -285,21 +283,15 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
-    // Read through the new store: the broken one may not even open.
-    let borrowed = made.dir().join("objects/info/alternates");
-    let name = broken.dir().file_name().unwrap_or_default();
-    let mut objects = OsString::from("../../");
-    objects.push(name);
-    objects.push("/objects\n");
-    write(&borrowed, objects.as_encoded_bytes())?;
+    broken.packs_came();
     // Half a store is not for anyone to cancel.
     let cancel = Cancel::default();
-    let lost: HashSet<Oid> = examine(made, &ids, None, &cancel, &mut |_, _| true)?
+    let lost: HashSet<Oid> = examine(broken, &ids, None, &cancel, &mut |_, _| true)?
         .into_iter()
         .map(|(id, _)| id)
         .collect();
     let (lost, whole): (Vec<Oid>, Vec<Oid>) = ids.into_iter().partition(|id| lost.contains(id));
-    let reader = made.reader();
+    let reader = broken.reader();
     let pack = PackWriter::new(made)?;
     let mut reach = Reach::new(&reader);
     for id in &whole {
@@ -308,7 +300,6 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
         }
     }
     let kept = pack.finish()?;
-    fs::remove_file(&borrowed).map_err(|error| failed("remove", &borrowed, &error))?;
     let fetched = fetched::all(broken.dir()).unwrap_or_default();
     if !fetched.is_empty() {
         fetched::set(made.dir(), &fetched)?;

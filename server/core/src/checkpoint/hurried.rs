@@ -15,7 +15,11 @@ use super::{
     packs::{self, Pack},
     repository::Repository,
 };
-use crate::{cancel::Cancel, error::Error, storage::files::failed};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    storage::files::{failed, open, read_text},
+};
 
 /// Holds a line `BYTES NAME` for each of them.
 pub(super) const LIST: &str = "hurried";
@@ -27,7 +31,7 @@ pub(super) fn note(dir: &Path, pack: &Path, bytes: usize) {
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let list = options.open(dir.join(LIST));
+    let list = open(&dir.join(LIST), &mut options);
     // The checkpoint is stored, whatever comes of this.
     let _ = list.and_then(|mut list| list.write_all(format!("{bytes} {name}\n").as_bytes()));
 }
@@ -38,7 +42,7 @@ pub(super) fn note(dir: &Path, pack: &Path, bytes: usize) {
 /// `cancelled`; `storage`. The store holds all it held then.
 pub(super) fn deflate(repository: &Repository, bytes: u64, cancel: &Cancel) -> Result<(), Error> {
     let path = repository.dir().join(LIST);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_text(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == Io::NotFound => return Ok(()),
         Err(error) => return Err(failed("read", &path, &error)),

@@ -18,24 +18,27 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use git2::Sort;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped, lock,
-    object::{Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
+    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped, config, lock,
+    object::{Commit, Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
     pack::PackWriter,
-    reader::Reader,
+    packed::PackList,
+    reach::named_by_headers,
+    reader::{Reader, Unreadable},
+    refs,
     repository::put_commit,
     rules::Frozen,
     verify::{LEADS_AWAY, MISPLACED, is_forbidden},
 };
 use crate::{
+    cancel::Cancel,
     error::Error,
     path::RelPath,
     storage::{
         TaskId,
-        files::{failed, read_foreign},
+        files::{failed, is_dir, read_foreign},
     },
 };
 
@@ -48,6 +51,8 @@ const MAX_DEPTH: usize = 400;
 const MAX_ENTRIES: u64 = 1_000_000;
 /// A longer file of exclusions is not Cline's, in bytes.
 const MAX_EXCLUDES: u64 = 1 << 20;
+/// Maximum size of an object, in bytes; Cline leaves large files out.
+const LARGEST: u64 = 1 << 30;
 /// Clocks differ by less, in milliseconds.
 const DAY: u64 = 24 * 3600 * 1000;
 /// What is left out of one checkpoint is told up to so many paths.
@@ -107,8 +112,8 @@ impl Checkpoints {
         let shadow = Shadow::open(shadow)?;
         shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
         job.require_rules()?;
-        let commits = shadow.commits()?;
         let mut imported = Imported::default();
+        let commits = shadow.commits(&mut imported.problems, job.cancel)?;
         if commits.is_empty() {
             return Ok(imported);
         }
@@ -135,15 +140,14 @@ impl Checkpoints {
         let latest = u64::try_from(now).unwrap_or_default().saturating_add(DAY);
         let total = commits.len() as u64;
         let mut before = None;
-        for (done, commit) in (0..).zip(commits) {
+        for (done, (original, commit)) in (0..).zip(commits) {
             job.cancel.check()?;
             (job.progress)(Progress {
                 stage: "importing",
                 done,
                 total: Some(total),
             });
-            let original = Oid::from_git(commit.id());
-            let tree = commit.tree_id();
+            let tree = commit.tree;
             let sound = import.require_entries(tree)?;
             if known.contains(original.to_string().as_str()) {
                 imported.known += 1;
@@ -163,11 +167,10 @@ impl Checkpoints {
                 }
             };
             let last = before.replace(tree);
-            let seconds = u64::try_from(commit.time().seconds()).unwrap_or_default();
             let notes = Notes {
-                created: seconds.max(1).saturating_mul(1000).min(latest),
+                created: commit.time.max(1).saturating_mul(1000).min(latest),
                 sequence: done,
-                task: task_of(commit.message().unwrap_or_default()),
+                task: task_of(&commit.message),
                 label: Some(format!("imported from Cline {:.7}", original.to_string())),
                 purpose: Purpose::Imported,
                 imported: Some(original.to_string()),
@@ -200,34 +203,43 @@ fn task_of(message: &str) -> Option<String> {
     Some(task.trim().to_owned())
 }
 
-/// Cline's repository.
+/// Cline's repository. libgit2 does not open it: it would wait for pipes in it, and inflate
+/// torn objects for ever.
 struct Shadow {
-    git: git2::Repository,
+    dir: PathBuf,
+    reader: Reader,
 }
 
 impl Shadow {
     /// `path` is the repository or the folder it is in.
     fn open(path: &Path) -> Result<Self, Error> {
-        crate::git::isolate();
         let within = path.join(".git");
-        let dir = if within.is_dir() { &within } else { path };
-        let git = git2::Repository::open_bare(dir).map_err(|error| {
-            Error::new(
+        let dir = if is_dir(&within) {
+            within
+        } else {
+            path.to_path_buf()
+        };
+        let is_repository = ["objects", "refs"]
+            .iter()
+            .all(|name| is_dir(&dir.join(name)))
+            && dir.join("HEAD").is_file();
+        if !is_repository {
+            return Err(Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "{} is no repository of Cline's checkpoints: {}; name a folder below `checkpoints` in Cline's global storage",
-                    path.display(),
-                    error.message()
+                    "{} is not a repository of Cline's checkpoints; name a folder below `checkpoints` in Cline's global storage",
+                    path.display()
                 ),
-            )
-        })?;
-        Ok(Self { git })
+            ));
+        }
+        let reader = Reader::up_to(LARGEST, &dir, &Arc::<PackList>::default());
+        Ok(Self { dir, reader })
     }
 
     /// Two folders may have the same hash.
     fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
-        let config = self.git.config().and_then(|mut config| config.snapshot());
-        let named = config.and_then(|config| config.get_string("core.worktree"));
+        let config = config::read(&self.dir.join("config")).map_err(Error::storage)?;
+        let named = config.and_then(|config| config.get_string("core.worktree").ok());
         let named = named.unwrap_or_default();
         let is_same = || fs::canonicalize(&named).is_ok_and(|named| named == work_tree);
         if named == written || (!named.is_empty() && is_same()) {
@@ -237,37 +249,68 @@ impl Shadow {
             ErrorKind::Conflict,
             format!(
                 "{} holds checkpoints of {named:?}, not of {written}; open that folder to import them",
-                self.git.path().display()
+                self.dir.display()
             ),
         ))
     }
 
-    /// The commits that are checkpoints, oldest first.
-    fn commits(&self) -> Result<Vec<git2::Commit<'_>>, Error> {
-        if self
-            .git
-            .is_empty()
-            .map_err(|error| self.unreadable(&error))?
-        {
+    /// The commits that are checkpoints, oldest first. Those that can't be read, and what only
+    /// they lead to, are left out and told.
+    fn commits(
+        &self,
+        problems: &mut Vec<String>,
+        cancel: &Cancel,
+    ) -> Result<Vec<(Oid, Commit)>, Error> {
+        let Some(head) = refs::resolve_head(&self.dir)? else {
             return Ok(Vec::new());
-        }
-        let walk = || -> Result<Vec<git2::Commit<'_>>, git2::Error> {
-            let mut walk = self.git.revwalk()?;
-            walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)?;
-            walk.push_head()?;
-            walk.map(|id| self.git.find_commit(id?)).collect()
         };
-        let mut commits = walk().map_err(|error| self.unreadable(&error))?;
-        commits.retain(|commit| {
-            let message = commit.message().unwrap_or_default();
-            message.starts_with("checkpoint-") || message.trim_end() == "initial commit"
+        let mut commits = Vec::new();
+        let mut seen = HashSet::new();
+        // A commit is taken once all it leads to are: those are above it.
+        let mut waiting = vec![(head, None)];
+        while let Some((id, read)) = waiting.pop() {
+            cancel.check()?;
+            if let Some(commit) = read {
+                commits.push((id, commit));
+                continue;
+            }
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.commit(id) {
+                Ok((commit, parents)) => {
+                    waiting.push((id, Some(commit)));
+                    waiting.extend(parents.into_iter().map(|parent| (parent, None)));
+                }
+                Err(what) if id == head => {
+                    return Err(Error::storage(format!(
+                        "cannot read Cline's checkpoints in {}: the commit {id} {what}; `git fsck` there tells more",
+                        self.dir.display()
+                    )));
+                }
+                Err(what) => problems.push(format!(
+                    "Cline's checkpoint {id} was left out, and those before it: its commit {what}"
+                )),
+            }
+        }
+        commits.retain(|(_, commit)| {
+            commit.message.starts_with("checkpoint-")
+                || commit.message.trim_end() == "initial commit"
         });
         Ok(commits)
     }
 
+    /// A commit and its parents, or what is wrong with it.
+    fn commit(&self, id: Oid) -> Result<(Commit, Vec<Oid>), String> {
+        let bytes = self.reader.try_read(Kind::Commit, id);
+        let bytes = bytes.map_err(Unreadable::said)?;
+        let commit = Commit::decode(&bytes).ok_or("makes no sense")?;
+        Ok((commit, named_by_headers(&bytes, &["parent"])))
+    }
+
     /// What Cline left out of every checkpoint, and a restore is to leave alone.
     fn excludes(&self) -> Result<Vec<u8>, Error> {
-        let info = self.git.path().join("info");
+        let info = self.dir.join("info");
         match fs::symlink_metadata(&info) {
             Ok(found) if found.is_dir() => {
                 Ok(read_foreign(&info.join("exclude"), MAX_EXCLUDES)?.unwrap_or_default())
@@ -279,14 +322,6 @@ impl Shadow {
             Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
             Err(error) => Err(failed("look at", &info, &error)),
         }
-    }
-
-    fn unreadable(&self, error: &git2::Error) -> Error {
-        Error::storage(format!(
-            "could not read Cline's checkpoints in {}: {}; `git fsck` there tells more",
-            self.git.path().display(),
-            error.message()
-        ))
     }
 }
 
@@ -315,16 +350,16 @@ struct Import<'a> {
     stored: Reader,
     pack: PackWriter<'a>,
     /// Most of a checkpoint is as in the one before.
-    trees: HashMap<(git2::Oid, RelPath), Taken>,
+    trees: HashMap<(Oid, RelPath), Taken>,
     /// How many entries there are in a tree and below it, wherever it is.
-    entries: HashMap<git2::Oid, u64>,
+    entries: HashMap<Oid, u64>,
     /// What access rules keep out, which is only counted.
     denied: HashSet<RelPath>,
 }
 
 impl Import<'_> {
     /// A commit's tree can be gone through in full; a sentence when not.
-    fn require_entries(&mut self, tree: git2::Oid) -> Result<Result<(), String>, Error> {
+    fn require_entries(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
         Ok(match self.count(tree, 0)? {
             Ok(entries) if entries > MAX_ENTRIES => Err(format!(
                 "it has over {MAX_ENTRIES} files and folders, which Cline does not keep"
@@ -334,7 +369,7 @@ impl Import<'_> {
     }
 
     /// Counts what is below a tree, reading each tree once.
-    fn count(&mut self, oid: git2::Oid, depth: usize) -> Result<Result<u64, String>, Error> {
+    fn count(&mut self, oid: Oid, depth: usize) -> Result<Result<u64, String>, Error> {
         if let Some(entries) = self.entries.get(&oid) {
             return Ok(Ok(*entries));
         }
@@ -348,7 +383,7 @@ impl Import<'_> {
         let mut entries = raw.len() as u64;
         for entry in raw {
             if entry.mode() == Some(Mode::Folder) {
-                match self.count(entry.oid.to_git(), depth + 1)? {
+                match self.count(entry.oid, depth + 1)? {
                     Ok(below) => entries = entries.saturating_add(below),
                     Err(problem) => return Ok(Err(problem)),
                 }
@@ -361,7 +396,7 @@ impl Import<'_> {
     /// Takes a tree over; a sentence when something in it can't be read.
     fn tree(
         &mut self,
-        oid: git2::Oid,
+        oid: Oid,
         path: &RelPath,
         depth: usize,
     ) -> Result<Result<Taken, String>, Error> {
@@ -374,8 +409,8 @@ impl Import<'_> {
             return Ok(Err(format!("{path} is nested too deep")));
         }
         let bytes = match self.read(Kind::Tree, oid) {
-            Some(bytes) => bytes,
-            None => return Ok(Err(format!("the tree of {path:?} can't be read"))),
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(format!("the tree of {path:?} {}", why.said()))),
         };
         let Some(raw) = raw_entries(&bytes) else {
             return Ok(Err(format!("the tree of {path:?} makes no sense")));
@@ -408,7 +443,7 @@ impl Import<'_> {
                     continue;
                 }
             };
-            let oid = entry.oid.to_git();
+            let oid = entry.oid;
             if mode == Mode::Folder {
                 let taken = match self.tree(oid, &below, depth + 1)? {
                     Ok(taken) => taken,
@@ -421,8 +456,9 @@ impl Import<'_> {
                 entries.push((mode, entry.name, taken.oid));
                 continue;
             }
-            let Some(length) = self.blob(oid)? else {
-                return Ok(Err(format!("the file {below} can't be read")));
+            let length = match self.blob(oid)? {
+                Ok(length) => length,
+                Err(why) => return Ok(Err(format!("the file {below} {}", why.said()))),
             };
             files += 1;
             size += length;
@@ -466,12 +502,12 @@ impl Import<'_> {
     }
 
     /// Differences in the files that are taken over; none that can't be told.
-    fn counts(&self, before: Option<git2::Oid>, after: git2::Oid) -> Result<Counts, Error> {
+    fn counts(&self, before: Option<Oid>, after: Oid) -> Result<Counts, Error> {
         let mut counts = Counts::default();
         let mut waiting = vec![(RelPath::default(), [before, Some(after)])];
         while let Some((path, trees)) = waiting.pop() {
             self.job.cancel.check()?;
-            let trees = trees.map(|tree| self.read(Kind::Tree, tree?));
+            let trees = trees.map(|tree| self.read(Kind::Tree, tree?).ok());
             let mut names: BTreeMap<&[u8], [Option<RawEntry<'_>>; 2]> = BTreeMap::new();
             for (side, tree) in trees.iter().enumerate() {
                 for entry in raw_entries(tree.as_deref().unwrap_or_default()).unwrap_or_default() {
@@ -486,9 +522,9 @@ impl Import<'_> {
                 let below = path.child(&os_name(name));
                 let sides = sides.map(|side| {
                     let side = side?;
-                    Some((self.admit(&side, &below).ok()?, side.oid.to_git()))
+                    Some((self.admit(&side, &below).ok()?, side.oid))
                 });
-                let is_folder = |(mode, _): &(Mode, git2::Oid)| *mode == Mode::Folder;
+                let is_folder = |(mode, _): &(Mode, Oid)| *mode == Mode::Folder;
                 match sides.map(|side| side.is_some_and(|side| !is_folder(&side))) {
                     [true, true] => counts.modified += 1,
                     [true, false] => counts.deleted += 1,
@@ -504,25 +540,21 @@ impl Import<'_> {
         Ok(counts)
     }
 
-    /// Takes a file's content over; its length, or `None` when it can't be read.
-    fn blob(&self, oid: git2::Oid) -> Result<Option<u64>, Error> {
-        let ours = Oid::from_git(oid);
-        if self.pack.has(ours) || self.stored.contains(ours) {
-            let header = self.shadow.git.odb().and_then(|odb| odb.read_header(oid));
-            return Ok(header.ok().map(|(length, _)| length as u64));
+    /// Takes a file's content over, and returns its length.
+    fn blob(&self, oid: Oid) -> Result<Result<u64, Unreadable>, Error> {
+        if self.pack.has(oid) || self.stored.contains(oid) {
+            return Ok(self.shadow.reader.len(oid).ok_or(Unreadable::Missing));
         }
-        let Some(bytes) = self.read(Kind::Blob, oid) else {
-            return Ok(None);
+        let bytes = match self.read(Kind::Blob, oid) {
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(why)),
         };
-        self.pack.put(Kind::Blob, ours, &bytes)?;
-        Ok(Some(bytes.len() as u64))
+        self.pack.put(Kind::Blob, oid, &bytes)?;
+        Ok(Ok(bytes.len() as u64))
     }
 
-    fn read(&self, kind: Kind, oid: git2::Oid) -> Option<Vec<u8>> {
-        let odb = self.shadow.git.odb().ok()?;
-        let object = odb.read(oid).ok()?;
-        let bytes = object.data();
-        (name_of(kind, bytes) == Oid::from_git(oid)).then(|| bytes.to_vec())
+    fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
+        self.shadow.reader.try_read(kind, oid)
     }
 }
 

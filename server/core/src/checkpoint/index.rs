@@ -81,7 +81,9 @@ impl Index {
     /// # Errors
     /// `storage` when it can't be read or makes no sense.
     pub(super) fn read(path: &Path, pack_len: u64) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|error| files::failed("read", path, &error))?;
+        // An object takes nine bytes of a pack at least, and 36 of its index at most.
+        let most = pack_len.saturating_mul(4).saturating_add(4096);
+        let bytes = files::read_foreign(path, most)?.unwrap_or_default();
         Self::decode(bytes, pack_len).ok_or_else(|| {
             Error::storage(format!(
                 "{} is damaged; the next checkpoint rebuilds the store from what is whole",
@@ -143,6 +145,12 @@ impl Index {
     /// The bytes an object takes in the pack.
     pub(super) fn find(&self, oid: Oid) -> Option<std::ops::Range<u64>> {
         self.range(self.place(oid)?)
+    }
+
+    /// The bytes of the object that begins at `start` in the pack; `None` when none does.
+    pub(super) fn range_from(&self, start: u64) -> Option<std::ops::Range<u64>> {
+        let at = self.bounds.binary_search(&start).ok()?;
+        Some(start..*self.bounds.get(at + 1)?)
     }
 
     /// The checksum of those bytes.

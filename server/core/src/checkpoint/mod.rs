@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Reading order: `object` (git's objects as bytes), `repository` (the store:
-//! objects, refs, self-check) with `pack`, `reader`, `records`, `fetched` and `lock`; `tree`
+//! objects, refs, self-check) with `pack`, `packed`, `loose`, `reader`, `records`, `fetched` and `lock`; `tree`
 //! (the work tree in memory) with `audience`, `memory` and `cache`; `rules` (what is
 //! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
 //! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
@@ -27,6 +27,7 @@ mod capture_tests;
 pub mod changes;
 mod check;
 mod compare;
+mod config;
 mod create;
 #[cfg(test)]
 mod create_tests;
@@ -41,6 +42,7 @@ pub mod import;
 mod index;
 mod leaf;
 mod lock;
+mod loose;
 mod memory;
 mod names;
 mod object;

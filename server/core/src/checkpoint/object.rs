@@ -22,18 +22,6 @@ impl Oid {
     pub fn as_bytes(&self) -> &[u8; 20] {
         &self.0
     }
-
-    /// As libgit2 has it.
-    pub(super) fn to_git(self) -> git2::Oid {
-        git2::Oid::from_bytes(&self.0).unwrap_or(git2::Oid::ZERO_SHA1)
-    }
-
-    /// From libgit2.
-    pub(super) fn from_git(oid: git2::Oid) -> Self {
-        let mut bytes = [0; 20];
-        bytes.copy_from_slice(oid.as_bytes());
-        Self(bytes)
-    }
 }
 
 impl fmt::Display for Oid {
@@ -99,16 +87,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As libgit2 has it.
-    pub(super) fn to_git(self) -> git2::ObjectType {
-        match self {
-            Self::Commit => git2::ObjectType::Commit,
-            Self::Tree => git2::ObjectType::Tree,
-            Self::Blob => git2::ObjectType::Blob,
-            Self::Tag => git2::ObjectType::Tag,
-        }
-    }
-
     /// As it is written in front of the bytes that are hashed.
     pub(super) fn name(self) -> &'static str {
         match self {

@@ -462,10 +462,14 @@ fn code(kind: Kind) -> u8 {
 /// The length an entry of that kind says its object has, and where its deflated
 /// bytes begin; `None` for one of another kind, and for a difference.
 pub(super) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
+    let (code_of_entry, length, at) = any_header(entry)?;
+    (code_of_entry == code(kind)).then_some((length, at))
+}
+
+/// What stands for the kind in the header of an entry, the length it tells, and where
+/// it ends.
+pub(super) fn any_header(entry: &[u8]) -> Option<(u8, u64, usize)> {
     let first = *entry.first()?;
-    if (first >> 4) & 7 != code(kind) {
-        return None;
-    }
     let (mut length, mut shift, mut at) = (u64::from(first & 15), 4, 1);
     let mut goes_on = first & 0x80 != 0;
     while goes_on {
@@ -478,7 +482,14 @@ pub(super) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
         (shift, at) = (shift + 7, at + 1);
         goes_on = byte & 0x80 != 0;
     }
-    Some((length, at))
+    Some(((first >> 4) & 7, length, at))
+}
+
+/// The kind that a header has `code` for; `None` for a difference.
+pub(super) fn kind_of(wanted: u8) -> Option<Kind> {
+    [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
+        .into_iter()
+        .find(|kind| code(*kind) == wanted)
 }
 
 /// Is it a content that was left as it is, for want of time or because it does not

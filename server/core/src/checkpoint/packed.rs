@@ -1,14 +1,14 @@
 //! Objects read from packs by the index, each inflated at once: several times
 //! as fast as libgit2, which inflates with zlib, piece by piece.
 //!
-//! What is rare is left to libgit2, see [`super::reader`]: objects in files of
-//! their own, differences to other objects (`git gc`), packs that came since the
-//! list was made. `None` here means: ask there.
+//! Objects that `git gc` stored as differences to others are put together again in
+//! [`Packed::object`]; the faster ways know only whole ones.
 
 use std::{
     collections::HashMap,
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
+    ops::Range,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -21,12 +21,20 @@ use libdeflater::Decompressor;
 
 use super::{
     index::Index,
-    object::{Kind, Oid},
+    object::{Kind, Oid, name_of},
     pack,
+    reader::Unreadable,
 };
+use crate::storage::files::{is_dir, open_regular};
 
 /// Deflate makes nothing smaller than this part of it.
-const MAX_RATIO: u64 = 1032;
+pub(super) const MAX_RATIO: u64 = 1032;
+/// Differences to differences at most; git writes no more than 4095.
+const MAX_CHAIN: usize = 4096;
+/// Kinds of entries that are differences: to what begins so many bytes before it, and
+/// to the object of that name.
+const OFFSET_DELTA: u8 = 6;
+const NAME_DELTA: u8 = 7;
 
 /// The packs of a store when they were listed. Shared by the threads of one piece
 /// of work.
@@ -48,7 +56,7 @@ impl Listed {
     /// Read when it is first asked for; `None` when it can't be.
     fn index(&self) -> Option<&Index> {
         let read = || {
-            let mut file = File::open(&self.path).ok()?;
+            let mut file = open_regular(&self.path).ok()?;
             let length = file.metadata().ok()?.len();
             let index = Index::read(&self.path.with_extension("idx"), length).ok()?;
             // Of a pack that was cut or written over, nothing is believed.
@@ -88,29 +96,47 @@ pub(super) struct Open {
     files: Vec<(usize, File)>,
     raw: Vec<u8>,
     inflate: Decompressor,
+    /// Size of the largest object that is read, in bytes.
+    largest: u64,
 }
 
 impl Default for Open {
     fn default() -> Self {
-        Self {
-            files: Vec::new(),
-            raw: Vec::new(),
-            inflate: Decompressor::new(),
-        }
+        Self::up_to(u64::MAX)
     }
 }
 
 impl Open {
+    pub(super) fn up_to(largest: u64) -> Self {
+        Self {
+            files: Vec::new(),
+            raw: Vec::new(),
+            inflate: Decompressor::new(),
+            largest,
+        }
+    }
+
     /// The object that was read last.
     fn inflated(&mut self, kind: Kind) -> Option<Vec<u8>> {
         let (length, header) = pack::header(&self.raw, kind)?;
-        let deflated = &self.raw[header..];
+        self.inflate_from(header, length).ok()
+    }
+
+    /// Inflates `length` bytes from there on.
+    fn inflate_from(&mut self, start: usize, length: u64) -> Result<Vec<u8>, Unreadable> {
+        let deflated = self.raw.get(start..).ok_or(Unreadable::Damaged)?;
         if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
-            return None;
+            return Err(Unreadable::Damaged);
         }
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        let inflated = self.inflate.zlib_decompress(deflated, &mut bytes);
-        (inflated.ok()? == bytes.len()).then_some(bytes)
+        if length > self.largest {
+            return Err(Unreadable::TooLarge(length));
+        }
+        let length = usize::try_from(length).map_err(|_| Unreadable::Damaged)?;
+        let mut bytes = vec![0; length];
+        match self.inflate.zlib_decompress(deflated, &mut bytes) {
+            Ok(inflated) if inflated == length => Ok(bytes),
+            _ => Err(Unreadable::Damaged),
+        }
     }
 }
 
@@ -118,7 +144,8 @@ impl Packed {
     /// Lists the packs in a folder; opens none, and keeps what is known of those
     /// that were there before.
     pub(super) fn list(dir: &Path, before: Option<&Self>) -> Self {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let entries = is_dir(dir).then(|| fs::read_dir(dir).ok()).flatten();
+        let entries = entries.into_iter().flatten().flatten();
         let indexes = entries.map(|entry| entry.path());
         let indexes = indexes.filter(|path| path.extension().is_some_and(|kind| kind == "idx"));
         let mut packs: Vec<(SystemTime, PathBuf)> = indexes
@@ -186,31 +213,188 @@ impl Packed {
         indexes.any(|index| index.has(oid))
     }
 
+    /// Reads an object, whole or stored as a difference, and compares it with its name.
+    /// Where one pack has it damaged, another one may have it whole.
+    pub(super) fn object(&self, open: &mut Open, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let mut problem = Unreadable::Missing;
+        for at in 0..self.packs.len() {
+            let Some(range) = self.index(at).and_then(|index| index.find(oid)) else {
+                continue;
+            };
+            problem = match self.resolve(open, at, range) {
+                Ok((kind, bytes)) if name_of(kind, &bytes) == oid => return Ok((kind, bytes)),
+                Ok(_) => Unreadable::Damaged,
+                Err(problem) => problem,
+            };
+        }
+        Err(problem)
+    }
+
+    /// The kind and the length of an object that is stored whole, as its pack says.
+    pub(super) fn header(&self, open: &mut Open, oid: Oid) -> Option<(Kind, u64)> {
+        let (at, range) =
+            (0..self.packs.len()).find_map(|at| Some((at, self.index(at)?.find(oid)?)))?;
+        // A header takes ten bytes at most.
+        let end = range.end.min(range.start.saturating_add(10));
+        self.load(open, at, range.start..end)?;
+        let (code, length, _) = pack::any_header(&open.raw)?;
+        Some((pack::kind_of(code)?, length))
+    }
+
+    /// Puts together the object whose entry takes these bytes of a pack.
+    fn resolve(
+        &self,
+        open: &mut Open,
+        at: usize,
+        mut range: Range<u64>,
+    ) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let mut deltas = Vec::new();
+        let mut seen = Vec::new();
+        let mut room = open.largest;
+        let (kind, mut bytes) = loop {
+            let start = range.start;
+            // Names may lead in a circle.
+            if deltas.len() > MAX_CHAIN || seen.contains(&start) {
+                return Err(Unreadable::Damaged);
+            }
+            seen.push(start);
+            self.load(open, at, range).ok_or(Unreadable::Damaged)?;
+            let (code, length, header) = pack::any_header(&open.raw).ok_or(Unreadable::Damaged)?;
+            if let Some(kind) = pack::kind_of(code) {
+                break (kind, open.inflate_from(header, length)?);
+            }
+            let index = self.index(at).ok_or(Unreadable::Damaged)?;
+            let (base, deflated) =
+                base_of(code, &open.raw, header, start, index).ok_or(Unreadable::Damaged)?;
+            room = room
+                .checked_sub(length)
+                .ok_or(Unreadable::TooLarge(length))?;
+            deltas.push(open.inflate_from(deflated, length)?);
+            range = base;
+        };
+        for delta in deltas.iter().rev() {
+            bytes = apply(delta, &bytes, open.largest)?;
+        }
+        Ok((kind, bytes))
+    }
+
     /// Reads an object as it stands in a pack, and gives its checksum.
     fn raw(&self, open: &mut Open, oid: Oid) -> Option<u32> {
         let last = self.last.load(Ordering::Relaxed);
         let order = std::iter::once(last).chain((0..self.packs.len()).filter(|at| *at != last));
         for at in order {
-            let Some(listed) = self.packs.get(at) else {
-                continue;
-            };
-            let found = listed.index().and_then(|index| index.find_with_crc(oid));
+            let found = self.index(at).and_then(|index| index.find_with_crc(oid));
             let Some((range, crc)) = found else {
                 continue;
             };
             self.last.store(at, Ordering::Relaxed);
-            let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
-            open.raw.resize(length, 0);
-            if !open.files.iter().any(|(opened, _)| *opened == at) {
-                open.files.truncate(OPEN - 1);
-                open.files.insert(0, (at, File::open(&listed.path).ok()?));
-            }
-            let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
-            read_at(file, &mut open.raw, range.start).ok()?;
+            self.load(open, at, range)?;
             return Some(crc);
         }
         None
     }
+
+    fn index(&self, at: usize) -> Option<&Index> {
+        self.packs.get(at)?.index()
+    }
+
+    /// Reads these bytes of a pack.
+    fn load(&self, open: &mut Open, at: usize, range: Range<u64>) -> Option<()> {
+        let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        open.raw.resize(length, 0);
+        if !open.files.iter().any(|(opened, _)| *opened == at) {
+            let file = open_regular(&self.packs.get(at)?.path).ok()?;
+            open.files.truncate(OPEN - 1);
+            open.files.insert(0, (at, file));
+        }
+        let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
+        read_at(file, &mut open.raw, range.start).ok()
+    }
+}
+
+/// What the entry at `start` is a difference to, as bytes of the pack, and where its own
+/// deflated bytes begin.
+fn base_of(
+    code: u8,
+    entry: &[u8],
+    header: usize,
+    start: u64,
+    index: &Index,
+) -> Option<(Range<u64>, usize)> {
+    match code {
+        OFFSET_DELTA => {
+            let mut at = header;
+            let mut byte = *entry.get(at)?;
+            let mut back = u64::from(byte & 0x7f);
+            while byte & 0x80 != 0 {
+                at += 1;
+                byte = *entry.get(at)?;
+                // Each byte more begins where the ones before it end.
+                back = back.checked_add(1)?.checked_mul(128)? + u64::from(byte & 0x7f);
+            }
+            Some((index.range_from(start.checked_sub(back)?)?, at + 1))
+        }
+        NAME_DELTA => {
+            let name = entry.get(header..header + 20)?.try_into().ok()?;
+            Some((index.find(Oid(name))?, header + 20))
+        }
+        _ => None,
+    }
+}
+
+/// Applies a difference: copies of ranges of `base`, and bytes of its own between them.
+fn apply(mut delta: &[u8], base: &[u8], largest: u64) -> Result<Vec<u8>, Unreadable> {
+    let from = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
+    let length = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
+    if length > largest {
+        return Err(Unreadable::TooLarge(length));
+    }
+    let mut bytes = Vec::new();
+    while let Some(code) = delta.split_off_first() {
+        let piece = match code & 0x80 {
+            // Zero is reserved.
+            0 => delta
+                .split_off(..usize::from(*code))
+                .filter(|piece| !piece.is_empty()),
+            _ => copied(*code, &mut delta, base),
+        };
+        let piece = piece.ok_or(Unreadable::Damaged)?;
+        if (bytes.len() + piece.len()) as u64 > length {
+            return Err(Unreadable::Damaged);
+        }
+        bytes.extend_from_slice(piece);
+    }
+    let is_whole = bytes.len() as u64 == length && base.len() as u64 == from;
+    is_whole.then_some(bytes).ok_or(Unreadable::Damaged)
+}
+
+/// Seven bits a byte, the lowest first.
+fn delta_length(delta: &mut &[u8]) -> Option<u64> {
+    let (mut length, mut shift) = (0, 0);
+    loop {
+        let byte = *delta.split_off_first()?;
+        length |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(length);
+        }
+    }
+}
+
+/// The range of `base` that an instruction copies: four bytes of its start and three of its
+/// size, of which those are there whose bit in `code` is set.
+fn copied<'a>(code: u8, delta: &mut &[u8], base: &'a [u8]) -> Option<&'a [u8]> {
+    let mut number = |bits: Range<u8>| {
+        let first = bits.start;
+        let mut there = bits.filter(|bit| (code >> bit) & 1 != 0);
+        there.try_fold(0, |number, bit| {
+            let byte = usize::from(*delta.split_off_first()?);
+            Some(number | (byte << (8 * (bit - first))))
+        })
+    };
+    let (start, size) = (number(0..4)?, number(4..7)?);
+    let size = if size == 0 { 0x10000 } else { size };
+    base.get(start..start.checked_add(size)?)
 }
 
 #[cfg(unix)]
@@ -292,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_left_to_libgit2() {
+    fn differences_are_put_together() {
         let scratch = Scratch::new();
         let base = noise(1, 100_000);
         let mut other = base.clone();
@@ -312,5 +496,35 @@ mod tests {
             reader.check(Kind::Blob, oid).unwrap();
         }
         assert_eq!(whole, 1, "git made one a difference to the other");
+    }
+
+    #[test]
+    fn no_delta_makes_more_than_it_says_or_reads_what_is_not_there() {
+        let base = b"0123456789";
+        let read = |delta: &[u8], largest| apply(delta, base, largest);
+        // Two copies of the base, and a byte between them.
+        let copy = [0x90, 10];
+        let whole = [&[10, 21][..], &copy, &[1, b'-'], &copy].concat();
+        assert_eq!(read(&whole, 21).unwrap(), b"0123456789-0123456789");
+        assert_eq!(read(&whole, 20), Err(Unreadable::TooLarge(21)));
+        for (at, byte) in [
+            (0, 9),
+            (0, 11),
+            (1, 20),
+            (1, 22),
+            (3, 11),
+            (4, 0),
+            (4, 9),
+            (7, 255),
+        ] {
+            let mut delta = whole.clone();
+            delta[at] = byte;
+            assert_eq!(read(&delta, 99), Err(Unreadable::Damaged), "{at}: {byte}");
+        }
+        for end in 0..whole.len() {
+            assert_eq!(read(&whole[..end], 99), Err(Unreadable::Damaged), "{end}");
+        }
+        let endless = [0xff; 20];
+        assert_eq!(read(&endless, u64::MAX), Err(Unreadable::Damaged));
     }
 }

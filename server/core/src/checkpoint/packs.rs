@@ -9,19 +9,17 @@ use std::{
     time::Duration,
 };
 
-use git2::ObjectType;
-
 use super::{
     index::Index,
     object::{Kind, Oid},
     pack::{KEEP, PackWriter, is_as_it_is},
-    reader::{Reader, Unreadable},
+    reader::Reader,
     repository::Repository,
 };
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::files::{failed, sync_dir},
+    storage::files::{failed, open_regular, read_text, sync_dir},
 };
 
 /// A pack without an index that is older was left by someone who is gone.
@@ -64,7 +62,7 @@ pub(super) fn all(repository: &Repository) -> Result<Vec<Pack>, Error> {
 }
 
 fn open(path: &Path) -> Result<Pack, Error> {
-    let metadata = fs::metadata(path).map_err(|error| failed("look at", path, &error))?;
+    let metadata = fs::symlink_metadata(path).map_err(|error| failed("look at", path, &error))?;
     Ok(Pack {
         path: path.to_path_buf(),
         index: Index::read(&path.with_extension("idx"), metadata.len())?,
@@ -85,8 +83,8 @@ pub(super) fn gather(
     let writer = PackWriter::new(repository)?;
     let mut wanted = Vec::new();
     for pack in from {
-        let file = File::open(&pack.path);
-        let mut file = file.map_err(|error| failed("open", &pack.path, &error))?;
+        let mut file =
+            open_regular(&pack.path).map_err(|error| failed("open", &pack.path, &error))?;
         let mut entries: Vec<(Range<u64>, Oid)> = Vec::new();
         for oid in pack.index.names().filter(|oid| is_wanted(*oid)) {
             let range = pack.index.find(oid).ok_or_else(|| damaged(&pack.path))?;
@@ -141,20 +139,11 @@ fn is_difference(entry: &[u8]) -> bool {
         .is_none_or(|byte| !matches!((byte >> 4) & 7, 1..=4))
 }
 
-/// Through libgit2, whatever way it is stored.
+/// Copies an object, whatever way it is stored.
 pub(super) fn copy(reader: &Reader, writer: &PackWriter<'_>, oid: Oid) -> Result<(), Error> {
     let (kind, bytes) = reader
         .any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
-    let kind = match kind {
-        ObjectType::Commit => Kind::Commit,
-        ObjectType::Tree => Kind::Tree,
-        ObjectType::Blob => Kind::Blob,
-        _ => Kind::Tag,
-    };
-    if super::object::name_of(kind, &bytes) != oid {
-        return Err(reader.unreadable(kind, oid, Unreadable::Damaged));
-    }
     writer.put(kind, oid, &bytes)
 }
 
@@ -232,10 +221,9 @@ pub(super) fn sweep_keeps(repository: &Repository) {
             .is_some_and(|extension| extension == "keep");
         // git's own are empty or say who wrote them. Ours may be cut short.
         let is_ours = || {
-            let found = entry.metadata();
-            let is_short = found.is_ok_and(|found| found.is_file() && found.len() <= 64);
-            is_short
-                && fs::read(&path).is_ok_and(|text| !text.is_empty() && KEEP.starts_with(&text))
+            let is_short = entry.metadata().is_ok_and(|found| found.len() <= 64);
+            let is_start = |text: String| !text.is_empty() && KEEP.starts_with(text.as_bytes());
+            is_short && read_text(&path).is_ok_and(is_start)
         };
         if is_keep && is_ours() {
             let _ = fs::remove_file(&path);

@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use git2::ObjectType;
-
 use super::{
     object::{Kind, Mode, Oid, raw_entries},
     reader::{Reader, Unreadable},
@@ -55,9 +53,9 @@ impl<'a> Reach<'a> {
             let (kind, bytes) = match self.reader.any(oid) {
                 Ok(found) => found,
                 Err(Unreadable::Missing) => continue,
-                Err(Unreadable::Damaged) => return Err(self.damaged(oid)),
+                Err(_) => return Err(self.damaged(oid)),
             };
-            if kind == ObjectType::Tree {
+            if kind == Kind::Tree {
                 let entries = raw_entries(&bytes).ok_or_else(|| self.damaged(oid))?;
                 for entry in entries {
                     match entry.mode() {
@@ -70,8 +68,8 @@ impl<'a> Reach<'a> {
                         _ => waiting.push(entry.oid),
                     }
                 }
-            } else if kind != ObjectType::Blob {
-                waiting.extend(named_by_headers(&bytes));
+            } else if kind != Kind::Blob {
+                waiting.extend(named_by_headers(&bytes, &["tree", "parent", "object"]));
             }
         }
         Ok(reached)
@@ -82,13 +80,13 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// What the headers of a commit or a tag name.
-fn named_by_headers(bytes: &[u8]) -> Vec<Oid> {
+/// Returns what these headers of a commit or a tag name.
+pub(super) fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
     let text = String::from_utf8_lossy(bytes);
-    let headers = text.lines().take_while(|line| !line.is_empty());
-    let named = headers.filter_map(|line| {
-        let (word, oid) = line.split_once(' ')?;
-        matches!(word, "tree" | "parent" | "object").then(|| refs::plain_id(oid))?
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let named = lines.filter_map(|line| {
+        let (header, oid) = line.split_once(' ')?;
+        headers.contains(&header).then(|| refs::plain_id(oid))?
     });
     named.collect()
 }

@@ -1,16 +1,15 @@
 //! Reads objects of a store, and believes none whose bytes do not have its name.
 
 use std::{
-    cell::{Cell, OnceCell, RefCell},
+    cell::{Cell, RefCell},
     fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use git2::{ObjectType, OdbLookupFlags};
-
 use super::{
+    loose,
     object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of},
     packed::{Open, PackList, Packed},
 };
@@ -20,16 +19,18 @@ use crate::error::Error;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Reads objects. Not shared between threads.
+///
+/// libgit2 reads none of them: a torn file makes it inflate for ever, and a pipe in a
+/// file's place makes it wait.
 pub(super) struct Reader {
-    dir: PathBuf,
+    objects: PathBuf,
     list: Arc<PackList>,
-    packed: OnceCell<Arc<Packed>>,
+    packed: RefCell<Option<Arc<Packed>>>,
     open: RefCell<Open>,
-    /// Opened for what is not found in a pack.
-    git: RefCell<Option<git2::Repository>>,
-    /// The stamp of the folder of packs when libgit2 last read it, unless it was
-    /// so young that the next pack may get the same.
+    /// The stamp of the folder of packs when they were last listed for an object that was
+    /// not found, unless it was so young that the next pack may get the same.
     stamp: Cell<Option<SystemTime>>,
+    largest: u64,
 }
 
 /// Why an object can't be read.
@@ -39,28 +40,37 @@ pub(super) enum Unreadable {
     Missing,
     /// Its bytes are not what its name says, or make no sense.
     Damaged,
+    /// It, or what it is stored as a difference to, has more bytes than are read.
+    TooLarge(u64),
+}
+
+impl Unreadable {
+    /// What is wrong, said of the object.
+    pub(super) fn said(self) -> String {
+        match self {
+            Self::Missing => "is missing".to_owned(),
+            Self::Damaged => "is damaged".to_owned(),
+            Self::TooLarge(length) => format!("has {length} bytes, which is too large"),
+        }
+    }
 }
 
 impl Reader {
     /// Opens nothing yet.
     pub(super) fn new(dir: &Path, list: &Arc<PackList>) -> Self {
-        Self {
-            dir: dir.to_path_buf(),
-            list: Arc::clone(list),
-            packed: OnceCell::new(),
-            open: RefCell::default(),
-            git: RefCell::new(None),
-            stamp: Cell::new(None),
-        }
+        Self::up_to(u64::MAX, dir, list)
     }
 
-    /// Can git read the store?
-    ///
-    /// # Errors
-    /// `storage`, with the reason.
-    pub(super) fn require_git(&self) -> Result<(), Error> {
-        self.with_git(|_| Ok(()))
-            .map_err(|error| cannot_open(&self.dir, &error))
+    /// Reads no object of more than `largest` bytes.
+    pub(super) fn up_to(largest: u64, dir: &Path, list: &Arc<PackList>) -> Self {
+        Self {
+            objects: dir.join("objects"),
+            list: Arc::clone(list),
+            packed: RefCell::new(None),
+            open: RefCell::new(Open::up_to(largest)),
+            stamp: Cell::new(None),
+            largest,
+        }
     }
 
     /// # Errors
@@ -71,12 +81,8 @@ impl Reader {
 
     /// Length in bytes without reading it all.
     pub(super) fn blob_len(&self, oid: Oid) -> Result<u64, Error> {
-        let header = self.twice(|repository| {
-            let (length, kind) = repository.odb()?.read_header(oid.to_git())?;
-            Ok((length as u64, kind))
-        });
-        match header {
-            Ok((length, ObjectType::Blob)) => Ok(length),
+        match self.header(oid) {
+            Ok((Kind::Blob, length)) => Ok(length),
             Ok(_) => Err(self.unreadable(Kind::Blob, oid, Unreadable::Damaged)),
             Err(why) => Err(self.unreadable(Kind::Blob, oid, why)),
         }
@@ -85,8 +91,19 @@ impl Reader {
     /// What an object of whatever kind says its length is, in bytes; `None` when
     /// it can't be read.
     pub(super) fn len(&self, oid: Oid) -> Option<u64> {
-        let header = self.twice(|repository| repository.odb()?.read_header(oid.to_git()));
-        header.ok().map(|(length, _)| length as u64)
+        self.header(oid).ok().map(|(_, length)| length)
+    }
+
+    fn header(&self, oid: Oid) -> Result<(Kind, u64), Unreadable> {
+        self.twice(|| {
+            if let Some(header) = self.packed().header(&mut self.open.borrow_mut(), oid) {
+                return Ok(header);
+            }
+            loose::header(&self.objects, oid).or_else(|_| {
+                let (kind, bytes) = self.find(oid)?;
+                Ok((kind, bytes.len() as u64))
+            })
+        })
     }
 
     pub(super) fn tree(&self, oid: Oid) -> Result<Vec<TreeEntry>, Error> {
@@ -104,33 +121,13 @@ impl Reader {
 
     /// Is there such an object? One that was written a moment ago is seen.
     pub(super) fn contains(&self, oid: Oid) -> bool {
-        if self.contained(oid) {
-            return true;
-        }
-        // libgit2 would list the folder anew for each object there is not.
-        let stamp = self.settled_stamp();
-        if stamp.is_some() && stamp == self.stamp.get() {
-            return false;
-        }
-        let refreshed = self.with_git(|git| git.odb()?.refresh());
-        self.stamp.set(stamp);
-        refreshed.is_ok() && self.contained(oid)
-    }
-
-    /// Was there such an object when this was first asked?
-    fn contained(&self, oid: Oid) -> bool {
-        let flags = OdbLookupFlags::NO_REFRESH;
-        let found = self.with_git(|git| Ok(git.odb()?.exists_ext(oid.to_git(), flags)));
-        found.unwrap_or(false)
+        let has = || self.packed().has(oid) || loose::exists(&self.objects, oid);
+        has() || (self.refresh() && has())
     }
 
     /// The bytes of an object of whatever kind.
-    pub(super) fn any(&self, oid: Oid) -> Result<(ObjectType, Vec<u8>), Unreadable> {
-        self.twice(|repository| {
-            let odb = repository.odb()?;
-            let object = odb.read(oid.to_git())?;
-            Ok((object.kind(), object.data().to_vec()))
-        })
+    pub(super) fn any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        self.twice(|| self.find(oid))
     }
 
     /// The bytes of an object, or what is wrong with it.
@@ -139,12 +136,10 @@ impl Reader {
         if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
             return Ok(bytes);
         }
-        let (found, bytes) = self.any(oid)?;
-        // libgit2 is told not to hash what it reads: it is four times slower.
-        if found != kind.to_git() || name_of(kind, &bytes) != oid {
-            return Err(Unreadable::Damaged);
+        match self.any(oid)? {
+            (found, bytes) if found == kind => Ok(bytes),
+            _ => Err(Unreadable::Damaged),
         }
-        Ok(bytes)
     }
 
     /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
@@ -176,9 +171,9 @@ impl Reader {
         }
     }
 
-    fn packed(&self) -> &Packed {
-        self.packed
-            .get_or_init(|| self.list.get(&self.dir.join("objects/pack")))
+    fn packed(&self) -> Arc<Packed> {
+        let mut packed = self.packed.borrow_mut();
+        Arc::clone(packed.get_or_insert_with(|| self.list.get(&self.objects.join("pack"))))
     }
 
     fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Error> {
@@ -186,72 +181,58 @@ impl Reader {
             .map_err(|why| self.unreadable(kind, oid, why))
     }
 
-    /// What another process packs anew while we read moves elsewhere once.
-    fn twice<T>(
-        &self,
-        read: impl Fn(&git2::Repository) -> Result<T, git2::Error>,
-    ) -> Result<T, Unreadable> {
-        let first = self.with_git(&read);
-        if let Ok(found) = first {
-            return Ok(found);
-        }
-        self.git.replace(None);
-        self.with_git(read).map_err(|error| match error.code() {
-            git2::ErrorCode::NotFound => Unreadable::Missing,
-            _ => Unreadable::Damaged,
+    /// Looks through the packs there were, and the files of single objects.
+    fn find(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let packed = self.packed().object(&mut self.open.borrow_mut(), oid);
+        packed.or_else(|why| {
+            let loose = loose::read(&self.objects, oid, self.largest);
+            loose.map_err(|loose| {
+                if loose == Unreadable::Missing {
+                    why
+                } else {
+                    loose
+                }
+            })
         })
     }
 
-    fn with_git<T>(
-        &self,
-        act: impl FnOnce(&git2::Repository) -> Result<T, git2::Error>,
-    ) -> Result<T, git2::Error> {
-        if self.git.borrow().is_none() {
-            // Before it is looked at, so that what comes meanwhile is seen.
-            self.stamp.set(self.settled_stamp());
-            self.git.replace(Some(open(&self.dir)?));
+    /// What another process packs anew while we read moves elsewhere once.
+    fn twice<T>(&self, look: impl Fn() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+        look().or_else(|why| if self.refresh() { look() } else { Err(why) })
+    }
+
+    /// Lists the packs again; false when none can have come or gone since the last time.
+    fn refresh(&self) -> bool {
+        let packs = self.objects.join("pack");
+        // Before it is looked at, so that what comes meanwhile is seen.
+        let stamp = settled_stamp(&packs);
+        if stamp.is_some() && stamp == self.stamp.get() {
+            return false;
         }
-        match &*self.git.borrow() {
-            Some(git) => act(git),
-            None => Err(git2::Error::from_str("it is not open")),
-        }
+        self.stamp.set(stamp);
+        self.list.refresh(&packs);
+        self.packed.replace(Some(self.list.get(&packs)));
+        self.open.replace(Open::up_to(self.largest));
+        true
     }
 
     pub(super) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
+        let dir = self.objects.parent().unwrap_or(&self.objects).display();
         let what = match why {
-            Unreadable::Missing => "is missing from",
-            Unreadable::Damaged => "is damaged in",
+            Unreadable::Missing => format!("is missing from the store of checkpoints {dir}"),
+            Unreadable::Damaged => format!("is damaged in the store of checkpoints {dir}"),
+            Unreadable::TooLarge(_) => format!("of the store {dir} {}", why.said()),
         };
         Error::storage(format!(
-            "the {} {oid} {what} the store of checkpoints {}; verify the checkpoints to see which can still be used",
+            "the {} {oid} {what}; verify the checkpoints to see which can still be used",
             kind.name(),
-            self.dir.display()
         ))
     }
-
-    /// When packs last came or went; `None` where that can't be told.
-    fn settled_stamp(&self) -> Option<SystemTime> {
-        let stamp = fs::metadata(self.dir.join("objects/pack"))
-            .ok()?
-            .modified()
-            .ok()?;
-        let age = stamp.elapsed().ok()?;
-        (age > TICK).then_some(stamp)
-    }
 }
 
-fn open(dir: &Path) -> Result<git2::Repository, git2::Error> {
-    crate::git::isolate();
-    git2::opts::strict_hash_verification(false);
-    let repository = git2::Repository::open_bare(dir)?;
-    repository.odb()?;
-    Ok(repository)
-}
-
-fn cannot_open(dir: &Path, error: &git2::Error) -> Error {
-    Error::storage(format!(
-        "could not open the store of checkpoints {}: {}; the next checkpoint rebuilds it from what is whole",
-        dir.display(),
-        error.message()
-    ))
+/// When packs last came or went; `None` where that can't be told.
+fn settled_stamp(packs: &Path) -> Option<SystemTime> {
+    let stamp = fs::metadata(packs).ok()?.modified().ok()?;
+    let age = stamp.elapsed().ok()?;
+    (age > TICK).then_some(stamp)
 }

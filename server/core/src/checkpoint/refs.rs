@@ -16,7 +16,8 @@ use sightline_protocol::error::ErrorKind;
 use super::object::Oid;
 use crate::{
     error::Error,
-    storage::files::{failed, read, sync_dir},
+    limits::MAX_STATE_FILE_BYTES,
+    storage::files::{failed, read_foreign, read_text, sync_dir},
     threads::both,
 };
 
@@ -72,7 +73,7 @@ pub(super) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push((entry.path(), format!("{name}/"))),
                 Ok(kind) if kind.is_file() => {
-                    let said = fs::read_to_string(entry.path()).unwrap_or_default();
+                    let said = read_text(&entry.path()).unwrap_or_default();
                     let oid = id_of(&name).or_else(|| plain_id(said.trim_end()));
                     loose.extend(oid.map(|oid| (name, oid)));
                 }
@@ -94,7 +95,30 @@ pub(super) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
 
 /// What `HEAD` is of, when it is of a commit and not of a name.
 fn head(dir: &Path) -> Option<Oid> {
-    plain_id(fs::read_to_string(dir.join("HEAD")).ok()?.trim_end())
+    plain_id(read_text(&dir.join("HEAD")).ok()?.trim_end())
+}
+
+/// The commit that `HEAD` leads to, by a name or by itself; `None` when its branch has none
+/// yet.
+pub(super) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
+    let head = dir.join("HEAD");
+    let text = read_text(&head).map_err(|error| failed("read", &head, &error))?;
+    let Some(name) = text.strip_prefix("ref: ").map(str::trim_end) else {
+        return commit_in(&head, &text).map(Some);
+    };
+    if let Some(path) = file_of(dir, name).filter(|_| is_name(name)) {
+        match read_text(&path) {
+            Ok(text) => return commit_in(&path, &text).map(Some),
+            Err(error) if error.kind() == Io::NotFound => {}
+            Err(error) => return Err(failed("read", &path, &error)),
+        }
+    }
+    Ok(packed(dir)?.get(name).map(|packed| packed.oid))
+}
+
+fn commit_in(path: &Path, text: &str) -> Result<Oid, Error> {
+    plain_id(text.trim_end())
+        .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
 }
 
 /// Is it a checkpoint's?
@@ -201,7 +225,7 @@ pub(super) fn says(path: &Path, id: Oid) -> bool {
         if !found.is_file() || found.len() > 64 {
             return Ok(None);
         }
-        Ok(plain_id(fs::read_to_string(path)?.trim_end()))
+        Ok(plain_id(read_text(path)?.trim_end()))
     };
     match said() {
         Ok(said) => said == Some(id),
@@ -340,7 +364,7 @@ impl Drop for Lock<'_> {
 }
 
 fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
-    let text = read(&dir.join(PACKED))?.unwrap_or_default();
+    let text = read_foreign(&dir.join(PACKED), MAX_STATE_FILE_BYTES)?.unwrap_or_default();
     let mut names = BTreeMap::new();
     let mut last: Option<String> = None;
     for line in String::from_utf8_lossy(&text).lines() {

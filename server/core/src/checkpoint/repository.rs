@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    Notes, check, hurried,
+    Notes, check, config, hurried,
     object::{Commit, Kind, Oid, name_of},
     pack::{PackWriter, UNFINISHED},
     packed::{PackList, Packed},
@@ -26,7 +26,7 @@ use crate::{
     line::one_line,
     storage::{
         Storage,
-        files::{failed, make_dir, read, sync_dir, tighten, write},
+        files::{failed, is_dir, make_dir, read, read_text, sync_dir, tighten, write},
     },
 };
 
@@ -137,12 +137,19 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Are its folders there, and is its configuration what we wrote? Then git can
-    /// open it.
-    pub(super) fn is_as_made(&self) -> bool {
-        let is_folder = |name: &str| self.dir.join(name).is_dir();
-        let config = fs::read(self.dir.join("config"));
-        is_folder("objects") && is_folder("refs") && config.is_ok_and(|it| it == CONFIG.as_bytes())
+    /// Why git can't open it; `None` when it can.
+    pub(super) fn unopenable(&self) -> Option<String> {
+        for folder in ["objects", "refs"] {
+            if !is_dir(&self.dir.join(folder)) {
+                return Some(format!("{folder} is not a directory"));
+            }
+        }
+        let path = self.dir.join("config");
+        if read_text(&path).is_ok_and(|config| config == CONFIG) {
+            return None;
+        }
+        // Others may set what they like in it.
+        config::read(&path).err()
     }
 
     /// As one that was opened whole.
@@ -180,6 +187,11 @@ impl Repository {
     /// Reads objects; one per thread.
     pub(super) fn reader(&self) -> Reader {
         Reader::new(&self.dir, &self.packs)
+    }
+
+    /// As [`Self::reader`], for objects of at most `largest` bytes.
+    pub(super) fn reader_up_to(&self, largest: u64) -> Reader {
+        Reader::up_to(largest, &self.dir, &self.packs)
     }
 
     /// The checkpoints' commits, in no order.

@@ -16,7 +16,7 @@ use super::{
     Checkpoints, Job, Oid, check,
     compare::Denied,
     object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
-    reader::{Reader, Unreadable},
+    reader::Reader,
     records::notes_of,
     refs,
     repository::Repository,
@@ -52,9 +52,6 @@ impl Checkpoints {
         let mut problems = Vec::new();
         if let Some(problem) = check::problem(&repository)? {
             problems.push(format!("the store is not whole: {problem}"));
-        }
-        if repository.reader().require_git().is_err() {
-            return Ok(problems);
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
             if !refs::says(&path, id) {
@@ -93,15 +90,13 @@ pub(super) fn examine(
     cancel: &Cancel,
     denies: &mut dyn FnMut(&RelPath, bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
-    let reader = repository.reader();
+    let largest = largest.unwrap_or(u64::MAX);
+    let reader = repository.reader_up_to(largest);
     let mut problems = Vec::new();
-    let mut found = Examined {
-        largest,
-        ..Examined::default()
-    };
+    let mut found = Examined::default();
     let mut trees = Vec::new();
     for id in ids {
-        match commit(&reader, *id, largest) {
+        match commit(&reader, *id) {
             Ok(tree) => {
                 found.descend(&reader, tree, cancel)?;
                 trees.push((*id, tree));
@@ -109,7 +104,7 @@ pub(super) fn examine(
             Err(what) => problems.push((*id, what)),
         }
     }
-    found.read_blobs(repository, cancel)?;
+    found.read_blobs(repository, largest, cancel)?;
     if found.bad.is_empty() {
         return Ok(problems);
     }
@@ -125,37 +120,17 @@ pub(super) fn examine(
 }
 
 /// The tree of a checkpoint's commit.
-fn commit(reader: &Reader, id: Oid, largest: Option<u64>) -> Result<Oid, String> {
-    let bytes =
-        read(reader, Kind::Commit, id, largest).map_err(|what| format!("its commit {what}"))?;
+fn commit(reader: &Reader, id: Oid) -> Result<Oid, String> {
+    let bytes = reader
+        .try_read(Kind::Commit, id)
+        .map_err(|why| format!("its commit {}", why.said()))?;
     let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
     notes_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
     Ok(commit.tree)
 }
 
-fn said(why: Unreadable) -> &'static str {
-    match why {
-        Unreadable::Missing => "is missing",
-        Unreadable::Damaged => "is damaged",
-    }
-}
-
-/// An object's bytes, or what is wrong with it.
-fn read(reader: &Reader, kind: Kind, oid: Oid, largest: Option<u64>) -> Result<Vec<u8>, String> {
-    if let Some(largest) = largest
-        && let Some(length) = reader.len(oid).filter(|length| *length > largest)
-    {
-        return Err(format!("has {length} bytes, which is too large"));
-    }
-    reader
-        .try_read(kind, oid)
-        .map_err(|why| said(why).to_owned())
-}
-
 #[derive(Default)]
 struct Examined {
-    /// Larger objects are not read.
-    largest: Option<u64>,
     /// Trees and what is below them: levels, files.
     trees: HashMap<Oid, (usize, u64)>,
     /// Those trees, each behind all below it.
@@ -181,7 +156,7 @@ impl Examined {
                 Step::Into(oid) if self.trees.contains_key(&oid) => {}
                 Step::Into(oid) => {
                     cancel.check()?;
-                    let (below, files) = match shape(reader, oid, self.largest) {
+                    let (below, files) = match shape(reader, oid) {
                         Ok(entries) => self.sort(entries),
                         Err(what) => {
                             self.bad.insert(oid, what);
@@ -230,21 +205,25 @@ impl Examined {
         self.order.push(oid);
     }
 
-    fn read_blobs(&mut self, repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+    fn read_blobs(
+        &mut self,
+        repository: &Repository,
+        largest: u64,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
         let blobs: Vec<Oid> = self.blobs.drain().collect();
-        let largest = self.largest;
         let one_large = Mutex::new(());
         let bad: Vec<Option<(Oid, String)>> = blobs
             .into_par_iter()
             .map_init(
-                || repository.reader(),
+                || repository.reader_up_to(largest),
                 |reader, oid| {
                     cancel.check()?;
                     let is_large = reader.len(oid).is_some_and(|length| length > LARGE);
                     let _alone =
                         is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
-                    let read = read(reader, Kind::Blob, oid, largest);
-                    Ok(read.err().map(|what| (oid, what)))
+                    let read = reader.try_read(Kind::Blob, oid);
+                    Ok(read.err().map(|why| (oid, why.said())))
                 },
             )
             .collect::<Result<_, Error>>()?;
@@ -256,7 +235,7 @@ impl Examined {
     fn taint(&mut self, reader: &Reader, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
-            let Ok(entries) = shape(reader, *oid, self.largest) else {
+            let Ok(entries) = shape(reader, *oid) else {
                 continue;
             };
             let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
@@ -331,11 +310,11 @@ impl Examined {
 }
 
 /// The entries of a tree that is as trees of ours are, or what is wrong with it.
-fn shape(reader: &Reader, oid: Oid, largest: Option<u64>) -> Result<Vec<(Mode, Oid)>, String> {
+fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
     if oid == Oid::EMPTY_TREE {
         return Ok(Vec::new());
     }
-    let bytes = read(reader, Kind::Tree, oid, largest)?;
+    let bytes = reader.try_read(Kind::Tree, oid).map_err(|why| why.said())?;
     let entries = raw_entries(&bytes).ok_or("makes no sense")?;
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());

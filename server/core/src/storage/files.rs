@@ -39,10 +39,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
         return Ok(None);
     };
     admit(path, &file)?;
-    let mut content = Vec::new();
-    file.take(MAX_STATE_FILE_BYTES + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| failed("read", path, &error))?;
+    let content =
+        up_to(file, MAX_STATE_FILE_BYTES).map_err(|error| failed("read", path, &error))?;
     check_size(path, content.len())?;
     Ok(Some(content))
 }
@@ -55,14 +53,7 @@ pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, E
     let Some(file) = open_to_read(path)? else {
         return Ok(None);
     };
-    let metadata = file
-        .metadata()
-        .map_err(|error| failed("look at", path, &error))?;
-    regular(path, &metadata)?;
-    let mut content = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut content)
-        .map_err(|error| failed("read", path, &error))?;
+    let content = up_to(file, limit).map_err(|error| failed("read", path, &error))?;
     if content.len() as u64 > limit {
         return Err(Error::new(
             ErrorKind::TooLarge,
@@ -72,8 +63,26 @@ pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, E
     Ok(Some(content))
 }
 
+/// Reads a file of at most `limit` bytes, and one byte of a larger one beyond them.
+fn up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Reads a whole file as text, which no file of git's state is larger than.
+/// Replaces bytes that are not UTF-8.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let content = up_to(open_regular(path)?, MAX_STATE_FILE_BYTES)?;
+    if content.len() as u64 > MAX_STATE_FILE_BYTES {
+        return Err(Io::FileTooLarge.into());
+    }
+    Ok(String::from_utf8_lossy(&content).into_owned())
+}
+
 fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
-    match open(path, OpenOptions::new().read(true)) {
+    match open_regular(path) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == Io::NotFound => Ok(None),
         Err(error) => Err(cannot_open(path, &error)),
@@ -160,16 +169,30 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), Error> {
 /// Makes the entries of a directory durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     #[cfg(unix)]
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(|error| failed("flush the directory", dir, &error))?;
+    {
+        use rustix::fs::{Mode, OFlags, open};
+        // A pipe in its place would be waited for.
+        open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(io::Error::from)
+            .and_then(|dir| File::from(dir).sync_all())
+            .map_err(|error| failed("flush the directory", dir, &error))?;
+    }
     #[cfg(not(unix))]
     let _ = dir;
     Ok(())
 }
 
-/// Opens without following a link in the last component and without waiting
-/// for the other end of a pipe.
+/// Opens a regular file for reading, see [`open`].
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    open(path, OpenOptions::new().read(true))
+}
+
+/// Opens a regular file, and nothing else: follows no link in the last component,
+/// and never waits for the other end of a pipe or for a device. Every file of the
+/// data directory and of a repository that is imported is opened here.
+///
+/// # Errors
+/// Also when the path leads to something else than a regular file.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -180,9 +203,22 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
     #[cfg(not(unix))]
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(not_regular());
     }
-    options.open(path)
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(not_regular())
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("not a regular file")
+}
+
+/// Returns whether `path` is a directory, and not a link to one.
+pub(crate) fn is_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// Is this a file to be read and written, and for the user alone?

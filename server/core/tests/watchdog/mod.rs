@@ -1,0 +1,17 @@
+//! Work that must end: what waits for ever fails its test instead of hanging it.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+/// Far longer than any of it takes, also on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs `work` on a thread of its own. A thread that hangs ends with the process.
+pub(crate) fn ends<R: Send + 'static>(what: &str, work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, result) = mpsc::channel();
+    thread::spawn(move || sender.send(work()));
+    match result.recv_timeout(PATIENCE) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("hangs: {what}"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => panic!("panicked: {what}"),
+    }
+}
