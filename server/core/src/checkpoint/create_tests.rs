@@ -157,3 +157,49 @@ fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
             .is_empty()
     );
 }
+
+#[test]
+fn limits_are_what_is_still_allowed() {
+    let scratch = Scratch::new();
+    write(&scratch, "a", "four");
+    write(&scratch, "b", "fives");
+    let create = |settings: Settings| {
+        let request = Request::default();
+        scratch.job(&Cancel::default(), |job| {
+            let job = Job {
+                settings: &settings,
+                ..*job
+            };
+            scratch.checkpoints.create(&job, &request, None)
+        })
+    };
+    let allowed = |max_files, max_total_size| Settings {
+        max_files,
+        max_total_size,
+        ..Settings::default()
+    };
+    for (files, bytes) in [(1, 9), (2, 8)] {
+        let refused = create(allowed(files, bytes)).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::TooLarge);
+    }
+    let settings = Settings {
+        max_file_size: 4,
+        ..allowed(2, 9)
+    };
+    let record = create(settings).unwrap();
+    assert_eq!(record.notes.files, 1, "one of four bytes is not too large");
+    create(allowed(2, 9)).unwrap();
+}
+
+#[test]
+fn a_checkpoint_that_was_stored_is_not_cancelled() {
+    let scratch = Scratch::new();
+    write(&scratch, "a", "1");
+    let cancel = Cancel::default();
+    let request = Request::default();
+    let created = scratch.job(&cancel, |job| {
+        scratch.checkpoints.create(job, &request, None)
+    });
+    assert!(created.is_ok());
+    assert!(!cancel.cancel(), "too late");
+}

@@ -421,3 +421,63 @@ fn a_journal_is_followed_only_as_a_whole() {
         assert_eq!(ground.tree(), before, "{field}");
     }
 }
+
+#[test]
+fn what_someone_put_in_the_way_after_the_interruption_stays() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 1));
+    // A pipe where a file is to come back, and a folder where a file is replaced.
+    let made = Command::new("mkfifo")
+        .arg(ground.root.join("gone"))
+        .status();
+    assert!(made.unwrap().success());
+    ground.remove("shrinks");
+    ground.write("shrinks/mine", "mine");
+    let recovered = ground.recover().unwrap();
+    let problems = recovered.problems.iter();
+    let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
+    assert_eq!(problems, ["gone/deep/er", "shrinks"]);
+    let gone = fs::symlink_metadata(ground.root.join("gone")).unwrap();
+    assert!(std::os::unix::fs::FileTypeExt::is_fifo(&gone.file_type()));
+    let mine = fs::read_to_string(ground.root.join("shrinks/mine"));
+    assert_eq!(mine.unwrap(), "mine");
+}
+
+#[test]
+fn recovery_keeps_an_empty_folder_that_rules_deny_by_now() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 1));
+    // It would go, as the checkpoint has neither folder nor file.
+    ground.remove("new/file");
+    ground.write(".clineignore", "new\n");
+    ground.recover().unwrap();
+    assert!(ground.root.join("new").is_dir());
+}
+
+#[test]
+fn a_restore_that_is_rolled_back_gives_files_the_permissions_they_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir(base.join("ws")).unwrap();
+    let ground = Ground::at(&base);
+    ground.write("z", "this content is lost");
+    ground.create();
+    let packs = ground.checkpoints.git_dir().join("objects/pack");
+    let packs = fs::read_dir(packs).unwrap();
+    let first: Vec<PathBuf> = packs.map(|pack| pack.unwrap().path()).collect();
+    ground.write("a/kept", "");
+    ground.create();
+    ground.remove("z");
+    ground.write("a/private", "mine");
+    ground.chmod("a/private", 0o600);
+    let before = ground.tree();
+    // Files are deleted first.
+    assert!(ground.dies("restore", 3));
+    assert!(!ground.root.join("a/private").exists());
+    for pack in first {
+        fs::remove_file(pack).unwrap();
+    }
+    let recovered = Ground::at(&base).recover().unwrap();
+    assert!(!recovered.completed);
+    assert_eq!(ground.tree(), before);
+}

@@ -1,0 +1,55 @@
+//! What a preview promises, and what its token holds a restore to.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod restoring;
+
+use std::fs;
+
+use restoring::{Ground, all, named, some};
+use sightline_core::checkpoint::restore::{Options, Wanted};
+use sightline_protocol::error::ErrorKind;
+
+/// Restores with a token, which must be refused.
+fn assert_refused(ground: &Ground, wanted: &Wanted, token: &str) {
+    let options = Options {
+        token: Some(token.to_owned()),
+        ..Options::default()
+    };
+    let before = ground.tree();
+    let refused = ground.try_restore(wanted, &[], &options).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Conflict);
+    assert_eq!(ground.tree(), before);
+}
+
+#[test]
+fn a_token_is_of_one_checkpoint_these_paths_and_these_modes() {
+    let ground = Ground::new(&[("a", "1"), ("sub/b", "1")]);
+    let first = ground.create();
+    let second = ground.create();
+    ground.write(&[("a", "2")]);
+    let token = ground.preview(&all(first), &[]).token;
+    assert_refused(&ground, &all(second), &token);
+    assert_refused(&ground, &some(first, &["a"]), &token);
+    let token = ground.preview(&some(first, &["a", "sub"]), &[]).token;
+    assert_refused(&ground, &some(first, &["a", "sub/b"]), &token);
+    let token = ground.preview(&all(first), &[]).token;
+    ground.chmod("a", 0o755);
+    assert_refused(&ground, &all(first), &token);
+}
+
+#[test]
+fn a_folder_that_holds_ignored_files_stays_and_the_preview_says_so() {
+    let ground = Ground::new(&[(".gitignore", "*.log\n"), ("place", "a file")]);
+    let id = ground.create();
+    ground.remove("place");
+    // Both are empty folders to a checkpoint.
+    ground.write(&[("place/x.log", "precious"), ("new/x.log", "precious")]);
+    let preview = ground.preview(&all(id), &[]);
+    assert_eq!(named(&preview.conflicts), ["new", "place"]);
+    assert_eq!(preview.changes, []);
+    ground.restore(id);
+    for path in ["place/x.log", "new/x.log"] {
+        assert_eq!(fs::read_to_string(ground.path(path)).unwrap(), "precious");
+    }
+}
