@@ -542,15 +542,18 @@
 --- Params of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreParams
 ---@field allRoots? boolean Also the checkpoints of other workspace folders taken with it; a `conflict` when one of those folders is not open. Default: `false`.
----@field id string The checkpoint; the word `HEAD ` in front of it is passed over.
+---@field id string The checkpoint; the word `HEAD ` in front of it is passed over. With `undo` an undo point, or `last` for that of the last restore.
 ---@field paths? string[] Only these paths and what is below them; all when absent.
+---@field undo? boolean Preview `sightline/undoRestore`: all that it would change, in every folder. Default: `false`.
 ---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
 
 --- Result of `sightline/previewRestore`.
 ---@class sightline.PreviewRestoreResult
 ---@field changes sightline.RestoreChange[] What would be changed.
 ---@field conflicts sightline.RestoreConflict[] What differs and would be left alone.
+---@field taskId? string With `undo`: the task whose conversation would be put back as well.
 ---@field token string Names this preview: a restore with it does just this, or nothing.
+---@field undoId? string With `undo`: the undo point.
 
 --- What a request to a model used, and when it was sent.
 ---@class sightline.PreviousRequest
@@ -565,6 +568,7 @@
 
 --- Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed.
 ---@class sightline.PruneCheckpointsParams
+---@field dryRun? boolean Only tell what would be removed. Default: `false`.
 ---@field keep? integer Keep the newest so many of each workspace folder; undo points are not counted.
 ---@field maxBytes? integer Remove the oldest until each workspace folder's take so many bytes.
 ---@field olderThan? integer Remove those taken before this time, milliseconds since the Unix epoch.
@@ -573,8 +577,9 @@
 
 --- Result of `sightline/pruneCheckpoints`.
 ---@class sightline.PruneCheckpointsResult
----@field freedBytes integer Bytes on disk given back.
----@field removed integer Checkpoints that were removed.
+---@field checkpoints? string[] With `dryRun`: the ids of those that would be removed, the newest first.
+---@field freedBytes integer Bytes on disk given back; with `dryRun` an estimate.
+---@field removed integer Checkpoints that were removed; with `dryRun` those that would be.
 
 --- A range of text, as in LSP.
 ---@class sightline.Range
@@ -634,6 +639,7 @@
 --- Something a restore would change.
 ---@class sightline.RestoreChange
 ---@field action sightline.RestoreAction What would be done.
+---@field changedSince? boolean True when this is an undo point and the path was changed after the restore: the undo takes that change away too.
 ---@field path string Path relative to a workspace folder.
 ---@field pathEncoded? boolean True when the name is not UTF-8 and `path` is percent-encoded.
 ---@field reason string Why, for people.
@@ -655,7 +661,7 @@
 ---@field conflicts? sightline.RestoreConflict[] What differs and was left alone; absent when nothing was.
 ---@field outcomes sightline.RestoreOutcome[] What became of each path that was to be changed.
 ---@field task? sightline.RestoredTask What became of the conversation, when that was restored.
----@field undoId string The checkpoint taken just before: give it to `sightline/undoRestore`.
+---@field undoId? string The checkpoint taken just before: give it to `sightline/undoRestore`. Absent when there was nothing to do: the undo of the restore before stays the last one.
 
 --- Something that differs and is left alone.
 ---@class sightline.RestoreConflict
@@ -884,6 +890,7 @@
 --- Params of `sightline/undoRestore`.
 ---@class sightline.UndoRestoreParams
 ---@field force? boolean Also replace unsaved text of open documents. Default: `false`.
+---@field token? string The preview of the undo point this must still be true of; else nothing is done, and the error is a `conflict`.
 ---@field undoId? string What the restore returned; the last restore when absent.
 ---@field workDoneToken? sightline.ProgressToken Report `$/progress` under this token, as in LSP.
 

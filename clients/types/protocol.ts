@@ -1133,10 +1133,18 @@ export interface PreviewRestoreParams {
    * Default: `false`.
    */
   allRoots?: boolean;
-  /** The checkpoint; the word `HEAD ` in front of it is passed over. */
+  /**
+   * The checkpoint; the word `HEAD ` in front of it is passed over. With `undo` an
+   * undo point, or `last` for that of the last restore.
+   */
   id: string;
   /** Only these paths and what is below them; all when absent. */
   paths?: string[];
+  /**
+   * Preview `sightline/undoRestore`: all that it would change, in every folder.
+   * Default: `false`.
+   */
+  undo?: boolean;
   /** Report `$/progress` under this token, as in LSP. */
   workDoneToken?: ProgressToken;
 }
@@ -1147,8 +1155,12 @@ export interface PreviewRestoreResult {
   changes: RestoreChange[];
   /** What differs and would be left alone. */
   conflicts: RestoreConflict[];
+  /** With `undo`: the task whose conversation would be put back as well. */
+  taskId?: string;
   /** Names this preview: a restore with it does just this, or nothing. */
   token: string;
+  /** With `undo`: the undo point. */
+  undoId?: string;
 }
 
 /** What a request to a model used, and when it was sent. */
@@ -1170,6 +1182,11 @@ export type ProgressToken = string | number;
 
 /** Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed. */
 export interface PruneCheckpointsParams {
+  /**
+   * Only tell what would be removed.
+   * Default: `false`.
+   */
+  dryRun?: boolean;
   /** Keep the newest so many of each workspace folder; undo points are not counted. */
   keep?: number;
   /** Remove the oldest until each workspace folder's take so many bytes. */
@@ -1184,9 +1201,11 @@ export interface PruneCheckpointsParams {
 
 /** Result of `sightline/pruneCheckpoints`. */
 export interface PruneCheckpointsResult {
-  /** Bytes on disk given back. */
+  /** With `dryRun`: the ids of those that would be removed, the newest first. */
+  checkpoints?: string[];
+  /** Bytes on disk given back; with `dryRun` an estimate. */
   freedBytes: number;
-  /** Checkpoints that were removed. */
+  /** Checkpoints that were removed; with `dryRun` those that would be. */
   removed: number;
 }
 
@@ -1284,6 +1303,11 @@ export type RestoreAction =
 export interface RestoreChange {
   /** What would be done. */
   action: RestoreAction;
+  /**
+   * True when this is an undo point and the path was changed after the restore: the
+   * undo takes that change away too.
+   */
+  changedSince?: boolean;
   /** Path relative to a workspace folder. */
   path: string;
   /** True when the name is not UTF-8 and `path` is percent-encoded. */
@@ -1335,8 +1359,11 @@ export interface RestoreCheckpointResult {
   outcomes: RestoreOutcome[];
   /** What became of the conversation, when that was restored. */
   task?: RestoredTask;
-  /** The checkpoint taken just before: give it to `sightline/undoRestore`. */
-  undoId: string;
+  /**
+   * The checkpoint taken just before: give it to `sightline/undoRestore`. Absent when
+   * there was nothing to do: the undo of the restore before stays the last one.
+   */
+  undoId?: string;
 }
 
 /** Something that differs and is left alone. */
@@ -1770,6 +1797,11 @@ export interface UndoRestoreParams {
    * Default: `false`.
    */
   force?: boolean;
+  /**
+   * The preview of the undo point this must still be true of; else nothing is done,
+   * and the error is a `conflict`.
+   */
+  token?: string;
   /** What the restore returned; the last restore when absent. */
   undoId?: string;
   /** Report `$/progress` under this token, as in LSP. */

@@ -113,7 +113,7 @@ fn a_session_at_the_command_line() {
     );
     let (code, same, _) = run(&workspace, &["restore", "last", "--dry-run"]);
     assert_eq!((code, same), (0, text));
-    let (code, text, _) = run(&workspace, &["restore", short, "a.txt"]);
+    let (code, text, _) = run(&workspace, &["restore", "--yes", short, "a.txt"]);
     assert_eq!(code, 0);
     assert!(text.contains("1 paths restored"), "{text}");
     assert_eq!(
@@ -124,7 +124,9 @@ fn a_session_at_the_command_line() {
     let (code, _, error) = run(&workspace, &["preview", short, "a.txt"]);
     assert_eq!(code, 1);
     assert!(error.contains("nothing would be changed"), "{error}");
-    let (code, _, error) = run(&workspace, &["undo"]);
+    let (code, text, _) = run(&workspace, &["undo", "--dry-run"]);
+    assert_eq!((code, &text[..14]), (0, "write   a.txt "), "{text}");
+    let (code, _, error) = run(&workspace, &["undo", "--yes"]);
     assert_eq!(code, 0, "{error}");
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
@@ -143,7 +145,10 @@ fn a_session_at_the_command_line() {
     assert!(code == 0 && text.starts_with("3 checkpoints, "), "{text}");
     let (code, text, _) = run(&workspace, &["verify"]);
     assert!(code == 0 && text.contains("whole"), "{text}");
-    let (code, text, _) = run(&workspace, &["prune", "--keep", "1", "--older-than", "30d"]);
+    let (code, text, _) = run(
+        &workspace,
+        &["prune", "--yes", "--keep", "1", "--older-than", "30d"],
+    );
     assert!(code == 0 && text.starts_with("0 removed"), "{text}");
 }
 
@@ -158,13 +163,14 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
         (vec!["diff", unknown], 3),
         (vec!["diff", "abcdef"], 3),
         (vec!["diff", "nonsense"], 2),
-        (vec!["restore", unknown], 3),
-        (vec!["restore", "last"], 1),
-        (vec!["restore", "last", "--token", "stale"], 3),
-        (vec!["restore", "last", "../elsewhere"], 2),
-        (vec!["undo", unknown], 3),
-        (vec!["prune"], 2),
-        (vec!["prune", "--older-than", "soon"], 2),
+        (vec!["restore", unknown, "--yes"], 3),
+        (vec!["restore", "last", "--yes"], 0),
+        (vec!["restore", "last", "--dry-run"], 0),
+        (vec!["restore", "last", "--yes", "--token", "stale"], 3),
+        (vec!["restore", "last", "--yes", "../elsewhere"], 2),
+        (vec!["undo", unknown, "--yes"], 3),
+        (vec!["prune", "--yes"], 2),
+        (vec!["prune", "--yes", "--older-than", "soon"], 2),
         (vec!["nonsense"], 2),
     ] {
         let (found, _, error) = run(&workspace, &arguments);
@@ -248,7 +254,7 @@ fn a_store_moves_to_another_machine() {
     let listed = json_of(&there, &["list"]);
     assert_eq!(listed["checkpoints"][0]["label"], "moved");
     assert_eq!(listed["checkpoints"][0]["id"], taken["id"]);
-    let (code, ..) = run(&there, &["restore", "last"]);
+    let (code, ..) = run(&there, &["restore", "last", "--yes"]);
     assert_eq!(code, 0);
     assert_eq!(fs::read_to_string(there.path("a.txt")).unwrap(), "one\n");
     let (code, _, error) = run(&there, &["fetch", "/nowhere/at/all"]);
@@ -344,7 +350,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
         let (code, out, error) = run(&workspace, &["diff", id, "--patch"]);
         assert!(code == 0 && out.contains("-one\n+two\n"), "{id}: {error}");
     }
-    let (code, _, error) = run(&workspace, &["restore", &format!("HEAD {first}")]);
+    let (code, _, error) = run(&workspace, &["restore", "--yes", &format!("HEAD {first}")]);
     assert_eq!(code, 0, "{error}");
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
@@ -367,7 +373,8 @@ fn what_is_left_alone_is_printed() {
     workspace.write(".gitignore", "/a.txt\n");
     workspace.write("a.txt", "two\n");
     workspace.write("b.txt", "two\n");
-    let (code, text, error) = run(&workspace, &["restore", "last", "a.txt", "b.txt"]);
+    let both = ["restore", "last", "a.txt", "b.txt", "--yes"];
+    let (code, text, error) = run(&workspace, &both);
     assert_eq!(code, 0, "{error}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
@@ -376,7 +383,7 @@ fn what_is_left_alone_is_printed() {
     );
     assert!(lines[1].starts_with("kept    a.txt  "), "{text}");
     assert!(lines[1].contains("ignored"), "{text}");
-    let (code, text, _) = run(&workspace, &["restore", "last", "a.txt"]);
+    let (code, text, _) = run(&workspace, &["restore", "last", "a.txt", "--yes"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.starts_with("0 paths restored, 1 left alone"), "{text}");
 }
@@ -389,10 +396,10 @@ fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
         assert_eq!((code, &*text), (1, ""), "{error}");
         assert!(error.contains(says), "{error}");
     };
-    nothing(&["undo"], "no restore to undo");
+    nothing(&["undo", "--dry-run"], "no restore to undo");
     nothing(&["list", "--task", "nope"], "no checkpoint yet");
     json_of(&workspace, &["create", "--task", "t"]);
-    nothing(&["undo"], "no restore to undo");
+    nothing(&["undo", "--yes"], "no restore to undo");
     nothing(&["list", "--task", "nope"], "no checkpoint of task nope");
 }
 
@@ -400,15 +407,105 @@ fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
 fn a_half_restored_workspace_is_completed_first() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
     let taken = json_of(&workspace, &["create"]);
-    let read_all: [&[&str]; 3] = [&["diff"], &["diff", "--patch"], &["preview"]];
-    for command in read_all {
+    let taken = id(&taken);
+    // Each with its exit code: there is no difference once it is completed.
+    let commands: [(&[&str], i32); 13] = [
+        (&["diff", taken], 1),
+        (&["diff", "--patch", taken], 1),
+        (&["preview", taken], 1),
+        (&["list"], 0),
+        (&["stats"], 0),
+        (&["verify"], 0),
+        (&["create"], 0),
+        (&["restore", "--dry-run", taken], 0),
+        (&["restore", "--yes", taken], 0),
+        (&["undo", "--dry-run"], 1),
+        (&["prune", "--yes", "--keep", "100"], 0),
+        (&["prune", "--dry-run", "--keep", "100"], 0),
+        (&["push", "/nowhere/at/all"], 3),
+    ];
+    for (command, expected) in commands {
         workspace.write("a.txt", "two\n");
         workspace.write("b.txt", "two\n");
         let before = json_of(&workspace, &["create"]);
-        interrupt(&workspace, id(&taken), id(&before));
-        let (code, text, error) = run(&workspace, &[command, &[id(&taken)]].concat());
-        assert_eq!((code, &*text), (1, ""), "{command:?}: {error}");
+        interrupt(&workspace, taken, id(&before));
+        let (code, text, error) = run(&workspace, command);
+        assert_eq!(code, expected, "{command:?}: {text}{error}");
         let text = fs::read_to_string(workspace.path("b.txt")).unwrap();
         assert_eq!(text, "one\n", "{command:?}");
+        assert!(error.contains("was completed"), "{command:?}: {error}");
     }
+}
+
+#[test]
+fn without_a_terminal_nothing_is_changed_unasked() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    let restored = json_of(&workspace, &["restore", "last", "--yes"]);
+    workspace.write("a.txt", "three\n");
+    let listed = json_of(&workspace, &["list"]);
+    let undo_id = restored["undoId"].as_str().unwrap();
+    for asked in [
+        &["restore", "last"][..],
+        &["restore", "last", "--json"],
+        &["restore", "last", "--force"],
+        &["undo"],
+        &["undo", undo_id, "--json"],
+        &["prune", "--keep", "0"],
+    ] {
+        let (code, text, error) = run(&workspace, asked);
+        assert_eq!((code, &*text), (2, ""), "{asked:?}: {error}");
+        assert!(error.contains("--yes"), "{asked:?}: {error}");
+    }
+    // What would be done is told without a question.
+    for (asked, says) in [
+        (&["restore", "last", "--dry-run"][..], "write   a.txt"),
+        (&["undo", "--dry-run"], "changed after the restore"),
+        (&["undo", undo_id, "--dry-run"], "changed after the restore"),
+        (
+            &["prune", "--keep", "0", "--dry-run"],
+            "2 checkpoints would be removed",
+        ),
+    ] {
+        let (code, text, error) = run(&workspace, asked);
+        assert!(code == 0 && text.contains(says), "{asked:?}: {text}{error}");
+    }
+    let pruned = json_of(&workspace, &["prune", "--keep", "0", "--dry-run"]);
+    assert_eq!(pruned["removed"], 2, "{pruned}");
+    assert_eq!(json_of(&workspace, &["list"]), listed);
+    assert_eq!(
+        fs::read_to_string(workspace.path("a.txt")).unwrap(),
+        "three\n"
+    );
+}
+
+#[test]
+fn nothing_to_restore_or_undo_is_done_already() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let taken = json_of(&workspace, &["create"]);
+    workspace.write("a.txt", "two\n");
+    let restored = json_of(&workspace, &["restore", "--yes", id(&taken)]);
+    let undo_id = restored["undoId"].as_str().unwrap();
+    let listed = json_of(&workspace, &["list"]);
+    let up_to_date = |arguments: &[&str]| {
+        let (code, text, error) = run(&workspace, arguments);
+        let said = format!("{text}{error}");
+        assert!(
+            code == 0 && said.contains("already up to date"),
+            "{arguments:?}: {code} {said}"
+        );
+    };
+    up_to_date(&["restore", "--yes", id(&taken)]);
+    up_to_date(&["restore", "--dry-run", id(&taken)]);
+    let nothing = json_of(&workspace, &["restore", "--yes", id(&taken)]);
+    assert_eq!(nothing, json!({ "outcomes": [] }));
+    assert_eq!(json_of(&workspace, &["list"]), listed, "no undo point");
+    let undone = json_of(&workspace, &["undo", "--yes"]);
+    assert_eq!(
+        each(undone["outcomes"].as_array().unwrap(), "path"),
+        ["a.txt"]
+    );
+    up_to_date(&["undo", "--yes", undo_id]);
+    up_to_date(&["undo", "--dry-run", undo_id]);
 }

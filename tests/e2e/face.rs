@@ -271,6 +271,51 @@ fn a_closed_file_is_restored_on_the_disk_once_that_was_agreed_to() {
 }
 
 #[test]
+fn the_last_restore_is_undone_once_that_was_agreed_to() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
+    let mut server = Server::initialized(plain(&workspace));
+    let params = json!({ "command": "sightline.undoLastRestore" });
+    let error = server.refused("workspace/executeCommand", params);
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("no restore to undo")
+    );
+    assert!(shown(&mut server).contains("no restore to undo"));
+    let taken = server.ask("sightline/createCheckpoint", json!({}));
+    workspace.write("a.txt", "two\n");
+    server.ask("sightline/restoreCheckpoint", json!({ "id": taken["id"] }));
+    workspace.write("b.txt", "mine\n");
+    server.answer_with(|_, _| None);
+    for (says, expected) in [("Cancel", "one\n"), ("Undo", "two\n")] {
+        command(&mut server, "undoLastRestore", json!([]));
+        let question = asked(&mut server, "window/showMessageRequest");
+        let text = question["params"]["message"].as_str().unwrap();
+        assert!(text.contains("2 files: a.txt, b.txt."), "{text}");
+        assert!(
+            text.contains("Changed after the restore, and undone too: b.txt."),
+            "{text}"
+        );
+        assert_eq!(
+            fs::read_to_string(workspace.path("a.txt")).unwrap(),
+            "one\n"
+        );
+        answer(&mut server, &question, json!({ "title": says }));
+        if says == "Undo" {
+            assert!(shown(&mut server).contains("2 paths restored"));
+        }
+        let text = fs::read_to_string(workspace.path("a.txt")).unwrap();
+        assert_eq!(text, expected, "{says}");
+    }
+    // What was undone already needs no question.
+    let undo_id =
+        server.ask("sightline/listCheckpoints", json!({}))["checkpoints"][1]["id"].clone();
+    command(&mut server, "undoLastRestore", json!([{ "id": undo_id }]));
+    assert!(shown(&mut server).contains("already up to date"));
+}
+
+#[test]
 fn an_answer_to_an_older_question_does_nothing() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::initialized(plain(&workspace));

@@ -125,8 +125,16 @@ impl Ground {
                 "--yes",
                 &self.target,
             ],
-            Act::Undo => &["checkpoint", "undo", "--storage", &data],
-            Act::Prune => &["checkpoint", "prune", "--storage", &data, "--keep", "1"],
+            Act::Undo => &["checkpoint", "undo", "--storage", &data, "--yes"],
+            Act::Prune => &[
+                "checkpoint",
+                "prune",
+                "--storage",
+                &data,
+                "--yes",
+                "--keep",
+                "1",
+            ],
             Act::Append => &["--stdio"],
         };
         arguments.iter().map(ToString::to_string).collect()

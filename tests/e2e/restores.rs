@@ -83,6 +83,120 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
 }
 
 #[test]
+fn a_restore_with_nothing_to_do_keeps_the_undo_before_it() {
+    let workspace = Workspace::new(&[("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    let taken = create(&mut server, json!({}));
+    workspace.write("a.txt", "two\n");
+    let restored = ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken) }),
+    );
+    let before = list(&mut server, json!({}));
+    let preview = ask(&mut server, "previewRestore", json!({ "id": id(&taken) }));
+    for params in [
+        json!({ "id": id(&taken) }),
+        json!({ "id": id(&taken), "token": preview["token"] }),
+        json!({ "id": id(&taken), "mode": "files", "force": true }),
+    ] {
+        let nothing = ask(&mut server, "restoreCheckpoint", params);
+        assert_eq!(nothing, json!({ "outcomes": [] }));
+    }
+    assert_eq!(list(&mut server, json!({})), before);
+    ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
+    let again = json!({ "undoId": restored["undoId"] });
+    let nothing = ask(&mut server, "undoRestore", again);
+    assert_eq!(nothing, json!({ "outcomes": [] }));
+}
+
+#[test]
+fn an_undo_says_what_was_changed_since_and_does_what_its_preview_said() {
+    let files = ["a", "b", "c", "d", "e"].map(|name| (name, "one\n"));
+    let workspace = Workspace::new(&files);
+    let mut server = Server::start(&workspace);
+    let none = server.refused(
+        "sightline/previewRestore",
+        json!({ "id": "last", "undo": true }),
+    );
+    assert_eq!(none["data"]["kind"], "notFound");
+    let taken = create(&mut server, json!({}));
+    for name in ["a", "b", "c", "new"] {
+        workspace.write(name, "two\n");
+    }
+    let restored = ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken) }),
+    );
+    let undo_id = &restored["undoId"];
+    // Two are as the restore left them, five are not.
+    workspace.write("b", "mine\n");
+    fs::remove_file(workspace.path("c")).unwrap();
+    workspace.write("d", "mine\n");
+    workspace.write("later", "mine\n");
+    let last = json!({ "id": "last", "undo": true });
+    let preview = ask(&mut server, "previewRestore", last.clone());
+    assert_eq!(preview["undoId"], *undo_id);
+    let changes = preview["changes"].as_array().unwrap();
+    assert_eq!(
+        each(changes, "path"),
+        ["a", "b", "c", "d", "later", "new"],
+        "{preview}"
+    );
+    let later: Vec<bool> = changes
+        .iter()
+        .map(|change| change["changedSince"] == true)
+        .collect();
+    assert_eq!(later, [false, true, true, true, true, false]);
+    for (at, how) in [
+        (1, "changed"),
+        (2, "deleted"),
+        (3, "changed"),
+        (4, "created"),
+    ] {
+        let reason = changes[at]["reason"].as_str().unwrap();
+        assert!(
+            reason.ends_with(&format!("; {how} after the restore")),
+            "{reason}"
+        );
+    }
+    // By its id it is the same, and as a restore of that checkpoint.
+    for params in [
+        json!({ "id": undo_id, "undo": true }),
+        json!({ "id": undo_id }),
+    ] {
+        let same = ask(&mut server, "previewRestore", params);
+        assert_eq!(same["token"], preview["token"]);
+        assert_eq!(same["changes"], preview["changes"]);
+    }
+    let refused = server.refused(
+        "sightline/previewRestore",
+        json!({ "id": id(&taken), "undo": true }),
+    );
+    assert_eq!(refused["data"]["kind"], "invalidParams");
+
+    workspace.write("d", "mine again\n");
+    let with_token = json!({ "undoId": undo_id, "token": preview["token"] });
+    let error = server.refused("sightline/undoRestore", with_token);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+    assert_eq!(read(&workspace, "a").unwrap(), "one\n", "nothing was done");
+    let preview = ask(&mut server, "previewRestore", last);
+    let undone = ask(
+        &mut server,
+        "undoRestore",
+        json!({ "token": preview["token"] }),
+    );
+    assert_eq!(outcomes(&undone).len(), 6);
+    assert_eq!(read(&workspace, "b").unwrap(), "two\n");
+    assert_eq!(read(&workspace, "later"), None);
+    // What the undo took away is in its own undo point.
+    ask(&mut server, "undoRestore", json!({}));
+    assert_eq!(read(&workspace, "d").unwrap(), "mine again\n");
+}
+
+#[test]
 fn single_paths_are_restored_and_only_they_are_undone() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/b.rs", "b\n")]);
     let mut server = Server::start(&workspace);
@@ -221,7 +335,13 @@ fn several_roots_are_restored_as_one() {
     assert_eq!(fs::read_to_string(other.join("src/x")).unwrap(), "api\n");
     // Undone as one, by whichever of its undo points.
     let listed = list(&mut server, json!({ "root": "api", "limit": 1 }));
-    let undo = json!({ "undoId": id(&listed[0]) });
+    let seen = json!({ "id": id(&listed[0]), "undo": true });
+    let preview = ask(&mut server, "previewRestore", seen);
+    assert_eq!(preview["changes"].as_array().unwrap().len(), 3, "{preview}");
+    let stale = json!({ "undoId": id(&listed[0]), "token": "stale" });
+    let error = server.refused("sightline/undoRestore", stale);
+    assert_eq!(error["data"]["kind"], "conflict", "{error}");
+    let undo = json!({ "undoId": id(&listed[0]), "token": preview["token"] });
     ask(&mut server, "undoRestore", undo);
     assert_eq!(read(&workspace, "src/x").unwrap(), "changed\n");
     let text = fs::read_to_string(other.join("src/x")).unwrap();
@@ -469,15 +589,35 @@ fn a_half_restored_workspace_is_completed_before_anything_is_told_of_it() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     let taken = create(&mut server, json!({}));
-    for method in ["previewRestore", "diffCheckpoints"] {
+    for method in [
+        "previewRestore",
+        "diffCheckpoints",
+        "listCheckpoints",
+        "checkpointStats",
+        "verifyCheckpoints",
+        "createCheckpoint",
+        "restoreCheckpoint",
+        "pruneCheckpoints",
+        "deleteTask",
+    ] {
         workspace.write("a.txt", "two\n");
         workspace.write("b.txt", "two\n");
-        let before = create(&mut server, json!({}));
+        let before = create(&mut server, json!({ "taskId": "t" }));
         interrupt(&workspace, id(&taken), id(&before));
-        let params = json!({ "id": id(&taken), "from": id(&taken) });
+        let params = json!({ "id": id(&taken), "from": id(&taken), "keep": 100, "taskId": "u" });
+        let params = match method {
+            "listCheckpoints" => json!({ "taskId": "t" }),
+            "deleteTask" => {
+                create(&mut server, json!({ "taskId": "u" }));
+                interrupt(&workspace, id(&taken), id(&before));
+                json!({ "taskId": "u" })
+            }
+            _ => params,
+        };
         let told = ask(&mut server, method, params);
-        let found = told.get("changes").or(told.get("files")).unwrap();
-        assert_eq!(*found, json!([]), "{method}: {told}");
+        if let Some(found) = told.get("changes").or(told.get("files")) {
+            assert!(*found == json!([]) || found.is_u64(), "{method}: {told}");
+        }
         assert_eq!(read(&workspace, "b.txt").unwrap(), "one\n", "{method}");
         let shown = server.notified("window/showMessage").unwrap();
         let text = shown["message"].as_str().unwrap();

@@ -84,7 +84,7 @@ fn a_damaged_object_does_not_cost_the_only_good_copy() {
         let (ground, first, second) = two();
         let before = ground.tree();
         damage(&ground, &format!("{second}:{what}"));
-        let undo = ground.restore(first).undo;
+        let undo = ground.restore(first).undo.unwrap();
         assert_eq!(ground.read("d/f"), text(1));
         assert_eq!(ids(&ground), [undo, first], "{what}");
         assert_eq!(problems(&ground), [""; 0]);

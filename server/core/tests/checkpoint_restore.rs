@@ -43,14 +43,41 @@ fn a_restore_and_its_undo_are_taken_back() {
     ground.write(&[("a", "2"), ("c", "2")]);
     ground.remove("b");
     let second = ground.tree();
-    let undo = ground.restore(first).undo;
+    let undo = ground.restore(first).undo.unwrap();
     assert_eq!(ground.checkpoints.last_undo().unwrap(), Some(undo));
-    let redo = ground.restore(undo).undo;
+    let redo = ground.restore(undo).undo.unwrap();
     assert_eq!(ground.tree(), second);
     assert_eq!(ground.checkpoints.last_undo().unwrap(), Some(redo));
     ground.restore(redo);
     assert_eq!(ground.read("a"), "1");
     assert!(!ground.exists("c"));
+}
+
+#[test]
+fn a_restore_with_nothing_to_do_leaves_the_undo_before_it() {
+    let ground = Ground::new(&[("a", "1"), ("b", "1")]);
+    let id = ground.create();
+    ground.write(&[("a", "2")]);
+    let undo = ground.restore(id).undo;
+    assert_eq!(ground.checkpoints.last_undo().unwrap(), undo);
+    // Something differs, but nothing that is restored.
+    ground.write(&[("b", "2")]);
+    let before = (ground.tree(), counted(&ground));
+    let wanted = some(id, &["a"]);
+    for token in [None, Some(ground.preview(&wanted, &[]).token)] {
+        let options = Options {
+            token,
+            ..Options::default()
+        };
+        let nothing = ground.try_restore(&wanted, &[], &options).unwrap();
+        assert_eq!((nothing.undo, nothing.outcomes), (None, Vec::new()));
+        assert_eq!((ground.tree(), counted(&ground)), before);
+        assert_eq!(ground.checkpoints.last_undo().unwrap(), undo);
+    }
+    // An undo is a restore too.
+    assert!(ground.restore(undo.unwrap()).undo.is_some());
+    assert_eq!(ground.restore(undo.unwrap()).undo, None);
+    assert_eq!(ground.read("a"), "2");
 }
 
 #[test]
@@ -109,7 +136,7 @@ fn some_paths_and_their_undo_leave_the_others_alone() {
         ("2".into(), "2".into())
     );
     ground.write(&[("other", "3")]);
-    ground.restore(restored.undo);
+    ground.restore(restored.undo.unwrap());
     assert_eq!(
         (ground.read("src/a"), ground.read("src/new")),
         ("2".into(), "2".into())
@@ -181,7 +208,7 @@ fn folders_come_and_go_with_what_they_hold() {
         ("shrinks/s", "s"),
     ]);
     let undo_tree = ground.tree();
-    let undo = ground.restore(id).undo;
+    let undo = ground.restore(id).undo.unwrap();
     assert_eq!(ground.tree(), before);
     ground.restore(undo);
     assert_eq!(ground.tree(), undo_tree);
@@ -223,7 +250,7 @@ fn an_odd_name_is_restored_as_it_was() {
         .try_restore(&wanted, &[], &Options::default())
         .unwrap();
     assert_eq!(restored.outcomes.len(), 2);
-    ground.restore(restored.undo);
+    ground.restore(restored.undo.unwrap());
     assert!(!ground.root.join(odd).exists() && ground.read("-rf") == "2");
     ground.restore(id);
     assert_eq!(ground.tree(), before);

@@ -26,7 +26,7 @@ fn t15_a_linked_parent_is_replaced_and_never_written_through() {
     let before = tree(&outside);
     let preview = ground.preview(&all(id), &[]);
     assert_eq!(preview.conflicts, Vec::new());
-    let undo = ground.restore(id).undo;
+    let undo = ground.restore(id).undo.unwrap();
     assert_eq!(tree(&outside), before);
     assert!(fs::symlink_metadata(ground.path("a")).unwrap().is_dir());
     assert_eq!(ground.read("a/deep/y"), "1");
@@ -161,7 +161,7 @@ fn cline_1213_work_done_after_the_checkpoint_can_be_had_back() {
     let id = ground.create();
     ground.write(&[("hours/of/work", "mine"), ("a", "mine too")]);
     let work = ground.tree();
-    let undo = ground.restore(id).undo;
+    let undo = ground.restore(id).undo.unwrap();
     assert!(!ground.exists("hours"));
     ground.restore(undo);
     assert_eq!(ground.tree(), work);
@@ -383,7 +383,7 @@ fn what_is_made_anew_is_for_no_more_people_than_it_was() {
     ground.write(&[("key/x", "2"), ("tool", "2")]);
     ground.remove("tool");
     ground.link("open", "tool");
-    let undo = ground.restore(id).undo;
+    let undo = ground.restore(id).undo.unwrap();
     let check = || {
         ground.write(&[("probe", "")]);
         let usual = ground.mode("probe");
@@ -399,7 +399,7 @@ fn what_is_made_anew_is_for_no_more_people_than_it_was() {
     };
     check();
     // Undone, and that undone.
-    let again = ground.restore(undo).undo;
+    let again = ground.restore(undo).undo.unwrap();
     ground.restore(again);
     check();
 }

@@ -14,12 +14,16 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
-    checkpoint::{Checkpoints, Job, Oid},
+    checkpoint::{Checkpoints, Job, Oid, restore::Recovered},
     error::Error,
     path::{AbsPath, Location, Root, Roots, uri_to_path},
 };
-use sightline_protocol::method::{Request, RestoreCheckpoint, UndoRestore};
+use sightline_protocol::{
+    error::ErrorKind,
+    method::{Request, RestoreCheckpoint, UndoRestore},
+};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
@@ -185,9 +189,7 @@ impl Registry {
             server
                 .jobs()
                 .run_silent(lane, "recover checkpoints", move || {
-                    if let Err(error) = recover(&worker, &snapshot, &root) {
-                        tracing::warn!(%error, "an interrupted restore could not be looked for");
-                    }
+                    try_recover(&worker, &snapshot, &root);
                 });
         }
     }
@@ -284,12 +286,25 @@ impl OfRoot {
     }
 }
 
-/// Completes or rolls back a restore of this root that was interrupted, and
-/// tells of it. By who stands in the root's lane.
-///
-/// # Errors
-/// Those of core.
-pub fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Error> {
+/// Completes or rolls back a restore of this root that was interrupted, and says so;
+/// also where it fails: what does not depend on the work tree goes on.
+pub fn try_recover(server: &Server, snapshot: &Snapshot, root: &Root) {
+    if let Err(error) = recover(server, snapshot, root) {
+        if error.kind == ErrorKind::Busy {
+            // Most likely it is not interrupted but under way.
+            return tracing::info!(%error, "an interrupted restore was not looked for");
+        }
+        let name = &root.name;
+        let message = format!(
+            "sightline: cannot complete an interrupted restore of {name}: {}",
+            error.message
+        );
+        tracing::warn!(message);
+        server.show(MessageType::WARNING, &message);
+    }
+}
+
+fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Error> {
     let of = server.checkpoints().of(server, snapshot, root)?;
     if !of.store.has_journal() {
         return Ok(());
@@ -306,8 +321,17 @@ pub fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), 
         cancel: &Cancel::default(),
         progress: &|_| (),
     })?;
-    let Some(recovered) = recovered else {
-        return Ok(());
+    if let Some(recovered) = recovered {
+        tell_recovered(server, &view, root, &recovered);
+    }
+    Ok(())
+}
+
+/// Says that an interrupted restore was completed or taken back.
+pub fn tell_recovered(server: &Server, view: &AccessView, root: &Root, recovered: &Recovered) {
+    let mut roots = view.roots().as_slice().iter();
+    let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
+        return;
     };
     let how = match recovered.completed {
         true => "completed",
@@ -331,6 +355,7 @@ pub fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), 
         let problems: Vec<String> = problems.collect();
         message.push_str(&format!("; look at {}", problems.join("; ")));
     }
+    // The command line shows the log, and no messages.
+    tracing::warn!(message);
     server.show(kind, &message);
-    Ok(())
 }

@@ -227,7 +227,8 @@ pub struct FileDifference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreParams {
-    /// The checkpoint; the word `HEAD ` in front of it is passed over.
+    /// The checkpoint; the word `HEAD ` in front of it is passed over. With `undo` an
+    /// undo point, or `last` for that of the last restore.
     pub id: String,
     /// Only these paths and what is below them; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,6 +237,9 @@ pub struct PreviewRestoreParams {
     /// `conflict` when one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
+    /// Preview `sightline/undoRestore`: all that it would change, in every folder.
+    #[serde(default)]
+    pub undo: bool,
     /// Report `$/progress` under this token, as in LSP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
@@ -251,6 +255,12 @@ pub struct PreviewRestoreResult {
     pub conflicts: Vec<RestoreConflict>,
     /// Names this preview: a restore with it does just this, or nothing.
     pub token: String,
+    /// With `undo`: the undo point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo_id: Option<String>,
+    /// With `undo`: the task whose conversation would be put back as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
 }
 
 /// What a restore does to a path.
@@ -274,6 +284,10 @@ pub struct RestoreChange {
     pub action: RestoreAction,
     /// Why, for people.
     pub reason: String,
+    /// True when this is an undo point and the path was changed after the restore: the
+    /// undo takes that change away too.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub changed_since: bool,
     /// The file, to be opened.
     pub uri: String,
     /// True when the name is not UTF-8 and `path` is percent-encoded.
@@ -350,8 +364,10 @@ pub struct RestoreCheckpointResult {
     /// What differs and was left alone; absent when nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<RestoreConflict>,
-    /// The checkpoint taken just before: give it to `sightline/undoRestore`.
-    pub undo_id: String,
+    /// The checkpoint taken just before: give it to `sightline/undoRestore`. Absent when
+    /// there was nothing to do: the undo of the restore before stays the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo_id: Option<String>,
     /// What became of the conversation, when that was restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<RestoredTask>,
@@ -394,6 +410,10 @@ pub struct UndoRestoreParams {
     /// What the restore returned; the last restore when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
+    /// The preview of the undo point this must still be true of; else nothing is done,
+    /// and the error is a `conflict`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// Also replace unsaved text of open documents.
     pub force: bool,
     /// Report `$/progress` under this token, as in LSP.
@@ -439,6 +459,8 @@ pub struct PruneCheckpointsParams {
     /// Remove the oldest until each workspace folder's take so many bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
+    /// Only tell what would be removed.
+    pub dry_run: bool,
     /// Only this workspace folder: its path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -448,13 +470,16 @@ pub struct PruneCheckpointsParams {
 }
 
 /// Result of `sightline/pruneCheckpoints`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneCheckpointsResult {
-    /// Checkpoints that were removed.
+    /// Checkpoints that were removed; with `dryRun` those that would be.
     pub removed: u64,
-    /// Bytes on disk given back.
+    /// Bytes on disk given back; with `dryRun` an estimate.
     pub freed_bytes: u64,
+    /// With `dryRun`: the ids of those that would be removed, the newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<String>,
 }
 
 /// Params of `sightline/verifyCheckpoints`.

@@ -379,7 +379,7 @@ methods! {
         PreviewRestore = "sightline/previewRestore":
             checkpoint::PreviewRestoreParams => checkpoint::PreviewRestoreResult,
             since "0.1.0", fails {
-                NotFound: NO_CHECKPOINT,
+                NotFound: "there is no such checkpoint, its folder is not open, or there is no restore to undo (`undo`)",
                 AccessDenied: NO_RULES,
                 Conflict: "a folder of the group is not open (`allRoots`)",
                 Unsupported: NO_PLACE,
@@ -403,7 +403,7 @@ methods! {
             since "0.1.0", fails {
                 NotFound: "there is no such checkpoint, or no restore to undo",
                 AccessDenied: NO_RULES,
-                Conflict: "a folder of the group is not open, or the log does not hold the conversation; nothing is done",
+                Conflict: "the preview is no longer true, a folder of the group is not open, or the log does not hold the conversation; nothing is done",
                 Unsupported: NO_PLACE,
                 Busy: "another process writes the checkpoints or the task",
                 Storage: "the store is damaged where it is needed, or cannot be written; nothing is done",

@@ -29,6 +29,16 @@ pub enum Side {
     Now,
 }
 
+impl Side {
+    /// Returns the id of the checkpoint, if it is one.
+    pub(super) fn checkpoint(&self) -> Option<Oid> {
+        match self {
+            Self::Checkpoint(id) => Some(*id),
+            Self::Now => None,
+        }
+    }
+}
+
 /// The content of one side.
 #[derive(Clone, Debug)]
 pub(super) enum Tree {

@@ -57,6 +57,7 @@ impl Checkpoints {
         protect::admit(self.work_tree(), self.storage.dir())?;
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
+        self.complete_interrupted(&lock, job)?;
         let taken = changes.map(|source| Taken {
             source,
             changes: Some(source.take()),

@@ -23,7 +23,7 @@ use sightline_protocol::error::ErrorKind;
 pub use patch::patch;
 
 use super::{
-    Checkpoints, Job, Progress, Skipped,
+    Checkpoints, Job, Oid, Progress, Skipped,
     compare::{Denied, Difference, Leaf, Side, Tree, compare},
     object::{Kind, Mode, name_of},
     place::{Found, Kind as Place, Walker},
@@ -113,6 +113,22 @@ impl Checkpoints {
             return Ok(Vec::new());
         }
         job.require_rules()?;
+        let sides = [from, to].into_iter();
+        let ids: Vec<Oid> = sides.filter_map(Side::checkpoint).collect();
+        if ids.len() < 2 {
+            // What is half restored is not what there is now.
+            self.complete_interrupted_first(job)?;
+        }
+        self.unless_pruned(&ids, self.diff_sides(job, from, to, options))
+    }
+
+    fn diff_sides(
+        &self,
+        job: &Job<'_>,
+        from: &Side,
+        to: &Side,
+        options: &DiffOptions,
+    ) -> Result<Vec<FileDiff>, Error> {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             let trees = (self.tree(job, from)?.0, self.tree(job, to)?);

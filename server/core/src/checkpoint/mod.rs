@@ -97,6 +97,7 @@ use crate::{
 };
 use check::Whole;
 use repository::Repository;
+use restore::Recovered;
 
 /// What is captured, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -378,6 +379,8 @@ pub struct Checkpoints {
     memory: Mutex<memory::Memory>,
     records: records::Records,
     rebuilt: Mutex<Option<Arc<Rebuilt>>>,
+    /// An interrupted restore that other work completed first.
+    recovered: Mutex<Option<Recovered>>,
     /// The store as its last writer here left it.
     whole: Mutex<Option<Whole>>,
 }
@@ -392,6 +395,7 @@ impl Checkpoints {
             memory: Mutex::default(),
             records: records::Records::default(),
             rebuilt: Mutex::default(),
+            recovered: Mutex::default(),
             whole: Mutex::default(),
         }
     }
@@ -421,6 +425,28 @@ impl Checkpoints {
     pub fn take_rebuilt(&self) -> Option<Arc<Rebuilt>> {
         let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
         rebuilt.take()
+    }
+
+    /// Returns an interrupted restore that other work completed since this was last
+    /// called; worth telling people.
+    pub fn take_recovered(&self) -> Option<Recovered> {
+        let mut recovered = self
+            .recovered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        recovered.take()
+    }
+
+    /// Turns the failure of work on these checkpoints into `notFound` where another
+    /// process pruned one of them: names go first, then objects.
+    fn unless_pruned<T>(&self, ids: &[Oid], done: Result<T, Error>) -> Result<T, Error> {
+        done.map_err(|error| {
+            let is_pruned = |id: &&Oid| matches!(refs::exists(&self.git_dir(), **id), Ok(false));
+            match ids.iter().find(is_pruned) {
+                Some(id) if error.kind == ErrorKind::Storage => self.not_found(*id),
+                _ => error,
+            }
+        })
     }
 
     /// The store, made or rebuilt where needed; by who holds the lock.

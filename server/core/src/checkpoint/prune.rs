@@ -11,6 +11,7 @@ use super::{
     Checkpoints, Filter, Oid, Purpose, Record, fetched, hurried, lock,
     packs::{self, Pack},
     reach::Reach,
+    reader::Reader,
     refs,
     repository::Repository,
 };
@@ -123,6 +124,37 @@ impl Checkpoints {
         Ok(pruned)
     }
 
+    /// Tells what [`Self::prune`] would remove, and changes nothing. The bytes are an
+    /// estimate: packs share objects, and undo points are compressed first.
+    ///
+    /// # Errors
+    /// `cancelled`; `storage`.
+    pub fn would_prune(&self, keep: &Keep, cancel: &Cancel) -> Result<Pruned, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Pruned::default());
+        };
+        let records = self.list(&Filter::default())?;
+        let doomed = choose(&records, keep, &self.needed(&records));
+        let size = packs::size(repository.dir());
+        let budget = keep.max_bytes.filter(|limit| *limit < size);
+        let packs = packs::all(&repository)?;
+        let reader = repository.reader();
+        let (doomed, mut reach) = weigh(
+            (&repository, &reader, &packs),
+            &records,
+            doomed,
+            budget,
+            cancel,
+        )?;
+        let mut pruned = Pruned::default();
+        for record in records.iter().filter(|record| doomed.contains(&record.id)) {
+            pruned.removed.push(record.id);
+            pruned.freed_bytes += CHECKPOINT + bytes_of(&packs, &reach.add(record.id, cancel)?);
+        }
+        pruned.freed_bytes = pruned.freed_bytes.min(size);
+        Ok(pruned)
+    }
+
     /// What an interrupted restore goes on with: its undo point, and what it
     /// restores.
     fn needed(&self, records: &[Arc<Record>]) -> Vec<Oid> {
@@ -213,40 +245,38 @@ fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> 
     going.map(|(_, record)| record.id).collect()
 }
 
-/// Removes the doomed ones, and the oldest until what is left fits into
-/// `budget` bytes; gives those removed.
-fn remove(
-    repository: &Repository,
+/// What objects take in packs.
+fn bytes_of(packs: &[Pack], objects: &[Oid]) -> u64 {
+    let sizes = objects.iter().map(|oid| {
+        let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
+        packed.map_or(0, |range| range.end - range.start + INDEXED)
+    });
+    sizes.sum()
+}
+
+/// Adds the oldest to the doomed ones until the rest fits into `budget` bytes; also
+/// gives the objects that stay.
+fn weigh<'r>(
+    (repository, reader, packs): (&Repository, &'r Reader, &[Pack]),
     records: &[Arc<Record>],
     mut doomed: HashSet<Oid>,
     budget: Option<u64>,
     cancel: &Cancel,
-) -> Result<Vec<Oid>, Error> {
-    let dir = repository.dir();
-    let packs = packs::all(repository)?;
-    let loose = packs::loose(repository);
-    let reader = repository.reader();
-    let mut reach = Reach::new(&reader);
+) -> Result<(HashSet<Oid>, Reach<'r>), Error> {
+    let mut reach = Reach::new(reader);
     let kept: HashSet<Oid> = records.iter().map(|record| record.id).collect();
     // Names of others, and of checkpoints that can't be read, hold what they
     // lead to as well.
     let mut tips: Vec<Oid> = Vec::new();
-    for (name, tip) in refs::all(dir)? {
+    for (name, tip) in refs::all(repository.dir())? {
         let is_record = refs::id_of(&name).is_some_and(|id| kept.contains(&id));
         if !is_record && !name.starts_with(refs::INCOMING) {
             tips.push(tip);
         }
     }
-    let bytes_of = |objects: &[Oid]| -> u64 {
-        let sizes = objects.iter().map(|oid| {
-            let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
-            packed.map_or(0, |range| range.end - range.start + INDEXED)
-        });
-        sizes.sum()
-    };
     let mut size = 0;
     for tip in tips {
-        size += bytes_of(&reach.add(tip, cancel)?);
+        size += bytes_of(packs, &reach.add(tip, cancel)?);
     }
     let mut staying: Vec<&Arc<Record>> = Vec::new();
     staying.extend(records.iter().filter(|record| !doomed.contains(&record.id)));
@@ -271,13 +301,31 @@ fn remove(
         let Some(budget) = budget else {
             continue;
         };
-        size += CHECKPOINT + bytes_of(&objects);
+        size += CHECKPOINT + bytes_of(packs, &objects);
         if size > budget && !always.contains(&record.id) {
             is_full = true;
             reach.forget(&objects);
             doomed.insert(record.id);
         }
     }
+    Ok((doomed, reach))
+}
+
+/// Removes the doomed ones, and the oldest until what is left fits into
+/// `budget` bytes; gives those removed.
+fn remove(
+    repository: &Repository,
+    records: &[Arc<Record>],
+    doomed: HashSet<Oid>,
+    budget: Option<u64>,
+    cancel: &Cancel,
+) -> Result<Vec<Oid>, Error> {
+    let dir = repository.dir();
+    let packs = packs::all(repository)?;
+    let loose = packs::loose(repository);
+    let reader = repository.reader();
+    let store = (repository, &reader, &packs[..]);
+    let (doomed, reach) = weigh(store, records, doomed, budget, cancel)?;
     if doomed.is_empty() && !dir.join(MARK).exists() {
         return Ok(Vec::new());
     }

@@ -147,15 +147,16 @@ impl Checkpoints {
             }
             _ => None,
         };
-        found.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "there is no checkpoint {id} of {}; list the checkpoints to see which there are",
-                    self.root.path.display()
-                ),
-            )
-        })
+        found.ok_or_else(|| self.not_found(id))
+    }
+
+    /// The error for a checkpoint that does not exist, or does no longer.
+    pub(super) fn not_found(&self, id: Oid) -> Error {
+        let message = format!(
+            "there is no checkpoint {id} of {}; list the checkpoints to see which there are",
+            self.root.path.display()
+        );
+        Error::new(ErrorKind::NotFound, message)
     }
 
     /// Checkpoints, the newest first. Commits that are no checkpoints or can't

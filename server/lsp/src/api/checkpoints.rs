@@ -7,7 +7,7 @@ use sightline_core::{
     access::AccessView,
     cancel::Cancel,
     checkpoint::{
-        ConversationMark, Filter, Keep, Purpose, Record, Request, Side, Skipped,
+        ConversationMark, Filter, Keep, Oid, Purpose, Record, Request, Side, Skipped,
         diff::{self, DiffOptions, FileDiff, Status},
         import::Imported,
     },
@@ -30,7 +30,7 @@ use sightline_protocol::{
 
 use super::{Context, workspace::Work};
 use crate::{
-    checkpoints::{all_roots, lane_of, named_root, recover},
+    checkpoints::{all_roots, lane_of, named_root, try_recover},
     server::Server,
 };
 
@@ -107,11 +107,8 @@ pub fn create(context: &Context<'_>, params: CreateCheckpointParams) -> Result<C
 fn take(work: &Work<'_>, root: usize, request: &Request) -> Result<Arc<Record>, Error> {
     let context = work.context;
     let (known, of) = work.of(root)?;
-    // Another process may have been killed while it restored.
-    let taken = recover(context.server, &context.snapshot, known).and_then(|()| {
-        work.on(root, &context.cancel, |job| {
-            of.store.create(job, request, Some(&of.changes))
-        })
+    let taken = work.on(root, &context.cancel, |job| {
+        of.store.create(job, request, Some(&of.changes))
     });
     let record = taken.map_err(|error| in_root(work.roots(), known, error))?;
     context.server.checkpoints().remember(record.id, known);
@@ -342,12 +339,7 @@ fn differences(
 ) -> Result<(usize, Vec<FileDiff>), Error> {
     let from = work.find(&params.from)?;
     let to = match &params.to {
-        None => {
-            // What is half restored is not what there is now.
-            let (known, _) = work.of(from.root)?;
-            recover(work.context.server, &work.context.snapshot, known)?;
-            Side::Now
-        }
+        None => Side::Now,
         Some(id) => {
             let to = work.find(id)?;
             if to.root != from.root {
@@ -449,16 +441,25 @@ pub fn prune(
     }
     for root in roots {
         let (known, of) = work.of(root)?;
-        let pruned = of.store.prune(&keep, &context.cancel);
+        let pruned = match params.dry_run {
+            true => of.store.would_prune(&keep, &context.cancel),
+            false => of.store.prune(&keep, &context.cancel),
+        };
         let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
-        of.changed(context.server);
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
+        if params.dry_run {
+            let removed = pruned.removed.iter();
+            total.checkpoints.extend(removed.map(Oid::to_string));
+        } else {
+            of.changed(context.server);
+        }
     }
-    context.summarize(format!(
-        "{} checkpoints removed, {} bytes freed",
-        total.removed, total.freed_bytes
-    ));
+    let (count, bytes) = (total.removed, total.freed_bytes);
+    context.summarize(match params.dry_run {
+        true => format!("{count} checkpoints would be removed, about {bytes} bytes freed"),
+        false => format!("{count} checkpoints removed, {bytes} bytes freed"),
+    });
     Ok(total)
 }
 
@@ -492,6 +493,7 @@ pub(super) fn remove_of_task(
         if !of.store.git_dir().exists() {
             continue;
         }
+        try_recover(server, &context.snapshot, &root);
         let pruned = of.store.prune(&of_task(task), &context.cancel)?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use sightline_core::{
     cancel::Cancel,
     checkpoint::{
-        Purpose, Record, Request,
+        Oid, Purpose, Record, Request,
         restore::{Action, Conflict, Options, Restored, Wanted},
     },
     error::Error,
@@ -125,8 +125,21 @@ pub fn preview(
     params: PreviewRestoreParams,
 ) -> Result<PreviewRestoreResult, Error> {
     let work = Work::begin(context, params.work_done_token, "Comparing")?;
-    let parts = parts(&work, &params.id, params.paths.as_deref(), params.all_roots)?;
     let mut result = PreviewRestoreResult::default();
+    let parts = if params.undo {
+        if params.paths.is_some() {
+            return Err(Error::invalid(
+                "an undo takes back all that was restored; leave paths out, or preview the restore of the undo point without undo",
+            ));
+        }
+        let id = Some(params.id.as_str()).filter(|id| *id != "last");
+        let undone = Undone::find(&work, id)?;
+        result.undo_id = Some(undone.named.to_string());
+        result.task_id = undone.rewound.map(|(task, _)| task);
+        undone.parts
+    } else {
+        parts(&work, &params.id, params.paths.as_deref(), params.all_roots)?
+    };
     let mut tokens = Vec::new();
     for part in &parts {
         let preview = part.preview(&work)?;
@@ -137,6 +150,7 @@ pub fn preview(
                 path,
                 action: action(change.action),
                 reason: change.reason,
+                changed_since: change.changed_since,
                 uri,
                 path_encoded,
             });
@@ -283,9 +297,8 @@ fn restore_parts(
     for (part, restored) in done {
         let root = part.found.root;
         announce(work, part, &restored);
-        if result.undo_id.is_empty() {
-            result.undo_id = restored.undo.to_string();
-        }
+        let undo = restored.undo.map(|undo| undo.to_string());
+        result.undo_id = result.undo_id.or(undo);
         let conflicts = restored.conflicts.into_iter();
         result
             .conflicts
@@ -319,12 +332,15 @@ fn restore_parts(
 
 /// Remembers and tells of the undo point of a restore.
 fn announce(work: &Work<'_>, part: &Part, restored: &Restored) {
+    let Some(undo) = restored.undo else {
+        return;
+    };
     let Found { root, of, .. } = &part.found;
     if let Some(known) = work.roots().get(*root) {
         let registry = work.context.server.checkpoints();
-        registry.remember(restored.undo, known);
+        registry.remember(undo, known);
     }
-    if let Ok(record) = of.store.record(restored.undo) {
+    if let Ok(record) = of.store.record(undo) {
         tell(work.context, &wire(&work.view, *root, &record));
     }
 }
@@ -333,9 +349,12 @@ fn announce(work: &Work<'_>, part: &Part, restored: &Restored) {
 /// error says it where that failed too.
 fn taken_back(work: &Work<'_>, done: Vec<(&Part, Restored)>, mut error: Error) -> Error {
     for (part, restored) in done.into_iter().rev() {
+        let Some(undo) = restored.undo else {
+            continue;
+        };
         let back = Part {
             wanted: Wanted {
-                id: restored.undo,
+                id: undo,
                 paths: Vec::new(),
             },
             unsaved: part.unsaved.clone(),
@@ -358,8 +377,8 @@ fn taken_back(work: &Work<'_>, done: Vec<(&Part, Restored)>, mut error: Error) -
         };
         if let Some(failed) = failed {
             error.message = format!(
-                "{}; and what was restored before could not be taken back ({failed}); undo it with {}",
-                error.message, restored.undo
+                "{}; and what was restored before could not be taken back ({failed}); undo it with {undo}",
+                error.message
             );
         }
     }
@@ -392,7 +411,7 @@ fn undo_point(
     found.of.looked(work.context.server);
     tell(work.context, &wire(&work.view, found.root, &record));
     Ok(RestoreCheckpointResult {
-        undo_id: record.id.to_string(),
+        undo_id: Some(record.id.to_string()),
         ..RestoreCheckpointResult::default()
     })
 }
@@ -403,55 +422,23 @@ pub fn undo(
     params: UndoRestoreParams,
 ) -> Result<RestoreCheckpointResult, Error> {
     let work = Work::begin(context, params.work_done_token, "Undoing a restore")?;
-    let named = match &params.undo_id {
-        Some(id) => work.find(id)?,
-        None => last_undo(&work)?,
-    };
-    if !is_undo(&named.record) {
-        return Err(Error::invalid(format!(
-            "{} was not taken by a restore; sightline/restoreCheckpoint goes back to it",
-            named.record.id
-        )));
-    }
-    let group = named.record.notes.group.clone();
-    let found = match &group {
-        Some(group) => {
-            let found = group_of(&work, group, is_undo)?;
-            let instead = "restore this one alone with sightline/restoreCheckpoint";
-            require_open(&work, &named.record, &found, instead)?;
-            found
-        }
-        None => vec![named],
-    };
-    let rewound = found.iter().find_map(|found| {
-        let notes = &found.record.notes;
-        Some((notes.task.clone()?, notes.rewind.clone()?))
-    });
-    let of_files = |found: &Found| {
-        let purpose = &found.record.notes.purpose;
-        !matches!(
-            purpose,
-            Purpose::Undo {
-                restoring: None,
-                ..
-            }
-        )
-    };
-    let task = found.iter().find_map(|f| f.record.notes.task.clone());
-    let task = task.as_deref().map(TaskId::new).transpose()?;
+    let Undone {
+        parts,
+        alone,
+        task,
+        rewound,
+        ..
+    } = Undone::find(&work, params.undo_id.as_deref())?;
     let mut options = Options {
+        token: params.token,
         force: params.force,
         messages: task.as_ref().and_then(|task| mark(context, task)),
         task,
         ..Options::default()
     };
-    let (of_files, alone): (Vec<Found>, Vec<Found>) = found.into_iter().partition(of_files);
-    let parts = of_files.into_iter();
-    let parts = parts.map(|found| Part::new(&work, found, Vec::new()));
-    let parts = parts.collect::<Result<Vec<Part>, Error>>()?;
     let previews = match parts.len() {
         0 | 1 => Vec::new(),
-        _ => previewed(&work, &parts, None)?,
+        _ => previewed(&work, &parts, options.token.as_deref())?,
     };
     let forth = match rewound {
         None => None,
@@ -462,7 +449,7 @@ pub fn undo(
             Some((task, id))
         }
     };
-    let outcome = match alone.first() {
+    let outcome = match &alone {
         Some(found) if parts.is_empty() => undo_point(&work, found, &options),
         _ => restore_parts(&work, &parts, previews, &options),
     };
@@ -480,6 +467,67 @@ pub fn undo(
             unwind(context, &task, id)?;
             Err(error)
         }
+    }
+}
+
+/// What an undo takes back.
+struct Undone {
+    /// The undo point that was named, or the last one.
+    named: Oid,
+    /// Its files, with those of the folders that were restored together.
+    parts: Vec<Part>,
+    /// An undo point of a conversation alone.
+    alone: Option<Found>,
+    task: Option<TaskId>,
+    /// What took the conversation of the task back.
+    rewound: Option<(String, String)>,
+}
+
+impl Undone {
+    /// Finds an undo point, the last one where none is named.
+    fn find(work: &Work<'_>, id: Option<&str>) -> Result<Self, Error> {
+        let named = match id {
+            Some(id) => work.find(id)?,
+            None => last_undo(work)?,
+        };
+        if !is_undo(&named.record) {
+            return Err(Error::invalid(format!(
+                "{} was not taken by a restore; sightline/restoreCheckpoint goes back to it",
+                named.record.id
+            )));
+        }
+        let id = named.record.id;
+        let found = match named.record.notes.group.clone() {
+            Some(group) => {
+                let found = group_of(work, &group, is_undo)?;
+                let instead = "restore this one alone with sightline/restoreCheckpoint";
+                require_open(work, &named.record, &found, instead)?;
+                found
+            }
+            None => vec![named],
+        };
+        let rewound = found.iter().find_map(|found| {
+            let notes = &found.record.notes;
+            Some((notes.task.clone()?, notes.rewind.clone()?))
+        });
+        let task = found.iter().find_map(|f| f.record.notes.task.clone());
+        let task = task.as_deref().map(TaskId::new).transpose()?;
+        let mut undone = Self {
+            named: id,
+            parts: Vec::new(),
+            alone: None,
+            task,
+            rewound,
+        };
+        for found in found {
+            match &found.record.notes.purpose {
+                Purpose::Undo {
+                    restoring: None, ..
+                } => undone.alone = Some(found),
+                _ => undone.parts.push(Part::new(work, found, Vec::new())?),
+            }
+        }
+        Ok(undone)
     }
 }
 
@@ -521,8 +569,10 @@ fn summarize(context: &Context<'_>, result: &RestoreCheckpointResult) {
     let task = result.task.as_ref().map_or_else(String::new, |task| {
         format!(", task {} has {} messages", task.task_id, task.messages)
     });
+    let Some(undo) = &result.undo_id else {
+        return context.summarize(format!("already up to date{kept}"));
+    };
     context.summarize(format!(
-        "{done} paths restored{failed}{kept}{task}; undo with {}",
-        result.undo_id
+        "{done} paths restored{failed}{kept}{task}; undo with {undo}"
     ));
 }

@@ -1,7 +1,7 @@
 //! The open roots as one request about checkpoints sees them: finding a
 //! checkpoint, understanding and naming paths, working on a root.
 
-use std::{path::Path, sync::Arc};
+use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
 use sightline_core::{
     access::AccessView,
@@ -14,13 +14,18 @@ use sightline_core::{
 use sightline_protocol::{error::ErrorKind, files::ProgressToken};
 
 use super::Context;
-use crate::{checkpoints::OfRoot, progress::Progress};
+use crate::{
+    checkpoints::{OfRoot, tell_recovered, try_recover},
+    progress::Progress,
+};
 
 /// The circumstances of one request: what core's [`Job`]s are made of.
 pub(super) struct Work<'a> {
     pub(super) context: &'a Context<'a>,
     pub(super) view: AccessView,
     progress: Progress,
+    /// The roots of which no restore is left interrupted.
+    whole: RefCell<HashSet<usize>>,
 }
 
 impl<'a> Work<'a> {
@@ -39,6 +44,7 @@ impl<'a> Work<'a> {
             context,
             view,
             progress: context.progress(token, title),
+            whole: RefCell::default(),
         })
     }
 
@@ -61,18 +67,30 @@ impl<'a> Work<'a> {
                 None => format!("{} {}", stage.stage, stage.done),
             });
         };
-        work(&Job {
+        let done = work(&Job {
             view: &self.view,
             root,
             settings: &self.context.snapshot.settings.checkpoints,
             cancel,
             progress: &progress,
-        })
+        });
+        if let Some(known) = self.roots().get(root)
+            && let Ok((_, of)) = self.of(root)
+            && let Some(recovered) = of.store.take_recovered()
+        {
+            tell_recovered(self.context.server, &self.view, known, &recovered);
+        }
+        done
     }
 
-    /// Those of root number `root`.
+    /// Those of root number `root`. A restore of it that was interrupted is completed
+    /// first.
     pub(super) fn of(&self, root: usize) -> Result<(&Root, Arc<OfRoot>), Error> {
-        of(self.context, self.roots(), root)
+        let (known, of) = of(self.context, self.roots(), root)?;
+        if self.whole.borrow_mut().insert(root) {
+            try_recover(self.context.server, &self.context.snapshot, known);
+        }
+        Ok((known, of))
     }
 
     /// A checkpoint by its id, in whichever root it is. An id of Cline's, also as

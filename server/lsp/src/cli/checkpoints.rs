@@ -1,10 +1,12 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
 mod arguments;
+mod consent;
+mod restore;
 mod show;
 
 use std::{
-    io::{self, BufRead, IsTerminal, Write},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,7 +17,7 @@ use sightline_core::{error::Error, line::one_line};
 use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
 
 use super::{
-    DONE, FAILURE, NEGATIVE, Workspace, complain,
+    DONE, NEGATIVE, Workspace, complain,
     conversations::{parsed, without_nulls},
     offline, print_raw, print_to,
 };
@@ -30,11 +32,9 @@ use crate::{
 };
 
 pub(super) use arguments::Checkpoint;
-use arguments::ModeArgument;
-use show::{
-    CHANGED, FAINT, REMOVED, ago, coloured, counts, difference, id_of, items, left_alone, line,
-    print, size, text,
-};
+use arguments::Prune;
+use consent::{Go, confirmed};
+use show::{FAINT, ago, coloured, counts, difference, id_of, items, line, print, size, text};
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
@@ -75,96 +75,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             workspace,
             id,
             paths,
-        } => {
-            let result = offline::with_server(&workspace, |server| preview(server, &id, &paths))?;
-            shown_preview(&workspace, &result)
-        }
-        Checkpoint::Restore {
-            workspace,
-            id,
-            paths,
-            dry_run: true,
-            ..
-        } => {
-            let result = offline::with_server(&workspace, |server| preview(server, &id, &paths))?;
-            shown_preview(&workspace, &result)
-        }
-        Checkpoint::Restore {
-            workspace,
-            id,
-            paths,
-            yes,
-            mode,
-            task,
-            token,
-            force,
-            ..
-        } => {
-            let asks = !yes && !workspace.json && io::stdin().is_terminal();
-            let restored = changing(&workspace, |server| {
-                let mut token = token.clone();
-                if asks && mode != ModeArgument::Task {
-                    let seen = preview(server, &id, &paths)?;
-                    shown_preview(&workspace, &seen)?;
-                    if !confirmed()? {
-                        return Ok(None);
-                    }
-                    let seen = parsed(&seen)?;
-                    token = token.or_else(|| Some(text(&seen, "token").to_owned()));
-                }
-                let params = json!({
-                    "id": whole_id(server, &id)?,
-                    "paths": wanted(&paths)?,
-                    "mode": mode.wire(),
-                    "taskId": task,
-                    "token": token,
-                    "force": force,
-                });
-                ask(server, "sightline/restoreCheckpoint", params).map(Some)
-            })?;
-            match restored {
-                Some(restored) => shown_outcomes(&workspace, &restored),
-                None => Ok(NEGATIVE),
-            }
-        }
-        Checkpoint::Undo { workspace, id } => {
-            let undone = changing(&workspace, |server| {
-                let id = match id.as_deref() {
-                    Some(id) => Some(whole_id(server, id)?),
-                    None if !has_undo(server)? => return Ok(None),
-                    None => None,
-                };
-                ask(server, "sightline/undoRestore", json!({ "undoId": id })).map(Some)
-            })?;
-            match undone {
-                Some(undone) => shown_outcomes(&workspace, &undone),
-                None => {
-                    complain("there is no restore to undo");
-                    Ok(NEGATIVE)
-                }
-            }
-        }
-        Checkpoint::Prune {
-            workspace,
-            keep,
-            older_than,
-            max_bytes,
-        } => {
-            let older_than = older_than.map(|age| now().saturating_sub(age));
-            if keep.is_none() && older_than.is_none() && max_bytes.is_none() {
-                return Err(Error::invalid(
-                    "nothing says what to remove; give --keep, --older-than or --max-bytes",
-                ));
-            }
-            let params = json!({ "keep": keep, "olderThan": older_than, "maxBytes": max_bytes });
-            let method = "sightline/pruneCheckpoints";
-            let result = changing(&workspace, |server| ask(server, method, params))?;
-            shown(&workspace, &result, |pruned| {
-                let freed = size(&pruned["freedBytes"]);
-                format!("{} removed, {freed} freed\n", pruned["removed"])
-            })?;
-            Ok(DONE)
-        }
+        } => restore::preview(&workspace, &id, &paths),
+        Checkpoint::Restore(asked) => restore::restore(&asked),
+        Checkpoint::Undo(asked) => restore::undo(&asked),
+        Checkpoint::Prune(asked) => prune(&asked),
         Checkpoint::Stats { workspace } => {
             let result = offline::call_text(&workspace, "sightline/checkpointStats", "{}")?;
             shown(&workspace, &result, |stats| {
@@ -253,13 +167,6 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     }
 }
 
-/// Was anything restored?
-fn has_undo(server: &Arc<Server>) -> Result<bool, Error> {
-    let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
-    let mut all = items(&listed, "checkpoints");
-    Ok(all.any(|one| text(one, "purpose") == "undo"))
-}
-
 /// Paths as the handlers want them; without any, all are meant.
 fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     if paths.is_empty() {
@@ -292,24 +199,26 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
         complain("there is no checkpoint yet; `sightline checkpoint create` takes one");
     }
     shown(workspace, &result, |listed| {
-        let lines = items(listed, "checkpoints").map(|one| {
-            let created = one["createdAt"].as_i64().unwrap_or_default();
-            let mut line = format!("{}  {:>11}  {}", id_of(one), ago(created), counts(one));
-            match text(one, "purpose") {
-                "undo" => line.push_str(&format!("  {FAINT}before a restore{FAINT:#}")),
-                "imported" => line.push_str(&format!("  {FAINT}imported{FAINT:#}")),
-                _ => {}
-            }
-            for field in ["taskId", "label"] {
-                if let Some(value) = one[field].as_str() {
-                    line.push_str(&format!("  {}", one_line(value)));
-                }
-            }
-            line + "\n"
-        });
-        lines.collect()
+        items(listed, "checkpoints").map(listed_line).collect()
     })?;
     Ok(if is_empty { NEGATIVE } else { DONE })
+}
+
+/// A checkpoint in a list.
+fn listed_line(one: &Value) -> String {
+    let created = one["createdAt"].as_i64().unwrap_or_default();
+    let mut line = format!("{}  {:>11}  {}", id_of(one), ago(created), counts(one));
+    match text(one, "purpose") {
+        "undo" => line.push_str(&format!("  {FAINT}before a restore{FAINT:#}")),
+        "imported" => line.push_str(&format!("  {FAINT}imported{FAINT:#}")),
+        _ => {}
+    }
+    for field in ["taskId", "label"] {
+        if let Some(value) = one[field].as_str() {
+            line.push_str(&format!("  {}", one_line(value)));
+        }
+    }
+    line + "\n"
 }
 
 fn diff(
@@ -348,76 +257,73 @@ fn diff(
     })
 }
 
-fn preview(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
-    let params = json!({ "id": whole_id(server, id)?, "paths": wanted(paths)? });
-    ask(server, "sightline/previewRestore", params)
-}
-
-fn shown_preview(workspace: &Workspace, result: &str) -> Result<i32, Error> {
-    let seen = parsed(result)?;
-    let changes = items(&seen, "changes").count();
-    shown(workspace, result, |seen| {
-        let mut lines = String::new();
-        for change in items(seen, "changes") {
-            let (style, action) = match text(change, "action") {
-                "delete" => (REMOVED, "delete"),
-                _ => (CHANGED, "write "),
-            };
-            let (path, reason) = (line(change, "path"), line(change, "reason"));
-            lines.push_str(&format!(
-                "{style}{action}{style:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
-            ));
-        }
-        lines.extend(items(seen, "conflicts").map(left_alone));
-        lines
-    })?;
-    if changes == 0 && !workspace.json {
-        complain("nothing would be changed");
+/// `sightline checkpoint prune`.
+fn prune(asked: &Prune) -> Result<i32, Error> {
+    let older_than = asked.older_than.map(|age| now().saturating_sub(age));
+    if asked.keep.is_none() && older_than.is_none() && asked.max_bytes.is_none() {
+        return Err(Error::invalid(
+            "nothing says what to remove; give --keep, --older-than or --max-bytes",
+        ));
     }
-    Ok(if changes == 0 { NEGATIVE } else { DONE })
-}
-
-fn confirmed() -> Result<bool, Error> {
-    let mut error = io::stderr();
-    let asked = error
-        .write_all(b"Go ahead? [y/N] ")
-        .and_then(|()| error.flush());
-    let mut answer = String::new();
-    asked
-        .and_then(|()| io::stdin().lock().read_line(&mut answer))
-        .map_err(|error| Error::storage(format!("the terminal: {error}")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
-    let restored = parsed(result)?;
-    let count = items(&restored, "outcomes").count();
-    let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
-    let failed: Vec<&Value> = failed.collect();
-    let kept: Vec<&Value> = items(&restored, "conflicts").collect();
-    shown(workspace, result, |restored| {
-        let mut line = format!("{} paths restored", count - failed.len());
-        if !kept.is_empty() {
-            line.push_str(&format!(", {} left alone", kept.len()));
-        }
-        if let Some(task) = restored.get("task") {
-            let id = text(task, "taskId");
-            line.push_str(&format!(", task {id} has {} messages", task["messages"]));
-        }
-        let mut lines = format!("{line}; undo with {}", text(restored, "undoId"));
-        lines.push_str(if kept.is_empty() { "\n" } else { ":\n" });
-        lines.extend(kept.iter().map(|conflict| left_alone(conflict)));
-        lines
-    })?;
-    for outcome in &failed {
-        let error = line(outcome, "error");
-        complain(&format!("{}: {error}", line(outcome, "path")));
+    let go = asked.consent.go()?;
+    let workspace = &asked.workspace;
+    let params = |dry_run: bool| {
+        json!({
+            "keep": asked.keep,
+            "olderThan": older_than,
+            "maxBytes": asked.max_bytes,
+            "dryRun": dry_run,
+        })
+    };
+    let method = "sightline/pruneCheckpoints";
+    let see = |server: &Arc<Server>| {
+        let result = ask(server, method, params(true))?;
+        let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
+        Ok::<_, Error>((doomed_lines(&parsed(&result)?, &listed), result))
+    };
+    if go == Go::Show {
+        let (lines, result) = offline::with_server(workspace, see)?;
+        shown(workspace, &result, |_| lines)?;
+        return Ok(DONE);
     }
-    Ok(match (failed.is_empty(), count) {
-        (false, _) => FAILURE,
-        (true, 0) if restored.get("task").is_none() => NEGATIVE,
-        _ => DONE,
-    })
+    let pruned = changing(workspace, |server| {
+        if go == Go::Ask {
+            let (lines, seen) = see(server)?;
+            match workspace.json {
+                true => print_to(anstream::stderr().lock(), lines.as_bytes())?,
+                false => print(&lines)?,
+            }
+            if parsed(&seen)?["removed"] != 0 && !confirmed("This cannot be undone. ")? {
+                return Ok(None);
+            }
+        }
+        ask(server, method, params(false)).map(Some)
+    })?;
+    let Some(result) = pruned else {
+        return Ok(NEGATIVE);
+    };
+    shown(workspace, &result, |pruned| {
+        let freed = size(&pruned["freedBytes"]);
+        format!("{} removed, {freed} freed\n", pruned["removed"])
+    })?;
+    Ok(DONE)
+}
+
+/// Which checkpoints would be removed, for people.
+fn doomed_lines(pruned: &Value, listed: &Value) -> String {
+    let doomed: Vec<&str> = items(pruned, "checkpoints")
+        .filter_map(Value::as_str)
+        .collect();
+    let checkpoints = items(listed, "checkpoints");
+    let goes = checkpoints.filter(|one| doomed.contains(&text(one, "id")));
+    let mut lines: String = goes.map(listed_line).collect();
+    let freed = size(&pruned["freedBytes"]);
+    lines.push_str(&match doomed.len() {
+        0 => "nothing to remove\n".to_owned(),
+        1 => format!("1 checkpoint would be removed, about {freed} freed\n"),
+        count => format!("{count} checkpoints would be removed, about {freed} freed\n"),
+    });
+    lines
 }
 
 fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {

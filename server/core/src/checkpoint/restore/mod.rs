@@ -18,12 +18,13 @@ mod guard;
 mod journal;
 mod plan;
 mod recover;
+mod since;
 mod sound;
 mod unseen;
 
 use std::{
     collections::HashSet,
-    sync::Arc,
+    sync::{Arc, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -72,6 +73,8 @@ pub struct Change {
     pub action: Action,
     /// Why, for people.
     pub reason: String,
+    /// The restore that this undoes did not leave the path as it is now.
+    pub changed_since: bool,
 }
 
 /// A path that would be changed and is not, and why.
@@ -143,8 +146,9 @@ pub struct Restored {
     pub outcomes: Vec<Outcome>,
     /// What differs and was left alone, as a preview names it.
     pub conflicts: Vec<Conflict>,
-    /// The checkpoint taken just before.
-    pub undo: Oid,
+    /// The checkpoint taken just before; `None` when there was nothing to do, so that the
+    /// undo point of an earlier restore stays the last one.
+    pub undo: Option<Oid>,
     /// Documents whose unsaved text has to be replaced.
     pub texts: Vec<EditorText>,
 }
@@ -185,16 +189,30 @@ impl Checkpoints {
         wanted: &Wanted,
         unsaved: &[RelPath],
     ) -> Result<Preview, Error> {
-        let target = self.record(wanted.id)?;
         job.require_rules()?;
+        self.complete_interrupted_first(job)?;
+        self.unless_pruned(&[wanted.id], self.preview_here(job, wanted, unsaved))
+    }
+
+    fn preview_here(
+        &self,
+        job: &Job<'_>,
+        wanted: &Wanted,
+        unsaved: &[RelPath],
+    ) -> Result<Preview, Error> {
+        let target = self.record(wanted.id)?;
         let repository = self.existing_repository()?;
         let unsaved = Unsaved {
             paths: unsaved,
             force: false,
         };
         let at = (&repository, &self.walker()?);
-        let plan = self.plan_of_now(job, at, &target, wanted, unsaved)?;
-        Ok(plan.preview())
+        let scan = self.look(job)?;
+        let between = (&scan, &*target, Tree::Stored(target.tree));
+        let plan = self.plan(job, at, between, wanted, unsaved)?;
+        let mut preview = plan.preview();
+        self.note_later_changes(job, &repository, &scan, &target, &mut preview)?;
+        Ok(preview)
     }
 
     /// Restores. Paths that cannot be restored do not keep others from it.
@@ -220,10 +238,12 @@ impl Checkpoints {
         unsaved: &[RelPath],
         options: &Options,
     ) -> Result<Restored, Error> {
-        let target = self.record(wanted.id)?;
+        self.record(wanted.id)?;
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
-        self.recover_locked(&lock, job)?;
+        self.complete_interrupted(&lock, job)?;
+        // Whoever held the lock may have pruned it.
+        let target = self.record(wanted.id)?;
         let repository = match self.untouched() {
             Some(repository) => repository,
             None => self.existing_repository()?,
@@ -240,6 +260,9 @@ impl Checkpoints {
         if options.token.is_some() {
             let plan = self.plan_of_now(job, at, &target, wanted, unsaved)?;
             require_token(options, &plan)?;
+            if plan.is_empty() && options.rewind.is_none() {
+                return restored(&repository, plan, Vec::new(), None, unsaved.paths);
+            }
         }
         let paths = scope(&target, wanted);
         let request = Request {
@@ -255,11 +278,10 @@ impl Checkpoints {
             rewind: options.rewind.clone(),
             confirm_large: true,
         };
-        // Where nothing was changed there is nothing to undo. One that cannot be
-        // taken off the list does no harm there.
+        // Where nothing was changed there is nothing to undo.
         let take_off = |undo: &Record| {
             let is_its = |name: &str| refs::id_of(name) == Some(undo.id);
-            let _ = refs::remove(repository.dir(), is_its);
+            refs::remove(repository.dir(), is_its).is_ok()
         };
         let prepare = |is_rescue: bool| {
             // Often it is the last one, which is remembered.
@@ -289,7 +311,7 @@ impl Checkpoints {
             repository.packs_came();
             let planned = planned.inspect_err(|_: &Error| {
                 if !is_rescue {
-                    take_off(&undo);
+                    let _ = take_off(&undo);
                 }
             })?;
             Ok::<_, Error>((undo, planned))
@@ -328,10 +350,15 @@ impl Checkpoints {
             }
             journalled = journal(&undo, &planned);
         }
-        job.cancel.commit().inspect_err(|_| take_off(&undo))?;
+        job.cancel.commit().inspect_err(|_| {
+            let _ = take_off(&undo);
+        })?;
         let Planned { plan, contents, .. } = planned;
         let Some(journal) = journalled else {
-            return restored(&repository, plan, Vec::new(), undo.id, unsaved.paths);
+            // The checkpoint was taken while it was planned.
+            let is_gone = plan.is_empty() && options.rewind.is_none() && take_off(&undo);
+            let undo = (!is_gone).then_some(undo.id);
+            return restored(&repository, plan, Vec::new(), undo, unsaved.paths);
         };
         journal?.show()?;
         step();
@@ -349,7 +376,7 @@ impl Checkpoints {
         // every byte. A journal that stays is followed once more.
         let _ = self.remove_journal();
         step();
-        restored(&repository, plan, errors, undo.id, unsaved.paths)
+        restored(&repository, plan, errors, Some(undo.id), unsaved.paths)
     }
 
     /// Does the checkpoint have this folder? A root inside another one is
@@ -408,6 +435,32 @@ impl Checkpoints {
         }
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.recover_locked(&lock, job)
+    }
+
+    /// As [`Self::recover`], before other work that looks at the work tree; told by
+    /// [`Self::take_recovered`].
+    pub(super) fn complete_interrupted_first(&self, job: &Job<'_>) -> Result<(), Error> {
+        if !self.has_journal() {
+            return Ok(());
+        }
+        let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
+        self.complete_interrupted(&lock, job)
+    }
+
+    /// The same, by who holds the lock.
+    pub(super) fn complete_interrupted(
+        &self,
+        lock: &StoreLock,
+        job: &Job<'_>,
+    ) -> Result<(), Error> {
+        if let Some(recovered) = self.recover_locked(lock, job)? {
+            let mut news = self
+                .recovered
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *news = Some(recovered);
+        }
+        Ok(())
     }
 
     /// What a restore would do to what stands there now.
@@ -511,7 +564,7 @@ fn restored(
     repository: &Repository,
     plan: Plan,
     errors: Vec<Option<String>>,
-    undo: Oid,
+    undo: Option<Oid>,
     unsaved: &[RelPath],
 ) -> Result<Restored, Error> {
     let unsaved: HashSet<&RelPath> = unsaved.iter().collect();

@@ -95,11 +95,17 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Returns whether there is nothing to change, neither on the disk nor in an editor.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.folders.is_empty() && self.texts_only.is_empty()
+    }
+
     pub(super) fn preview(self) -> Preview {
         let changes = self.steps.iter().map(|step| Change {
             path: step.path.clone(),
             action: step.action(),
             reason: step.reason().to_owned(),
+            changed_since: false,
         });
         Preview {
             changes: changes.collect(),

@@ -1,4 +1,4 @@
-//! `sightline.checkpointNow`, `showChanges` and `restoreFile`.
+//! `sightline.checkpointNow`, `showChanges`, `restoreFile` and `undoLastRestore`.
 //!
 //! A file that is open is put back in the editor, whose undo takes that back;
 //! any other one on the disk, with an undo point before it.
@@ -16,9 +16,10 @@ use sightline_protocol::{
     checkpoint::{
         Checkpoint, CheckpointPurpose, CreateCheckpointParams, DiffCheckpointsParams,
         DifferenceStatus, FileDifference, ListCheckpointsParams, PreviewRestoreParams,
-        RestoreCheckpointParams,
+        PreviewRestoreResult, RestoreChange, RestoreCheckpointParams, UndoRestoreParams,
     },
     error::ErrorKind,
+    method::{Request, UndoRestore},
 };
 use tower_lsp::lsp_types::MessageType;
 
@@ -236,11 +237,108 @@ impl Plan {
                 self.name
             ))),
             None => Ok(format!(
-                "{} is restored; sightline.undoRestore takes that back",
+                "{} is restored; sightline.undoLastRestore takes that back",
                 self.name
             )),
         }
     }
+}
+
+/// Asks whether the last restore is to be undone, and undoes it.
+pub(super) fn undo_last_restore(context: &Context<'_>, params: &str) -> Answer {
+    let target = Target::read("sightline.undoLastRestore", params)?;
+    let params = PreviewRestoreParams {
+        id: target.id.unwrap_or_else(|| "last".to_owned()),
+        undo: true,
+        ..PreviewRestoreParams::default()
+    };
+    let preview = restore::preview(context, params)?;
+    let kept = preview.conflicts.iter();
+    let kept: Vec<String> = kept
+        .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
+        .collect();
+    if preview.changes.is_empty() && preview.task_id.is_none() {
+        return outcome::message(
+            context,
+            match kept.is_empty() {
+                true => "already up to date".to_owned(),
+                false => format!("nothing can be undone: {}", named(&kept)),
+            },
+        );
+    }
+    let question = undo_question(&preview, &kept);
+    let what = "undo the last restore".to_owned();
+    let params = UndoRestoreParams {
+        undo_id: preview.undo_id,
+        token: Some(preview.token),
+        ..UndoRestoreParams::default()
+    };
+    decision::ask(context.server, what, &question, "Undo", move |server| {
+        undo(server, params);
+    });
+    outcome::silent(question)
+}
+
+fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
+    let paths = |of: &mut dyn Iterator<Item = &RestoreChange>| -> Vec<String> {
+        of.map(|change| one_line(&change.path).into_owned())
+            .collect()
+    };
+    let all = paths(&mut preview.changes.iter());
+    let later = paths(&mut preview.changes.iter().filter(|c| c.changed_since));
+    let mut question = "Undo the last restore?".to_owned();
+    if !all.is_empty() {
+        let count = match all.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        question.push_str(&format!(" It changes {count}: {}.", named(&all)));
+    }
+    if !later.is_empty() {
+        let later = named(&later);
+        question.push_str(&format!(
+            " Changed after the restore, and undone too: {later}."
+        ));
+    }
+    if let Some(task) = &preview.task_id {
+        let task = one_line(task);
+        question.push_str(&format!(
+            " The conversation of task {task} is put back too."
+        ));
+    }
+    if !kept.is_empty() {
+        question.push_str(&format!(" Left alone: {}.", named(kept)));
+    }
+    question
+}
+
+/// Files a question names.
+const MAX_NAMED: usize = 5;
+
+fn named(all: &[String]) -> String {
+    let more = match all.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
+}
+
+fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
+    let snapshot = server.snapshot();
+    let lane = server
+        .checkpoints()
+        .lane(UndoRestore::NAME, &snapshot, None);
+    let worker = server.clone();
+    server.jobs().run_silent(lane, "undo a restore", move || {
+        let context = Context::new(&worker, snapshot, Cancel::default());
+        match restore::undo(&context, params) {
+            Ok(_) => {
+                let done = context.summary().unwrap_or_default();
+                worker.show(MessageType::INFO, &format!("sightline: {done}"));
+            }
+            Err(error) => outcome::failed(&context, &error),
+        }
+    });
 }
 
 /// The checkpoint something is compared with.

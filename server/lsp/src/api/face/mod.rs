@@ -47,6 +47,11 @@ const COMMANDS: &[Handler] = &[
         run: Run::Text(checkpoints::restore_file),
     },
     Handler {
+        name: "sightline/undoLastRestore",
+        lane: LaneRule::Pool,
+        run: Run::Text(checkpoints::undo_last_restore),
+    },
+    Handler {
         name: "sightline/allow",
         lane: LaneRule::Pool,
         run: Run::Text(decision::allow),

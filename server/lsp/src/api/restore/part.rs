@@ -12,7 +12,6 @@ use super::super::{
     checkpoints::in_root,
     workspace::{Found, Work},
 };
-use crate::checkpoints::recover;
 
 /// What is to be restored of one root.
 pub(super) struct Part {
@@ -26,9 +25,6 @@ pub(super) struct Part {
 
 impl Part {
     pub(super) fn new(work: &Work<'_>, found: Found, paths: Vec<RelPath>) -> Result<Self, Error> {
-        let (known, _) = work.of(found.root)?;
-        // What is half restored is neither shown nor judged by.
-        recover(work.context.server, &work.context.snapshot, known)?;
         let editor = &work.context.snapshot.editor;
         let unsaved = below(work, found.root, editor.unsaved());
         let open = editor.documents().into_iter().map(|(uri, _)| uri);

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use super::consent::Consent;
 use crate::cli::Workspace;
 
 #[derive(Subcommand)]
@@ -61,58 +62,12 @@ pub(in crate::cli) enum Checkpoint {
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// Put the workspace back to a checkpoint. At a terminal it shows what it
-    /// would do and asks.
-    Restore {
-        #[command(flatten)]
-        workspace: Workspace,
-        /// The checkpoint: an id or its beginning, or `last`.
-        #[arg(value_name = "ID")]
-        id: String,
-        /// Only these paths and what is below them.
-        #[arg(value_name = "PATH")]
-        paths: Vec<String>,
-        /// Only tell what it would do.
-        #[arg(long)]
-        dry_run: bool,
-        /// Do not ask.
-        #[arg(long, short)]
-        yes: bool,
-        /// Files, the conversation of the task, or both.
-        #[arg(long, value_enum, default_value_t = ModeArgument::Files)]
-        mode: ModeArgument,
-        /// The task; that of the checkpoint when absent.
-        #[arg(long, value_name = "ID")]
-        task: Option<String>,
-        /// Only if this preview is still true (from preview --json).
-        #[arg(long, value_name = "TOKEN")]
-        token: Option<String>,
-        /// Also where unsaved text is replaced by that.
-        #[arg(long)]
-        force: bool,
-    },
-    /// Take a restore back.
-    Undo {
-        #[command(flatten)]
-        workspace: Workspace,
-        /// What the restore printed; the last one when absent.
-        #[arg(value_name = "ID")]
-        id: Option<String>,
-    },
-    /// Remove old checkpoints.
-    Prune {
-        #[command(flatten)]
-        workspace: Workspace,
-        /// Keep the newest so many.
-        #[arg(long, value_name = "N")]
-        keep: Option<u32>,
-        /// Remove those older than that: `30d`, `12h`, `90m`.
-        #[arg(long, value_name = "AGE", value_parser = age)]
-        older_than: Option<i64>,
-        /// Remove the oldest until the rest takes so many bytes.
-        #[arg(long, value_name = "N")]
-        max_bytes: Option<u64>,
-    },
+    /// Put the workspace back to a checkpoint. Shows what it would do and asks first.
+    Restore(Restore),
+    /// Take a restore back. Shows what it would do and asks first.
+    Undo(Undo),
+    /// Remove old checkpoints. Shows which it would remove and asks first.
+    Prune(Prune),
     /// Tell how many checkpoints there are and what they take.
     Stats {
         #[command(flatten)]
@@ -149,6 +104,60 @@ pub(in crate::cli) enum Checkpoint {
         #[arg(value_name = "REMOTE")]
         remote: String,
     },
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Restore {
+    #[command(flatten)]
+    pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) consent: Consent,
+    /// The checkpoint: an id or its beginning, or `last`.
+    #[arg(value_name = "ID")]
+    pub(super) id: String,
+    /// Only these paths and what is below them.
+    #[arg(value_name = "PATH")]
+    pub(super) paths: Vec<String>,
+    /// Files, the conversation of the task, or both.
+    #[arg(long, value_enum, default_value_t = ModeArgument::Files)]
+    pub(super) mode: ModeArgument,
+    /// The task; that of the checkpoint when absent.
+    #[arg(long, value_name = "ID")]
+    pub(super) task: Option<String>,
+    /// Only if this preview is still true (from preview --json).
+    #[arg(long, value_name = "TOKEN")]
+    pub(super) token: Option<String>,
+    /// Also where unsaved text is replaced by that.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Undo {
+    #[command(flatten)]
+    pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) consent: Consent,
+    /// What the restore printed; the last one when absent.
+    #[arg(value_name = "ID")]
+    pub(super) id: Option<String>,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Prune {
+    #[command(flatten)]
+    pub(super) workspace: Workspace,
+    #[command(flatten)]
+    pub(super) consent: Consent,
+    /// Keep the newest so many.
+    #[arg(long, value_name = "N")]
+    pub(super) keep: Option<u32>,
+    /// Remove those older than that: `30d`, `12h`, `90m`.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(super) older_than: Option<i64>,
+    /// Remove the oldest until the rest takes so many bytes.
+    #[arg(long, value_name = "N")]
+    pub(super) max_bytes: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]

@@ -17,7 +17,7 @@ const MENU: &str = "A";
 const BINDINGS: [(&str, &str, &str); 5] = [
     ("e", "environmentDetails", ""),
     ("c", "createCheckpoint", ""),
-    ("u", "undoRestore", ""),
+    ("u", "undoLastRestore", ""),
     ("a", "checkAccess", r#" {"paths": ["%{buffer_name}"]}"#),
     (
         "r",

@@ -1,0 +1,265 @@
+//! `sightline checkpoint preview`, `restore` and `undo`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sightline_core::{error::Error, line::one_line};
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    arguments::{ModeArgument, Restore, Undo},
+    ask, changing,
+    consent::{Go, confirmed},
+    show::{CHANGED, FAINT, REMOVED, items, left_alone, line, print, text},
+    shown, wanted, whole_id,
+};
+use crate::{
+    cli::{
+        DONE, FAILURE, NEGATIVE, Workspace, complain, conversations::parsed, offline, print_raw,
+        print_to,
+    },
+    server::Server,
+};
+
+const UP_TO_DATE: &str = "already up to date";
+
+/// `sightline checkpoint preview`.
+pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Result<i32, Error> {
+    let result = offline::with_server(workspace, |server| previewed(server, id, paths))?;
+    let plan = Plan::new(&result, None)?;
+    plan.show(workspace, &result)?;
+    let is_empty = plan.changes == 0;
+    if is_empty && !workspace.json {
+        complain("nothing would be changed");
+    }
+    Ok(if is_empty { NEGATIVE } else { DONE })
+}
+
+/// `sightline checkpoint restore`.
+pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
+    let go = asked.consent.go()?;
+    let workspace = &asked.workspace;
+    let conversation = (asked.mode != ModeArgument::Files)
+        .then(|| "the conversation goes back to where it was at the checkpoint".to_owned());
+    let see = |server: &Arc<Server>| match asked.mode {
+        ModeArgument::Task => {
+            let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
+            Ok(nothing.to_string())
+        }
+        _ => previewed(server, &asked.id, &asked.paths),
+    };
+    if go == Go::Show {
+        let result = offline::with_server(workspace, see)?;
+        return Plan::new(&result, conversation)?.dry_run(workspace, &result);
+    }
+    let restored = changing(workspace, |server| {
+        let mut token = asked.token.clone();
+        if go == Go::Ask {
+            let result = see(server)?;
+            let plan = Plan::new(&result, conversation.clone())?;
+            if !plan.agreed(workspace, &result, asked.force)? {
+                return Ok(None);
+            }
+            let has_token = asked.mode != ModeArgument::Task;
+            token = token.or_else(|| has_token.then(|| plan.token.clone()));
+        }
+        let params = json!({
+            "id": whole_id(server, &asked.id)?,
+            "paths": wanted(&asked.paths)?,
+            "mode": asked.mode.wire(),
+            "taskId": asked.task,
+            "token": token,
+            "force": asked.force,
+        });
+        ask(server, "sightline/restoreCheckpoint", params).map(Some)
+    })?;
+    match restored {
+        Some(restored) => shown_outcomes(workspace, &restored),
+        None => Ok(NEGATIVE),
+    }
+}
+
+/// `sightline checkpoint undo`.
+pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
+    match undone(asked) {
+        // Of an id that was named it is a failure.
+        Err(error) if asked.id.is_none() && error.kind == ErrorKind::NotFound => {
+            complain(&error.message);
+            Ok(NEGATIVE)
+        }
+        done => done,
+    }
+}
+
+fn undone(asked: &Undo) -> Result<i32, Error> {
+    let go = asked.consent.go()?;
+    let workspace = &asked.workspace;
+    let named = |server: &Arc<Server>| {
+        let id = asked.id.as_deref();
+        id.map(|id| whole_id(server, id)).transpose()
+    };
+    let see = |server: &Arc<Server>| {
+        let id = named(server)?.unwrap_or_else(|| "last".to_owned());
+        let params = json!({ "id": id, "undo": true });
+        ask(server, "sightline/previewRestore", params)
+    };
+    let planned = |result: &str| {
+        let seen = parsed(result)?;
+        let task = seen["taskId"].as_str();
+        let conversation = task.map(|task| {
+            let task = one_line(task);
+            format!("the conversation of task {task} is again what it was before the restore")
+        });
+        Plan::new(result, conversation)
+    };
+    if go == Go::Show {
+        let result = offline::with_server(workspace, see)?;
+        return planned(&result)?.dry_run(workspace, &result);
+    }
+    let undone = changing(workspace, |server| {
+        let mut token = None;
+        if go == Go::Ask {
+            let result = see(server)?;
+            let plan = planned(&result)?;
+            if !plan.agreed(workspace, &result, false)? {
+                return Ok(None);
+            }
+            token = Some(plan.token);
+        }
+        let params = json!({ "undoId": named(server)?, "token": token });
+        ask(server, "sightline/undoRestore", params).map(Some)
+    })?;
+    match undone {
+        Some(undone) => shown_outcomes(workspace, &undone),
+        None => Ok(NEGATIVE),
+    }
+}
+
+fn previewed(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
+    let params = json!({ "id": whole_id(server, id)?, "paths": wanted(paths)? });
+    ask(server, "sightline/previewRestore", params)
+}
+
+/// What would be done.
+struct Plan {
+    /// For people.
+    lines: String,
+    changes: usize,
+    /// Of those, what was changed after the restore that is undone.
+    later: usize,
+    conflicts: usize,
+    conversation: bool,
+    token: String,
+}
+
+impl Plan {
+    fn new(result: &str, conversation: Option<String>) -> Result<Self, Error> {
+        let seen = parsed(result)?;
+        let mut lines = String::new();
+        for change in items(&seen, "changes") {
+            let (style, action) = match text(change, "action") {
+                "delete" => (REMOVED, "delete"),
+                _ => (CHANGED, "write "),
+            };
+            let (path, reason) = (line(change, "path"), line(change, "reason"));
+            lines.push_str(&format!(
+                "{style}{action}{style:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
+            ));
+        }
+        lines.extend(items(&seen, "conflicts").map(left_alone));
+        if let Some(conversation) = &conversation {
+            lines.push_str(&format!("{conversation}\n"));
+        }
+        let changes = || items(&seen, "changes");
+        Ok(Self {
+            lines,
+            changes: changes().count(),
+            later: changes().filter(|c| c["changedSince"] == true).count(),
+            conflicts: items(&seen, "conflicts").count(),
+            conversation: conversation.is_some(),
+            token: text(&seen, "token").to_owned(),
+        })
+    }
+
+    fn show(&self, workspace: &Workspace, result: &str) -> Result<(), Error> {
+        match workspace.json {
+            true => print_raw(result),
+            false => print(&self.lines),
+        }
+    }
+
+    fn dry_run(&self, workspace: &Workspace, result: &str) -> Result<i32, Error> {
+        self.show(workspace, result)?;
+        let is_empty = self.changes == 0 && !self.conversation;
+        let says = match (is_empty, self.conflicts) {
+            (false, _) => return Ok(DONE),
+            (true, 0) => UP_TO_DATE,
+            (true, _) => "nothing would be changed",
+        };
+        if !workspace.json {
+            complain(says);
+        }
+        Ok(match self.conflicts {
+            0 => DONE,
+            _ => NEGATIVE,
+        })
+    }
+
+    /// Shows it and asks, where there is something to ask about.
+    fn agreed(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
+        match workspace.json {
+            // Standard output is for the result.
+            true => print_to(anstream::stderr().lock(), self.lines.as_bytes())?,
+            false => self.show(workspace, result)?,
+        }
+        if self.changes == 0 && !self.conversation && !(force && self.conflicts > 0) {
+            return Ok(true);
+        }
+        let note = match self.later {
+            0 => String::new(),
+            1 => "1 file was changed after the restore; that change is undone too. ".to_owned(),
+            later => format!(
+                "{later} files were changed after the restore; those changes are undone too. "
+            ),
+        };
+        confirmed(&note)
+    }
+}
+
+fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
+    let restored = parsed(result)?;
+    let count = items(&restored, "outcomes").count();
+    let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
+    let failed: Vec<&Value> = failed.collect();
+    let kept: Vec<&Value> = items(&restored, "conflicts").collect();
+    let undo = restored["undoId"].as_str();
+    shown(workspace, result, |restored| {
+        if undo.is_none() && kept.is_empty() {
+            return format!("{UP_TO_DATE}\n");
+        }
+        let mut line = format!("{} paths restored", count - failed.len());
+        if !kept.is_empty() {
+            line.push_str(&format!(", {} left alone", kept.len()));
+        }
+        if let Some(task) = restored.get("task") {
+            let id = text(task, "taskId");
+            line.push_str(&format!(", task {id} has {} messages", task["messages"]));
+        }
+        if let Some(undo) = undo {
+            line.push_str(&format!("; undo with {undo}"));
+        }
+        line.push_str(if kept.is_empty() { "\n" } else { ":\n" });
+        line.extend(kept.iter().map(|conflict| left_alone(conflict)));
+        line
+    })?;
+    for outcome in &failed {
+        let error = line(outcome, "error");
+        complain(&format!("{}: {error}", line(outcome, "path")));
+    }
+    Ok(match (failed.is_empty(), undo) {
+        (false, _) => FAILURE,
+        // All that differs was left alone.
+        (true, None) if !kept.is_empty() => NEGATIVE,
+        _ => DONE,
+    })
+}
