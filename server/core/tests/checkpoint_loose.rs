@@ -157,7 +157,7 @@ fn a_store_that_was_unpacked_is_read_and_restored() {
         ground.job(|job| ground.checkpoints.verify(job)).unwrap(),
         [""; 0]
     );
-    let undo = ground.restore(first).undo;
+    let undo = ground.restore(first).undo.unwrap();
     assert_eq!(ground.tree(), before);
     ground
         .checkpoints
