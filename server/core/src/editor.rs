@@ -14,6 +14,7 @@ use std::{
 use sightline_protocol::editor::{Tab, Terminal, VisibleEditor};
 
 use crate::{
+    access::AccessView,
     document::{Change, Document, PositionEncoding},
     limits,
     path::{AbsPath, uri_to_path},
@@ -94,15 +95,15 @@ impl OpenDocument {
     /// `path`: an editor may open a document with changes it has kept, and one
     /// that reads a changed file again sends a change and no save. Not for the
     /// reading thread.
-    pub fn is_unsaved(&self, path: Option<&AbsPath>) -> bool {
+    pub fn is_unsaved(&self, view: &AccessView, path: Option<&AbsPath>) -> bool {
         if self.document.is_dirty() {
             let text = self.document.text();
-            return !path.is_some_and(|path| read::is_on_disk(text, path.as_path()));
+            return !path.is_some_and(|path| read::is_on_disk(view, text, path));
         }
         *self.unsaved_when_opened.get_or_init(|| {
             let opened = self.opened_at.zip(path);
             opened.is_some_and(|(at, path)| {
-                read::differs_from_disk(self.document.text(), path.as_path(), at)
+                read::differs_from_disk(view, self.document.text(), path, at)
             })
         })
     }
@@ -305,11 +306,11 @@ impl EditorState {
 
     /// URIs with unsaved changes: open documents that differ from what was
     /// saved, then tabs the client calls dirty. May read files.
-    pub fn unsaved(&self) -> Vec<&str> {
+    pub fn unsaved(&self, view: &AccessView) -> Vec<&str> {
         let mut unsaved: Vec<&str> = self
             .documents()
             .into_iter()
-            .filter(|(uri, open)| open.is_unsaved(uri_to_path(uri).ok().flatten().as_ref()))
+            .filter(|(uri, open)| open.is_unsaved(view, uri_to_path(uri).ok().flatten().as_ref()))
             .map(|(uri, _)| uri)
             .collect();
         for tab in self.tabs.iter().flatten() {

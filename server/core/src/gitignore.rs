@@ -23,6 +23,7 @@ use std::{
 
 use crate::{
     access::pattern::{Case, PatternSet, bytes_of},
+    fs::dir::{Access, Dir},
     limits,
 };
 
@@ -30,15 +31,6 @@ use crate::{
 pub(crate) const FILE_NAME: &str = ".gitignore";
 /// A larger rule file is none.
 pub(crate) const MAX_BYTES: u64 = limits::MAX_RULE_FILE_BYTES;
-
-/// What a directory holds that changes the rules.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Marks {
-    /// Something called `.git`.
-    pub(crate) git: bool,
-    /// A regular file `.gitignore`.
-    pub(crate) gitignore: bool,
-}
 
 /// The rules in force in a directory.
 #[derive(Clone, Default)]
@@ -84,16 +76,17 @@ impl Rules {
         })))
     }
 
-    /// The rules in force in `directory`, given those that reach it from above.
-    pub(crate) fn enter(&self, directory: &Path, marks: Marks) -> Self {
+    /// The rules in force in `directory`, given those that reach it from above:
+    /// does it hold something called `.git`, and what does its rule file say?
+    pub(crate) fn enter(&self, directory: &Path, git: bool, gitignore: Option<Vec<u8>>) -> Self {
         // A repository inside another one: the outer rules end here.
-        let begins = marks.git && repository(directory).is_some();
+        let begins = git && repository(directory).is_some();
         let rules = if begins {
             Self::default()
         } else {
             self.clone()
         };
-        rules.with_texts(&texts_of(directory, marks))
+        rules.with_texts(&texts_of(directory, git, gitignore))
     }
 
     /// These rules, ready to judge the entries of `directory`.
@@ -144,11 +137,9 @@ pub(crate) fn texts_above(root: &Path, directory: &Path) -> Vec<RuleText> {
     let mut rules = Rules::default();
     let mut above = top.to_path_buf();
     for name in below {
-        let marks = Marks {
-            git: above == top,
-            gitignore: true,
-        };
-        let own = texts_of(&above, marks);
+        let dir = Dir::without_links(&above).ok();
+        let gitignore = dir.and_then(|dir| text_in(&dir));
+        let own = texts_of(&above, above == top, gitignore);
         rules = rules.with_texts(&own);
         texts.extend(own);
         if rules.within(&above).ignores(name, true) {
@@ -160,13 +151,16 @@ pub(crate) fn texts_above(root: &Path, directory: &Path) -> Vec<RuleText> {
     texts
 }
 
+/// What the rule file of a directory says; `None` where it has none. Git does not
+/// follow a link here.
+pub(crate) fn text_in(dir: &Dir) -> Option<Vec<u8>> {
+    let file = dir.open(FILE_NAME.as_ref(), Access::Read).ok()?;
+    read_regular(file, MAX_BYTES)
+}
+
 /// The rule files of one directory, the one that decides last.
-fn texts_of(directory: &Path, marks: Marks) -> Vec<RuleText> {
-    let excludes = marks.git.then(|| excludes_of(directory)).flatten();
-    let gitignore = marks
-        .gitignore
-        .then(|| read_regular(&directory.join(FILE_NAME), MAX_BYTES, false))
-        .flatten();
+fn texts_of(directory: &Path, git: bool, gitignore: Option<Vec<u8>>) -> Vec<RuleText> {
+    let excludes = git.then(|| excludes_of(directory)).flatten();
     [excludes, gitignore]
         .into_iter()
         .flatten()
@@ -181,7 +175,8 @@ fn texts_of(directory: &Path, marks: Marks) -> Vec<RuleText> {
 /// nothing where it has none; `None` when none begins there.
 pub(crate) fn excludes_of(directory: &Path) -> Option<Vec<u8>> {
     let file = repository(directory)?.join("info/exclude");
-    Some(read_regular(&file, MAX_BYTES, true).unwrap_or_default())
+    let text = open(&file).and_then(|file| read_regular(file, MAX_BYTES));
+    Some(text.unwrap_or_default())
 }
 
 /// Where the repository whose work tree begins at `top` has its index, which
@@ -231,16 +226,15 @@ fn is_git_directory(path: &Path) -> bool {
 
 /// The path in a one-line file, after `label`.
 fn pointer(file: &Path, label: &str) -> Option<PathBuf> {
-    let text = read_regular(file, limits::MAX_PATH_BYTES as u64, true)?;
+    let text = read_regular(open(file)?, limits::MAX_PATH_BYTES as u64)?;
     let text = String::from_utf8(text).ok()?;
     let path = text.strip_prefix(label)?.trim();
     (!path.is_empty()).then(|| PathBuf::from(path))
 }
 
 /// The bytes of a regular file; `None` for anything else, and for a file over
-/// the limit. Never waits: opening a named pipe would.
-fn read_regular(path: &Path, limit: u64, follow_link: bool) -> Option<Vec<u8>> {
-    let file = open(path, follow_link)?;
+/// the limit.
+fn read_regular(file: File, limit: u64) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > limit {
         return None;
@@ -250,27 +244,20 @@ fn read_regular(path: &Path, limit: u64, follow_link: bool) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Opens a file; never waits.
+/// Opens a file of git; never waits, as opening a named pipe would.
 #[cfg(unix)]
-pub(crate) fn open(path: &Path, follow_link: bool) -> Option<File> {
+pub(crate) fn open(path: &Path) -> Option<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
-    let mut flags = OFlags::NONBLOCK;
-    if !follow_link {
-        flags |= OFlags::NOFOLLOW;
-    }
     fs::OpenOptions::new()
         .read(true)
-        .custom_flags(flags.bits().cast_signed())
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)
         .ok()
 }
 
 #[cfg(not(unix))]
-pub(crate) fn open(path: &Path, follow_link: bool) -> Option<File> {
-    if !follow_link && fs::symlink_metadata(path).ok()?.is_symlink() {
-        return None;
-    }
+pub(crate) fn open(path: &Path) -> Option<File> {
     File::open(path).ok()
 }

@@ -6,7 +6,7 @@
 //! not to be is read again, once to recognise its encoding and once to decode.
 
 use std::{
-    fs::{File, Metadata},
+    fs::File,
     io::{self, Read, Seek},
     path::Path,
     time::SystemTime,
@@ -19,11 +19,11 @@ use sha2::{Digest, Sha256};
 use sightline_protocol::{error::ErrorKind, files::TextSource};
 
 use crate::{
-    access::{self, AccessView, OpenedFile},
+    access::{AccessView, OpenedFile},
     cancel::Cancel,
     error::Error,
     limits,
-    path::Location,
+    path::{AbsPath, Location},
     tracker::ContentHash,
 };
 
@@ -66,19 +66,25 @@ pub struct Content {
 /// Byte order mark, line endings and the last one do not count: editors keep
 /// those apart. False when the file was changed or deleted after that, is no
 /// text in UTF-8 or is too large to tell.
-pub fn differs_from_disk(text: &Rope, path: &Path, opened: SystemTime) -> bool {
-    let (file, metadata) = match access::open_without_waiting(path) {
+pub fn differs_from_disk(
+    view: &AccessView,
+    text: &Rope,
+    path: &AbsPath,
+    opened: SystemTime,
+) -> bool {
+    let file = match view.open_anywhere(path) {
         Ok(opened) => opened,
         Err(error) => {
-            let is_missing = error.kind() == io::ErrorKind::NotFound;
+            let is_missing = error.kind == ErrorKind::NotFound;
+            let path = path.as_path();
             return is_missing && text.len_bytes() > 1 && !may_be_gone_since(path, opened);
         }
     };
-    let changed_since = metadata.modified().is_ok_and(|modified| modified > opened);
-    if changed_since {
+    let modified = file.metadata().modified();
+    if modified.is_ok_and(|modified| modified > opened) {
         return false;
     }
-    let Some(disk) = text_of(file, &metadata) else {
+    let Some(disk) = text_of(&file) else {
         return false;
     };
     let plain = |text: &str| unified(text).trim_end_matches('\n').to_owned();
@@ -97,22 +103,24 @@ fn may_be_gone_since(path: &Path, then: SystemTime) -> bool {
 
 /// Is an editor's text what the file `path` holds? Byte order mark, line endings
 /// and whether the last line has one do not count. False when that can't be told.
-pub fn is_on_disk(text: &Rope, path: &Path) -> bool {
-    let opened = access::open_without_waiting(path).ok();
-    let disk = opened.and_then(|(file, metadata)| text_of(file, &metadata));
+pub fn is_on_disk(view: &AccessView, text: &Rope, path: &AbsPath) -> bool {
+    let opened = view.open_anywhere(path).ok();
+    let disk = opened.and_then(|opened| text_of(&opened));
     disk.is_some_and(|disk| {
         let (disk, text) = (unified(&disk), unified(&text.to_string()));
         disk.strip_suffix('\n').unwrap_or(&disk) == text.strip_suffix('\n').unwrap_or(&text)
     })
 }
 
-/// The text of a regular file in UTF-8 that is not too large.
-fn text_of(file: File, metadata: &Metadata) -> Option<String> {
-    if !metadata.is_file() || metadata.len() > limits::MAX_READ_BYTES {
+/// The text of a file in UTF-8 that is not too large.
+fn text_of(opened: &OpenedFile) -> Option<String> {
+    if opened.metadata().len() > limits::MAX_READ_BYTES {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(limits::MAX_READ_BYTES)
+    opened
+        .file()
+        .take(limits::MAX_READ_BYTES)
         .read_to_end(&mut bytes)
         .ok()?;
     String::from_utf8(bytes).ok()
@@ -142,10 +150,15 @@ pub fn read_file(
     if let Some(buffer) = buffer {
         return read_buffer(buffer, window, cancel);
     }
-    let OpenedFile { file, metadata, .. } = view.open_for_read(location, options.allow_outside)?;
+    let opened = view.open_for_read(location, options.allow_outside)?;
+    let size = opened.metadata().len();
     let name = view.roots().result_path(location).0;
-    let source = Source { file, name, cancel };
-    if metadata.len() > limits::MAX_READ_FILE_BYTES {
+    let source = Source {
+        file: opened.into_file(),
+        name,
+        cancel,
+    };
+    if size > limits::MAX_READ_FILE_BYTES {
         return Err(source.too_large());
     }
     read_disk(source, window)

@@ -23,10 +23,10 @@ fn a_file_is_opened_only_when_it_may_be_read() {
     let view = view(&root);
     let open = |path: &str, outside: bool| {
         view.open_for_read(&view.roots().locate(path).unwrap(), outside)
-            .map(|mut opened| {
+            .map(|opened| {
                 let mut text = String::new();
-                opened.file.read_to_string(&mut text).unwrap();
-                assert_eq!(opened.metadata.len(), text.len() as u64);
+                opened.file().read_to_string(&mut text).unwrap();
+                assert_eq!(opened.metadata().len(), text.len() as u64);
                 text
             })
     };
@@ -117,12 +117,11 @@ fn swapping_a_file_for_a_link_gains_nothing() {
         for turn in 0..4_000 {
             let path = if turn % 2 == 0 { "swapped" } else { "folder/f" };
             let view = access.view().0;
-            let Ok(mut opened) = view.open_for_read(&view.roots().locate(path).unwrap(), false)
-            else {
+            let Ok(opened) = view.open_for_read(&view.roots().locate(path).unwrap(), false) else {
                 continue;
             };
             let mut text = String::new();
-            opened.file.read_to_string(&mut text).unwrap();
+            opened.file().read_to_string(&mut text).unwrap();
             assert_eq!(text, "public");
             read += 1;
         }

@@ -14,6 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
     path::{AbsPath, Root, Roots},
     storage::{Storage, TaskId},
@@ -128,7 +129,11 @@ impl Session {
 
     /// A new one for each operation, as after a restart.
     fn tracker(&self) -> Tracker {
-        Tracker::open(&self.storage, &TaskId::new("task").unwrap())
+        Tracker::open(
+            &self.storage,
+            &TaskId::new("task").unwrap(),
+            AccessView::default(),
+        )
     }
 
     fn scan(&self, now: i64) -> Scan {

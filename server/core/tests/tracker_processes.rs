@@ -12,6 +12,7 @@ use std::{
 };
 
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
     path::AbsPath,
     storage::{Storage, TaskId},
@@ -25,7 +26,11 @@ const ROUNDS: usize = 20;
 
 fn tracker(folder: &Path) -> Tracker {
     let storage = Storage::open(&folder.join("data")).unwrap();
-    Tracker::open(&storage, &TaskId::new("task").unwrap())
+    Tracker::open(
+        &storage,
+        &TaskId::new("task").unwrap(),
+        AccessView::default(),
+    )
 }
 
 fn track(folder: &Path, name: &str, now: i64) {

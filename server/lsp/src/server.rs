@@ -289,7 +289,7 @@ impl Server {
     /// `invalidParams` for an impossible id, `storage` when it cannot be read.
     pub fn tracker(&self, snapshot: &Snapshot, task_id: &str) -> Result<Tracker, Error> {
         let task = TaskId::new(task_id)?;
-        let tracker = Tracker::open(&self.storage(snapshot)?, &task);
+        let tracker = Tracker::open(&self.storage(snapshot)?, &task, self.view(snapshot));
         self.works_on(&task);
         Ok(tracker)
     }

@@ -1,33 +1,35 @@
-//! What a path leads to when links are followed, step by step.
+//! What a path leads to when links are followed, step by step and by
+//! descriptors.
+//!
+//! A folder is reached from the top of its area (or of the file system), each
+//! name in a folder that is open and without following it: whoever exchanges a
+//! folder for a link meanwhile leads nowhere. A link is read, and where it points
+//! is gone to the same way. So a [`Place`] is a name in an open folder, whose path
+//! without links is known; what is opened there is what was judged.
 //!
 //! The system's own resolution tells only where a path ends. Here every name
-//! passed on the way is judged too, dangling links are followed as far as they
-//! go, and what does not exist yet is placed where it would be created.
+//! passed on the way is kept to be judged too, dangling links are followed as far
+//! as they go, and what does not exist yet is placed where it would be created.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::VecDeque,
     ffi::{OsStr, OsString},
-    fs, io,
+    io,
     ops::Range,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
-#[cfg(target_os = "linux")]
-use std::mem::MaybeUninit;
-
-use foldhash::quality::RandomState;
-
-use super::{AccessView, Denial, through_link};
-use crate::path::AbsPath;
+use super::{AccessView, Area, Denial, through_link};
+use crate::{
+    fs::dir::{Dir, Kind, is_absent},
+    path::AbsPath,
+};
 
 /// Links followed for one path; Linux stops there too.
 const MAX_LINKS: usize = 40;
 /// Names gone through for one path, those of links included.
 const MAX_STEPS: usize = 8 * 1024;
-/// Folders remembered by one view, and the longest path remembered.
-const MEMO_FOLDERS: usize = 16 * 1024;
-const MEMO_PATH_BYTES: usize = 1024;
 /// Entries of a folder that may be read for each one that was asked for: reading
 /// one costs about a twentieth of looking at it.
 const READ_PER_ASKED: usize = 32;
@@ -37,122 +39,147 @@ const MAX_READ_ENTRIES: usize = 4096;
 #[cfg(target_os = "linux")]
 const READ_BYTES: usize = 16 * 1024;
 
-/// What something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Missing,
-    Folder,
-    Other,
-}
-
 /// Where a path leads.
-#[derive(Clone, Debug)]
-pub(super) struct Followed {
+#[derive(Debug)]
+pub(super) struct Place {
     /// Without links.
     pub(super) real: PathBuf,
-    pub(super) kind: Kind,
-    /// Was a link followed on the way?
+    /// `None`: nothing is there.
+    pub(super) kind: Option<Kind>,
+    /// Was a link followed on the way, or is it known by another path?
     pub(super) linked: bool,
-    /// How many were.
+    /// The folder it lies in; `None` where that is missing.
+    pub(super) dir: Option<Arc<Dir>>,
+    /// Its name there; `None` when it is that folder.
+    pub(super) name: Option<OsString>,
+    /// What it is called by each link on the way.
+    passed: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn is_folder(&self) -> bool {
+        self.kind == Some(Kind::Folder)
+    }
+}
+
+/// A folder on the way of a path.
+#[derive(Clone, Debug)]
+struct At {
+    /// Without links.
+    real: PathBuf,
+    /// `None` when it is missing, or no folder.
+    dir: Option<Arc<Dir>>,
+    linked: bool,
     links: usize,
+    /// What it is called by each link on the way.
+    passed: Vec<PathBuf>,
 }
 
-/// Folders a view has resolved, by their absolute path.
-#[derive(Debug, Default)]
-pub(super) struct Links {
-    folders: RwLock<HashMap<OsString, Step, RandomState>>,
+impl At {
+    fn new(real: PathBuf, dir: Option<Arc<Dir>>, linked: bool) -> Self {
+        Self {
+            real,
+            dir,
+            linked,
+            links: 0,
+            passed: Vec::new(),
+        }
+    }
+
+    /// Some levels below, without a link on the way.
+    fn below(self, path: &Path, dir: Option<Arc<Dir>>) -> Self {
+        Self {
+            real: self.real.join(path),
+            dir,
+            ..self
+        }
+    }
+
+    /// The entry of this name.
+    fn entry(self, name: OsString, kind: Kind) -> Place {
+        Place {
+            real: self.real.join(&name),
+            kind: Some(kind),
+            linked: self.linked,
+            dir: self.dir,
+            name: Some(name),
+            passed: self.passed,
+        }
+    }
+
+    /// The folder itself.
+    fn place(self) -> Place {
+        Place {
+            kind: self.dir.is_some().then_some(Kind::Folder),
+            real: self.real,
+            linked: self.linked,
+            dir: self.dir,
+            name: None,
+            passed: self.passed,
+        }
+    }
 }
 
-type Step = Result<Arc<Folder>, Arc<Denial>>;
+/// The folder asked for last, by the path it was asked for with: many paths are
+/// often asked for folder by folder. It stays the folder that was reached, whatever
+/// is at its path by now.
+#[derive(Default)]
+pub(super) struct LastFolder(Option<(PathBuf, Reached)>);
 
-/// A folder of a path, and what in it is no link once it was asked for often.
 #[derive(Debug)]
-struct Folder {
-    at: Followed,
-    entries: Mutex<Entries>,
+enum Reached {
+    /// Nothing but the whole way tells.
+    ByLink,
+    /// It is missing, or no folder.
+    Missing,
+    Open(Arc<Dir>, Entries),
 }
 
 /// What is known of a folder's entries.
 #[derive(Debug)]
 enum Entries {
-    /// So many were asked for; from `read_at` on it pays to read the folder.
-    Asked { count: usize, read_at: usize },
+    /// Nothing yet.
+    Unread,
+    /// Reading it does not pay.
+    TooMany,
     /// Those that are no links.
     Plain(Names),
 }
 
-impl Folder {
-    /// A folder whose entries nobody asked for yet. A single one is looked at.
-    fn unread(at: Followed) -> Arc<Self> {
-        let entries = Entries::Asked {
-            count: 0,
-            read_at: 2,
-        };
-        Arc::new(Self {
-            at,
-            entries: Mutex::new(entries),
-        })
-    }
-
-    /// The kind of the entry of this name, when it is there and no link, for
-    /// sure. Reading a folder once is cheaper than looking at each of its
-    /// entries. Only the exact name counts: how a file system folds names is its
-    /// own affair. With this one so many are asked for next.
-    fn plain(&self, name: &OsStr, asked: usize) -> Option<Kind> {
-        // What Windows calls a file by, only the whole way tells.
-        if cfg!(windows) || self.at.kind != Kind::Folder {
-            return None;
-        }
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entries::Asked { count, read_at } = &mut *entries {
-            *count += 1;
-            let asked = count.saturating_add(asked.saturating_sub(1));
-            if asked < *read_at {
-                return None;
-            }
-            *read_at = asked.saturating_mul(2);
-            let most = asked.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
-            *entries = Entries::Plain(plain_in(&self.at.real, most)?);
-        }
-        match &mut *entries {
-            Entries::Plain(names) => names.kind(name.as_encoded_bytes()),
-            Entries::Asked { .. } => None,
-        }
-    }
-}
-
-/// Names of one folder with what they are, without an allocation for each.
+/// Names of one folder, without an allocation for each.
 #[derive(Debug, Default)]
 struct Names {
     text: Vec<u8>,
     /// Where each stands, in the order of their bytes once all are there.
-    places: Vec<(Range<usize>, Kind)>,
+    places: Vec<Range<usize>>,
     /// What follows the one found last: who asks for many often asks in this order.
     next: usize,
 }
 
 impl Names {
-    fn push(&mut self, name: &[u8], kind: Kind) {
+    fn push(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(name);
-        self.places.push((start..self.text.len(), kind));
+        self.places.push(start..self.text.len());
     }
 
     fn sort(&mut self) {
         let text = &self.text;
         let name = |place: &Range<usize>| &text[place.clone()];
-        self.places
-            .sort_unstable_by(|(a, _), (b, _)| name(a).cmp(name(b)));
+        self.places.sort_unstable_by(|a, b| name(a).cmp(name(b)));
     }
 
-    fn kind(&mut self, name: &[u8]) -> Option<Kind> {
-        let order = |(place, _): &(Range<usize>, Kind)| self.text[place.clone()].cmp(name);
+    fn has(&mut self, name: &[u8]) -> bool {
+        let order = |place: &Range<usize>| self.text[place.clone()].cmp(name);
         let at = match self.places.get(self.next) {
             Some(next) if order(next).is_eq() => self.next,
-            _ => self.places.binary_search_by(order).ok()?,
+            _ => match self.places.binary_search_by(order) {
+                Ok(at) => at,
+                Err(_) => return false,
+            },
         };
         self.next = at + 1;
-        Some(self.places[at].1)
+        true
     }
 }
 
@@ -160,14 +187,14 @@ impl Names {
 /// than `most` entries, or they cannot be looked at: who may list a folder need
 /// not be allowed to look at what is in it.
 #[cfg(target_os = "linux")]
-fn plain_in(folder: &Path, most: usize) -> Option<Names> {
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, open, statat};
+fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
+    use std::mem::MaybeUninit;
 
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = open(folder, flags, Mode::empty()).ok()?;
-    statat(&folder, c".", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    use rustix::fs::{FileType, RawDir};
+
+    folder.look(OsStr::new(".")).ok()?;
     let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
-    let mut entries = RawDir::new(folder, &mut buffer);
+    let mut entries = RawDir::new(folder.to_list().ok()?, &mut buffer);
     let mut plain = Names::default();
     let mut count = 0;
     while let Some(entry) = entries.next() {
@@ -182,8 +209,7 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
         }
         match entry.file_type() {
             FileType::Symlink | FileType::Unknown => {}
-            FileType::Directory => plain.push(name, Kind::Folder),
-            _ => plain.push(name, Kind::Other),
+            _ => plain.push(name),
         }
     }
     plain.sort();
@@ -194,33 +220,35 @@ fn plain_in(folder: &Path, most: usize) -> Option<Names> {
 /// than `most` entries, or they cannot be looked at: who may list a folder need
 /// not be allowed to look at what is in it.
 #[cfg(not(target_os = "linux"))]
-fn plain_in(folder: &Path, most: usize) -> Option<Names> {
-    fs::symlink_metadata(folder.join(".")).ok()?;
+fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
+    folder.look(OsStr::new(".")).ok()?;
     let mut plain = Names::default();
-    for (count, entry) in fs::read_dir(folder).ok()?.enumerate() {
-        let entry = entry.ok()?;
-        if count >= most {
-            return None;
+    let mut count = 0;
+    let each = |name: &OsStr, kind: Option<Kind>| {
+        count += 1;
+        if kind.is_some_and(|kind| kind != Kind::Link) {
+            plain.push(name.as_encoded_bytes());
         }
-        let kind = match entry.file_type().ok()? {
-            kind if kind.is_symlink() => continue,
-            kind if kind.is_dir() => Kind::Folder,
-            _ => Kind::Other,
-        };
-        plain.push(entry.file_name().as_encoded_bytes(), kind);
-    }
+        count <= most
+    };
+    folder.entries(each).ok()?;
     plain.sort();
-    Some(plain)
+    (count <= most).then_some(plain)
 }
 
 impl AccessView {
-    /// Is there no link in an absolute path? The common case, and told without
-    /// building the path it leads to. With it so many of its folder are asked for
-    /// next.
+    /// Is there no link in an absolute path inside an area? The common case, and
+    /// told without building the path it leads to. With it so many of its folder
+    /// are asked for next.
     ///
     /// # Errors
     /// As [`Self::follow`].
-    pub(super) fn is_plain(&self, path: &AbsPath, asked: usize) -> Result<bool, Denial> {
+    pub(super) fn is_plain(
+        &self,
+        path: &AbsPath,
+        last: &mut LastFolder,
+        asked: usize,
+    ) -> Result<bool, Denial> {
         // What Windows calls a file by, only the whole way tells.
         if cfg!(windows) {
             return Ok(false);
@@ -228,21 +256,28 @@ impl AccessView {
         let Some((above, name)) = path.folder_and_name() else {
             return Ok(true);
         };
-        let above = self
-            .folder(above)
-            .map_err(|denial| denial.as_ref().clone())?;
-        if above.at.linked {
-            return Ok(false);
+        if last.0.as_ref().is_none_or(|(known, _)| known != above) {
+            last.0 = Some((above.to_path_buf(), self.reach(above)?));
         }
-        if above.at.kind != Kind::Folder {
+        let (dir, entries) = match &mut last.0 {
+            Some((_, Reached::Open(dir, entries))) => (dir, entries),
+            Some((_, Reached::Missing)) => return Ok(true),
+            Some((_, Reached::ByLink)) | None => return Ok(false),
+        };
+        if matches!(entries, Entries::Unread) && asked > 1 {
+            let most = asked.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
+            *entries = plain_in(dir, most).map_or(Entries::TooMany, Entries::Plain);
+        }
+        // Only the exact name counts: how a file system folds names is its own
+        // affair.
+        if let Entries::Plain(names) = entries
+            && names.has(name.as_encoded_bytes())
+        {
             return Ok(true);
         }
-        if above.plain(name, asked).is_some() {
-            return Ok(true);
-        }
-        match fs::symlink_metadata(path.as_path()) {
-            Ok(metadata) => Ok(!metadata.is_symlink()),
-            Err(error) if is_missing(&error) => Ok(true),
+        match dir.look(name) {
+            Ok(found) => Ok(found.is_none_or(|found| found.kind != Kind::Link)),
+            Err(error) if is_absent(&error) => Ok(true),
             Err(error) => Err(cannot_follow(&error.to_string())),
         }
     }
@@ -250,133 +285,126 @@ impl AccessView {
     /// Follows every link of an absolute path.
     ///
     /// # Errors
-    /// A denial when a name on the way is denied, or when the way cannot be seen.
-    pub(super) fn follow(&self, path: &AbsPath) -> Result<Followed, Denial> {
-        let Some((above, name)) = path.folder_and_name() else {
-            return Ok(Followed {
-                real: path.as_path().to_path_buf(),
-                kind: Kind::Folder,
-                linked: false,
-                links: 0,
-            });
+    /// A denial when the way cannot be seen.
+    pub(super) fn follow(&self, path: &AbsPath) -> Result<Place, Denial> {
+        let (at, below) = self.start(path.as_path())?;
+        let Some(name) = below.file_name() else {
+            return Ok(at.place());
         };
-        if let Some(known) = self.known(path.as_path()) {
-            return known
-                .map(|folder| folder.at.clone())
-                .map_err(|denial| denial.as_ref().clone());
-        }
-        let above = self
-            .folder(above)
-            .map_err(|denial| denial.as_ref().clone())?;
-        self.walk(&above.at, VecDeque::from([name.to_os_string()]))
+        let parent = below.parent().unwrap_or(Path::new(""));
+        let Some(at) = self.at_once(&at, parent)? else {
+            return self.walk(at, steps(&below).collect());
+        };
+        self.walk(at, VecDeque::from([name.to_os_string()]))
     }
 
     /// Follows a path as the kernel would, where `..` behind a link is the
     /// parent of what the link leads to.
-    pub(super) fn follow_physically(&self, path: &Path) -> Result<Followed, Denial> {
-        let start = Followed {
-            real: path.ancestors().last().unwrap_or(path).to_path_buf(),
-            kind: Kind::Folder,
-            linked: true,
-            links: 0,
-        };
-        self.walk(&start, steps(path).collect())
-    }
-
-    /// A folder, from memory or by resolving what of it is not yet known.
-    fn folder(&self, path: &Path) -> Step {
-        let mut todo = Vec::new();
-        let mut at = path;
-        let mut known = loop {
-            if let Some(known) = self.known(at) {
-                break known;
-            }
-            match (at.parent(), at.file_name()) {
-                (Some(parent), Some(_)) => {
-                    todo.push(at);
-                    at = parent;
-                }
-                _ => {
-                    break Ok(Folder::unread(Followed {
-                        real: at.to_path_buf(),
-                        kind: Kind::Folder,
-                        linked: false,
-                        links: 0,
-                    }));
-                }
-            }
-        };
-        while let (Some(below), Ok(above)) = (todo.pop(), &known) {
-            let name = below.file_name().unwrap_or_default();
-            if above.at.kind == Kind::Missing {
-                // So is everything below, without looking.
-                let mut missing = above.at.clone();
-                missing.real.push(name);
-                missing
-                    .real
-                    .extend(path.strip_prefix(below).unwrap_or(Path::new("")));
-                known = Ok(Folder::unread(missing));
-                self.remember(path, &known);
-                break;
-            }
-            known = match above.plain(name, 1) {
-                Some(kind) => Ok(Followed {
-                    real: above.at.real.join(name),
-                    kind,
-                    ..above.at
-                }),
-                None => self.walk(&above.at, VecDeque::from([name.to_os_string()])),
-            }
-            .map(Folder::unread)
-            .map_err(Arc::new);
-            self.remember(below, &known);
+    ///
+    /// # Errors
+    /// A denial when a name on the way is denied, or when the way cannot be seen.
+    pub(super) fn follow_physically(&self, path: &Path) -> Result<Place, Denial> {
+        let mut at = top_of(path)?;
+        at.linked = true;
+        let place = self.walk(at, steps(path).collect())?;
+        match self.passed_denial(&place) {
+            Some(denial) => Err(denial),
+            None => Ok(place),
         }
-        known
     }
 
-    /// A folder resolved before. The roots are where they are: links that lead
+    /// Why what was passed on the way to a place is denied, if it is.
+    pub(super) fn passed_denial(&self, place: &Place) -> Option<Denial> {
+        let mut passed = place.passed.iter().filter_map(|path| AbsPath::new(path));
+        let denial = passed.find_map(|path| self.denial_of(&path, || place.is_folder()));
+        denial.map(through_link)
+    }
+
+    /// A folder inside an area, where no link is on the way.
+    fn reach(&self, path: &Path) -> Result<Reached, Denial> {
+        let (at, below) = self.start(path)?;
+        let reached = match at.linked {
+            true => None,
+            false => self.at_once(&at, &below)?,
+        };
+        Ok(match reached {
+            None => Reached::ByLink,
+            Some(At { dir: None, .. }) => Reached::Missing,
+            Some(At { dir: Some(dir), .. }) => Reached::Open(dir, Entries::Unread),
+        })
+    }
+
+    /// The innermost area around a path, or the top of its file system, and what
+    /// of the path lies below that. Areas are where they are: links that lead
     /// there are not the business of their rules.
-    fn known(&self, path: &Path) -> Option<Step> {
-        let memo = self
-            .links
-            .folders
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(step) = memo.get(path.as_os_str()) {
-            return Some(step.clone());
-        }
-        drop(memo);
-        let area = self
-            .areas
-            .iter()
-            .find(|area| area.path().as_path() == path)?;
-        let root = Ok(Folder::unread(Followed {
-            real: area.real().as_path().to_path_buf(),
-            kind: Kind::Folder,
-            linked: area.path() != area.real(),
-            links: 0,
-        }));
-        self.remember(path, &root);
-        Some(root)
+    fn start(&self, path: &Path) -> Result<(At, PathBuf), Denial> {
+        let around = self.areas.iter().flat_map(|area| {
+            let below = |base: &AbsPath| path.strip_prefix(base.as_path()).ok();
+            let mut paths = area.paths.iter();
+            paths.find_map(|base| Some((area, base, below(base)?)))
+        });
+        let innermost = around.min_by_key(|(.., below)| below.as_os_str().len());
+        let Some((area, base, below)) = innermost else {
+            let at = top_of(path)?;
+            let below = path.strip_prefix(&at.real).unwrap_or(Path::new(""));
+            return Ok((at.clone(), below.to_path_buf()));
+        };
+        let at = At::new(
+            area.real().as_path().to_path_buf(),
+            self.top_of_area(area)?,
+            base != area.real(),
+        );
+        Ok((at, below.to_path_buf()))
     }
 
-    fn remember(&self, path: &Path, step: &Step) {
-        if path.as_os_str().len() > MEMO_PATH_BYTES {
-            return;
+    /// The folder of an area, open; `None` when it is missing.
+    fn top_of_area(&self, area: &Area) -> Result<Option<Arc<Dir>>, Denial> {
+        let opened = area.dir.get_or_init(|| {
+            let dir = Dir::without_links(area.real().as_path());
+            dir.map(Arc::new).map_err(|error| error.kind())
+        });
+        match opened {
+            Ok(dir) => Ok(Some(dir.clone())),
+            Err(kind) => match io::Error::from(*kind) {
+                error if is_absent(&error) => Ok(None),
+                error => Err(cannot_follow(&error.to_string())),
+            },
         }
-        let mut memo = self
-            .links
-            .folders
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if memo.len() >= MEMO_FOLDERS {
-            memo.clear();
-        }
-        memo.insert(path.as_os_str().to_owned(), step.clone());
     }
 
-    fn walk(&self, from: &Followed, mut ahead: VecDeque<OsString>) -> Result<Followed, Denial> {
-        let mut at = from.clone();
+    /// The folder some levels below one in an area, where that can be told at
+    /// once: without a link, or with nothing there.
+    fn at_once(&self, at: &At, below: &Path) -> Result<Option<At>, Denial> {
+        // Outside the areas, any folder may be one of them by another path.
+        if self.area_around(&at.real).is_none() {
+            return Ok(None);
+        }
+        if below.as_os_str().is_empty() {
+            return Ok(Some(at.clone()));
+        }
+        let Some(dir) = &at.dir else {
+            return Ok(Some(at.clone().below(below, None)));
+        };
+        match dir.pass_to(below) {
+            Ok(None) => Ok(None),
+            Ok(Some(dir)) => Ok(Some(at.clone().below(below, Some(Arc::new(dir))))),
+            Err(error) if is_absent(&error) => Ok(Some(at.clone().below(below, None))),
+            Err(error) => Err(cannot_follow(&error.to_string())),
+        }
+    }
+
+    /// An area that a path without links lies in.
+    fn area_around(&self, real: &Path) -> Option<&Area> {
+        let mut areas = self.areas.iter();
+        areas.find(|area| {
+            let mut paths = area.paths.iter();
+            paths.any(|base| real.starts_with(base.as_path()))
+        })
+    }
+
+    /// Goes on by these names, following links.
+    fn walk(&self, from: At, mut ahead: VecDeque<OsString>) -> Result<Place, Denial> {
+        let mut at = from;
         let mut steps_left = MAX_STEPS;
         while let Some(name) = ahead.pop_front() {
             if steps_left == 0 {
@@ -385,72 +413,158 @@ impl AccessView {
             steps_left -= 1;
             if name == ".." {
                 at.real.pop();
-                at.kind = Kind::Folder;
+                at.dir = self.again(&at.real)?;
                 continue;
             }
-            if at.kind == Kind::Missing {
+            let Some(dir) = at.dir.clone() else {
                 at.real.push(name);
                 continue;
-            }
-            let entry = at.real.join(&name);
-            let metadata = match fs::symlink_metadata(&entry) {
-                Ok(metadata) => metadata,
-                Err(error) if is_missing(&error) => {
-                    at.real = entry;
-                    at.kind = Kind::Missing;
-                    continue;
-                }
+            };
+            let found = match dir.look(&name) {
+                Ok(found) => found,
+                Err(error) if is_absent(&error) => None,
                 Err(error) => return Err(cannot_follow(&error.to_string())),
             };
-            if !metadata.is_symlink() {
-                at.real = entry;
-                at.kind = if metadata.is_dir() {
-                    Kind::Folder
-                } else {
-                    Kind::Other
-                };
+            let Some(found) = found else {
+                at.real.push(name);
+                at.dir = None;
+                continue;
+            };
+            if found.kind == Kind::Link {
+                at = self.pass(at, &dir, name, &mut ahead)?;
                 continue;
             }
-            at.links += 1;
-            if at.links > MAX_LINKS {
-                return Err(cannot_follow("too many links"));
+            if ahead.is_empty() {
+                return self.arrive(at, &dir, name, found.kind);
             }
-            at.linked = true;
-            self.judge_passed(&entry, &ahead)?;
-            let target =
-                fs::read_link(&entry).map_err(|error| cannot_follow(&error.to_string()))?;
-            if target.is_absolute() {
-                at.real = target.ancestors().last().unwrap_or(&target).to_path_buf();
+            if found.kind != Kind::Folder {
+                at.real.push(name);
+                at.dir = None;
+                continue;
             }
-            at.kind = Kind::Folder;
-            for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
-                ahead.push_front(step);
+            match dir.pass(&name) {
+                Ok(next) => self.enter(&mut at, name, next),
+                // It was replaced this moment.
+                Err(error) if is_absent(&error) => ahead.push_front(name),
+                Err(error) => return Err(cannot_follow(&error.to_string())),
             }
         }
-        // Windows knows a file by short names, too.
-        if cfg!(windows)
-            && let Ok(real) = fs::canonicalize(&at.real)
-        {
-            at.linked |= real != at.real;
-            at.real = real;
+        Ok(on_windows(at.place()))
+    }
+
+    /// Puts what a link says in place of its name.
+    fn pass(
+        &self,
+        mut at: At,
+        dir: &Dir,
+        name: OsString,
+        ahead: &mut VecDeque<OsString>,
+    ) -> Result<At, Denial> {
+        let target = match dir.read_link(&name) {
+            Ok(target) => PathBuf::from(os_string(target)),
+            // It was replaced this moment.
+            Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidInput => {
+                ahead.push_front(name);
+                return Ok(at);
+            }
+            Err(error) => return Err(cannot_follow(&error.to_string())),
+        };
+        at.links += 1;
+        if at.links > MAX_LINKS {
+            return Err(cannot_follow("too many links"));
+        }
+        at.linked = true;
+        let mut called = at.real.join(&name);
+        called.extend(ahead.iter());
+        at.passed.push(called);
+        if target.is_absolute() {
+            let top = top_of(&target)?;
+            at.real = top.real;
+            at.dir = top.dir;
+        }
+        for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
+            ahead.push_front(step);
         }
         Ok(at)
     }
 
-    /// Judges a link that is passed, under its own name.
-    fn judge_passed(&self, link: &Path, ahead: &VecDeque<OsString>) -> Result<(), Denial> {
-        let whole: PathBuf = std::iter::once(link.as_os_str())
-            .chain(ahead.iter().map(OsString::as_os_str))
-            .collect();
-        for path in [link, &whole] {
-            let denial = AbsPath::new(path)
-                .and_then(|path| self.denial_of(&path, || path.as_path().is_dir()));
-            if let Some(denial) = denial {
-                return Err(through_link(denial));
+    /// Goes into a folder. One that is an area by another path (upper and lower
+    /// case on some file systems, a second mount) is that area.
+    fn enter(&self, at: &mut At, name: OsString, dir: Dir) {
+        at.real.push(name);
+        if let Some(area) = self.area_of(&at.real, &dir) {
+            at.real = area.real().as_path().to_path_buf();
+            at.linked = true;
+        }
+        at.dir = Some(Arc::new(dir));
+    }
+
+    /// The area a folder outside all of them is by its identity.
+    fn area_of(&self, real: &Path, dir: &Dir) -> Option<&Area> {
+        if self.area_around(real).is_some() {
+            return None;
+        }
+        let identity = dir.identity()?;
+        let mut areas = self.areas.iter();
+        areas.find(|area| area.identity == Some(identity))
+    }
+
+    /// The end of the way.
+    fn arrive(&self, mut at: At, dir: &Dir, name: OsString, kind: Kind) -> Result<Place, Denial> {
+        if kind == Kind::Folder && self.area_around(&at.real.join(&name)).is_none() {
+            match dir.pass(&name) {
+                Ok(next) => {
+                    self.enter(&mut at, name, next);
+                    return Ok(on_windows(at.place()));
+                }
+                Err(error) if is_absent(&error) => {}
+                // One that can't be entered is no area.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+                Err(error) => return Err(cannot_follow(&error.to_string())),
             }
         }
-        Ok(())
+        Ok(on_windows(at.entry(name, kind)))
     }
+
+    /// The folder at a path that was gone through without a link.
+    fn again(&self, real: &Path) -> Result<Option<Arc<Dir>>, Denial> {
+        let (at, below) = self.start(real)?;
+        let Some(dir) = at.dir else { return Ok(None) };
+        match dir.pass_below(&below) {
+            Ok(dir) => Ok(Some(Arc::new(dir))),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(cannot_follow(&error.to_string())),
+        }
+    }
+}
+
+/// The top of the file system a path begins at.
+fn top_of(path: &Path) -> Result<At, Denial> {
+    let top = path.ancestors().last().unwrap_or(path);
+    let dir = Dir::top(top).map_err(|error| cannot_follow(&error.to_string()))?;
+    Ok(At::new(top.to_path_buf(), Some(Arc::new(dir)), false))
+}
+
+/// Windows knows a file by short names, too.
+fn on_windows(mut place: Place) -> Place {
+    if cfg!(windows)
+        && let Ok(real) = std::fs::canonicalize(&place.real)
+    {
+        place.linked |= real != place.real;
+        place.real = real;
+    }
+    place
+}
+
+/// What a link says, as the system has it.
+fn os_string(bytes: Vec<u8>) -> OsString {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        OsString::from_vec(bytes)
+    }
+    #[cfg(not(unix))]
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 /// The names of a path in order, with `..` but without its root.
@@ -460,13 +574,6 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> {
         Component::ParentDir => Some("..".into()),
         _ => None,
     })
-}
-
-fn is_missing(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 fn cannot_follow(why: &str) -> Denial {
@@ -481,7 +588,7 @@ pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path).ok()?;
+        let metadata = std::fs::metadata(path).ok()?;
         Some((metadata.dev(), metadata.ino()))
     }
     #[cfg(not(unix))]

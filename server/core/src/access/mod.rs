@@ -27,17 +27,18 @@ mod rules;
 mod git_parity;
 
 use std::{
-    fs,
+    cell::OnceCell,
+    fs, io,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use rayon::prelude::*;
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
-pub(crate) use self::open::open_without_waiting;
+pub(crate) use self::open::OpenedFolder;
 use self::{
-    links::{Kind, Links},
+    links::{LastFolder, Place},
     pattern::bytes_of,
     rules::{RuleFiles, Rules},
 };
@@ -45,6 +46,7 @@ pub use self::{open::OpenedFile, rules::RULE_FILE};
 use crate::{
     cancel::Cancel,
     error::Error,
+    fs::dir::Dir,
     path::{AbsPath, Location, RelPath, Roots},
     threads,
 };
@@ -138,7 +140,6 @@ impl Access {
             roots: self.roots.clone(),
             loose: self.loose.clone(),
             areas: areas.into(),
-            links: Arc::new(Links::default()),
         };
         (view, changed)
     }
@@ -182,6 +183,8 @@ struct Area {
     /// Does another area lie in it, or it in another?
     overlaps: bool,
     rules: Arc<Rules>,
+    /// The folder at its path without links, once it was needed.
+    dir: OnceLock<Result<Arc<Dir>, io::ErrorKind>>,
 }
 
 impl Area {
@@ -207,6 +210,7 @@ impl Area {
             overlaps: false,
             paths,
             rules,
+            dir: OnceLock::new(),
         }
     }
 
@@ -281,15 +285,15 @@ pub(crate) enum EntryPlace {
     Below(RelPath),
 }
 
-/// The rules of one moment. What links lead to is remembered for as long as the
-/// view lives, so a view is for one request.
-#[derive(Clone, Debug)]
+/// The rules of one moment, and the folders they are for, held open from the
+/// first look at one: so a view is for one request. By default nothing is open, and
+/// everything outside.
+#[derive(Clone, Debug, Default)]
 pub struct AccessView {
     roots: Arc<Roots>,
     loose: Arc<[AbsPath]>,
     /// The roots in their order, then the folders of loose files.
     areas: Arc<[Area]>,
-    links: Arc<Links>,
 }
 
 impl AccessView {
@@ -300,32 +304,65 @@ impl AccessView {
 
     /// Judges a place: its written path, and what it resolves to.
     pub fn check(&self, location: &Location) -> Verdict {
-        self.judge(location, 1)
+        self.judge(location, &mut LastFolder::default(), 1)
     }
 
     /// As [`Self::check`], of the first of so many in one folder.
-    fn judge(&self, location: &Location, asked: usize) -> Verdict {
-        if let Location::Inside { root, rel } = location
-            && let Some(area) = self.areas.get(*root)
-            && !area.overlaps
-        {
-            let path = area.path().join(rel);
-            if let Some(denial) = area.denial(rel, || path.as_path().is_dir()) {
-                return Verdict::Denied(denial);
-            }
-            return self.check_links(&path, true, asked);
+    fn judge(&self, location: &Location, last: &mut LastFolder, asked: usize) -> Verdict {
+        let path = self.roots.absolute(location);
+        let followed = OnceCell::new();
+        let is_dir = || {
+            let followed = followed.get_or_init(|| self.follow(&path));
+            followed.as_ref().is_ok_and(Place::is_folder)
+        };
+        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
+            return Verdict::Denied(denial);
         }
-        self.check_absolute(&self.roots.absolute(location))
+        let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
+        if inside && followed.get().is_none() {
+            match self.is_plain(&path, last, asked) {
+                Ok(true) => return Verdict::Allowed,
+                Ok(false) => {}
+                Err(denial) => return Verdict::Denied(denial),
+            }
+        }
+        match followed.into_inner().unwrap_or_else(|| self.follow(&path)) {
+            Ok(place) => self.judge_place(&path, &place),
+            Err(denial) => Verdict::Denied(denial),
+        }
+    }
+
+    /// Judges a place, and says what lies there unless it is denied: what that was
+    /// judged by, and what may be opened.
+    fn look(&self, location: &Location) -> (Verdict, Option<Place>) {
+        let path = self.roots.absolute(location);
+        let followed = self.follow(&path);
+        let is_dir = || followed.as_ref().is_ok_and(Place::is_folder);
+        if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
+            return (Verdict::Denied(denial), None);
+        }
+        match followed {
+            Err(denial) => (Verdict::Denied(denial), None),
+            Ok(place) => match self.judge_place(&path, &place) {
+                Verdict::Denied(denial) => (Verdict::Denied(denial), None),
+                verdict => (verdict, Some(place)),
+            },
+        }
     }
 
     /// Understands and judges a path as a client wrote it. A path that makes no
     /// sense is denied, with the reason.
     pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
-        self.check_one_of(1, written)
+        self.check_one_of(1, written, &mut LastFolder::default())
     }
 
     /// As [`Self::check_written`], of the first of so many in one folder.
-    fn check_one_of(&self, asked: usize, written: &str) -> (Option<Location>, PathAccess) {
+    fn check_one_of(
+        &self,
+        asked: usize,
+        written: &str,
+        last: &mut LastFolder,
+    ) -> (Option<Location>, PathAccess) {
         let answer = |access, denial: Option<Denial>| {
             let (reason, rule) = match denial {
                 Some(Denial {
@@ -351,7 +388,7 @@ impl AccessView {
                 return (None, answer(AccessKind::Denied, Some(denial)));
             }
         };
-        let access = match self.judge(&location, asked) {
+        let access = match self.judge(&location, last, asked) {
             Verdict::Allowed => answer(AccessKind::Allowed, None),
             Verdict::Outside => answer(AccessKind::Outside, None),
             Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
@@ -373,13 +410,17 @@ impl AccessView {
     ) -> Result<Vec<T>, Error> {
         let check = |written: &[P]| {
             let mut noted = T::default();
+            let mut last = LastFolder::default();
             let in_folders =
                 written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
             for paths in in_folders {
                 for (at, path) in paths.iter().enumerate() {
                     cancel.check()?;
                     let left = paths.len() - at;
-                    note(&mut noted, self.check_one_of(left, path.as_ref()).1)?;
+                    note(
+                        &mut noted,
+                        self.check_one_of(left, path.as_ref(), &mut last).1,
+                    )?;
                 }
             }
             Ok(noted)
@@ -461,87 +502,51 @@ impl AccessView {
 
     /// Judges an absolute path by all rules and all it leads to.
     fn check_absolute(&self, path: &AbsPath) -> Verdict {
-        if let Some(denial) = self.denial_of(path, || path.as_path().is_dir()) {
+        self.check(&self.roots.place(path.clone()))
+    }
+
+    /// What rules say about a location by its name, and by how else that could be
+    /// read. `is_dir` is asked only when the answer depends on it.
+    fn denial_of_name(
+        &self,
+        location: &Location,
+        path: &AbsPath,
+        is_dir: impl Fn() -> bool,
+    ) -> Option<Denial> {
+        let denial = match location {
+            Location::Inside { root, rel } => match self.areas.get(*root) {
+                Some(area) if !area.overlaps => area.denial(rel, &is_dir),
+                _ => self.denial_of(path, &is_dir),
+            },
+            Location::Outside(_) => self.denial_of(path, &is_dir),
+        };
+        denial.or_else(|| {
+            let other = other_reading(path)?;
+            let denial = self.denial_of(&other, || false);
+            denial.or_else(|| self.denial_of(&other, || true))
+        })
+    }
+
+    /// Judges what a path leads to, when its name was judged.
+    fn judge_place(&self, path: &AbsPath, place: &Place) -> Verdict {
+        if let Some(denial) = self.passed_denial(place) {
             return Verdict::Denied(denial);
         }
-        self.check_links(path, self.is_inside(path), 1)
-    }
-
-    /// The second half of a check: what the path leads to, and its other
-    /// readings. `inside` is what the written path says; with this one so many of its
-    /// folder are asked for next.
-    fn check_links(&self, path: &AbsPath, inside: bool, asked: usize) -> Verdict {
-        if let Some(other) = other_reading(path)
-            && let Some(denial) = self.denial_of(&other, || other.as_path().is_dir())
-        {
-            return Verdict::Denied(denial);
-        }
-        match self.is_plain(path, asked) {
-            Ok(true) => return self.placed(path, inside),
-            Ok(false) => {}
-            Err(denial) => return Verdict::Denied(denial),
-        }
-        let followed = match self.follow(path) {
-            Ok(followed) => followed,
-            Err(denial) => return Verdict::Denied(denial),
+        let allowed_if = |inside: bool| match inside {
+            true => Verdict::Allowed,
+            false => Verdict::Outside,
         };
-        if !followed.linked {
-            return self.placed(path, inside);
+        if !place.linked {
+            return allowed_if(self.is_inside(path) || self.loose.contains(path));
         }
-        let Some(real) = AbsPath::new(&followed.real) else {
+        let Some(real) = AbsPath::new(&place.real) else {
             return Verdict::Outside;
         };
-        let is_dir = followed.kind == Kind::Folder;
-        if let Some(denial) = self.denial_of(&real, || is_dir) {
+        if let Some(denial) = self.denial_of(&real, || place.is_folder()) {
             return Verdict::Denied(through_link(denial));
         }
-        if self.loose.contains(path) {
-            return Verdict::Allowed;
-        }
-        self.placed(&real, self.is_inside(&real))
-    }
-
-    /// Judges the path, free of links, of a file that is open.
-    fn check_real(&self, real: &Path) -> Verdict {
-        let Some(path) = AbsPath::new(real) else {
-            return Verdict::Outside;
-        };
-        if let Some(denial) = self.denial_of(&path, || false) {
-            return Verdict::Denied(through_link(denial));
-        }
-        self.placed(&path, self.is_inside(&path))
-    }
-
-    /// The verdict on a path that nothing denies by name. A path outside may
-    /// still be another spelling of one inside: upper and lower case on some
-    /// file systems, a second mount.
-    fn placed(&self, path: &AbsPath, inside: bool) -> Verdict {
-        if inside || self.loose.contains(path) {
-            return Verdict::Allowed;
-        }
-        let Some(path) = self.other_spelling(path) else {
-            return Verdict::Outside;
-        };
-        match self.denial_of(&path, || path.as_path().is_dir()) {
-            Some(denial) => Verdict::Denied(denial),
-            None if self.is_inside(&path) => Verdict::Allowed,
-            None => Verdict::Outside,
-        }
-    }
-
-    fn other_spelling(&self, path: &AbsPath) -> Option<AbsPath> {
-        for ancestor in path.as_path().ancestors() {
-            let identity = links::identity(ancestor);
-            if identity.is_none() {
-                continue;
-            }
-            let Some(area) = self.areas.iter().find(|area| area.identity == identity) else {
-                continue;
-            };
-            let rest = path.as_path().strip_prefix(ancestor).ok()?;
-            return Some(area.real().join(&RelPath::new(rest)?));
-        }
-        None
+        let is_loose = [path, &real].iter().any(|path| self.loose.contains(path));
+        allowed_if(is_loose || self.is_inside(&real))
     }
 
     fn is_inside(&self, path: &AbsPath) -> bool {

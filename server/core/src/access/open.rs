@@ -1,34 +1,81 @@
-//! Opening a file for reading so that what was judged is what is read.
+//! Opening files and folders so that what was judged is what is read.
+//!
+//! [`OpenedFile`] and [`OpenedFolder`] are made here only. A path is followed by
+//! descriptors to a name in an open folder (`links`), judged by every name it has
+//! on the way, and opened there without following: whatever is exchanged
+//! meanwhile, what is read lay at a path that was judged.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{File, Metadata, OpenOptions},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{AccessView, Verdict};
-use crate::{error::Error, path::Location};
+use super::{AccessView, Verdict, links::Place};
+use crate::{
+    error::Error,
+    fs::dir::{Access, Dir, Kind, is_absent},
+    path::{AbsPath, Location},
+};
 
-/// Attempts when the file is replaced between opening and judging it.
-const ATTEMPTS: usize = 4;
+/// Attempts when the file is replaced between judging and opening it.
+const ATTEMPTS: usize = 64;
 
 /// A file that may be read.
 #[derive(Debug)]
 pub struct OpenedFile {
+    file: File,
+    metadata: Metadata,
+    real: PathBuf,
+}
+
+impl OpenedFile {
     /// Open for reading, at its start.
-    pub file: File,
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// As [`Self::file`], to be kept.
+    pub fn into_file(self) -> File {
+        self.file
+    }
+
     /// Of the open file.
-    pub metadata: Metadata,
+    pub fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
     /// The file's path without links.
-    pub real: PathBuf,
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+}
+
+/// A folder that may be seen, open.
+#[derive(Debug)]
+pub(crate) struct OpenedFolder {
+    dir: Arc<Dir>,
+    real: PathBuf,
+}
+
+impl OpenedFolder {
+    /// The folder's path without links.
+    pub(crate) fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The folder at `path` below it, where no link is on the way. The caller has
+    /// judged the names of that path.
+    pub(crate) fn below(&self, path: &Path) -> io::Result<Dir> {
+        self.dir.pass_below(path)
+    }
 }
 
 impl AccessView {
-    /// Opens a regular file for reading. The open file itself is judged, by the
-    /// name it really has: replacing the path by a link between the check and
-    /// the opening gains nothing.
+    /// Opens a regular file for reading.
     ///
     /// # Errors
     /// `accessDenied` (also for a file outside every root, unless
@@ -40,47 +87,85 @@ impl AccessView {
         location: &Location,
         outside_allowed: bool,
     ) -> Result<OpenedFile, Error> {
-        self.require(location, outside_allowed)?;
-        let path = self.roots().absolute(location);
-        let shown = self.roots().result_path(location).0;
         for _ in 0..ATTEMPTS {
-            let (file, metadata) = match open_without_waiting(path.as_path()) {
-                Ok(opened) => opened,
-                Err(error) => return Err(cannot_open(&shown, &error)),
+            let place = self.admitted(location, outside_allowed)?;
+            let opened = match (place.kind, &place.dir, &place.name) {
+                (Some(Kind::File), Some(dir), Some(name)) => open_in(dir, name, &place),
+                (Some(Kind::Folder), ..) => return Err(self.no_file(location, "a folder")),
+                (Some(_), ..) => return Err(self.no_file(location, "not a regular file")),
+                (None, ..) => Err(io::ErrorKind::NotFound.into()),
             };
-            if !metadata.is_file() {
-                let kind = if metadata.is_dir() {
-                    "a folder"
-                } else {
-                    "not a regular file"
-                };
-                return Err(Error::new(
-                    ErrorKind::Unsupported,
-                    format!("{shown} is {kind} and cannot be read as a file"),
-                )
-                .with_path(shown));
+            match opened {
+                Ok(Some(opened)) => return Ok(opened),
+                // It was replaced this moment.
+                Ok(None) => {}
+                Err(error) => return Err(self.cannot_open(location, &error)),
             }
-            let Ok(real) = fs::canonicalize(path.as_path()) else {
-                continue;
-            };
-            let Ok(named) = fs::symlink_metadata(&real) else {
-                continue;
-            };
-            if !is_same_file(&metadata, &named) {
-                continue;
-            }
-            self.admit(self.check_real(&real), &shown, outside_allowed)?;
-            return Ok(OpenedFile {
-                file,
-                metadata,
-                real,
-            });
         }
-        Err(Error::new(
-            ErrorKind::Conflict,
-            format!("{shown} was replaced again and again while it was opened; try again"),
-        )
-        .with_path(shown))
+        Err(self.replaced(location))
+    }
+
+    /// Opens a file wherever it lies, as [`Self::open_for_read`]: denied where any
+    /// rule denies it.
+    ///
+    /// # Errors
+    /// As [`Self::open_for_read`].
+    pub(crate) fn open_anywhere(&self, path: &AbsPath) -> Result<OpenedFile, Error> {
+        self.open_for_read(&self.roots().place(path.clone()), true)
+    }
+
+    /// Opens a folder; `None` for what is none.
+    ///
+    /// # Errors
+    /// As [`Self::open_for_read`].
+    pub(crate) fn open_folder(
+        &self,
+        location: &Location,
+        outside_allowed: bool,
+    ) -> Result<Option<OpenedFolder>, Error> {
+        for _ in 0..ATTEMPTS {
+            let place = self.admitted(location, outside_allowed)?;
+            let dir = match (place.kind, place.dir, &place.name) {
+                (Some(Kind::Folder), Some(dir), None) => dir,
+                (Some(Kind::Folder), Some(dir), Some(name)) => match dir.pass(name) {
+                    Ok(dir) => Arc::new(dir),
+                    // It was replaced this moment.
+                    Err(error) if is_absent(&error) => continue,
+                    Err(error) => return Err(self.cannot_open(location, &error)),
+                },
+                (Some(_), ..) => return Ok(None),
+                (None, ..) => {
+                    return Err(self.cannot_open(location, &io::ErrorKind::NotFound.into()));
+                }
+            };
+            let real = place.real;
+            return Ok(Some(OpenedFolder { dir, real }));
+        }
+        Err(self.replaced(location))
+    }
+
+    /// What lies at a location that may be seen.
+    fn admitted(&self, location: &Location, outside_allowed: bool) -> Result<Place, Error> {
+        let (verdict, place) = self.look(location);
+        self.admit(verdict, location, outside_allowed)?;
+        place.ok_or_else(|| self.replaced(location))
+    }
+
+    fn no_file(&self, location: &Location, kind: &str) -> Error {
+        let shown = self.roots().result_path(location).0;
+        let message = format!("{shown} is {kind} and cannot be read as a file");
+        Error::new(ErrorKind::Unsupported, message).with_path(shown)
+    }
+
+    fn replaced(&self, location: &Location) -> Error {
+        let shown = self.roots().result_path(location).0;
+        let message =
+            format!("{shown} was replaced again and again while it was opened; try again");
+        Error::new(ErrorKind::Conflict, message).with_path(shown)
+    }
+
+    fn cannot_open(&self, location: &Location, error: &io::Error) -> Error {
+        cannot_open(&self.roots().result_path(location).0, error)
     }
 
     /// [`Self::check`] as a condition.
@@ -89,21 +174,32 @@ impl AccessView {
     /// `accessDenied`, with the rule when one decided; for a place outside every
     /// root too, unless `outside_allowed`.
     pub fn require(&self, location: &Location, outside_allowed: bool) -> Result<(), Error> {
-        let shown = self.roots().result_path(location).0;
-        self.admit(self.check(location), &shown, outside_allowed)
+        self.admit(self.check(location), location, outside_allowed)
     }
 
-    fn admit(&self, verdict: Verdict, path: &str, outside_allowed: bool) -> Result<(), Error> {
+    fn admit(
+        &self,
+        verdict: Verdict,
+        location: &Location,
+        outside_allowed: bool,
+    ) -> Result<(), Error> {
+        let is_admitted = match verdict {
+            Verdict::Allowed => true,
+            Verdict::Outside => outside_allowed,
+            Verdict::Denied(_) => false,
+        };
+        if is_admitted {
+            return Ok(());
+        }
+        let path = self.roots().result_path(location).0;
         match verdict {
             Verdict::Allowed => Ok(()),
-            Verdict::Outside if outside_allowed => Ok(()),
             Verdict::Outside => Err(Error::new(
                 ErrorKind::AccessDenied,
                 format!(
                     "{path} lies outside every workspace folder; open its folder, or set `access.outsideWorkspace` to \"allow\""
                 ),
-            )
-            .with_path(path)),
+            ).with_path(path)),
             Verdict::Denied(denial) => Err(Error::new(
                 ErrorKind::AccessDenied,
                 format!("{path} may not be seen: {}", denial.reason),
@@ -131,9 +227,39 @@ fn cannot_open(path: &str, error: &io::Error) -> Error {
     Error::new(kind, format!("{path} cannot be opened: {error}")).with_path(path)
 }
 
-/// Opens for reading without ever waiting for a writer (a pipe) or becoming the
-/// owner of a terminal.
-pub(crate) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> {
+/// Opens a file in an open folder; `None` when it is another by now than was
+/// judged.
+fn open_in(dir: &Dir, name: &std::ffi::OsStr, place: &Place) -> io::Result<Option<OpenedFile>> {
+    let file = match dir.open(name, Access::Read) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) || is_link(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    let is_same = metadata.is_file() && dir.still_leads_to(name, &place.real);
+    Ok(is_same.then(|| OpenedFile {
+        file,
+        metadata,
+        real: place.real.clone(),
+    }))
+}
+
+/// Was a link found where none may be?
+fn is_link(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+/// Opens a rule file without ever waiting for a writer (a pipe) or becoming the
+/// owner of a terminal. What others read is opened by a view.
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -145,19 +271,4 @@ pub(crate) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> 
     let file = options.open(path)?;
     let metadata = file.metadata()?;
     Ok((file, metadata))
-}
-
-#[cfg(unix)]
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
-}
-
-/// Without file numbers, what can be told: type, length and times.
-#[cfg(not(unix))]
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    a.file_type() == b.file_type()
-        && a.len() == b.len()
-        && a.modified().ok() == b.modified().ok()
-        && a.created().ok() == b.created().ok()
 }

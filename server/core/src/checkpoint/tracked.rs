@@ -218,7 +218,7 @@ impl Index {
     /// that can't be used has a stamp as well: that of nothing.
     fn of(top: &Path) -> Option<Self> {
         let path = gitignore::index_of(top)?;
-        let stamp = gitignore::open(&path, true).and_then(|file| stamp(&file));
+        let stamp = gitignore::open(&path).and_then(|file| stamp(&file));
         Some(Self {
             path,
             stamp: stamp.unwrap_or_default(),

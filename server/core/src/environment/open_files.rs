@@ -59,7 +59,12 @@ pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error>
 
 /// The files with unsaved changes; a new one need not be on disk yet.
 pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
-    list(inputs, &inputs.editor.unsaved(), Missing::Show, cancel)
+    list(
+        inputs,
+        &inputs.editor.unsaved(inputs.access),
+        Missing::Show,
+        cancel,
+    )
 }
 
 /// What changed since the agent last saw it.

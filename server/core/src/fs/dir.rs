@@ -139,6 +139,41 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 }
 
 impl Dir {
+    /// The folder at `path`, an absolute one without links.
+    pub(crate) fn without_links(path: &Path) -> io::Result<Self> {
+        let top = Self::top(path)?;
+        let below = path.ancestors().last().map(|top| path.strip_prefix(top));
+        top.pass_below(below.and_then(Result::ok).unwrap_or(Path::new("")))
+    }
+
+    /// The folder at `path` below this one, where no link is on the way.
+    pub(crate) fn pass_below(&self, path: &Path) -> io::Result<Self> {
+        if path.as_os_str().is_empty() {
+            return self.pass(OsStr::new("."));
+        }
+        let passed = self.pass_to(path)?;
+        passed.ok_or_else(|| io::ErrorKind::NotADirectory.into())
+    }
+
+    fn pass_by_steps(&self, path: &Path) -> io::Result<Option<Self>> {
+        let mut dir: Option<Self> = None;
+        for name in path {
+            let from = dir.as_ref().unwrap_or(self);
+            match from.pass(name) {
+                Ok(next) => dir = Some(next),
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                    return match from.look(name)?.map(|found| found.kind) {
+                        // It is one, or was one this moment.
+                        Some(Kind::Link | Kind::Folder) => Ok(None),
+                        _ => Err(error),
+                    };
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(dir)
+    }
+
     /// The content of a file or link, and what it was just before it was read.
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<(Found, Vec<u8>)> {
         let found = self.look(name)?.ok_or(io::ErrorKind::NotFound)?;
@@ -198,7 +233,89 @@ mod unix {
         .union(OFlags::DIRECTORY)
         .union(OFlags::CLOEXEC);
 
+    /// A folder to go through, which one may enter that one may not list.
+    #[cfg(target_os = "linux")]
+    const PASSED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    #[cfg(not(target_os = "linux"))]
+    const PASSED: OFlags = FOLDER;
+
     impl Dir {
+        /// The top of the file system that `path` begins at.
+        pub(crate) fn top(path: &Path) -> io::Result<Self> {
+            let top = path.ancestors().last().unwrap_or(path);
+            Ok(Self(fs::open(top, PASSED, Mode::empty())?))
+        }
+
+        /// The folder `name` in this one, to go through: it need not be readable.
+        pub(crate) fn pass(&self, name: &OsStr) -> io::Result<Self> {
+            let flags = PASSED | OFlags::NOFOLLOW;
+            match fs::openat(&self.0, name, flags, Mode::empty()) {
+                Err(rustix::io::Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
+                passed => Ok(Self(passed?)),
+            }
+        }
+
+        /// The folder some levels below, to go through; `None` where a link is on
+        /// the way.
+        pub(crate) fn pass_to(&self, path: &Path) -> io::Result<Option<Self>> {
+            #[cfg(target_os = "linux")]
+            {
+                use rustix::{fs::ResolveFlags, io::Errno};
+                let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+                match fs::openat2(&self.0, path, PASSED, Mode::empty(), beneath) {
+                    Ok(dir) => return Ok(Some(Self(dir))),
+                    Err(Errno::LOOP) => return Ok(None),
+                    Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => {
+                        return Err(error.into());
+                    }
+                    // An older system, a sandbox, a longer path than it takes at once.
+                    Err(_) => {}
+                }
+            }
+            self.pass_by_steps(path)
+        }
+
+        /// Opened so that it may be listed.
+        pub(crate) fn to_list(&self) -> io::Result<OwnedFd> {
+            Ok(fs::openat(&self.0, c".", FOLDER, Mode::empty())?)
+        }
+
+        /// What tells it from every other folder, whatever its path is.
+        #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
+        pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+            let stat = fs::fstat(&self.0).ok()?;
+            Some((stat.st_dev as u64, stat.st_ino as u64))
+        }
+
+        /// Is nothing at `path` but what was opened here as `name`? By
+        /// descriptors that is so.
+        pub(crate) fn still_leads_to(&self, _name: &OsStr, _path: &Path) -> bool {
+            true
+        }
+
+        /// Its entries in no order, and what they are where that is known
+        /// already; ends when `each` says no.
+        pub(crate) fn entries(
+            &self,
+            mut each: impl FnMut(&OsStr, Option<Kind>) -> bool,
+        ) -> io::Result<()> {
+            for entry in fs::Dir::new(self.to_list()?)? {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if matches!(name, b"." | b"..") {
+                    continue;
+                }
+                let kind = match entry.file_type() {
+                    FileType::Unknown => None,
+                    known => Some(kind(known)),
+                };
+                if !each(OsStr::from_bytes(name), kind) {
+                    break;
+                }
+            }
+            Ok(())
+        }
+
         pub(crate) fn root(path: &Path) -> io::Result<Self> {
             Ok(Self(fs::open(
                 path,
@@ -348,6 +465,15 @@ mod unix {
         Ok(found(&fs::fstat(file)?))
     }
 
+    fn kind(found: FileType) -> Kind {
+        match found {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Link,
+            FileType::Directory => Kind::Folder,
+            _ => Kind::Other,
+        }
+    }
+
     // The fields' types differ between systems.
     #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
     fn found(stat: &Stat) -> Found {
@@ -355,12 +481,7 @@ mod unix {
         let time =
             |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
         Found {
-            kind: match FileType::from_raw_mode(stat.st_mode as _) {
-                FileType::RegularFile => Kind::File,
-                FileType::Symlink => Kind::Link,
-                FileType::Directory => Kind::Folder,
-                _ => Kind::Other,
-            },
+            kind: kind(FileType::from_raw_mode(stat.st_mode as _)),
             stamp: Stamp {
                 mtime: time(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
                 ctime: time(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
@@ -388,6 +509,48 @@ mod elsewhere {
     pub(crate) struct Dir(PathBuf);
 
     impl Dir {
+        /// The top of the file system that `path` begins at.
+        pub(crate) fn top(path: &Path) -> io::Result<Self> {
+            Ok(Self(path.ancestors().last().unwrap_or(path).to_path_buf()))
+        }
+
+        /// The folder `name` in this one, to go through.
+        pub(crate) fn pass(&self, name: &OsStr) -> io::Result<Self> {
+            self.enter(name)
+        }
+
+        /// The folder some levels below, to go through; `None` where a link is on
+        /// the way.
+        pub(crate) fn pass_to(&self, path: &Path) -> io::Result<Option<Self>> {
+            self.pass_by_steps(path)
+        }
+
+        /// There is nothing here that tells a folder from every other.
+        pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+            None
+        }
+
+        /// Does what was opened here as `name` still lie at `path`?
+        pub(crate) fn still_leads_to(&self, name: &OsStr, path: &Path) -> bool {
+            let real = |path: &Path| fs::canonicalize(path).ok();
+            real(&self.0.join(name)).is_some_and(|now| real(path).is_some_and(|then| now == then))
+        }
+
+        /// Its entries in no order, and what they are where that is known
+        /// already; ends when `each` says no.
+        pub(crate) fn entries(
+            &self,
+            mut each: impl FnMut(&OsStr, Option<Kind>) -> bool,
+        ) -> io::Result<()> {
+            for entry in fs::read_dir(&self.0)? {
+                let entry = entry?;
+                if !each(&entry.file_name(), entry.file_type().ok().map(kind)) {
+                    break;
+                }
+            }
+            Ok(())
+        }
+
         pub(crate) fn root(path: &Path) -> io::Result<Self> {
             match fs::symlink_metadata(path)?.is_dir() {
                 true => Ok(Self(path.to_path_buf())),
@@ -488,17 +651,21 @@ mod elsewhere {
         Ok(found(&file.metadata()?))
     }
 
+    fn kind(found: fs::FileType) -> Kind {
+        match found {
+            kind if kind.is_symlink() => Kind::Link,
+            kind if kind.is_dir() => Kind::Folder,
+            kind if kind.is_file() => Kind::File,
+            _ => Kind::Other,
+        }
+    }
+
     fn found(metadata: &fs::Metadata) -> Found {
         let since = metadata.modified().ok();
         let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let mtime = since.map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(0));
         Found {
-            kind: match metadata.file_type() {
-                kind if kind.is_symlink() => Kind::Link,
-                kind if kind.is_dir() => Kind::Folder,
-                kind if kind.is_file() => Kind::File,
-                _ => Kind::Other,
-            },
+            kind: kind(metadata.file_type()),
             stamp: Stamp {
                 mtime,
                 ctime: 0,

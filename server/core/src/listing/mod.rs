@@ -26,10 +26,11 @@ use sightline_protocol::{
 };
 
 use crate::{
-    access::{AccessView, Verdict},
+    access::{AccessView, OpenedFolder, Verdict},
     cancel::Cancel,
     error::Error,
-    gitignore::{Marks, Rules},
+    fs::dir::Kind,
+    gitignore::{self, Rules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
     threads,
@@ -131,6 +132,7 @@ pub fn list_with(
         limit: options.limit.min(limits::MAX_LIST_ENTRIES) as usize,
         show_hidden: target.is_hidden,
         alias_root: target.alias_root,
+        top: target.top,
         cancel,
         deadline: Instant::now() + options.budget,
         queue: VecDeque::new(),
@@ -148,8 +150,9 @@ pub fn list_with(
         let count = batch.len();
         for (at, (directory, read)) in batch.iter().zip(read).enumerate() {
             match read {
-                Ok((names, complete)) => {
-                    walk.visit(directory, names, is_top)?;
+                Ok(read) => {
+                    let complete = read.complete;
+                    walk.visit(directory, read, is_top)?;
                     walk.found.truncated |= !complete;
                 }
                 // Only the listed directory has to be readable.
@@ -176,6 +179,8 @@ pub fn list_with(
 
 /// The listed directory, checked.
 struct Target {
+    /// What everything is read below of.
+    top: OpenedFolder,
     directory: Directory,
     /// The root the real directory lies in, where the written path is a link.
     alias_root: Option<usize>,
@@ -195,18 +200,19 @@ impl Target {
             root,
             rel: dir.clone(),
         };
-        view.require(&location, false)?;
         let name = display_name(view, root, dir);
-        let written = workspace.path.join(dir);
-        let real =
-            fs::canonicalize(written.as_path()).map_err(|error| unreadable(&name, &error))?;
-        let metadata = fs::metadata(&real).map_err(|error| unreadable(&name, &error))?;
-        if !metadata.is_dir() {
-            return Err(
-                Error::invalid(format!("{name} is no directory; name the one it is in"))
-                    .with_path(name),
-            );
-        }
+        let top = match view.open_folder(&location, false) {
+            Ok(Some(top)) => top,
+            Ok(None) => {
+                let message = format!("{name} is no directory; name the one it is in");
+                return Err(Error::invalid(message).with_path(name));
+            }
+            Err(error) if error.kind == ErrorKind::NotFound => {
+                return Err(unreadable(&name, &io::ErrorKind::NotFound.into()));
+            }
+            Err(error) => return Err(error),
+        };
+        let real = top.real().to_path_buf();
         refuse_huge(&real, &name)?;
 
         let mut alias = None;
@@ -231,6 +237,7 @@ impl Target {
             .any(heavy::is_hidden);
         let (alias_root, alias) = alias.unzip();
         Ok(Self {
+            top,
             directory: Directory {
                 rel: dir.clone(),
                 alias,
@@ -260,6 +267,7 @@ struct Walk<'a> {
     limit: usize,
     show_hidden: bool,
     alias_root: Option<usize>,
+    top: OpenedFolder,
     cancel: &'a Cancel,
     deadline: Instant,
     queue: VecDeque<Directory>,
@@ -281,7 +289,7 @@ impl Walk<'_> {
     }
 
     /// [`Self::read`] of each, on all cores.
-    fn read_all(&self, directories: &[Directory]) -> Vec<io::Result<(Vec<Name>, bool)>> {
+    fn read_all(&self, directories: &[Directory]) -> Vec<io::Result<Read>> {
         let read = |directory: &Directory| self.read(&directory.real);
         if directories.len() < FEW {
             return directories.iter().map(read).collect();
@@ -289,51 +297,48 @@ impl Walk<'_> {
         threads::shared(|| directories.par_iter().map(read).collect())
     }
 
-    /// The entries of a directory in byte order, and whether these are all:
-    /// no, when the walk is over meanwhile.
-    fn read(&self, directory: &Path) -> io::Result<(Vec<Name>, bool)> {
+    /// The entries of a directory, by the folder that lies there: what was judged
+    /// is what is read.
+    fn read(&self, directory: &Path) -> io::Result<Read> {
+        let below = directory.strip_prefix(self.top.real());
+        let dir = self.top.below(below.unwrap_or(Path::new("")))?;
         let mut names = Vec::new();
         let mut complete = true;
-        for (index, entry) in fs::read_dir(directory)?.enumerate() {
-            if index % STRIDE == STRIDE - 1 && self.is_over() {
+        let mut index = 0;
+        dir.entries(|name, kind| {
+            index += 1;
+            if index % STRIDE == 0 && self.is_over() {
                 complete = false;
-                break;
+                return false;
             }
             // What vanished while we looked is not there.
-            let Ok(entry) = entry else { continue };
-            let Ok(file_type) = entry.file_type() else {
-                continue;
-            };
-            let kind = if file_type.is_symlink() {
-                FileKind::Symlink
-            } else if file_type.is_dir() {
-                FileKind::Directory
-            } else {
-                FileKind::File
-            };
-            names.push(Name {
-                name: entry.file_name(),
-                kind,
-            });
-        }
-        // It may have been replaced by a link meanwhile; then these are the names
-        // of another directory.
-        if fs::canonicalize(directory)? != directory {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+            let kind = kind.or_else(|| Some(dir.look(name).ok()??.kind));
+            names.extend(kind.map(|kind| Name {
+                name: name.to_os_string(),
+                kind: match kind {
+                    Kind::Link => FileKind::Symlink,
+                    Kind::Folder => FileKind::Directory,
+                    Kind::File | Kind::Other => FileKind::File,
+                },
+            }));
+            true
+        })?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok((names, complete))
+        let has_rules = self.options.recursive
+            && find(&names, gitignore::FILE_NAME).is_some_and(|entry| entry.kind == FileKind::File);
+        Ok(Read {
+            gitignore: has_rules.then(|| gitignore::text_in(&dir)).flatten(),
+            names,
+            complete,
+        })
     }
 
-    fn visit(
-        &mut self,
-        directory: &Directory,
-        names: Vec<Name>,
-        is_top: bool,
-    ) -> Result<(), Error> {
+    fn visit(&mut self, directory: &Directory, read: Read, is_top: bool) -> Result<(), Error> {
         let recursive = self.options.recursive;
+        let names = read.names;
         let rules = if recursive {
-            directory.rules.enter(&directory.real, marks(&names))
+            let git = find(&names, ".git").is_some();
+            directory.rules.enter(&directory.real, git, read.gitignore)
         } else {
             Rules::default()
         };
@@ -415,17 +420,19 @@ struct Name {
     kind: FileKind,
 }
 
-fn marks(names: &[Name]) -> Marks {
-    let find = |wanted: &str| {
-        names
-            .binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(wanted)))
-            .ok()
-            .and_then(|at| names.get(at))
-    };
-    Marks {
-        git: find(".git").is_some(),
-        gitignore: find(".gitignore").is_some_and(|entry| entry.kind == FileKind::File),
-    }
+/// What was read of a directory.
+struct Read {
+    /// In byte order.
+    names: Vec<Name>,
+    /// What its rule file says.
+    gitignore: Option<Vec<u8>>,
+    /// Are these all names? No, when the walk was over meanwhile.
+    complete: bool,
+}
+
+fn find<'n>(names: &'n [Name], wanted: &str) -> Option<&'n Name> {
+    let at = names.binary_search_by(|entry| entry.name.as_os_str().cmp(OsStr::new(wanted)));
+    at.ok().and_then(|at| names.get(at))
 }
 
 /// How messages name the listed directory.

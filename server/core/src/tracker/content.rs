@@ -6,15 +6,21 @@
 
 use std::{
     fmt,
-    fs::{self, Metadata},
+    fs::Metadata,
     io::{ErrorKind as Io, Read},
-    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use sightline_protocol::error::ErrorKind;
 
-use crate::{access::open_without_waiting, cancel::Cancel, error::Error, limits};
+use crate::{
+    access::{AccessView, OpenedFile},
+    cancel::Cancel,
+    error::Error,
+    limits,
+    path::AbsPath,
+};
 
 /// How much older than the hashing a change must be for its time to prove that
 /// there was none since, in nanoseconds: file systems count in up to 2 s.
@@ -179,23 +185,24 @@ impl Look {
     /// # Errors
     /// Kind `cancelled`.
     pub(super) fn at_disk(
-        path: &Path,
+        view: &AccessView,
+        path: &AbsPath,
         known: Option<&Hashed>,
         at_ns: i64,
         cancel: &Cancel,
     ) -> Result<Option<Self>, Error> {
         for _ in 0..3 {
             cancel.check()?;
-            let stamp = match stamp_of(path) {
-                Ok(stamp) => stamp,
-                Err(()) => return Ok(None),
+            let Ok(file) = open(view, path) else {
+                return Ok(None);
             };
+            let stamp = file.as_ref().map(|file| Stamp::of(file.metadata()));
             let look = |content| Self {
                 content,
                 stamp,
                 at_ns,
             };
-            let Some(stamp) = stamp else {
+            let (Some(file), Some(stamp)) = (file, stamp) else {
                 return Ok(Some(look(Content::Absent)));
             };
             if let Some(known) = known.filter(|known| known.stamp == stamp) {
@@ -205,10 +212,10 @@ impl Look {
                 let Stamp { size, mtime_ns, .. } = stamp;
                 return Ok(Some(look(Content::Large { size, mtime_ns })));
             }
-            let Some(hash) = hash_file(path, cancel)? else {
+            let Some(hash) = hash_file(&file, cancel)? else {
                 return Ok(None);
             };
-            if stamp_of(path) == Ok(Some(stamp)) {
+            if stamp_of(view, path) == Ok(Some(stamp)) {
                 return Ok(Some(look(Content::Hash(hash))));
             }
         }
@@ -216,10 +223,10 @@ impl Look {
     }
 
     /// Is the file still as it was? (Unsaved text does not change by itself.)
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(super) fn holds(&self, view: &AccessView, path: &AbsPath) -> bool {
         match (self.stamp, self.content) {
             (None, Content::Hash(_)) => true,
-            (stamp, _) => stamp_of(path) == Ok(stamp),
+            (stamp, _) => stamp_of(view, path) == Ok(stamp),
         }
     }
 
@@ -233,28 +240,25 @@ impl Look {
     }
 }
 
-/// The stamp of a regular file; `None` when there is none, an error when that
-/// can't be told.
-fn stamp_of(path: &Path) -> Result<Option<Stamp>, ()> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Ok(Some(Stamp::of(&metadata))),
-        Ok(_) => Ok(None),
-        Err(error) if matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Ok(None),
+/// A regular file; `None` when there is none, an error when that can't be told.
+fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, ()> {
+    match view.open_anywhere(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unsupported) => {
+            Ok(None)
+        }
         Err(_) => Err(()),
     }
 }
 
+fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<Stamp>, ()> {
+    Ok(open(view, path)?.map(|file| Stamp::of(file.metadata())))
+}
+
 /// `None` when the file can't be read.
-fn hash_file(path: &Path, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
-    // What was a file may be a named pipe by now, which must not be waited for.
-    let Ok((file, metadata)) = open_without_waiting(path) else {
-        return Ok(None);
-    };
-    if !metadata.is_file() {
-        return Ok(None);
-    }
+fn hash_file(file: &OpenedFile, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
     // A file that grows meanwhile is not followed.
-    let mut file = file.take(limits::MAX_HASHED_FILE_BYTES + 1);
+    let mut file = file.file().take(limits::MAX_HASHED_FILE_BYTES + 1);
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; 64 * 1024];
     loop {
@@ -270,10 +274,23 @@ fn hash_file(path: &Path, cancel: &Cancel) -> Result<Option<ContentHash>, Error>
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
 
+    fn abs(path: &Path) -> AbsPath {
+        AbsPath::new(path).unwrap()
+    }
+
     fn look(path: &Path, known: Option<&Hashed>, at_ns: i64) -> Option<Look> {
-        Look::at_disk(path, known, at_ns, &Cancel::default()).unwrap()
+        Look::at_disk(
+            &AccessView::default(),
+            &abs(path),
+            known,
+            at_ns,
+            &Cancel::default(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -295,7 +312,9 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a");
         fs::write(&path, "1").unwrap();
-        let stamp = stamp_of(&path).unwrap().unwrap();
+        let stamp = stamp_of(&AccessView::default(), &abs(&path))
+            .unwrap()
+            .unwrap();
         let written = stamp.mtime_ns.max(stamp.ctime_ns);
         assert_eq!(look(&path, None, written).unwrap().settled(), None);
         let late = look(&path, None, written + SETTLED_NS).unwrap();
@@ -312,7 +331,7 @@ mod tests {
             look(&path, Some(&lie), 0).unwrap().content,
             Content::Hash(ContentHash::of(b"22"))
         );
-        assert!(!late.holds(&path));
+        assert!(!late.holds(&AccessView::default(), &abs(&path)));
     }
 
     #[test]
@@ -322,7 +341,7 @@ mod tests {
         for gone in [path.clone(), path.join("b"), scratch.path().to_path_buf()] {
             let look = look(&gone, None, 0).unwrap();
             assert_eq!((look.content, look.stamp), (Content::Absent, None));
-            assert!(look.holds(&gone));
+            assert!(look.holds(&AccessView::default(), &abs(&gone)));
         }
         let file = fs::File::create(&path).unwrap();
         assert!(look(&path, None, 0).unwrap().stamp.is_some());
@@ -338,6 +357,6 @@ mod tests {
         fs::write(&path, "1").unwrap();
         let cancel = Cancel::default();
         cancel.cancel();
-        assert!(Look::at_disk(&path, None, 0, &cancel).is_err());
+        assert!(Look::at_disk(&AccessView::default(), &abs(&path), None, 0, &cancel).is_err());
     }
 }

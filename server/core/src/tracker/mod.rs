@@ -12,8 +12,8 @@
 //! Of the two files the records are written first: a process killed in between
 //! finds the same change again, and nothing told to a client is lost.
 //!
-//! Names here are not judged by [`crate::access`]; the caller does that before
-//! it shows them, hence the absolute path beside each name.
+//! Files are opened through [`crate::access`]. Names here are not judged by it; the
+//! caller does that before it shows them, hence the absolute path beside each name.
 
 mod content;
 mod host;
@@ -37,6 +37,7 @@ pub use content::ContentHash;
 pub use host::environment_entry;
 
 use crate::{
+    access::AccessView,
     cancel::Cancel,
     error::Error,
     path::{AbsPath, uri_to_path},
@@ -111,13 +112,31 @@ pub struct Scan {
 #[derive(Clone, Debug)]
 pub struct Tracker {
     dir: TaskDir,
+    /// What files are looked at through.
+    view: AccessView,
 }
 
 impl Tracker {
-    /// The trackers of `task`. Creates nothing.
-    pub fn open(storage: &Storage, task: &TaskId) -> Self {
+    /// The trackers of `task`. Creates nothing. Files that `view` denies are not
+    /// looked at.
+    pub fn open(storage: &Storage, task: &TaskId, view: AccessView) -> Self {
         Self {
             dir: storage.task(task),
+            view,
+        }
+    }
+
+    fn look_at(
+        &self,
+        abs: &AbsPath,
+        text: Option<ContentHash>,
+        known: Option<&content::Hashed>,
+        at_ns: i64,
+        cancel: &Cancel,
+    ) -> Result<Option<Look>, Error> {
+        match text {
+            Some(hash) => Ok(Some(Look::at_text(hash, at_ns))),
+            None => Look::at_disk(&self.view, abs, known, at_ns, cancel),
         }
     }
 
@@ -131,10 +150,10 @@ impl Tracker {
         cancel: &Cancel,
     ) -> Result<FileMetadataEntry, Error> {
         let at_ns = nanos(event.received);
-        let mut look = look_at(event.abs, event.content, None, at_ns, cancel)?;
+        let mut look = self.look_at(event.abs, event.content, None, at_ns, cancel)?;
         let lock = self.dir.lock()?;
-        if look.is_some_and(|look| !look.holds(event.abs.as_path())) {
-            look = look_at(event.abs, event.content, None, at_ns, cancel)?;
+        if look.is_some_and(|look| !look.holds(&self.view, event.abs)) {
+            look = self.look_at(event.abs, event.content, None, at_ns, cancel)?;
         }
         let mut state = State::load(&self.dir)?;
         let Some(look) = look else {
@@ -191,7 +210,7 @@ impl Tracker {
         let at_ns = nanos(received);
         let look = |abs: &AbsPath, known: &Tracked| {
             let text = unsaved.get(abs).copied();
-            look_at(abs, text, known.hashed.as_ref(), at_ns, cancel)
+            self.look_at(abs, text, known.hashed.as_ref(), at_ns, cancel)
         };
         let mut looks = HashMap::new();
         for tracked in &State::load(&self.dir)?.tracked {
@@ -209,7 +228,7 @@ impl Tracker {
         for tracked in &mut state.tracked {
             let Some(abs) = abs_of(tracked) else { continue };
             let held = looks.remove(&tracked.uri).flatten();
-            let look = match held.filter(|look| look.holds(abs.as_path())) {
+            let look = match held.filter(|look| look.holds(&self.view, &abs)) {
                 Some(look) => Some(look),
                 None => look(&abs, tracked)?,
             };
@@ -270,7 +289,7 @@ impl Tracker {
         }
         let lock = self.dir.lock()?;
         let mut state = State::load(&self.dir)?;
-        let Some(look) = look_at(abs, None, None, 0, cancel)? else {
+        let Some(look) = self.look_at(abs, None, None, 0, cancel)? else {
             return Ok(());
         };
         for tracked in state
@@ -474,19 +493,6 @@ impl State {
 
 fn abs_of(tracked: &Tracked) -> Option<AbsPath> {
     uri_to_path(&tracked.uri).ok().flatten()
-}
-
-fn look_at(
-    abs: &AbsPath,
-    text: Option<ContentHash>,
-    known: Option<&content::Hashed>,
-    at_ns: i64,
-    cancel: &Cancel,
-) -> Result<Option<Look>, Error> {
-    match text {
-        Some(hash) => Ok(Some(Look::at_text(hash, at_ns))),
-        None => Look::at_disk(abs.as_path(), known, at_ns, cancel),
-    }
 }
 
 /// Nanoseconds since the Unix epoch; negative before it.

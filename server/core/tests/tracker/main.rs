@@ -16,6 +16,7 @@ use std::{
 };
 
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
     path::AbsPath,
     storage::{Storage, TaskId},
@@ -74,7 +75,11 @@ impl Desk {
     /// A new one each time: nothing is kept in memory.
     fn tracker(&self) -> Tracker {
         let storage = Storage::open(&self.scratch.path().join("data")).unwrap();
-        Tracker::open(&storage, &TaskId::new("task").unwrap())
+        Tracker::open(
+            &storage,
+            &TaskId::new("task").unwrap(),
+            AccessView::default(),
+        )
     }
 
     fn track_with(

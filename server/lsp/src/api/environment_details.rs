@@ -33,7 +33,7 @@ pub fn run(
     };
     let modified = match &tracker {
         Some(tracker) => {
-            let unsaved = tracking::unsaved(snapshot);
+            let unsaved = tracking::unsaved(&view, snapshot);
             let now = params.now.unwrap_or_else(tracking::now);
             let scan = tracker.scan(&unsaved, now, SystemTime::now(), &context.cancel)?;
             scan.recently_modified

@@ -39,7 +39,7 @@ pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResu
         }
         None => None,
     };
-    let is_dirty = open.is_some_and(|open| open.is_unsaved(Some(&abs)))
+    let is_dirty = open.is_some_and(|open| open.is_unsaved(&view, Some(&abs)))
         || open.is_some() && snapshot.editor.has_dirty_tab(&abs.to_uri());
     // An open document that has no file yet is all there is of it.
     let from_editor = open.filter(|_| is_dirty || !exists(abs.as_path()));

@@ -8,6 +8,7 @@ use std::{
 };
 
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
     error::Error,
     path::{AbsPath, uri_to_path},
@@ -47,7 +48,7 @@ pub fn track_file(
     }
     let (path, _) = view.roots().result_path(&location);
     let open = open_document(snapshot, &abs).map(|(_, open)| open);
-    let unsaved = open.filter(|open| open.is_unsaved(Some(&abs)));
+    let unsaved = open.filter(|open| open.is_unsaved(&view, Some(&abs)));
     let event = FileEvent {
         path: &path,
         abs: &abs,
@@ -117,10 +118,9 @@ pub(super) struct Stale {
 /// Where a task's picture of its files is out of date, as far as it may be told.
 pub(super) fn stale(context: &Context<'_>, tracker: &Tracker) -> Result<Stale, Error> {
     let snapshot = &context.snapshot;
-    let unsaved = unsaved(snapshot);
-    let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
-    // The rules may have changed since a file was tracked.
     let view = context.view();
+    let unsaved = unsaved(&view, snapshot);
+    let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
     let allowed = |abs: &AbsPath| {
         let location = view.roots().place(abs.clone());
         view.require(&location, outside_allowed(snapshot)).is_ok()
@@ -189,12 +189,12 @@ pub(super) fn outside_allowed(snapshot: &Snapshot) -> bool {
 }
 
 /// Hashes of the texts the editor has not saved, by file.
-pub(super) fn unsaved(snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
+pub(super) fn unsaved(view: &AccessView, snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
     let documents = snapshot.editor.documents().into_iter();
     documents
         .filter_map(|(uri, open)| {
             let path = uri_to_path(uri).ok().flatten()?;
-            if !open.is_unsaved(Some(&path)) {
+            if !open.is_unsaved(view, Some(&path)) {
                 return None;
             }
             Some((path, ContentHash::of_chunks(open.document.text().chunks())))

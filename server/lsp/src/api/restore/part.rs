@@ -26,7 +26,7 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(work: &Work<'_>, found: Found, paths: Vec<RelPath>) -> Result<Self, Error> {
         let editor = &work.context.snapshot.editor;
-        let unsaved = below(work, found.root, editor.unsaved());
+        let unsaved = below(work, found.root, editor.unsaved(&work.view));
         let open = editor.documents().into_iter().map(|(uri, _)| uri);
         let open = below(work, found.root, open);
         let is_clean = |path: &RelPath| unsaved.iter().all(|(unsaved, _)| unsaved != path);
