@@ -192,7 +192,7 @@ fn is_denied(view: &AccessView, path: &AbsPath) -> bool {
 /// outside every root: it surrounds one, or a work tree names it.
 fn open(view: &AccessView, path: &AbsPath) -> Result<Option<File>, Unreadable> {
     match view.open_for_read(&view.roots().place(path.clone()), true) {
-        Ok(opened) => Ok(Some(opened.file)),
+        Ok(opened) => Ok(Some(opened.into_file())),
         Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
         Err(_) => Err(Unreadable),
     }
