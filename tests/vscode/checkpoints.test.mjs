@@ -89,7 +89,14 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   assert.equal(await content("README.md"), FILES["README.md"]);
   assert.equal(await content("src/sale.py"), undefined);
 
+  // The undo shows what it changes, and what was changed since, as the restore did.
+  await writeFile(file("src/cart.py"), "apples = 7\n");
   await editor.toast("3 files restored").getByRole("button", { name: "Undo" }).click();
+  await until("3 files in the preview", async () => (await editor.choices.count()) === 3);
+  const later = editor.choices.filter({ hasText: "changed after the restore" });
+  assert.equal(await later.count(), 1);
+  assert.equal(await content("src/cart.py"), "apples = 7\n", "nothing is undone unasked");
+  await editor.accept();
   await editor.toast("3 files put back as before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
   assert.equal(await content("README.md"), undefined);

@@ -5,7 +5,7 @@
 
 import * as vscode from "vscode";
 
-import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult } from "../../types/protocol";
+import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult, RestoreConflict } from "../../types/protocol";
 import { checkpointName } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 
@@ -39,7 +39,8 @@ export async function restore(client: Client, checkpoint: Checkpoint, paths?: st
     void vscode.window.showInformationMessage(`Nothing to restore: no difference from “${name}”.`);
     return;
   }
-  const wish = await choose(name, preview, paths);
+  const placeHolder = "These files are changed on disk when you accept. It can be undone.";
+  const wish = await choose(`Restore “${name}”`, placeHolder, preview, paths);
   if (!wish) {
     return;
   }
@@ -61,23 +62,73 @@ export async function restore(client: Client, checkpoint: Checkpoint, paths?: st
   }
 }
 
-/** Takes the restore that made `undoId` back, or the last one. */
+/** Shows what undoing the restore that made `undoId` (or the last one) would change, and does what is accepted. */
 export async function undo(client: Client, undoId?: string): Promise<void> {
-  const result = await client.requestWithProgress("Undoing the restore", "sightline/undoRestore", {
-    ...(undoId !== undefined && { undoId }),
+  const preview = await client.requestWithProgress("Comparing with the files before the restore", "sightline/previewRestore", {
+    id: undoId ?? "last",
+    undo: true,
   });
-  tell(result, "put back as before the restore");
+  const { changes, conflicts, taskId } = preview;
+  const point = preview.undoId ?? undoId;
+  if (changes.length === 0 && conflicts.length === 0 && taskId === undefined) {
+    void vscode.window.showInformationMessage("Already up to date: the files are as before the restore.");
+    return;
+  }
+  const wish = await chooseUndo(preview);
+  if (!wish) {
+    return;
+  }
+  try {
+    const title = "Undoing the restore";
+    const result =
+      wish.token !== undefined || point === undefined
+        ? await client.requestWithProgress(title, "sightline/undoRestore", {
+            ...(point !== undefined && { undoId: point }),
+            ...(wish.token !== undefined && { token: wish.token }),
+          })
+        : // Only some of them: a restore of the undo point.
+          await client.requestWithProgress(title, "sightline/restoreCheckpoint", {
+            id: point,
+            allRoots: true,
+            ...wish,
+          });
+    tell(result, "put back as before the restore");
+  } catch (error) {
+    if (errorKind(error) !== "conflict") {
+      throw error;
+    }
+    const again = "Preview Again";
+    const text = `Nothing was undone: ${error instanceof Error ? error.message : "files changed since the preview"}`;
+    if ((await vscode.window.showWarningMessage(text, again)) === again) {
+      await undo(client, undoId);
+    }
+  }
+}
+
+/** Lets the user look at the preview of an undo; nothing when dismissed. */
+async function chooseUndo(preview: PreviewRestoreResult): Promise<Wish | undefined> {
+  const { changes, conflicts, taskId, token } = preview;
+  const task = taskId === undefined ? "" : ` The conversation of task ${taskId} is put back too.`;
+  if (changes.length === 0 && conflicts.length === 0) {
+    const yes = "Undo";
+    const asked = await vscode.window.showWarningMessage(`Undo the restore?${task}`, { modal: true }, yes);
+    return asked === yes ? { token, force: false } : undefined;
+  }
+  const later = changes.filter((change) => change.changedSince).length;
+  const since = later === 0 ? "" : ` ${later === 1 ? "1 file was" : `${later} files were`} changed after the restore.`;
+  return choose("Undo the restore", `These files are changed on disk when you accept.${since}${task}`, preview, undefined);
 }
 
 /** Lets the user look at a preview and pick from it; nothing when dismissed. */
 async function choose(
-  name: string,
+  title: string,
+  placeHolder: string,
   { changes, conflicts, token }: PreviewRestoreResult,
   paths: string[] | undefined,
 ): Promise<Wish | undefined> {
   const choices: Choice[] = [
-    ...changes.map(({ path, uri, action, reason }) => ({
-      label: `$(${action === "delete" ? "trash" : "edit"}) ${path}`,
+    ...changes.map(({ path, uri, action, reason, changedSince }) => ({
+      label: `$(${changedSince ? "warning" : action === "delete" ? "trash" : "edit"}) ${path}`,
       description: `${action === "delete" ? "deleted" : "written"}: ${reason}`,
       picked: true,
       uri,
@@ -92,8 +143,8 @@ async function choose(
     })),
   ];
   const picked = await vscode.window.showQuickPick(choices, {
-    title: `Restore “${name}”`,
-    placeHolder: "These files are changed on disk when you accept. It can be undone.",
+    title,
+    placeHolder,
     canPickMany: true,
     matchOnDescription: true,
     ignoreFocusOut: true,
@@ -116,10 +167,15 @@ const MOST_NAMED = 5;
 function tell({ outcomes, conflicts = [], undoId }: RestoreCheckpointResult, what: string): void {
   const failed = outcomes.filter((outcome) => !outcome.ok);
   const done = outcomes.length - failed.length;
+  if (undoId === undefined) {
+    const text = ["Already up to date", ...leftAlone(conflicts)].join("; ");
+    void vscode.window.showInformationMessage(`${text}.`);
+    return;
+  }
   const text = [
     `${done === 1 ? "1 file" : `${done} files`} ${what}`,
     ...named("not", failed.map(({ path, error }) => `${path} (${error ?? "unknown"})`)),
-    ...named("left alone", conflicts.map(({ path, reason }) => `${path} (${reason})`)),
+    ...leftAlone(conflicts),
   ].join("; ");
   const offer = "Undo";
   const answer =
@@ -131,6 +187,10 @@ function tell({ outcomes, conflicts = [], undoId }: RestoreCheckpointResult, wha
       await vscode.commands.executeCommand("sightline.checkpoint.undoRestore", undoId);
     }
   });
+}
+
+function leftAlone(conflicts: RestoreConflict[]): string[] {
+  return named("left alone", conflicts.map(({ path, reason }) => `${path} (${reason})`));
 }
 
 /** A part of a message about these paths; none without any. */

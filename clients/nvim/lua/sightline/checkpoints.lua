@@ -116,6 +116,9 @@ local function report(verb, target, force)
     if not result then
       return show.failed(err)
     end
+    if not result.undoId then
+      return show.say('already up to date')
+    end
     undo[target.root or ''] = result.undoId
     M.restored(result.outcomes, target, force)
     local failed = vim.tbl_filter(function(outcome)
@@ -160,59 +163,99 @@ local function unsaved(preview, target)
   return found
 end
 
----@param id string
----@param paths? string[]
+--- Something that is previewed and asked about before it is done.
+---@class sightline.Wish
+---@field title string
+---@field question string
+---@field verb string for the button
+---@field done string what the outcomes are called
+---@field nothing string said when there is nothing to do
+---@field preview sightline.PreviewRestoreParams
+---@field send fun(preview: sightline.PreviewRestoreResult, force?: boolean, callback: function)
+
+--- Shows what `wish` would change, asks, and does it.
+---@param wish sightline.Wish
 ---@param target sightline.Target
-local function preview_and_restore(id, paths, target)
-  api.preview_restore({ id = id, paths = paths, workDoneToken = progress() }, function(err, preview)
+local function review(wish, target)
+  local params = vim.tbl_extend('force', wish.preview, { workDoneToken = progress() })
+  api.preview_restore(params, function(err, preview)
     if not preview then
       return show.failed(err)
     end
-    if #preview.changes + #preview.conflicts == 0 then
-      return show.say(('nothing to restore: all is as it was in %s'):format(id:sub(1, 8)))
+    if #preview.changes + #preview.conflicts == 0 and not preview.taskId then
+      return show.say(wish.nothing)
     end
-    local window = show.open('restore ' .. id:sub(1, 8), preview_lines(preview))
+    local lines = preview_lines(preview)
+    if preview.taskId then
+      table.insert(lines, ('the conversation of task %s is put back too'):format(preview.taskId))
+    end
+    local window = show.open(wish.title, lines)
     local function close()
       if vim.api.nvim_win_is_valid(window) then
         vim.api.nvim_win_close(window, true)
       end
     end
-    local function restore(force)
+    local function go(force)
       return function()
         close()
-        local params = { id = id, paths = paths, token = preview.token, force = force, workDoneToken = progress() }
-        local done = report('restored', target, force)
-        api.restore_checkpoint(params, function(failed, result)
+        local done = report(wish.done, target, force)
+        wish.send(preview, force, function(failed, result)
           if failed and failed.kind == 'conflict' then
             show.say('the files changed since the preview; look again', vim.log.levels.WARN)
-            return preview_and_restore(id, paths, target)
+            return review(wish, target)
           end
           done(failed, result)
-        end, target)
+        end)
       end
     end
     local choices = {}
-    if #preview.changes > 0 then
-      local label = ('Restore %s'):format(show.count(#preview.changes, 'file'))
-      table.insert(choices, { label = label, run = restore(nil) })
+    if #preview.changes > 0 or preview.taskId then
+      local files = #preview.changes > 0 and ' ' .. show.count(#preview.changes, 'file') or ''
+      table.insert(choices, { label = wish.verb .. files, run = go(nil) })
     end
     local dirty = unsaved(preview, target)
     if dirty > 0 then
-      local label = ('Restore, and lose the unsaved text of %s'):format(show.count(dirty, 'file'))
-      table.insert(choices, { label = label, run = restore(true) })
+      local label = ('%s, and lose the unsaved text of %s'):format(wish.verb, show.count(dirty, 'file'))
+      table.insert(choices, { label = label, run = go(true) })
     end
     table.insert(choices, {
       label = 'Show the differences',
       run = function()
         close()
-        diff.open({ from = id, paths = paths }, target)
+        diff.open({ from = preview.undoId or wish.preview.id, paths = wish.preview.paths }, target)
       end,
     })
     table.insert(choices, { label = 'Cancel', run = close })
+    local later = vim.tbl_filter(function(change)
+      return change.changedSince
+    end, preview.changes)
+    local question = wish.question
+    if #later > 0 then
+      question = ('%s %s changed after the restore'):format(question, show.count(#later, 'file'))
+    end
     -- The preview is drawn before a prompt may take the screen.
     vim.cmd('redraw')
-    pickers.action(('Go back to %s?'):format(id:sub(1, 8)), choices)
+    pickers.action(question, choices)
   end, target)
+end
+
+---@param id string
+---@param paths? string[]
+---@param target sightline.Target
+local function preview_and_restore(id, paths, target)
+  local short = id:sub(1, 8)
+  review({
+    title = 'restore ' .. short,
+    question = ('Go back to %s?'):format(short),
+    verb = 'Restore',
+    done = 'restored',
+    nothing = ('nothing to restore: all is as it was in %s'):format(short),
+    preview = { id = id, paths = paths },
+    send = function(preview, force, callback)
+      local params = { id = id, paths = paths, token = preview.token, force = force, workDoneToken = progress() }
+      api.restore_checkpoint(params, callback, target)
+    end,
+  }, target)
 end
 
 --- Goes back to a checkpoint, asking for one if none is named. Shows what that
@@ -232,11 +275,22 @@ function M.restore(id, paths)
 end
 
 --- Takes a restore back: the one named, the last one of this session, or the last.
+--- Shows what that changes first.
 ---@param id? string
 function M.undo(id)
   local target = here()
-  local params = { undoId = id or undo[target.root or ''], workDoneToken = progress() }
-  api.undo_restore(params, report('put back', target), target)
+  review({
+    title = 'undo the restore',
+    question = 'Undo the restore?',
+    verb = 'Undo',
+    done = 'put back',
+    nothing = 'already up to date: all is as it was before the restore',
+    preview = { id = id or undo[target.root or ''] or 'last', undo = true },
+    send = function(preview, force, callback)
+      local params = { undoId = preview.undoId, token = preview.token, force = force, workDoneToken = progress() }
+      api.undo_restore(params, callback, target)
+    end,
+  }, target)
 end
 
 return M
