@@ -44,9 +44,11 @@ pub(super) struct StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        // So that nobody is told of an owner who is gone. The lock itself ends
-        // with the file.
+        // So that nobody is told of an owner who is gone.
         let _ = self.file.set_len(0);
+        // A process that another thread starts just now has the file open as well, and
+        // so the lock, until it runs its program.
+        let _ = self.file.unlock();
     }
 }
 
@@ -204,6 +206,37 @@ mod tests {
         assert_eq!(fs::read(state.join(LOCK_FILE)).unwrap(), b"");
     }
 
+    /// As in a process between `fork` and `exec`.
+    #[test]
+    fn a_lock_ends_where_it_is_given_back_though_others_have_its_file() {
+        let (_folder, storage, state) = scratch();
+        let cancel = Cancel::default();
+        let held = acquire(&storage, &state, &cancel).unwrap();
+        let _inherited = held.file.try_clone().unwrap();
+        drop(held);
+        acquire_within(&storage, &state, &cancel, Duration::ZERO).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn its_file_and_folder_are_for_the_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (_folder, storage, state) = scratch();
+        let path = state.join(LOCK_FILE);
+        drop(acquire(&storage, &state, &Cancel::default()).unwrap());
+        for path in [&state, &path] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        drop(acquire(&storage, &state, &Cancel::default()).unwrap());
+        assert_eq!((mode(&state), mode(&path)), (0o700, 0o600));
+        fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = acquire(&storage, &state, &Cancel::default()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Storage);
+    }
+
     #[test]
     fn who_waits_can_be_cancelled() {
         let (_folder, storage, state) = scratch();
@@ -217,13 +250,24 @@ mod tests {
         });
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_lock_whose_file_was_removed_is_taken_anew() {
         let (folder, storage, state) = scratch();
         let cancel = Cancel::default();
+        let path = state.join(LOCK_FILE);
+        let opened = || {
+            let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let links = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+            links.filter(|link| *link == path).count()
+        };
         let held = acquire(&storage, &state, &cancel).unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| acquire(&storage, &state, &cancel));
+            // Until both have opened the file that is removed.
+            while opened() < 2 {
+                std::thread::yield_now();
+            }
             fs::rename(&state, folder.path().join("away")).unwrap();
             drop(held);
             let lock = waiter.join().unwrap().unwrap();

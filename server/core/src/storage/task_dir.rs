@@ -106,7 +106,7 @@ impl TaskDir {
             if is_same_file(&file, &path) {
                 let lock = TaskLock {
                     dir: self.dir.clone(),
-                    _file: file,
+                    file,
                 };
                 lock.sweep()?;
                 return Ok(lock);
@@ -143,7 +143,15 @@ impl TaskDir {
 #[derive(Debug)]
 pub struct TaskLock {
     pub(super) dir: PathBuf,
-    _file: File,
+    file: File,
+}
+
+impl Drop for TaskLock {
+    fn drop(&mut self) {
+        // A process that another thread starts just now has the file open as well, and
+        // so the lock, until it runs its program.
+        let _ = self.file.unlock();
+    }
 }
 
 impl TaskLock {
