@@ -196,6 +196,44 @@ fn a_log_cut_and_written_on_is_read_anew() {
     );
 }
 
+/// Too long to be read again whole at each look.
+#[test]
+fn a_long_log_cut_and_written_on_or_replaced_is_read_anew() {
+    let text_of = |scratch: &Scratch, name: &str, count: usize| {
+        let long = "x".repeat(10_000);
+        let text = |index| says("user", &format!("{name} {index} {long}"));
+        let messages: Vec<String> = (0..count).map(text).collect();
+        let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+        scratch.append("t", &messages, 1);
+    };
+    let scratch = Scratch::new();
+    text_of(&scratch, "first", 40);
+    let whole = scratch.log("t");
+    assert!(whole.len() > 300_000);
+
+    let reader = scratch.again();
+    assert_eq!(loaded(&reader).0.len(), 40);
+    let other = Scratch::new();
+    text_of(&other, "other", 50);
+    let head: String = whole
+        .lines()
+        .take(2)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(scratch.log_path("t"), head + &other.log("t")).unwrap();
+    assert_eq!(loaded(&reader), loaded(&scratch.again()));
+
+    // Another file, whose last known line is the same.
+    fs::write(scratch.log_path("t"), &whole).unwrap();
+    let reader = scratch.again();
+    assert_eq!(loaded(&reader).0.len(), 40);
+    let replaced = whole.replacen("first 0", "FIRST 0", 1) + &other.log("t");
+    let beside = scratch.path("t").join("beside");
+    fs::write(&beside, replaced).unwrap();
+    fs::rename(&beside, scratch.log_path("t")).unwrap();
+    assert_eq!(loaded(&reader), loaded(&scratch.again()));
+}
+
 #[test]
 fn a_log_without_parents_is_in_the_order_of_its_lines() {
     let scratch = Scratch::new();

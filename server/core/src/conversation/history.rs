@@ -311,6 +311,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_forgotten_begins_at_its_message_and_the_rest_is_found() {
+        let mut history = read("[[5,[0,[]]],[3,[0,[]]],[2,[9,[]]]]").unwrap();
+        history.forget_from(3);
+        assert!(history.message(5).is_none() && history.message(3).is_none());
+        assert_eq!(history.message(2).unwrap().kind, 9);
+        let update = Update::text(&Number::from(1), "new".to_owned(), None);
+        history.add(2, EditKind::Unknown, 0, update);
+        assert_eq!(
+            history.into_value().to_string(),
+            r#"[[2,[9,[[0,[[1,"text",["new"],[]]]]]]]]"#
+        );
+    }
+
+    #[test]
     fn malformed_is_named() {
         for (text, named) in [
             ("{}", "contextHistory: expected a list, found {}"),

@@ -104,3 +104,50 @@ pub(super) fn own_parts<'a>(message: &Message<'_>) -> Vec<Part<'a>> {
         Content::Nothing(_) | Content::Text(_) | Content::Other(_) => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = r#"{"type":"tool_use","id":"t","name":"x","input":{}}"#;
+    const RESULT: &str = r#"{"type":"tool_result","tool_use_id":"t","content":"y"}"#;
+
+    fn says(role: &str, content: &str) -> String {
+        format!(r#"{{"role":"{role}","content":{content}}}"#)
+    }
+
+    fn pair(previous: &str, next: &str) -> Option<Vec<Part<'static>>> {
+        let previous = Message::scan(previous).unwrap();
+        let parts = paired(&previous, &Message::scan(next).unwrap(), None)?;
+        let owned = |part| match part {
+            Part::Missing(id) => Part::Missing(Cow::Owned(id.into_owned())),
+            Part::Block(place) => Part::Block(place),
+            Part::Said => Part::Said,
+            Part::Notice => Part::Notice,
+        };
+        Some(parts.into_iter().map(owned).collect())
+    }
+
+    #[test]
+    fn an_id_that_is_called_twice_has_one_result() {
+        let twice = says("assistant", &format!("[{CALL},{CALL}]"));
+        assert_eq!(pair(&twice, &says("user", &format!("[{RESULT}]"))), None);
+        let missing = || Part::Missing("t".into());
+        assert_eq!(pair(&twice, &says("user", "[]")), Some(vec![missing()]));
+        // An empty text is no block.
+        assert_eq!(pair(&twice, &says("user", r#""""#)), Some(vec![missing()]));
+        let said = Some(vec![missing(), Part::Said]);
+        assert_eq!(pair(&twice, &says("user", r#""x""#)), said);
+    }
+
+    #[test]
+    fn only_assistants_call_and_only_users_bring_results() {
+        let (calls, results) = (format!("[{CALL}]"), format!("[{RESULT}]"));
+        assert_eq!(pair(&says("user", &calls), &says("user", "[]")), None);
+        let without = |role: &str| {
+            let message = says(role, &results);
+            without_results(&Message::scan(&message).unwrap()).map(|parts| parts.len())
+        };
+        assert_eq!((without("user"), without("assistant")), (Some(0), None));
+    }
+}

@@ -322,3 +322,41 @@ pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
         path.display()
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_over_the_limit_are_neither_read_nor_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state");
+        write(&path, b"old").unwrap();
+        let limit = usize::try_from(MAX_STATE_FILE_BYTES).unwrap();
+        assert!(check_size(&path, limit).is_ok());
+        let error = write(&path, &vec![0; limit + 1]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Storage);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+
+        // Without a byte of it on the disk.
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(MAX_STATE_FILE_BYTES + 1).unwrap();
+        assert!(read(&path).is_err());
+        file.set_len(10).unwrap();
+        assert_eq!(read_foreign(&path, 10).unwrap().unwrap().len(), 10);
+        let error = read_foreign(&path, 9).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::TooLarge);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_of_others_are_read() {
+        let scratch = tempfile::tempdir().unwrap();
+        let pipe = scratch.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for path in [pipe.as_path(), scratch.path()] {
+            assert_eq!(read_foreign(path, 9).unwrap_err().kind, ErrorKind::Storage);
+        }
+    }
+}

@@ -264,6 +264,19 @@ mod tests {
     }
 
     #[test]
+    fn each_root_has_a_store_of_its_own() {
+        let scratch = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&scratch.path().join("data")).unwrap();
+        let project = |path: &str| {
+            let path = crate::path::AbsPath::new(&scratch.path().join(path)).unwrap();
+            storage.project(&Root::new(path, None))
+        };
+        assert_eq!(project("a/x"), project("a/x"));
+        assert_ne!(project("a/x"), project("b/x"));
+        assert!(project("a/x").to_string_lossy().contains("/projects/x-"));
+    }
+
+    #[test]
     fn other_versions_are_refused() {
         let scratch = tempfile::tempdir().unwrap();
         for (text, part) in [
@@ -324,8 +337,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.kind, ErrorKind::Busy);
         drop(held);
-        // A child that another thread starts just now has it open until it runs.
-        task(&storage).lock_within(Duration::from_secs(10)).unwrap();
+        task(&storage).lock_within(Duration::ZERO).unwrap();
     }
 
     #[cfg(target_os = "linux")]
@@ -393,6 +405,9 @@ mod tests {
         for path in ["", "tasks", "tasks/t1", "tasks/t2"] {
             assert_eq!(mode(&dir.join(path)), 0o700, "{path}");
         }
+        let results = storage.results().unwrap();
+        fs::set_permissions(&results, wide).unwrap();
+        assert_eq!(mode(&storage.results().unwrap()), 0o700);
         for path in ["version", "tasks/t1/y", "tasks/t1/.lock", "tasks/t2/x"] {
             assert_eq!(mode(&dir.join(path)), 0o600, "{path}");
         }

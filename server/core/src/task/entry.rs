@@ -389,6 +389,7 @@ mod tests {
             {"type":"tool_use","id":"t\u0031","name":"read","input":{"name":"no"}},
             {"type":"tool_result","tool_use_id":"t0","is_error":true,"content":"a\nb"}
         ] }"#;
+        let text = &text.replace('\n', "\r\n");
         let message = raw(text);
         let origin = Origin {
             cwd: Some("/p".to_owned()),
@@ -400,11 +401,14 @@ mod tests {
         let expected = format!(
             r#"{{"uuid":"{}","parentUuid":null,"timestamp":"1970-01-01T00:00:01.234Z","type":"assistant","cwd":"/p","message":{},"tool":[{{"id":"t1","name":"read"}}],"toolResult":[{{"toolUseId":"t0","isError":true}}]}}"#,
             line.uuid,
-            text.replace('\n', " ")
+            text.replace(['\r', '\n'], " ")
         );
         assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
         let entry = Entry::read(&written).unwrap();
-        assert_eq!(entry.message.unwrap().0.get(), text.replace('\n', " "));
+        assert_eq!(
+            entry.message.unwrap().0.get(),
+            text.replace(['\r', '\n'], " ")
+        );
         assert_eq!((entry.parent, entry.time), (Parent::None, Some(1_234)));
         assert_eq!(entry.origin, origin);
         assert!(Line::of_message(None, 0, &origin, &raw("[]")).is_none());
@@ -420,6 +424,9 @@ mod tests {
         assert!(read(r#","message":{"role":"user"},"new":[1]"#).is_some());
         assert!(read(r#","compactMetadata":{"new":1},"timestamp":"no"}"#).is_none());
         assert!(read(r#","timestamp":"no""#).unwrap().time.is_none());
+        let of_copy = format!(r#","compactMetadata":{{"copyOf":"{uuid}"}}"#);
+        assert!(!read(&of_copy).unwrap().is_member());
+        assert!(read(&(of_copy + r#","message":{}"#)).unwrap().is_member());
         for bad in [
             r#","message":"x""#,
             r#","masks":{"contextHistory":5}"#,

@@ -301,3 +301,113 @@ pub(super) fn not_found(task: &crate::storage::TaskId) -> Error {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        fs::{self, OpenOptions},
+        io::Write,
+        path::PathBuf,
+    };
+
+    use serde_json::value::RawValue;
+
+    use super::{super::entry::Origin, *};
+    use crate::storage::{Storage, TaskId};
+
+    struct Ground {
+        _folder: tempfile::TempDir,
+        dir: TaskDir,
+        path: PathBuf,
+    }
+
+    fn ground() -> Ground {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = Storage::open(&folder.path().join("data")).unwrap();
+        let dir = storage.task(&TaskId::new("t").unwrap());
+        let path = dir.path().join(LOG_FILE);
+        Ground {
+            _folder: folder,
+            dir,
+            path,
+        }
+    }
+
+    fn message(text: &str) -> Box<RawValue> {
+        let text = format!(r#"{{"role":"user","content":"{text}"}}"#);
+        RawValue::from_string(text).unwrap()
+    }
+
+    fn line(message: &RawValue) -> Line<'_> {
+        Line::of_message(None, 0, &Origin::default(), message).unwrap()
+    }
+
+    impl Ground {
+        fn append(&self, log: &mut Log, lock: &TaskLock, text: &str) {
+            let written = log.append(lock, &[line(&message(text))]).unwrap();
+            written.sync().unwrap();
+        }
+
+        /// As a program does that knows nothing of the lock.
+        fn write(&self, bytes: &[u8]) {
+            let mut file = OpenOptions::new().append(true).open(&self.path).unwrap();
+            file.write_all(bytes).unwrap();
+        }
+
+        /// Lines understood and dropped, as a log knows them and as they are.
+        fn lines(&self, log: &mut Log) -> [(u64, u64); 2] {
+            let mut fresh = Log::default();
+            [log, &mut fresh].map(|log| {
+                log.catch_up(&self.dir, &Cancel::default()).unwrap();
+                (log.lines, log.dropped + u64::from(log.is_torn))
+            })
+        }
+    }
+
+    #[test]
+    fn what_others_write_without_the_lock_before_ours_is_known_at_the_next_look() {
+        for is_replaced in [false, true] {
+            let ground = ground();
+            let mut log = Log::default();
+            {
+                let lock = ground.dir.lock().unwrap();
+                ground.append(&mut log, &lock, "one");
+                log.catch_up_locked(&ground.dir, &Cancel::default())
+                    .unwrap();
+                if is_replaced {
+                    // By another file of the same length.
+                    let old = fs::read(&ground.path).unwrap();
+                    let beside = ground.path.with_extension("beside");
+                    fs::write(&beside, vec![b'x'; old.len()]).unwrap();
+                    fs::rename(&beside, &ground.path).unwrap();
+                } else {
+                    let mut foreign = Vec::new();
+                    line(&message("foreign")).write(&mut foreign).unwrap();
+                    ground.write(&foreign);
+                }
+                ground.append(&mut log, &lock, "two");
+            }
+            let expected = if is_replaced { (0, 1) } else { (3, 0) };
+            assert_eq!(ground.lines(&mut log), [expected; 2], "{is_replaced}");
+        }
+    }
+
+    #[test]
+    fn a_torn_line_counts_once_however_often_is_written_after_it() {
+        let ground = ground();
+        let mut log = Log::default();
+        let long = "x".repeat(usize::try_from(REREAD_BYTES).unwrap());
+        {
+            let lock = ground.dir.lock().unwrap();
+            ground.append(&mut log, &lock, &long);
+            ground.write(b"{\"uuid\":");
+            log.catch_up_locked(&ground.dir, &Cancel::default())
+                .unwrap();
+            ground.append(&mut log, &lock, "two");
+            let mut foreign = Vec::new();
+            line(&message("foreign")).write(&mut foreign).unwrap();
+            ground.write(&foreign);
+        }
+        assert_eq!(ground.lines(&mut log), [(3, 1); 2]);
+    }
+}

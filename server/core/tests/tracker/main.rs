@@ -483,6 +483,93 @@ fn reading_before_the_announced_write_keeps_it_expected() {
     }
 }
 
+#[test]
+fn what_was_told_of_the_user_stays_to_be_told_though_the_agent_edits_on_top() {
+    for with_hash in [true, false] {
+        let desk = Desk::new();
+        desk.write("a", "1", 0.0);
+        desk.track("a", ReadTool, 10.0);
+        desk.write("a", "user", 20.0);
+        desk.assert_users("a", 21.0);
+        desk.write("a", "agent", 30.0);
+        let announced = with_hash.then(|| hash("agent"));
+        desk.track_with("a", ClineEdited, 30.1, announced, None);
+        assert_eq!(desk.look(31.0), (vec!["a".to_owned()], vec![]));
+    }
+}
+
+#[test]
+fn a_word_of_the_user_within_the_agents_window_is_believed() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "user", 20.2);
+    desk.track("a", UserEdited, 20.3);
+    let told = (vec!["a".to_owned()], vec!["a".to_owned()]);
+    assert_eq!(desk.look(20.4), told);
+    assert_eq!(desk.look(60.0), told);
+}
+
+#[test]
+fn a_read_within_its_window_lets_the_agent_go_back_too() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "2", 20.1);
+    desk.track("a", ReadTool, 20.2);
+    desk.write("a", "1", 20.3);
+    desk.assert_quiet(20.4);
+}
+
+#[test]
+fn the_window_is_two_seconds_wide() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.track("a", ClineEdited, 20.0);
+    desk.write("a", "2", 22.0);
+    desk.assert_quiet(22.0);
+}
+
+#[test]
+fn another_content_than_the_announced_one_makes_nothing_seen() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.announce("a", "agent", 20.0);
+    desk.write("a", "user", 30.0);
+    desk.assert_users("a", 31.0);
+    // With its old time, as by a tool that puts a file back.
+    desk.write("a", "1", 0.0);
+    assert_eq!(desk.look(41.0), (vec![], vec![]));
+}
+
+#[test]
+fn an_announced_content_that_was_read_is_the_users_when_it_comes_again() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.announce("a", "agent", 10.0);
+    desk.write("a", "agent", 10.1);
+    desk.track("a", ReadTool, 20.0);
+    desk.write("a", "other", 30.0);
+    desk.track("a", ReadTool, 31.0);
+    desk.write("a", "agent", 40.0);
+    desk.assert_users("a", 41.0);
+}
+
+#[test]
+fn what_the_client_said_of_the_user_is_not_taken_back() {
+    let desk = Desk::new();
+    desk.write("a", "1", 0.0);
+    desk.track("a", ReadTool, 10.0);
+    desk.write("a", "2", 20.0);
+    desk.track("a", UserEdited, 20.1);
+    desk.announce("a", "2", 30.0);
+    assert_eq!(desk.look(31.0).0, ["a"]);
+    assert!(desk.sources().contains(&UserEdited));
+}
+
 // Telling.
 
 #[test]
