@@ -4,8 +4,11 @@
 //! process holds our input open is seen here: on Unix the parent's id changes.
 //! `initialize.processId` is no reason to end: it may be another namespace's.
 //!
-//! A process with a child of its own that is told to end takes that along.
+//! A process with a child of its own that is told to end takes that along. A write
+//! past the limit on the size of files (`ulimit -f`) fails, and ends nothing.
 
+#[cfg(unix)]
+use std::sync::Arc;
 use std::{io, sync::mpsc::Sender, thread, time::Duration};
 
 use sightline_core::cancel::Cancel;
@@ -15,6 +18,15 @@ use crate::transport::End;
 
 /// How often the parent is looked for.
 const INTERVAL: Duration = Duration::from_secs(3);
+
+/// Lets a write past the limit on the size of files fail with an error. Else the
+/// signal SIGXFSZ ends the process. Processes that are started get it as usual.
+pub fn survive_file_size_limit() {
+    #[cfg(unix)]
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()) {
+        tracing::warn!(%error, "cannot handle SIGXFSZ");
+    }
+}
 
 /// Sends [`End::ParentGone`] when this process has been left by its parent.
 pub fn watch_parent(ends: Sender<End>) {

@@ -25,7 +25,7 @@ use serde_json::json;
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
 
-use crate::{build, logging, transport};
+use crate::{build, lifetime, logging, transport};
 
 /// Done.
 pub const DONE: i32 = 0;
@@ -208,6 +208,7 @@ enum ModeArgument {
 
 /// Runs the program; its exit code.
 pub fn main() -> i32 {
+    lifetime::survive_file_size_limit();
     // Editors append this to whatever else they were told to pass.
     if std::env::args_os()
         .skip(1)
