@@ -38,4 +38,6 @@ mod soak;
 mod tasks;
 mod tracking;
 mod transport;
+#[cfg(target_os = "linux")]
+mod unread;
 mod watching;

@@ -15,6 +15,10 @@ pub const MAX_FRAME_BYTES: usize = 512 * 1024 * 1024;
 pub const MAX_HEADER_BYTES: usize = 8 * 1024;
 /// Requests in flight; more are `busy`.
 pub const MAX_IN_FLIGHT: usize = 10_000;
+/// Unsent output, in bytes, past which no input is read and no request begins, until
+/// the client has read some. More than almost every answer, so that a client that is
+/// slow for a moment is not held up; little beside the memory of a machine.
+pub const MAX_UNSENT_BYTES: usize = 64 * 1024 * 1024;
 /// Arrays and objects within each other in params: the JSON reader's own limit,
 /// which keeps it off the end of its stack.
 pub const MAX_NESTING: usize = 127;

@@ -41,6 +41,11 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
+    /// The stream itself.
+    pub fn stream(&self) -> &R {
+        self.input.get_ref()
+    }
+
     /// Has some of what follows arrived already?
     pub fn has_more(&self) -> bool {
         !self.input.buffer().is_empty()

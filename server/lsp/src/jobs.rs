@@ -15,6 +15,8 @@
 //! job that needs both, because it is also about a conversation, takes its place
 //! in both when it arrives ([`Turn`]).
 //!
+//! A job begins when there is room for its answer ([`Outbound::wait_for_room`]).
+//!
 //! What a job has [`Written`] reaches the disk before the request is answered.
 //! One thread sees to that for all of them: while it waits for the disk, later
 //! jobs write, and the next wait covers them together.
@@ -186,6 +188,7 @@ impl Jobs {
     ) -> Option<Work> {
         let jobs = self.clone();
         self.place(lane, move || {
+            jobs.outbound.wait_for_room();
             let started = Instant::now();
             let outcome = guarded(method, work);
             tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");

@@ -43,6 +43,11 @@ impl Body {
         let end = self.result.iter().map(|_| &b"}"[..]);
         iter::once(&self.head[..]).chain(result).chain(end)
     }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.parts().map(<[u8]>::len).sum()
+    }
 }
 
 impl From<Vec<u8>> for Body {
@@ -88,6 +93,12 @@ impl Outbound {
         self.output.is_closed()
     }
 
+    /// Waits until there is room for what work will send; at the end of the session
+    /// it waits no longer.
+    pub fn wait_for_room(&self) {
+        while !self.output.wait_for_room(Duration::MAX) {}
+    }
+
     /// Sends a message body as it is.
     pub fn send(&self, body: impl Into<Body>) {
         self.output.send(body.into());
@@ -95,7 +106,25 @@ impl Outbound {
 
     /// Sends a notification.
     pub fn notify(&self, method: &str, params: &impl Serialize) {
-        self.send_json(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+        if let Some(body) = body_of(&notification(method, params)) {
+            self.send(body);
+        }
+    }
+
+    /// Sends a notification that says how `subject` is now: a client that does not
+    /// read gets the latest one only.
+    pub fn notify_latest(&self, method: &str, subject: &str, params: &impl Serialize) {
+        if let Some(body) = body_of(&notification(method, params)) {
+            let key = format!("{method} {subject}");
+            self.output.send_latest(key, body.into());
+        }
+    }
+
+    /// Sends a notification nobody misses: a client that does not read gets none.
+    pub fn notify_if_room(&self, method: &str, params: &impl Serialize) {
+        if !self.output.is_full() {
+            self.notify(method, params);
+        }
     }
 
     /// Sends a request; `on_answer` is called with the answer, if one comes in time.
@@ -127,7 +156,10 @@ impl Outbound {
             all.retain(|_, waiting| waiting.until > now);
             all.insert(id, waiting);
         }
-        self.send_json(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        if let Some(body) = body_of(&message) {
+            self.send(body);
+        }
     }
 
     /// Delivers an answer of the client. False when nobody waits for it.
@@ -141,13 +173,16 @@ impl Outbound {
         (waiting.on_answer)(answer);
         true
     }
+}
 
-    fn send_json(&self, message: &Value) {
-        match serde_json::to_vec(message) {
-            Ok(body) => self.send(body),
-            Err(error) => tracing::error!(%error, "a message could not be written as JSON"),
-        }
-    }
+fn notification(method: &str, params: &impl Serialize) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+fn body_of(message: &Value) -> Option<Vec<u8>> {
+    serde_json::to_vec(message)
+        .inspect_err(|error| tracing::error!(%error, "a message could not be written as JSON"))
+        .ok()
 }
 
 /// Locks a mutex; a panic elsewhere while holding it does not spread.

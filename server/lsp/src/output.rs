@@ -4,12 +4,22 @@
 //! does not read. The way over that thread costs more than a small answer does, so
 //! whoever sends one writes it himself, where nothing waits before it and the stream
 //! takes it at once.
+//!
+//! What a client does not read is held in memory. Past [`MAX_UNSENT_BYTES`] of it
+//! there is no room: no input is read and no request begins ([`Output::wait_for_room`]).
+//! [`Output::send`] still takes what work that had begun has to say, which is bounded by
+//! the number of threads. What comes without being asked for is replaced by its successor
+//! ([`Output::send_latest`]) or left out.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufWriter, PipeWriter, Write},
     mem,
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
+
+use sightline_core::limits::MAX_UNSENT_BYTES;
 
 use crate::{
     frame::write_parts,
@@ -34,12 +44,21 @@ const HEADER_BYTES: usize = 40;
 /// The stream out, shared by all threads.
 pub struct Output {
     state: Mutex<State>,
+    /// There is something to write, or nothing more to come.
     changed: Condvar,
+    /// There is room, or nobody has to wait for it any more.
+    has_room: Condvar,
 }
 
 struct State {
     /// What the writing thread is to write, oldest first.
     waiting: Vec<Body>,
+    /// Bytes of what waits and of what is being written.
+    unsent: usize,
+    /// Sent once there is room; each key has its latest frame.
+    latest: BTreeMap<String, Body>,
+    /// Nobody waits for room any more.
+    is_ending: bool,
     /// `None` while that thread writes, and when there is no stream any more.
     stream: Option<PipeWriter>,
     /// What says that it takes something takes [`AT_ONCE`] bytes.
@@ -65,6 +84,9 @@ impl Output {
     fn with(stream: Option<PipeWriter>) -> Self {
         let state = State {
             waiting: Vec::new(),
+            unsent: 0,
+            latest: BTreeMap::new(),
+            is_ending: stream.is_none(),
             is_roomy: stream.as_ref().is_some_and(is_roomy),
             open: stream.is_some(),
             stream,
@@ -73,6 +95,7 @@ impl Output {
         Self {
             state: Mutex::new(state),
             changed: Condvar::new(),
+            has_room: Condvar::new(),
         }
     }
 
@@ -87,9 +110,43 @@ impl Output {
         self.changed.notify_one();
     }
 
+    /// Returns whether more than [`MAX_UNSENT_BYTES`] are unsent.
+    pub fn is_full(&self) -> bool {
+        lock(&self.state).is_full()
+    }
+
+    /// Waits until there is room, but no longer than `timeout`. Returns whether the
+    /// caller may go on.
+    pub fn wait_for_room(&self, timeout: Duration) -> bool {
+        let state = lock(&self.state);
+        let must_wait = |state: &mut State| state.is_full() && !state.is_ending;
+        let waited = self.has_room.wait_timeout_while(state, timeout, must_wait);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// Ends every wait for room, for good.
+    pub fn stop_waiting(&self) {
+        lock(&self.state).is_ending = true;
+        self.has_room.notify_all();
+    }
+
     /// Sends a frame; never waits for the client.
     pub fn send(&self, body: Body) {
+        self.send_in(lock(&self.state), body);
+    }
+
+    /// Sends a frame that makes earlier ones of the same key worthless: without room
+    /// only the latest is kept.
+    pub fn send_latest(&self, key: String, body: Body) {
         let mut state = lock(&self.state);
+        if state.open && state.is_full() {
+            state.latest.insert(key, body);
+        } else {
+            self.send_in(state, body);
+        }
+    }
+
+    fn send_in(&self, mut state: MutexGuard<'_, State>, body: Body) {
         if !state.open {
             return;
         }
@@ -105,6 +162,7 @@ impl Output {
             state.open = false;
             state.failed = Some(error);
         } else {
+            state.unsent += body.bytes();
             state.waiting.push(body);
         }
         drop(state);
@@ -119,6 +177,7 @@ impl Output {
         let written = self.write_waiting();
         // Whoever reads it hears of the end.
         lock(&self.state).stream = None;
+        self.stop_waiting();
         written
     }
 
@@ -141,7 +200,7 @@ impl Output {
                 return Ok(());
             };
             drop(state);
-            let written = write_all(&stream, frames);
+            let written = self.write_all(&stream, frames);
             state = lock(&self.state);
             if let Err(error) = written {
                 state.open = false;
@@ -150,19 +209,44 @@ impl Output {
             state.stream = Some(stream);
         }
     }
+
+    fn write_all(&self, stream: &PipeWriter, frames: Vec<Body>) -> io::Result<()> {
+        let mut output = BufWriter::new(stream);
+        for frame in frames {
+            write_parts(&mut output, frame.parts())?;
+            let bytes = frame.bytes();
+            drop(frame);
+            self.sent(bytes);
+        }
+        output.flush()
+    }
+
+    /// Notes that so many bytes are no longer held.
+    fn sent(&self, bytes: usize) {
+        let mut state = lock(&self.state);
+        let was_full = state.is_full();
+        state.unsent = state.unsent.saturating_sub(bytes);
+        if !was_full || state.is_full() {
+            return;
+        }
+        for body in mem::take(&mut state.latest).into_values() {
+            state.unsent += body.bytes();
+            state.waiting.push(body);
+        }
+        drop(state);
+        self.has_room.notify_all();
+    }
 }
 
-fn write_all(stream: &PipeWriter, frames: Vec<Body>) -> io::Result<()> {
-    let mut output = BufWriter::new(stream);
-    for frame in frames {
-        write_parts(&mut output, frame.parts())?;
+impl State {
+    fn is_full(&self) -> bool {
+        self.unsent > MAX_UNSENT_BYTES
     }
-    output.flush()
 }
 
 /// A frame that may be written at once.
 fn small(body: &Body) -> Option<Vec<u8>> {
-    let bytes = body.parts().map(<[u8]>::len).sum::<usize>() + HEADER_BYTES;
+    let bytes = body.bytes() + HEADER_BYTES;
     if bytes > AT_ONCE {
         return None;
     }
@@ -231,7 +315,9 @@ mod tests {
     }
 
     fn body(number: usize, bytes: usize) -> Body {
-        format!("{number:0bytes$}").into_bytes().into()
+        let number = number.to_string();
+        let zeros = "0".repeat(bytes - number.len());
+        (zeros + &number).into_bytes().into()
     }
 
     #[test]
@@ -255,6 +341,50 @@ mod tests {
             assert_eq!(read, number);
         }
         writer.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn without_room_the_latest_of_each_key_is_kept_and_comes_when_there_is_some() {
+        let (client, output, writer) = output();
+        let wait = || output.wait_for_room(Duration::ZERO);
+        for number in 0..5 {
+            assert!(wait(), "{number}");
+            output.send(body(number, MAX_UNSENT_BYTES / 4));
+        }
+        assert!(!wait());
+        for number in 5..9 {
+            output.send_latest((number % 2).to_string(), body(number, 9));
+        }
+        assert_eq!(lock(&output.state).latest.len(), 2);
+        output.close();
+        let mut frames = FrameReader::new(client);
+        for expected in [0, 1, 2, 3, 4, 8, 7] {
+            let frame = frames.next_frame().unwrap().unwrap().unwrap();
+            let digits = str::from_utf8(&frame).unwrap().trim_start_matches('0');
+            assert_eq!(digits.parse().unwrap_or(0), expected);
+        }
+        assert!(frames.next_frame().unwrap().is_none());
+        writer.join().unwrap().unwrap();
+        assert!(wait());
+    }
+
+    #[test]
+    fn the_end_of_the_session_or_of_the_stream_ends_the_wait_for_room() {
+        for is_read in [true, false] {
+            let (client, output, writer) = output();
+            output.send(body(1, MAX_UNSENT_BYTES + 1));
+            let waiting = output.clone();
+            let waiting = thread::spawn(move || waiting.wait_for_room(Duration::from_secs(30)));
+            if is_read {
+                output.stop_waiting();
+                assert!(waiting.join().unwrap());
+                drop(client);
+            } else {
+                drop(client);
+                assert!(waiting.join().unwrap());
+            }
+            assert!(writer.join().unwrap().is_err());
+        }
     }
 
     #[cfg(unix)]

@@ -70,7 +70,10 @@ impl Progress {
         if let Some((done, total)) = of.filter(|(_, total)| *total > 0) {
             value["percentage"] = (done.min(total) * 100 / total).into();
         }
-        self.send(&value);
+        if let Some(token) = &self.token {
+            let params = json!({ "token": token, "value": value });
+            self.server.outbound().notify_if_room("$/progress", &params);
+        }
         let message = &message;
         self.tell(Heard::Report { message, of });
     }

@@ -225,7 +225,8 @@ impl Server {
                 let params = DidChangeAccessRulesParams {
                     root: root.path.to_uri(),
                 };
-                self.outbound.notify(DidChangeAccessRules::NAME, &params);
+                let outbound = &self.outbound;
+                outbound.notify_latest(DidChangeAccessRules::NAME, &params.root, &params);
             }
         }
         if !changed.is_empty() {
@@ -322,7 +323,8 @@ impl Server {
             server.telling.store(false, Ordering::Release);
             let revision = server.session(|session| session.revision());
             let params = DidChangeContextParams { revision };
-            server.outbound.notify(DidChangeContext::NAME, &params);
+            let outbound = &server.outbound;
+            outbound.notify_latest(DidChangeContext::NAME, "", &params);
         });
     }
 

@@ -8,11 +8,13 @@
 //! `await` happens in order of arrival, and the rest, if any, is spawned.
 //! Requests of our own protocol go to [`crate::api`] without its detour.
 //!
-//! Nothing a peer sends ends the server but `exit` and the end of input.
+//! Nothing a peer sends ends the server but `exit` and the end of input. While it does
+//! not read what it is sent, no more of its messages are taken ([`Output::wait_for_room`]):
+//! `exit` and what is cancelled are seen once it reads, or has closed its end.
 
 use std::{
     future::Future,
-    io::{PipeWriter, Read},
+    io::{PipeReader, PipeWriter},
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::{
@@ -50,6 +52,9 @@ use crate::{
 /// How long running work may go on after `exit` or the end of input.
 const GRACE: Duration = Duration::from_millis(300);
 
+/// How often the end of input is looked for while none is read.
+const LOOK_FOR_END: Duration = Duration::from_millis(200);
+
 /// Why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -73,8 +78,8 @@ pub struct Options {
 }
 
 /// Serves one client until it says `exit` or goes away; the exit code: 0 when
-/// `shutdown` was seen, else 1. The output need not be a pipe.
-pub fn serve(input: impl Read + Send + 'static, output: PipeWriter, options: Options) -> i32 {
+/// `shutdown` was seen, else 1. Neither stream need be a pipe.
+pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
@@ -102,6 +107,7 @@ pub fn serve(input: impl Read + Send + 'static, output: PipeWriter, options: Opt
     };
     let pump = Pump {
         frames: FrameReader::new(input),
+        output: output.clone(),
         server: server.clone(),
         service,
         runtime: runtime.handle().clone(),
@@ -111,6 +117,7 @@ pub fn serve(input: impl Read + Send + 'static, output: PipeWriter, options: Opt
 
     let reason = end.recv().unwrap_or(End::EndOfInput);
     tracing::info!(?reason, "the session ends");
+    output.stop_waiting();
     server.sockets().close();
     server.jobs().finish(GRACE);
     let orderly = server.session(|session| session.phase) == Phase::ShutDown;
@@ -136,17 +143,24 @@ fn start_writer(output: Arc<Output>, ends: Sender<End>) -> Receiver<()> {
     finished
 }
 
-struct Pump<R> {
-    frames: FrameReader<R>,
+struct Pump {
+    frames: FrameReader<PipeReader>,
+    output: Arc<Output>,
     server: Arc<Server>,
     service: LspService<Standard>,
     runtime: tokio::runtime::Handle,
 }
 
-impl<R: Read> Pump<R> {
+impl Pump {
     /// Reads, until the end, which is sent to `ends`.
     fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
         move || {
+            while !self.output.wait_for_room(LOOK_FOR_END) {
+                if self.is_input_closed() {
+                    // What is left to be read is little, and behind it is the end.
+                    self.output.stop_waiting();
+                }
+            }
             // Without somebody who reads there is no session: a panic is its end.
             let read = catch_unwind(AssertUnwindSafe(|| self.read()));
             match read.unwrap_or(Err(End::EndOfInput)) {
@@ -161,6 +175,28 @@ impl<R: Read> Pump<R> {
                 }
             }
         }
+    }
+
+    /// Returns whether the client has closed its end, whatever is left to be read.
+    #[cfg(unix)]
+    fn is_input_closed(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let closed = PollFlags::HUP | PollFlags::ERR;
+        // A socket may be closed for writing only.
+        #[cfg(target_os = "linux")]
+        let closed = closed | PollFlags::RDHUP;
+        let mut asked = [PollFd::new(self.frames.stream(), closed)];
+        poll(&mut asked, Some(&at_once)).is_ok() && asked[0].revents().intersects(closed)
+    }
+
+    /// Elsewhere a client that has ended is noticed when it is written to.
+    #[cfg(not(unix))]
+    fn is_input_closed(&self) -> bool {
+        false
     }
 
     /// Reads a frame, does what must be done in the order of arrival, and gives

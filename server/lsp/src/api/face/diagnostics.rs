@@ -110,7 +110,7 @@ fn look(server: &Arc<Server>) -> Result<(), Error> {
 fn publish(server: &Server, uri: &str, diagnostics: &[Value]) {
     let params = json!({ "uri": uri, "diagnostics": diagnostics });
     let outbound = server.outbound();
-    outbound.notify("textDocument/publishDiagnostics", &params);
+    outbound.notify_latest("textDocument/publishDiagnostics", uri, &params);
 }
 
 fn diagnostic(line: usize, end: u32, severity: u32, code: &str, message: String) -> Value {
