@@ -254,6 +254,81 @@ fn rich(scratch: &Scratch) {
 }
 
 #[test]
+fn one_null_costs_that_entry_only() {
+    let scratch = Scratch::new();
+    let dir = folder(&scratch);
+    import(&scratch, &dir, Some("whole")).unwrap();
+    let cancel = Cancel::default();
+    let load = |id: &str| scratch.store.load(&at(id), &cancel).unwrap();
+    let whole = load("whole");
+    // Two entries that are no messages; what counts messages counts them too.
+    let mut entries = messages();
+    entries.insert(1, "null".to_owned());
+    entries.insert(4, "7".to_owned());
+    let write = |name: &str, text: &str| fs::write(dir.join(name), text).unwrap();
+    write(
+        "api_conversation_history.json",
+        &format!("[{}]", entries.join(",")),
+    );
+    let ui = json!([
+        null,
+        {"ts": 1_700_000_000_500_i64, "conversationHistoryIndex": -1},
+        {"ts": 1_700_000_001_000_i64, "conversationHistoryIndex": 0},
+        {"ts": null, "conversationHistoryIndex": null, "conversationHistoryDeletedRange": [null, 3]},
+        {"ts": 1_700_000_003_000_i64, "conversationHistoryIndex": 3},
+        {"ts": 1_700_000_010_000_i64, "conversationHistoryIndex": 6, "conversationHistoryDeletedRange": [3, 5]},
+    ]);
+    write("ui_messages.json", &ui.to_string());
+    write(
+        "context_history.json",
+        r#"[null,[4,[0,[]]],[3,[0,[null]]],[2,[0,[[0,[[1700000010000,"text",["note"],[]]]]]]]]"#,
+    );
+    write("task_metadata.json", &METADATA.replacen('[', "[null,", 1));
+    let imported = import(&scratch, &dir, Some("t")).unwrap();
+    assert_eq!(imported.messages, 6);
+    let now = load("t");
+    assert_eq!(texts(&now), texts(&whole));
+    assert_eq!(now.masks, whole.masks);
+    let times = |of: &str| -> Vec<Value> {
+        let log = scratch.log(of);
+        let lines = log
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["timestamp"].clone()).collect()
+    };
+    assert_eq!(times("t"), times("whole"));
+    assert_eq!(
+        imported.problems,
+        [
+            "left out 2 of the messages, which are not objects",
+            "left out 1 of the entries of ui_messages.json, which make no sense",
+            "left out 3 of the entries of context_history.json, which make no sense",
+        ]
+    );
+    // Blocks and members that are null stay as they are.
+    let odd = [
+        r#"{"role":null,"content":[null,{"type":"text","text":null},{"type":null}]}"#,
+        r#"{"role":"user","content":null,"ts":null}"#,
+    ];
+    write(
+        "api_conversation_history.json",
+        &format!("[{}]", odd.join(",")),
+    );
+    import(&scratch, &dir, Some("odd")).unwrap();
+    assert_eq!(texts(&load("odd")), odd);
+
+    // An export.
+    let document = json!({
+        "format": "sightline-task", "version": 1, "taskId": null, "log": null,
+        "messages": [null, {"role": "user", "content": "a"}],
+        "deletedRange": [null, 2], "contextHistory": [null], "taskMetadata": null,
+    });
+    let file = scratch.dir().join("t.json");
+    fs::write(&file, document.to_string()).unwrap();
+    assert_eq!(import(&scratch, &file, Some("export")).unwrap().messages, 1);
+}
+
+#[test]
 fn an_export_comes_back_byte_for_byte() {
     let scratch = Scratch::new();
     rich(&scratch);

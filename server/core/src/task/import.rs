@@ -70,17 +70,41 @@ struct Found {
 struct Document {
     format: String,
     version: u32,
-    task_id: String,
     #[serde(default)]
-    messages: Vec<Box<RawValue>>,
+    task_id: Option<String>,
     #[serde(default)]
-    deleted_range: Option<[i64; 2]>,
+    messages: Option<Vec<Box<RawValue>>>,
+    #[serde(default)]
+    deleted_range: Value,
     #[serde(default)]
     context_history: Value,
     #[serde(default)]
     task_metadata: Option<Box<RawValue>>,
     #[serde(default)]
-    log: Vec<Box<RawValue>>,
+    log: Option<Vec<Box<RawValue>>>,
+}
+
+/// The entries of a conversation that are messages, and their indexes in it, which Cline counts by.
+struct Messages {
+    messages: Vec<Box<RawValue>>,
+    indexes: Vec<usize>,
+}
+
+impl Messages {
+    /// The index of a message among those that are left.
+    fn index(&self, original: usize) -> Option<usize> {
+        self.indexes.binary_search(&original).ok()
+    }
+
+    /// The same of the messages of a range.
+    fn range(&self, original: DeletedRange) -> DeletedRange {
+        let before = |end: i64| {
+            let is_before = |index: &usize| i64::try_from(*index).is_ok_and(|index| index < end);
+            i64::try_from(self.indexes.partition_point(is_before)).unwrap_or(i64::MAX)
+        };
+        let [first, last] = original.0;
+        DeletedRange([before(first), before(last.saturating_add(1)) - 1])
+    }
 }
 
 /// A message of Cline's window, as far as it is needed.
@@ -184,18 +208,59 @@ impl Found {
         self.metadata = text.filter(|_| !is_broken);
     }
 
-    fn read_history(&mut self, dir: &Path) -> ContextHistory {
+    fn read_history(&mut self, dir: &Path, messages: Option<&Messages>) -> ContextHistory {
         let Some(text) = self.read(dir, HISTORY_FILE) else {
             return ContextHistory::default();
         };
-        self.history(serde_json::from_slice(&text).unwrap_or(Value::Null))
+        self.history(
+            serde_json::from_slice(&text).unwrap_or(Value::Null),
+            messages,
+        )
     }
 
-    fn history(&mut self, value: Value) -> ContextHistory {
-        ContextHistory::from_value(value).unwrap_or_else(|_| {
+    /// The edits of messages, those that make sense; of `messages` where they are known.
+    fn history(&mut self, value: Value, messages: Option<&Messages>) -> ContextHistory {
+        let Value::Array(entries) = value else {
             self.left_out(HISTORY_FILE);
-            ContextHistory::default()
-        })
+            return ContextHistory::default();
+        };
+        let count = entries.len();
+        let moved = |mut entry: Value| {
+            if let Some(messages) = messages {
+                let index = entry.get_mut(0)?;
+                let original = usize::try_from(index.as_u64()?).ok()?;
+                *index = messages.index(original)?.into();
+            }
+            // The index of a message stands once in it.
+            let is_sound = ContextHistory::from_value(Value::Array(vec![entry.clone()])).is_ok();
+            is_sound.then_some(entry)
+        };
+        let sound: Vec<Value> = entries.into_iter().filter_map(moved).collect();
+        self.left_out_of(HISTORY_FILE, count - sound.len());
+        ContextHistory::from_value(Value::Array(sound)).unwrap_or_default()
+    }
+
+    /// Those of these entries that are messages.
+    fn messages(&mut self, entries: Vec<Box<RawValue>>) -> Messages {
+        let count = entries.len();
+        let is_message = |(_, entry): &(usize, Box<RawValue>)| entry.get().starts_with('{');
+        let (indexes, messages): (Vec<usize>, Vec<_>) =
+            entries.into_iter().enumerate().filter(is_message).unzip();
+        let left_out = count - messages.len();
+        if left_out > 0 {
+            self.problems.push(format!(
+                "left out {left_out} of the messages, which are not objects"
+            ));
+        }
+        Messages { messages, indexes }
+    }
+
+    fn left_out_of(&mut self, name: &str, count: usize) {
+        if count > 0 {
+            self.problems.push(format!(
+                "left out {count} of the entries of {name}, which make no sense"
+            ));
+        }
     }
 
     fn left_out(&mut self, name: &str) {
@@ -243,7 +308,7 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
     found.take_metadata(metadata);
     if let Some(log) = read_foreign(&dir.join(LOG_FILE), MAX_IMPORT_BYTES)? {
         found.take_log(log.split(|byte| *byte == b'\n'));
-        found.unlogged = found.read_history(dir);
+        found.unlogged = found.read_history(dir, None);
         return Ok(found);
     }
     cancel.check()?;
@@ -256,29 +321,30 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
             ),
         )
     })?;
-    let (messages, is_whole) = elements(&text);
+    let (entries, is_whole) = elements(&text);
     if !is_whole {
         found.problems.push(format!(
             "{MESSAGES_FILE} makes no sense behind its first {} messages, which were taken",
-            messages.len()
+            entries.len()
         ));
     }
+    let messages = found.messages(entries);
     let ui = ui_facts(&mut found, dir);
-    let history = found.read_history(dir);
+    let history = found.read_history(dir, Some(&messages));
     let begun = found.id.parse().ok().filter(|millis| *millis > 0);
     let begun = ui.first.or(begun).unwrap_or(now);
     let range = ui
         .range
         .as_ref()
-        .map(|(range, _)| range.within(messages.len()));
+        .map(|(range, _)| messages.range(*range).within(messages.messages.len()));
     let masks = Masks {
         deleted_range: range,
         history,
     };
     let time = ui.range.as_ref().map(|(_, time)| time);
     found.log = log_of(
-        &messages,
-        |index| ui.times.get(&index).copied(),
+        &messages.messages,
+        |index| ui.times.get(messages.indexes.get(index)?).copied(),
         begun,
         &masks,
         time,
@@ -305,21 +371,24 @@ fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
         return Err(refused("its format or version is another one"));
     }
     let mut found = Found {
-        id: document.task_id,
+        id: document.task_id.unwrap_or_default(),
         ..Found::default()
     };
     let metadata = document.task_metadata;
     found.take_metadata(metadata.map(|raw| raw.get().as_bytes().to_vec()));
-    found.take_log(document.log.iter().map(|line| line.get().as_bytes()));
+    let log = document.log.unwrap_or_default();
+    found.take_log(log.iter().map(|line| line.get().as_bytes()));
     if found.log.is_empty() {
+        let messages = found.messages(document.messages.unwrap_or_default());
+        let range = serde_json::from_value(document.deleted_range).ok();
         let masks = Masks {
-            deleted_range: document.deleted_range.map(DeletedRange),
+            deleted_range: range.map(|range| messages.range(DeletedRange(range))),
             history: match document.context_history {
                 Value::Null => ContextHistory::default(),
-                value => found.history(value),
+                value => found.history(value, Some(&messages)),
             },
         };
-        found.log = log_of(&document.messages, |_| None, now, &masks, None)?;
+        found.log = log_of(&messages.messages, |_| None, now, &masks, None)?;
     }
     Ok(found)
 }
@@ -402,10 +471,15 @@ fn ui_facts(found: &mut Found, dir: &Path) -> UiFacts {
             None => return facts,
         },
     };
-    let Ok(messages) = serde_json::from_slice::<Vec<UiMessage>>(&text) else {
+    let Ok(entries) = serde_json::from_slice::<Vec<&RawValue>>(&text) else {
         found.left_out(name);
         return facts;
     };
+    let count = entries.len();
+    let messages = entries.iter();
+    let messages = messages.filter_map(|entry| serde_json::from_str::<UiMessage>(entry.get()).ok());
+    let messages: Vec<UiMessage> = messages.collect();
+    found.left_out_of(name, count - messages.len());
     for message in messages {
         let time = millis(&message.ts);
         facts.first = facts.first.or(time);
