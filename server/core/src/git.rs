@@ -8,7 +8,7 @@
 //! machine instead of the repository, so both are switched off, once and for
 //! the whole process.
 
-mod config;
+pub(crate) mod config;
 mod repository;
 
 use std::{path::Path, sync::Once};

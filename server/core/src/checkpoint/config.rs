@@ -1,30 +1,21 @@
-//! The configuration of a repository, without files that it includes: those may be
-//! anywhere, and a pipe among them would be waited for.
+//! The configuration of a store, or of a repository of Cline's.
 
 use std::path::Path;
 
-use crate::storage::files::read_text;
+use crate::{git::config::Config, storage::files::read_text};
 
-/// Versions of a repository's format that are known.
-const VERSIONS: [i64; 2] = [0, 1];
-
-/// Reads a configuration; `None` when it includes other files.
+/// Reads a configuration, without files that it includes.
 ///
 /// # Errors
-/// Says what is wrong with it, also when the repository's format is not known.
-pub(super) fn read(path: &Path) -> Result<Option<git2::Config>, String> {
-    let cannot = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
-    let text = read_text(path).map_err(|error| cannot(&error))?;
-    if text.to_ascii_lowercase().contains("[include") {
-        return Ok(None);
+/// Says why git can't open a repository with this configuration.
+pub(super) fn read(path: &Path) -> Result<Config, String> {
+    let cannot = |cause: &str| format!("cannot read {}: {cause}", path.display());
+    let text = read_text(path).map_err(|error| cannot(&error.to_string()))?;
+    let config = Config::parse(text.as_bytes()).ok_or_else(|| cannot("it makes no sense"))?;
+    let version = config.get("core", "repositoryformatversion");
+    let format = config.get("extensions", "objectformat");
+    if !matches!(version, None | Some("0" | "1")) || !matches!(format, None | Some("sha1")) {
+        return Err(cannot("the format of the repository is not known"));
     }
-    crate::git::isolate();
-    let config = git2::Config::open(path).and_then(|mut config| config.snapshot());
-    let config = config.map_err(|error| cannot(&error.message()))?;
-    let version = config.get_i64("core.repositoryformatversion").unwrap_or(0);
-    let format = config.get_string("extensions.objectformat");
-    if !VERSIONS.contains(&version) || format.is_ok_and(|format| format != "sha1") {
-        return Err(cannot(&"the repository has an unknown format"));
-    }
-    Ok(Some(config))
+    Ok(config)
 }

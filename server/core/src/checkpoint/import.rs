@@ -239,9 +239,8 @@ impl Shadow {
     /// Two folders may have the same hash.
     fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
         let config = config::read(&self.dir.join("config")).map_err(Error::storage)?;
-        let named = config.and_then(|config| config.get_string("core.worktree").ok());
-        let named = named.unwrap_or_default();
-        let is_same = || fs::canonicalize(&named).is_ok_and(|named| named == work_tree);
+        let named = config.get("core", "worktree").unwrap_or_default();
+        let is_same = || fs::canonicalize(named).is_ok_and(|named| named == work_tree);
         if named == written || (!named.is_empty() && is_same()) {
             return Ok(());
         }

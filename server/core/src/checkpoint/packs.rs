@@ -19,7 +19,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::files::{failed, open_regular, read_text, sync_dir},
+    storage::files::{failed, no_regular_file, open_regular, read_text, sync_dir},
 };
 
 /// A pack without an index that is older was left by someone who is gone.
@@ -251,6 +251,20 @@ pub(super) fn sweep(repository: &Repository) {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Refuses a store with links, pipes and devices in it: git would follow them, or wait.
+pub(super) fn require_plain(dir: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| failed("list", dir, &error))?;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => require_plain(&entry.path())?,
+            Ok(kind) if !kind.is_file() => return Err(no_regular_file(&entry.path())),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The lengths of all files below, in bytes.

@@ -16,7 +16,7 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, Job, Oid, compare::Denied, fetched, lock, refs, repository::Repository,
+    Checkpoints, Job, Oid, compare::Denied, fetched, lock, packs, refs, repository::Repository,
     verify::examine,
 };
 use crate::{cancel::Cancel, error::Error, path::RelPath};
@@ -246,6 +246,7 @@ fn silence_ssh(git: &mut Command, dir: &Path) {
 /// Runs git; what it said.
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
+    packs::require_plain(dir)?;
     let mut git = command(dir);
     silence_ssh(&mut git, dir);
     // Whom it starts ends with it.

@@ -1,4 +1,4 @@
-//! Reads remotes from the text of a git configuration, and never follows an include.
+//! Reads the text of a git configuration, and never follows an include.
 //!
 //! Own code, because libgit2 only reads files and follows what they include, and the parser of
 //! gitoxide brings more than thirty crates.
@@ -6,44 +6,83 @@
 /// A name, and the URL it is fetched from.
 type Remote = (String, String);
 
+/// A configuration without what it includes.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    settings: Vec<Setting>,
+    /// It has a section that includes other files.
+    includes: bool,
+}
+
+#[derive(Debug)]
+struct Setting {
+    /// In lower case, and the part of it in quotes.
+    section: (String, Option<String>),
+    /// In lower case.
+    key: String,
+    value: Option<String>,
+}
+
+impl Config {
+    /// Parses a configuration. Returns `None` when git would refuse it.
+    pub(crate) fn parse(config: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(config).replace("\r\n", "\n");
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut chars = text.chars().peekable();
+        let mut section = (String::new(), None);
+        let mut config = Self::default();
+        while let Some(c) = chars.next() {
+            match c {
+                '#' | ';' => {
+                    chars.by_ref().find(|c| *c == '\n');
+                }
+                '[' => {
+                    section = header(&mut chars)?;
+                    let name = section.0.split('.').next().unwrap_or_default();
+                    config.includes |= matches!(name, "include" | "includeif");
+                }
+                c if c.is_ascii_whitespace() => {}
+                c if c.is_ascii_alphabetic() => {
+                    let mut key = c.to_ascii_lowercase().to_string();
+                    while let Some(c) = chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '-') {
+                        key.push(c.to_ascii_lowercase());
+                    }
+                    config.settings.push(Setting {
+                        section: section.clone(),
+                        key,
+                        value: value(&mut chars)?,
+                    });
+                }
+                _ => return None,
+            }
+        }
+        Some(config)
+    }
+
+    /// Returns the last value of a setting, in a section without a part in quotes.
+    pub(crate) fn get(&self, section: &str, key: &str) -> Option<&str> {
+        let is_it = |setting: &&Setting| {
+            setting.section == (section.to_owned(), None) && setting.key == key
+        };
+        let last = self.settings.iter().rev().find(is_it)?;
+        last.value.as_deref()
+    }
+}
+
 /// Returns the remotes of a configuration in the order of their names.
 ///
 /// `None` when it has a section that includes other files, which may be denied, or when git would
 /// refuse it.
 pub(super) fn remotes(config: &[u8]) -> Option<Vec<Remote>> {
-    let text = String::from_utf8_lossy(config).replace("\r\n", "\n");
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let mut chars = text.chars().peekable();
-    let mut section = (String::new(), None);
+    let config = Config::parse(config).filter(|config| !config.includes)?;
     let mut remotes: Vec<Remote> = Vec::new();
-    while let Some(c) = chars.next() {
-        match c {
-            '#' | ';' => {
-                chars.by_ref().find(|c| *c == '\n');
-            }
-            '[' => {
-                section = header(&mut chars)?;
-                let name = section.0.split('.').next().unwrap_or_default();
-                if matches!(name, "include" | "includeif") {
-                    return None;
-                }
-            }
-            c if c.is_ascii_whitespace() => {}
-            c if c.is_ascii_alphabetic() => {
-                let mut key = c.to_ascii_lowercase().to_string();
-                while let Some(c) = chars.next_if(|c| c.is_ascii_alphanumeric() || *c == '-') {
-                    key.push(c.to_ascii_lowercase());
-                }
-                let value = value(&mut chars)?;
-                let (name, sub) = &section;
-                if let ("remote", Some(remote), "url", Some(url)) =
-                    (name.as_str(), sub, key.as_str(), value)
-                    && remotes.iter().all(|(known, _)| known != remote)
-                {
-                    remotes.push((remote.clone(), url));
-                }
-            }
-            _ => return None,
+    for setting in config.settings {
+        if let ((section, Some(remote)), "url", Some(url)) =
+            (setting.section, &*setting.key, setting.value)
+            && section == "remote"
+            && remotes.iter().all(|(known, _)| *known != remote)
+        {
+            remotes.push((remote, url));
         }
     }
     remotes.sort();

@@ -259,7 +259,7 @@ pub(crate) fn cannot_open(path: &Path, error: &io::Error) -> Error {
     failed("open", path, error)
 }
 
-fn no_regular_file(path: &Path) -> Error {
+pub(crate) fn no_regular_file(path: &Path) -> Error {
     Error::storage(format!(
         "{} is a link or something else that is no regular file; move it away",
         path.display()
