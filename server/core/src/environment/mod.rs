@@ -11,6 +11,7 @@
 //! without a verdict of [`crate::access`].
 
 mod cli_tools;
+mod content;
 mod files;
 mod git_facts;
 mod host;

@@ -14,17 +14,23 @@ use std::{
 use crate::{
     access::{AccessView, Denial},
     limits,
+    line::is_invisible,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
 
 /// What stands around a path in a line, but seldom in it.
 const SEPARATORS: &[char] = &[
-    '\'', '"', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ':', '=', ';', '|', '&',
+    '\'', '"', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ':', '=', ';', '|', '&', '#', '@',
+    '$', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{ab}', '\u{bb}', '\u{2026}',
+    '\u{2190}', '\u{2192}', '\u{2500}', '\u{2502}', '\u{b7}', '\u{2022}', '\u{3001}', '\u{3002}',
+    '\u{ff0c}',
 ];
-/// What is put in front of a path (diffs, mentions, lists).
-const MARKS_BEFORE: &[char] = &['+', '-', '@', '*', '!'];
-/// What follows a path: ends of sentences, marks of `ls -F`.
-const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '\u{2026}'];
+/// What is put in front of a path (diffs, mentions, lists, Markdown).
+const MARKS_BEFORE: &[char] = &['+', '-', '@', '*', '!', '_', '~'];
+/// What follows a path: ends of sentences, marks of `ls -F`, Markdown.
+const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '_', '\u{2026}'];
+/// Hyphens of a word that a name may end before.
+const MAX_HYPHENS: usize = 16;
 
 /// Judges lines for one terminal, remembering the words it has met.
 pub(super) struct Names<'a> {
@@ -37,17 +43,74 @@ pub(super) struct Names<'a> {
     known: HashMap<String, bool>,
 }
 
-/// The name in `name-12-text`, as searches print lines of context.
-fn before_line_number(word: &str) -> Option<&str> {
-    let mut parts = word.match_indices('-').map(|(at, _)| at).peekable();
-    while let Some(at) = parts.next() {
-        let next = *parts.peek()?;
-        let number = word.get(at + 1..next)?;
-        if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
-            return word.get(..at);
+/// The names that `name-12-text` and `name-text` may be, as searches print lines of context.
+fn before_hyphens(word: &str) -> impl Iterator<Item = &str> {
+    let hyphens = word.match_indices('-').map(|(at, _)| at);
+    hyphens.take(MAX_HYPHENS).filter_map(|at| {
+        let (name, rest) = (word.get(..at)?, word.get(at + 1..)?);
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let numbered = digits > 0 && rest.as_bytes().get(digits) == Some(&b'-');
+        // An everyday word with a hyphen is no name.
+        (numbered || name.contains(['.', '/'])).then_some(name)
+    })
+}
+
+/// Returns whether `line` is one of `git diff --stat` whose name is shortened at its beginning, so
+/// that it cannot be judged: ` .../dir/name | 2 +-`.
+fn is_shortened(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '\t', '|', '*', '/', '\\']);
+    let Some((name, change)) = line.rsplit_once(" | ") else {
+        return false;
+    };
+    let change = change.trim_start();
+    (name.starts_with("...") || name.contains("{...") || name.contains("=> ..."))
+        && (change.starts_with(|c: char| c.is_ascii_digit()) || change.starts_with("Bin"))
+}
+
+/// The two names in `dir/{old => new}/name`, as git writes a rename.
+fn renamed(line: &str) -> Option<[String; 2]> {
+    let (before, rest) = line.split_once('{')?;
+    let (old, rest) = rest.split_once(" => ")?;
+    let (new, after) = rest.split_once('}')?;
+    let before = before.rsplit(char::is_whitespace).next()?;
+    let after = after.split(char::is_whitespace).next()?;
+    Some([old, new].map(|part| format!("{before}{part}{after}").replace("//", "/")))
+}
+
+/// `word` with `\303\251` as the bytes they stand for; `None` when there is nothing like it.
+fn without_octal(word: &str) -> Option<String> {
+    let bytes = word.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digits = bytes
+            .get(at + 1..at + 4)
+            .and_then(|digits| str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match value {
+            Some(value) if byte == b'\\' => {
+                decoded.push(value);
+                at += 4;
+            }
+            _ => {
+                decoded.push(byte);
+                at += 1;
+            }
         }
     }
-    None
+    (decoded.len() < bytes.len()).then(|| String::from_utf8_lossy(&decoded).into_owned())
+}
+
+/// `word` with `%2E` as the byte it stands for; `None` when there is nothing like it.
+fn without_percent(word: &str) -> Option<String> {
+    let decoded = percent_encoding::percent_decode_str(word).decode_utf8_lossy();
+    (decoded != word).then(|| decoded.into_owned())
+}
+
+/// `word` as a shell reads it: `'a'$'\303'` without its quotes; `None` when it has none.
+fn without_quotes(word: &str) -> Option<String> {
+    let has = word.contains(['\'', '"']);
+    has.then(|| word.replace("$'", "").replace(['\'', '"'], ""))
 }
 
 /// What the rules say about a word.
@@ -82,8 +145,21 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Does `line` name a denied file?
+    /// Returns whether `line` names a denied file.
     pub(super) fn in_line(&mut self, line: &str) -> bool {
+        if line.contains(is_invisible) {
+            let visible = line.replace(is_invisible, "");
+            if self.in_visible_line(&visible) {
+                return true;
+            }
+        }
+        self.in_visible_line(line)
+    }
+
+    fn in_visible_line(&mut self, line: &str) -> bool {
+        if is_shortened(line) && self.has_rules() {
+            return true;
+        }
         // Names with spaces: alone on the line, or in quotes.
         let quotes = ['\'', '"', '`'];
         let quoted = quotes
@@ -96,14 +172,23 @@ impl<'a> Names<'a> {
         {
             return true;
         }
+        if renamed(line).is_some_and(|names| names.iter().any(|name| self.is_denied(name))) {
+            return true;
+        }
         line.split_whitespace().any(|word| {
             self.is_denied_marked(word)
-                || before_line_number(word).is_some_and(|name| self.is_denied_marked(name))
+                || before_hyphens(word).any(|name| self.is_denied_marked(name))
+                || without_quotes(word).is_some_and(|name| self.is_denied_marked(&name))
                 || (word.contains(SEPARATORS)
                     && word
                         .split(SEPARATORS)
                         .any(|part| self.is_denied_marked(part)))
         })
+    }
+
+    fn has_rules(&self) -> bool {
+        let mut roots = 0..self.view.roots().as_slice().len();
+        roots.any(|root| !self.view.entry_rules(root).is_empty())
     }
 
     fn is_denied_marked(&mut self, word: &str) -> bool {
@@ -129,6 +214,18 @@ impl<'a> Names<'a> {
         if let Ok(Some(path)) = uri_to_path(word) {
             return self.judge_absolute(path);
         }
+        let decoded = [without_octal(word), without_percent(word)];
+        if decoded
+            .into_iter()
+            .flatten()
+            .any(|word| self.judge_sides(&word))
+        {
+            return true;
+        }
+        self.judge_sides(word)
+    }
+
+    fn judge_sides(&self, word: &str) -> bool {
         self.judge_path(word)
             || (word.contains('\\') && self.judge_path(&word.replace('\\', "/")))
             // git writes `a/` and `b/` in front of the two sides of a diff.

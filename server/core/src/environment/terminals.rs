@@ -8,6 +8,7 @@ use sightline_protocol::editor::Terminal;
 
 use super::{
     Inputs,
+    content::Content,
     names::Names,
     render::{Delivered, Delivery, Drawn},
 };
@@ -112,8 +113,8 @@ struct Output {
     lines: Vec<String>,
     /// Lines left out for what they name or follow.
     denied: u32,
-    /// The content of a denied file is being printed.
-    hidden: Option<Heading>,
+    /// Whose content is being printed.
+    content: Content,
 }
 
 fn output(
@@ -139,16 +140,20 @@ fn output(
     }
     let (head, tail) = shorten(&lines);
     let skipped = lines.len() - head.len() - tail.len();
+    let commands: Vec<&str> = (state.sources.iter().chain(&state.terminal.command))
+        .map(|command| command.trim())
+        .filter(|command| !command.is_empty())
+        .collect();
     let mut shown = Output::default();
     for line in head {
         cancel.check()?;
-        shown.add(line, names);
+        shown.add(line, names, &commands);
     }
     if skipped > 0 {
         // What is not shown may still say whose content follows.
         for line in &lines[head.len()..head.len() + skipped] {
             cancel.check()?;
-            shown.follow(line, names);
+            shown.follow(line, names, &commands);
         }
         shown
             .lines
@@ -156,55 +161,43 @@ fn output(
     }
     for line in tail {
         cancel.check()?;
-        shown.add(line, names);
+        shown.add(line, names, &commands);
     }
     Ok(Some(shown))
 }
 
 impl Output {
-    fn add(&mut self, line: &str, names: &mut Names<'_>) {
-        if self.follow(line, names) {
+    fn add(&mut self, line: &str, names: &mut Names<'_>, commands: &[&str]) {
+        if self.follow(line, names, commands) {
             self.denied = self.denied.saturating_add(1);
         } else {
             self.lines.push(cut_line(line));
         }
     }
 
-    /// Must this line be left out: for what it names, or as content of a file
-    /// that a heading before it named?
-    fn follow(&mut self, line: &str, names: &mut Names<'_>) -> bool {
+    /// Returns whether this line must be left out: for what it names, or as content of a file that
+    /// a heading before it named.
+    fn follow(&mut self, line: &str, names: &mut Names<'_>, commands: &[&str]) -> bool {
         let denied = names.in_line(line);
-        let heading = Heading::of(line);
-        self.hidden = match (heading, self.hidden) {
-            (Some(heading), _) if denied => Some(heading),
-            (Some(Heading::Diff), Some(Heading::Diff)) => None,
-            (_, Some(Heading::Block)) if line.trim().is_empty() || line.starts_with("==> ") => None,
-            (_, hidden) => hidden,
-        };
-        denied || self.hidden.is_some()
-    }
-}
-
-/// A line after which the content of the file it names is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heading {
-    /// Of a diff: up to the next one.
-    Diff,
-    /// As `head` and searches print it: up to an empty line.
-    Block,
-}
-
-impl Heading {
-    fn of(line: &str) -> Option<Self> {
-        if ["diff ", "+++ ", "--- "]
-            .iter()
-            .any(|mark| line.starts_with(mark))
-        {
-            return Some(Self::Diff);
+        if is_prompt(line, commands) {
+            self.content.end();
         }
-        let alone = !line.is_empty() && !line.contains(char::is_whitespace);
-        (alone || line.starts_with("==> ")).then_some(Self::Block)
+        self.content.is_hidden(line, denied) || denied
     }
+}
+
+/// Returns whether `line` is a prompt with one of the commands the client told of. A mark alone is
+/// not enough: content of files has lines like `# make`.
+fn is_prompt(line: &str, commands: &[&str]) -> bool {
+    commands.iter().any(|command| {
+        let prompt = line.strip_suffix(command).map(str::trim_end);
+        let place = prompt.and_then(|prompt| {
+            prompt.strip_suffix(['$', '%', '#', '>', '\u{276f}', '\u{279c}', '\u{3bb}'])
+        });
+        place.is_some_and(|place| {
+            place.contains(['@', '~', '/', '\\']) && !place.starts_with(char::is_whitespace)
+        })
+    })
 }
 
 fn add_output(drawn: &mut Drawn, state: &TerminalState, output: Output) {
