@@ -8,6 +8,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 mod restoring;
 
 use restoring::{Ground, all};
+use sightline_core::checkpoint::{Side, diff::patch};
 
 /// Every object of every store, as text.
 fn objects(ground: &Ground) -> String {
@@ -159,4 +160,50 @@ fn only_below_rules_that_are_unknown_nothing_is_deleted() {
     ground.restore(id);
     assert!(ground.exists("sub/a.log") && ground.exists("sub/new"));
     assert!(!ground.exists("new"));
+}
+
+/// A link's content is the name of what it leads to.
+#[test]
+fn a_diff_names_no_denied_target_of_a_link() {
+    let ground = Ground::new(&[
+        ("secrets/key", "k"),
+        ("plain/a", "1"),
+        ("below/x", "1"),
+        ("edited", "1"),
+    ]);
+    ground.link("secrets/key", "gone");
+    ground.link("plain/a", "repointed");
+    ground.link("plain/a", "open");
+    ground.link("/etc/hosts", "outside");
+    let before = ground.create();
+    ground.write(&[(".clineignore", "secrets/\nabsent/\n"), ("edited", "2")]);
+    for link in ["gone", "repointed", "open", "outside"] {
+        ground.remove(link);
+    }
+    ground.link("./plain/../secrets/key", "repointed");
+    ground.link(ground.path("secrets/key").to_str().unwrap(), "absolute");
+    ground.link("../secrets", "below/folder");
+    ground.link("below/folder/key", "through");
+    ground.link("absent", "dangling");
+    ground.link("plain", "open");
+    ground.link("/etc/hostname", "outside");
+    let now = ground.create();
+    for to in [Side::Now, Side::Checkpoint(now)] {
+        let files = ground.diff(&Side::Checkpoint(before), &to);
+        let text = String::from_utf8(patch(&files)).unwrap();
+        assert!(
+            !text.contains("secrets") && !text.contains("absent"),
+            "{text}"
+        );
+        for file in &files {
+            let name = file.path.to_string();
+            let is_open = matches!(name.as_str(), "open" | "outside" | "edited");
+            assert_eq!(file.omitted.is_none(), is_open, "{file:?}");
+            let shown = file.before.is_some() || file.after.is_some();
+            assert_eq!(shown, is_open, "{file:?}");
+        }
+        for shown in ["-plain/a", "+plain\n", "+/etc/hostname", "+2"] {
+            assert!(text.contains(shown), "{shown}: {text}");
+        }
+    }
 }

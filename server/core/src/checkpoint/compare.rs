@@ -14,11 +14,17 @@ use std::{
 
 use super::{
     Job,
+    disk::os_name,
     object::{Mode, Oid},
     reader::Reader,
     tree::{Folder, Node as Seen, Stamp},
 };
-use crate::{cancel::Cancel, error::Error, path::RelPath};
+use crate::{
+    access::Verdict,
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, Location, RelPath},
+};
 
 /// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -375,5 +381,24 @@ impl<'a> Denied<'a> {
                 .view
                 .check_entry(self.job.root, path, is_dir)
                 .is_some()
+    }
+
+    /// Returns whether a link leads to a denied path, or would if that was there: its content then
+    /// is a denied name.
+    pub(super) fn denies_target(&mut self, link: &RelPath, target: &[u8]) -> bool {
+        let view = self.job.view;
+        let Some(root) = view.roots().get(self.job.root) else {
+            return true;
+        };
+        let folder = root.path.join(&link.parent().unwrap_or_default());
+        let Some(target) = AbsPath::new(&folder.as_path().join(os_name(target))) else {
+            return true;
+        };
+        let place = view.roots().place(target);
+        if let Verdict::Denied(_) = view.check(&place) {
+            return true;
+        }
+        // Where nothing is there, it may have been a folder.
+        matches!(place, Location::Inside { root, rel } if view.check_entry(root, &rel, true).is_some())
     }
 }

@@ -200,7 +200,7 @@ impl Checkpoints {
                         done,
                         total: None,
                     });
-                    pair.compare(&texts, options.contents, omitted.as_deref())
+                    pair.compare(&texts, options.contents, omitted.as_deref(), job)
                 };
                 pairs.iter().zip(wanted).map(compare).collect()
             })
@@ -278,6 +278,7 @@ impl<'a> Pair<'a> {
         texts: &Texts,
         contents: bool,
         omitted: Option<&str>,
+        job: &Job<'_>,
     ) -> Result<FileDiff, Error> {
         let left = self.from.unwrap_or(self.at).left;
         let right = self.at.right;
@@ -308,6 +309,18 @@ impl<'a> Pair<'a> {
                 lines::lines(&before).len() as u64,
             ),
             _ => lines::count(&before, &after),
+        };
+        let mut denied = Denied::new(job);
+        let mut leads_to_denied = |path: &RelPath, leaf: &Option<Leaf>, target: &[u8]| {
+            leaf.as_ref().is_some_and(is_link) && denied.denies_target(path, target)
+        };
+        let old_path = &self.from.unwrap_or(self.at).path;
+        let omitted = if leads_to_denied(old_path, &left, &before)
+            || leads_to_denied(&self.at.path, &right, &after)
+        {
+            contents.then_some("it is a link to a path that access rules deny")
+        } else {
+            omitted
         };
         let keep = contents && omitted.is_none();
         Ok(FileDiff {
