@@ -83,14 +83,12 @@ impl Content {
         let ends = match hidden {
             Printer::Diff => line.starts_with("diff ") || is_commit(line),
             Printer::Unified { after_old_name } => {
-                if line.starts_with("diff ") && denied {
-                    return Some(Printer::Diff);
+                if line.starts_with("diff ") {
+                    return denied.then_some(Printer::Diff);
                 }
-                if !line.starts_with("diff ") && !(after_old_name && line.starts_with("+++ ")) {
-                    let after_old_name = line.starts_with("--- ") && !denied;
-                    return Some(Printer::Unified { after_old_name });
-                }
-                true
+                let ends = after_old_name && line.starts_with("+++ ") && !denied;
+                let after_old_name = line.starts_with("--- ") && !denied;
+                return (!ends).then_some(Printer::Unified { after_old_name });
             }
             Printer::Head => line.starts_with("==> "),
             Printer::Bat => is_frame_end(line) || (self.after_gap && is_bat_heading(line)),
