@@ -405,6 +405,31 @@ fn the_command_line_works_on_stored_tasks() {
 }
 
 #[test]
+fn an_export_leaves_out_records_of_denied_files() {
+    let workspace = Workspace::new(&[("f.env", "KEY=1\n"), ("open.txt", "")]);
+    let mut server = Server::start(&workspace);
+    append(&mut server, "t", &turns(2));
+    for path in ["f.env", "open.txt"] {
+        let params = json!({ "taskId": "t", "path": path, "operation": "read_tool" });
+        server.ask("sightline/trackFile", params);
+    }
+    drop(server);
+    workspace.write(".clineignore", "*.env\n");
+    let data = workspace.data().display().to_string();
+    let export = |more: &[&str]| {
+        let arguments = [&["task", "export", "t", "--storage", &data], more].concat();
+        piped(&workspace, &arguments, "")
+    };
+    let (code, exported) = export(&[]);
+    assert_eq!(code, 0);
+    assert!(exported.contains("open.txt"), "{exported}");
+    assert!(!exported.contains("f.env"), "{exported}");
+    let (code, exported) = export(&["--all"]);
+    assert_eq!(code, 0);
+    assert!(exported.contains("f.env"), "{exported}");
+}
+
+#[test]
 fn old_tasks_go_when_settings_say_so() {
     let workspace = Workspace::new(&[]);
     let append_at = |server: &mut Server, task: &str, now: i64| {

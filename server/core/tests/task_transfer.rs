@@ -333,7 +333,10 @@ fn an_export_comes_back_byte_for_byte() {
     let scratch = Scratch::new();
     rich(&scratch);
     let cancel = Cancel::default();
-    let text = scratch.store.export_json(&at("t"), &cancel).unwrap();
+    let text = scratch
+        .store
+        .export_json(&at("t"), &|_| true, &cancel)
+        .unwrap();
     let file = scratch.dir().join("t.json");
     fs::write(&file, &text).unwrap();
     let before = scratch.store.load(&at("t"), &cancel).unwrap();
@@ -364,7 +367,10 @@ fn an_export_without_its_log_is_enough() {
     let scratch = Scratch::new();
     import(&scratch, &folder(&scratch), Some("t")).unwrap();
     let cancel = Cancel::default();
-    let text = scratch.store.export_json(&at("t"), &cancel).unwrap();
+    let text = scratch
+        .store
+        .export_json(&at("t"), &|_| true, &cancel)
+        .unwrap();
     let (head, _) = text.split_once(r#","log":["#).unwrap();
     let file = scratch.dir().join("t.json");
     fs::write(&file, format!("{head}}}")).unwrap();
@@ -399,7 +405,7 @@ fn an_export_for_anyone() {
     import(&scratch, &folder(&scratch), Some("t")).unwrap();
     let text = scratch
         .store
-        .export_json(&at("t"), &Cancel::default())
+        .export_json(&at("t"), &|_| true, &Cancel::default())
         .unwrap();
     let value: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["format"], "sightline-task");

@@ -33,6 +33,7 @@ use sightline_protocol::environment::{
 pub use cli_tools::CliTools;
 pub use files::FileList;
 pub use host::display_name;
+pub use names::names_denied_file;
 pub use open_files::Modified;
 pub use revision::Revisions;
 pub use settings::{BlockSettings, SectionRule};

@@ -121,6 +121,12 @@ enum Judgement {
     Denied,
 }
 
+/// Returns whether a line of `text` names a file that the rules of `view` deny.
+pub fn names_denied_file(view: &AccessView, text: &str) -> bool {
+    let mut names = Names::new(view, None);
+    text.lines().any(|line| names.in_line(line))
+}
+
 impl<'a> Names<'a> {
     /// For output of a terminal whose working directory is `cwd`.
     pub(super) fn new(view: &'a AccessView, cwd: Option<&str>) -> Self {

@@ -48,11 +48,17 @@ struct Document<'a> {
 
 impl TaskStore {
     /// The task as a JSON text: the conversation of now for anyone, and the
-    /// whole log for [`Self::import`].
+    /// whole log for [`Self::import`]. Of the records of files, those whose path
+    /// `may_name` allows.
     ///
     /// # Errors
     /// `notFound`, `cancelled`, kind `storage`.
-    pub fn export_json(&self, task: &TaskId, cancel: &Cancel) -> Result<String, Error> {
+    pub fn export_json(
+        &self,
+        task: &TaskId,
+        may_name: &dyn Fn(&str) -> bool,
+        cancel: &Cancel,
+    ) -> Result<String, Error> {
         let conversation = self.load(task, cancel)?;
         let dir = self.storage.task(task);
         let metadata = dir.read(METADATA_FILE)?.filter(|text| is_metadata(text));
@@ -69,7 +75,7 @@ impl TaskStore {
             messages: conversation.raw_messages(),
             deleted_range: conversation.masks.deleted_range.map(|range| range.0),
             context_history: conversation.masks.history.clone().into_value(),
-            task_metadata: metadata.and_then(|text| serde_json::from_slice(&text).ok()),
+            task_metadata: metadata.and_then(|text| allowed_metadata(&text, may_name)),
             log: self.log_entries(task, cancel)?,
         };
         serde_json::to_string(&document)
@@ -107,6 +113,26 @@ impl TaskStore {
         read.map_err(|error| Error::storage(format!("could not read task {task}: {error}")))?;
         Ok(entries)
     }
+}
+
+/// The records of a task; as they were written unless some are left out.
+fn allowed_metadata(text: &[u8], may_name: &dyn Fn(&str) -> bool) -> Option<Box<RawValue>> {
+    let mut metadata: Value = serde_json::from_slice(text).ok()?;
+    let mut left_out = false;
+    if let Some(files) = metadata
+        .get_mut("files_in_context")
+        .and_then(Value::as_array_mut)
+    {
+        files.retain(|file| {
+            let keep = file["path"].as_str().is_none_or(may_name);
+            left_out |= !keep;
+            keep
+        });
+    }
+    if left_out {
+        return serde_json::value::to_raw_value(&metadata).ok();
+    }
+    serde_json::from_slice(text).ok()
 }
 
 fn head(task: &TaskId, conversation: &Conversation) -> String {

@@ -88,6 +88,9 @@ pub(super) enum Task {
         /// The file to write; it must not exist.
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Also export the records of files that access rules deny.
+        #[arg(long)]
+        all: bool,
     },
     /// Take in a task folder of Cline 3, or an exported file. The source stays
     /// as it is; no stored task is overwritten.
@@ -248,7 +251,12 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             Ok(DONE)
         }
         Task::Show { workspace, id } => {
-            print(&offline::export(&workspace, &id, ExportFormat::Markdown)?)?;
+            print(&offline::export(
+                &workspace,
+                &id,
+                ExportFormat::Markdown,
+                true,
+            )?)?;
             Ok(DONE)
         }
         Task::Export {
@@ -256,8 +264,9 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             id,
             format,
             output,
+            all,
         } => {
-            let text = offline::export(&workspace, &id, format)?;
+            let text = offline::export(&workspace, &id, format, all)?;
             match output {
                 None => print(&text)?,
                 Some(file) => write_new(&file, &text)?,

@@ -1,13 +1,16 @@
 //! Requests answered without an editor.
 
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use serde_json::{Value, json};
 use sightline_core::{
+    access::AccessView,
     cancel::Cancel,
+    environment::names_denied_file,
     error::Error,
     line::one_line,
     path::{AbsPath, Root},
@@ -16,7 +19,8 @@ use sightline_core::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    DONE, NEGATIVE, Workspace, bar, conversations::ExportFormat, live::Live, print, print_result,
+    DONE, NEGATIVE, Workspace, bar, complain, conversations::ExportFormat, live::Live, print,
+    print_result,
 };
 use crate::{
     api::{self, tracking::now},
@@ -186,20 +190,67 @@ fn current() -> Result<AbsPath, Error> {
     AbsPath::new(&current).ok_or_else(|| Error::storage("the current folder is not absolute"))
 }
 
-/// A stored task as text.
+/// A stored task as text. Unless `all` is wanted, records of denied files are left out, and it is
+/// said when messages name one: these stay as they were said.
 pub(super) fn export(
     workspace: &Workspace,
     id: &str,
     format: ExportFormat,
+    all: bool,
 ) -> Result<String, Error> {
     let task = TaskId::new(id)?;
+    let cancel = Cancel::default();
     with_server(workspace, |server| {
-        let store = server.task_store(&server.snapshot())?;
-        match format {
-            ExportFormat::Json => store.export_json(&task, &Cancel::default()),
-            ExportFormat::Markdown => store.export_markdown(&task, &Cancel::default()),
+        let snapshot = server.snapshot();
+        let store = server.task_store(&snapshot)?;
+        let view = server.view(&snapshot);
+        let left_out = Cell::new(0_u64);
+        let may_name = |path: &str| {
+            let location = view.roots().locate(path);
+            let keep = all || location.is_ok_and(|place| view.require(&place, true).is_ok());
+            left_out.set(left_out.get() + u64::from(!keep));
+            keep
+        };
+        let text = match format {
+            ExportFormat::Json => store.export_json(&task, &may_name, &cancel)?,
+            ExportFormat::Markdown => store.export_markdown(&task, &cancel)?,
+        };
+        match left_out.get() {
+            0 => {}
+            1 => {
+                complain("1 record of a file that access rules deny is left out; --all exports it")
+            }
+            count => complain(&format!(
+                "{count} records of files that access rules deny are left out; --all exports them"
+            )),
         }
+        if !all && says_denied_name(&view, &text, format) {
+            complain(
+                "the messages are exported as they were said: they name files that access rules \
+                 deny, and may hold what was in them",
+            );
+        }
+        Ok(text)
     })
+}
+
+/// Returns whether an exported task names a file that access rules deny.
+fn says_denied_name(view: &AccessView, text: &str, format: ExportFormat) -> bool {
+    fn in_strings(view: &AccessView, value: &Value) -> bool {
+        match value {
+            Value::String(text) => names_denied_file(view, text),
+            Value::Array(values) => values.iter().any(|value| in_strings(view, value)),
+            Value::Object(fields) => fields.values().any(|value| in_strings(view, value)),
+            _ => false,
+        }
+    }
+    match format {
+        ExportFormat::Markdown => names_denied_file(view, text),
+        ExportFormat::Json => {
+            let value = serde_json::from_str(text).unwrap_or_default();
+            in_strings(view, &value)
+        }
+    }
 }
 
 /// Takes a task in: what became of it, as `sightline task import --json` says it.
