@@ -509,3 +509,44 @@ fn nothing_to_restore_or_undo_is_done_already() {
     up_to_date(&["undo", "--yes", undo_id]);
     up_to_date(&["undo", "--dry-run", undo_id]);
 }
+
+#[test]
+fn what_another_process_pruned_is_not_found_and_not_listed() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    let mut server = Server::start(&workspace);
+    // The server has read each of them, and some are pruned while it reads them again.
+    for round in 0..8 {
+        for number in 0..50 {
+            workspace.write(&format!("d{number}/f"), &format!("{round} {number}\n"));
+        }
+        let old = server.ask("sightline/createCheckpoint", json!({}));
+        workspace.write("d1/f", "later\n");
+        let new = server.ask("sightline/createCheckpoint", json!({}));
+        let old = json!({ "id": old["id"], "from": old["id"] });
+        server.ask("sightline/previewRestore", old.clone());
+        let mut pruning = command(&workspace, &["prune", "--yes", "--keep", "1"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        loop {
+            let is_over = pruning.try_wait().unwrap();
+            for method in ["previewRestore", "diffCheckpoints"] {
+                let asked = server.request(&format!("sightline/{method}"), old.clone());
+                match asked.unwrap() {
+                    Ok(_) => assert_eq!(is_over, None, "{method}: it is gone"),
+                    Err(error) => assert_eq!(error["data"]["kind"], "notFound", "{error}"),
+                }
+            }
+            if let Some(status) = is_over {
+                assert!(status.success());
+                break;
+            }
+        }
+        let error = server.refused("sightline/restoreCheckpoint", old);
+        assert_eq!(error["data"]["kind"], "notFound", "{error}");
+        let listed = server.ask("sightline/listCheckpoints", json!({}));
+        let listed = listed["checkpoints"].as_array().unwrap();
+        assert_eq!(each(listed, "id"), [id(&new)]);
+    }
+}
