@@ -248,6 +248,84 @@ fn without_a_folder_tabs_are_judged_by_the_rules_beside_them() {
     assert_eq!(server.end(), 0);
 }
 
+/// An editor keeps the text of a file that it opened through a link.
+#[cfg(unix)]
+#[test]
+fn a_document_is_judged_by_where_its_text_came_from() {
+    let workspace = Workspace::new(&[
+        (".clineignore", "private/\n/by-name\n"),
+        ("private/key", "SECRET"),
+        ("a.txt", "public"),
+    ]);
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("x"), "SECRET").unwrap();
+    let link = |to: &std::path::Path, from: &str| {
+        let from = workspace.path(from);
+        let _ = std::fs::remove_file(&from);
+        std::os::unix::fs::symlink(to, from).unwrap();
+    };
+    // To a denied file, through a denied folder, by way of a denied link, and out.
+    link("private/key".as_ref(), "to-key");
+    link("private".as_ref(), "folder");
+    link("a.txt".as_ref(), "by-name");
+    link("by-name".as_ref(), "by-link");
+    link(&outside.path().join("x"), "out");
+    let names = ["to-key", "folder/key", "by-link", "out"];
+    let mut server = Server::start(&workspace);
+    let dirty = |server: &mut Server, name: &str| {
+        let uri = workspace.uri(name);
+        server.open(&uri, "SECRET\n");
+        let change = json!({
+            "textDocument": { "uri": uri, "version": 2 },
+            "contentChanges": [{ "text": "SECRET, changed\n" }],
+        });
+        server.tell("textDocument/didChange", change);
+    };
+    names.iter().for_each(|name| dirty(&mut server, name));
+    let open = |name: &&str| json!({ "uri": workspace.uri(name) });
+    let open: Vec<Value> = names.iter().chain(&["a.txt"]).map(open).collect();
+    server.tell("sightline/didChangeTabs", json!({ "tabs": open }));
+    server.tell(
+        "sightline/didChangeVisibleEditors",
+        json!({ "editors": open }),
+    );
+
+    let refused = |server: &mut Server, when: &str| {
+        for name in names {
+            let error = server.refused("sightline/readFile", json!({ "path": name }));
+            assert_eq!(
+                error["data"]["kind"], "accessDenied",
+                "{name} {when}: {error}"
+            );
+        }
+        let sections = json!(["visibleFiles", "openTabs", "unsavedFiles"]);
+        let text = server.block(json!({ "sections": sections }));
+        assert!(text.contains("\na.txt\n"), "{text}");
+        for name in names {
+            assert!(!text.contains(name), "{name} {when}: {text}");
+        }
+    };
+    refused(&mut server, "as opened");
+    for name in ["to-key", "folder", "by-link", "out"] {
+        std::fs::remove_file(workspace.path(name)).unwrap();
+    }
+    refused(&mut server, "without the link");
+    workspace.write("folder/key", "public");
+    for name in ["to-key", "by-link", "out"] {
+        link("a.txt".as_ref(), name);
+    }
+    refused(&mut server, "with the link elsewhere");
+    // What the editor opens again is what is there now.
+    for name in names {
+        let closed = json!({ "textDocument": { "uri": workspace.uri(name) } });
+        server.tell("textDocument/didClose", closed);
+        server.open(&workspace.uri(name), "public");
+        let read = server.ask("sightline/readFile", json!({ "path": name }));
+        assert_eq!(read["text"], "public", "{name}");
+    }
+    assert_eq!(server.end(), 0);
+}
+
 #[cfg(unix)]
 #[test]
 fn lists_judge_links_by_where_they_lead() {

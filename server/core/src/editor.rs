@@ -14,7 +14,7 @@ use std::{
 use sightline_protocol::editor::{Tab, Terminal, VisibleEditor};
 
 use crate::{
-    access::AccessView,
+    access::{AccessView, Origin},
     document::{Change, Document, PositionEncoding},
     limits,
     path::{AbsPath, uri_to_path},
@@ -82,6 +82,8 @@ pub struct OpenDocument {
     pub document: Document,
     /// LSP's language id.
     pub language_id: String,
+    /// Where its text came from.
+    pub origin: Origin,
     /// Position in the order of opening.
     opened: u64,
     opened_at: Option<SystemTime>,
@@ -179,14 +181,23 @@ impl EditorState {
         self.focus = Some(uri);
     }
 
-    /// `textDocument/didOpen`; opening an open document replaces it.
-    pub fn open(&mut self, uri: String, language_id: String, version: i32, text: &str) {
+    /// `textDocument/didOpen`; opening an open document replaces it. `origin` is
+    /// where its URI led at that moment.
+    pub fn open(
+        &mut self,
+        uri: String,
+        language_id: String,
+        version: i32,
+        text: &str,
+        origin: Origin,
+    ) {
         self.opened += 1;
         self.touched = Some(uri.clone());
         let opened = self.opened;
         let document = OpenDocument {
             document: Document::new(text, version),
             language_id,
+            origin,
             opened,
             opened_at: Some(SystemTime::now()),
             unsaved_when_opened: Arc::default(),
@@ -344,8 +355,8 @@ mod tests {
     #[test]
     fn what_is_not_sent_is_derived_and_labelled() {
         let mut editor = EditorState::default();
-        editor.open("file:///b".into(), "x".into(), 0, "");
-        editor.open("file:///a".into(), "x".into(), 0, "");
+        editor.open("file:///b".into(), "x".into(), 0, "", Origin::default());
+        editor.open("file:///a".into(), "x".into(), 0, "", Origin::default());
         assert_eq!(editor.tabs().value, ["file:///b", "file:///a"]);
         assert!(editor.tabs().derived);
         assert_eq!(editor.visible().value, ["file:///a"]);

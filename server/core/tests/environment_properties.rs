@@ -6,7 +6,7 @@ use std::{fs, sync::Arc};
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use sightline_core::{
-    access::{Access, AccessView},
+    access::{Access, AccessView, Origin},
     cancel::Cancel,
     document::Change,
     editor::EditorState,
@@ -95,7 +95,7 @@ fn shown(
             .collect(),
     );
     for uri in uris {
-        editor.open(uri.clone(), "text".to_owned(), 1, "");
+        editor.open(uri.clone(), "text".to_owned(), 1, "", Origin::default());
         let change = Change {
             range: None,
             text: "changed".to_owned(),

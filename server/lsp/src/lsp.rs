@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sightline_core::{
-    access::RULE_FILE,
+    access::{Origin, RULE_FILE},
     document::{Change, PositionEncoding},
     path::{Root, uri_to_path},
 };
@@ -118,9 +118,13 @@ impl LanguageServer for Standard {
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
         let uri = normal_uri(document.uri.as_str());
+        let roots = self.0.session(|session| session.roots().clone());
+        let path = uri_to_path(&uri).ok().flatten();
+        let origin = path.map_or_else(Origin::default, |path| Origin::of(&roots, &path));
         self.0.session(|session| {
             session.edit(|editor| {
-                editor.open(uri, document.language_id, document.version, &document.text);
+                let (language, version) = (document.language_id, document.version);
+                editor.open(uri, language, version, &document.text, origin);
             });
             session.open_files_changed();
         });

@@ -99,6 +99,11 @@ impl Session {
         session
     }
 
+    /// The open folders.
+    pub fn roots(&self) -> &Arc<Roots> {
+        &self.roots
+    }
+
     /// `initialize`: client, roots and first settings.
     pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
         self.client = Arc::new(Client::new(params));

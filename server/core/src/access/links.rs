@@ -60,6 +60,13 @@ impl Place {
     pub(super) fn is_folder(&self) -> bool {
         self.kind == Some(Kind::Folder)
     }
+
+    /// What it was called by each link on the way, and at last its path without
+    /// links.
+    pub(super) fn names(&self) -> impl Iterator<Item = AbsPath> {
+        let names = self.passed.iter().chain([&self.real]);
+        names.filter_map(|name| AbsPath::new(name))
+    }
 }
 
 /// A folder on the way of a path.

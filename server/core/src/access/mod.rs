@@ -11,7 +11,7 @@
 //! seen through.
 //!
 //! Read next: `rules` (one root's files), `pattern` and `glob` (their
-//! syntax), `links` (what a path leads to), `open` (reading without a gap),
+//! syntax), `links` (what a path leads to), `open` (reading without a gap), `origin` (what an editor opened),
 //! `command` (shell commands, advice only).
 
 mod command;
@@ -19,6 +19,7 @@ mod fold;
 mod glob;
 mod links;
 mod open;
+mod origin;
 pub(crate) mod pattern;
 pub mod review;
 mod rules;
@@ -42,7 +43,7 @@ use self::{
     pattern::bytes_of,
     rules::{RuleFiles, Rules},
 };
-pub use self::{open::OpenedFile, rules::RULE_FILE};
+pub use self::{open::OpenedFile, origin::Origin, rules::RULE_FILE};
 use crate::{
     cancel::Cancel,
     error::Error,

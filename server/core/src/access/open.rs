@@ -177,7 +177,7 @@ impl AccessView {
         self.admit(self.check(location), location, outside_allowed)
     }
 
-    fn admit(
+    pub(super) fn admit(
         &self,
         verdict: Verdict,
         location: &Location,

@@ -146,15 +146,20 @@ fn place(roots: &Roots, uri: &str) -> Option<Location> {
     roots.locate(uri).ok()
 }
 
-/// Without any root everything the user opened is outside, and shown.
+/// Without any root everything the user opened is outside, and shown. A file that
+/// is open in the editor is judged by where it lay when it was opened, too.
 fn may_show(inputs: &Inputs<'_>, location: &Location) -> bool {
-    match inputs.access.check(location) {
+    let is_shown = |verdict: Verdict| match verdict {
         Verdict::Allowed => true,
         Verdict::Denied(_) => false,
         Verdict::Outside => {
             inputs.settings.outside_files == OutsideFiles::Show || inputs.access.roots().is_empty()
         }
-    }
+    };
+    let uri = inputs.access.roots().absolute(location).to_uri();
+    let open = inputs.editor.document(&uri);
+    is_shown(inputs.access.check(location))
+        && open.is_none_or(|open| is_shown(inputs.access.check_origin(&open.origin)))
 }
 
 fn line_for(roots: &Roots, location: &Location) -> String {

@@ -10,7 +10,7 @@ mod terminals;
 use std::{fs, path::Path, sync::Arc};
 
 use sightline_core::{
-    access::{Access, AccessView},
+    access::{Access, AccessView, Origin},
     cancel::Cancel,
     editor::EditorState,
     environment::{Block, BlockSettings, CliTools, FileList, Inputs, Modified, Revisions, build},
@@ -106,7 +106,13 @@ impl World {
 
     fn dirty(&mut self, path: &str) {
         let uri = self.uri(path);
-        self.editor.open(uri.clone(), "text".to_owned(), 1, "saved");
+        self.editor.open(
+            uri.clone(),
+            "text".to_owned(),
+            1,
+            "saved",
+            Origin::default(),
+        );
         let change = sightline_core::document::Change {
             range: None,
             text: "changed".to_owned(),

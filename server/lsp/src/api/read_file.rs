@@ -34,7 +34,9 @@ pub fn run(context: &Context<'_>, params: ReadFileParams) -> Result<ReadFileResu
             let document = uri_to_path(uri).ok().flatten();
             let place = document.map(|path| view.roots().place(path));
             let place = place.as_ref().unwrap_or(&location);
-            view.require(place, tracking::outside_allowed(snapshot))?;
+            let outside = tracking::outside_allowed(snapshot);
+            view.require(place, outside)?;
+            view.require_origin(&open.origin, place, outside)?;
             Some(open)
         }
         None => None,

@@ -48,6 +48,9 @@ pub fn track_file(
     }
     let (path, _) = view.roots().result_path(&location);
     let open = open_document(snapshot, &abs).map(|(_, open)| open);
+    if let Some(open) = open {
+        view.require_origin(&open.origin, &location, outside_allowed(snapshot))?;
+    }
     let unsaved = open.filter(|open| open.is_unsaved(&view, Some(&abs)));
     let event = FileEvent {
         path: &path,
