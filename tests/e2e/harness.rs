@@ -134,6 +134,15 @@ impl Server {
         }
     }
 
+    /// The result of a request, or its error.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn answer(&mut self, method: &str, params: Value) -> Value {
+        match self.client.request(method, params).unwrap() {
+            Ok(answer) => answer,
+            Err(error) => json!(error.to_string()),
+        }
+    }
+
     /// The error of a request that must fail.
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {

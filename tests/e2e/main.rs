@@ -31,6 +31,7 @@ mod lifecycle;
 mod limits;
 mod neovim;
 mod nvim_plugin;
+mod races;
 mod restores;
 mod restores_task;
 mod settings;

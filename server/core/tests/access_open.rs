@@ -50,7 +50,13 @@ fn a_file_is_opened_only_when_it_may_be_read() {
 #[cfg(unix)]
 #[test]
 fn opening_waits_for_nothing_and_follows_no_link_to_a_denied_file() {
-    let (_parent, root) = workspace(&[(".clineignore", ".env\n"), (".env", "secret")]);
+    let (_parent, root) = workspace(&[
+        (".clineignore", ".env\nby-name\n"),
+        (".env", "secret"),
+        ("plain", "public"),
+    ]);
+    link("plain", root.join("by-name"));
+    link("by-name", root.join("by-link"));
     let pipe = root.join("pipe");
     assert!(
         std::process::Command::new("mkfifo")
@@ -71,7 +77,9 @@ fn opening_waits_for_nothing_and_follows_no_link_to_a_denied_file() {
     assert_eq!(error("pipe"), ErrorKind::Unsupported);
     assert_eq!(error("socket"), ErrorKind::Unsupported);
     assert_eq!(error("zero"), ErrorKind::Unsupported);
-    assert_eq!(error("link"), ErrorKind::AccessDenied);
+    for denied in ["link", "by-name", "by-link"] {
+        assert_eq!(error(denied), ErrorKind::AccessDenied, "{denied}");
+    }
 }
 
 /// A file that is swapped with a link to a denied one as fast as possible is

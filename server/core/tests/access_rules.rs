@@ -305,3 +305,39 @@ fn rules_are_shared_between_threads() {
     shared::<sightline_core::access::Access>();
     shared::<sightline_core::access::AccessView>();
 }
+
+// Several roots.
+
+/// Another root lies around the real folder of one that is a link.
+#[cfg(unix)]
+#[test]
+fn entries_of_a_root_that_is_a_link_are_judged_by_the_root_around_it() {
+    let (parent, outer) = workspace(&[
+        (".clineignore", "sub/secret\n"),
+        ("sub/secret", ""),
+        ("sub/a", ""),
+    ]);
+    let by_link = fs::canonicalize(parent.path()).unwrap().join("by-link");
+    link(outer.join("sub"), &by_link);
+    let view = access(&[&by_link, &outer]).view().0;
+    let denied = |name: &str| {
+        let rel = RelPath::new(Path::new(name)).unwrap();
+        view.check_entry(0, &rel, false).is_some()
+    };
+    assert!(denied("secret") && !denied("a"));
+}
+
+#[cfg(unix)]
+#[test]
+fn rules_that_cannot_be_used_make_the_roots_inside_unusable() {
+    let (_parent, outer) = workspace(&[("inner/a", ""), ("b", "")]);
+    let made = std::process::Command::new("mkfifo")
+        .arg(outer.join(".clineignore"))
+        .status();
+    assert!(made.unwrap().success());
+    let beside = tempfile::tempdir().unwrap();
+    let roots = [&*outer.join("inner"), &outer, beside.path()];
+    let view = access(&roots).view().0;
+    let unusable = [0, 1, 2].map(|root| view.unusable(root).is_some());
+    assert_eq!(unusable, [true, true, false]);
+}
