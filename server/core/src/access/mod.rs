@@ -43,7 +43,11 @@ use self::{
     pattern::bytes_of,
     rules::{RuleFiles, Rules},
 };
-pub use self::{open::OpenedFile, origin::Origin, rules::RULE_FILE};
+pub use self::{
+    open::{OpenedFile, There},
+    origin::Origin,
+    rules::RULE_FILE,
+};
 use crate::{
     cancel::Cancel,
     error::Error,

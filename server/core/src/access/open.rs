@@ -54,6 +54,17 @@ impl OpenedFile {
     }
 }
 
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// Nothing, as far as may be seen.
+    Nothing,
+    /// A folder.
+    Folder,
+    /// A file, or what else is no folder.
+    File,
+}
+
 /// A folder that may be seen, open.
 #[derive(Debug)]
 pub(crate) struct OpenedFolder {
@@ -142,6 +153,17 @@ impl AccessView {
             return Ok(Some(OpenedFolder { dir, real }));
         }
         Err(self.replaced(location))
+    }
+
+    /// Judges a location, and says what is there unless it is denied.
+    pub fn check_there(&self, location: &Location) -> (Verdict, There) {
+        let (verdict, place) = self.look(location);
+        let there = match place.and_then(|place| place.kind) {
+            None => There::Nothing,
+            Some(Kind::Folder) => There::Folder,
+            Some(_) => There::File,
+        };
+        (verdict, there)
     }
 
     /// What lies at a location that may be seen.

@@ -9,7 +9,7 @@ use super::{
     render::{Delivered, Delivery, Drawn},
 };
 use crate::{
-    access::Verdict,
+    access::{There, Verdict},
     cancel::Cancel,
     error::Error,
     line,
@@ -76,7 +76,7 @@ pub(super) fn recently_modified(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<
     };
     for modified in inputs.recently_modified {
         cancel.check()?;
-        if !may_show(inputs, &modified.location) {
+        if !look(inputs, &modified.location).0 {
             drawn.omit();
             continue;
         }
@@ -120,8 +120,8 @@ fn list(
             continue;
         };
         let path = roots.absolute(&location);
-        let on_disk = || std::fs::metadata(path.as_path()).is_ok();
-        let shown = may_show(inputs, &location) && (missing == Missing::Show || on_disk());
+        let (may_show, there) = look(inputs, &location);
+        let shown = may_show && (missing == Missing::Show || there != There::Nothing);
         // The same file can be written in two ways.
         if !seen_paths.insert(path) {
             continue;
@@ -146,9 +146,10 @@ fn place(roots: &Roots, uri: &str) -> Option<Location> {
     roots.locate(uri).ok()
 }
 
-/// Without any root everything the user opened is outside, and shown. A file that
-/// is open in the editor is judged by where it lay when it was opened, too.
-fn may_show(inputs: &Inputs<'_>, location: &Location) -> bool {
+/// May it be shown, and what is there? Without any root everything the user opened
+/// is outside, and shown. A file that is open in the editor is judged by where it lay
+/// when it was opened, too.
+fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, There) {
     let is_shown = |verdict: Verdict| match verdict {
         Verdict::Allowed => true,
         Verdict::Denied(_) => false,
@@ -158,8 +159,10 @@ fn may_show(inputs: &Inputs<'_>, location: &Location) -> bool {
     };
     let uri = inputs.access.roots().absolute(location).to_uri();
     let open = inputs.editor.document(&uri);
-    is_shown(inputs.access.check(location))
-        && open.is_none_or(|open| is_shown(inputs.access.check_origin(&open.origin)))
+    let (verdict, there) = inputs.access.check_there(location);
+    let may_show = is_shown(verdict)
+        && open.is_none_or(|open| is_shown(inputs.access.check_origin(&open.origin)));
+    (may_show, there)
 }
 
 fn line_for(roots: &Roots, location: &Location) -> String {

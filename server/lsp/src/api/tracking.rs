@@ -8,7 +8,7 @@ use std::{
 };
 
 use sightline_core::{
-    access::AccessView,
+    access::{AccessView, There},
     cancel::Cancel,
     error::Error,
     path::{AbsPath, uri_to_path},
@@ -42,7 +42,7 @@ pub fn track_file(
     // What may not be seen is not recorded either: its name would come back.
     view.require(&location, outside_allowed(snapshot))?;
     let abs = view.roots().absolute(&location);
-    if abs.as_path().is_dir() {
+    if view.check_there(&location).1 == There::Folder {
         let message = format!("{:?} is a folder; only files are tracked", params.path);
         return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
     }
