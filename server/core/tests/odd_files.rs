@@ -18,8 +18,10 @@ use std::{
 
 use restoring::{Ground, all, git, with_contents};
 use sightline_core::{
+    access::Access,
     cancel::Cancel,
     checkpoint::{Filter, Keep, Oid, Request, Side, restore::Options},
+    path::Roots,
     storage::{Storage, TaskId},
     task::{Limits, TaskStore},
     tokens::Calibration,
@@ -165,7 +167,7 @@ fn filled(base: &Path) -> (Oid, BTreeSet<PathBuf>) {
     let store = TaskStore::new(Storage::open(&ground.data()).unwrap());
     for id in ["t1", "t2"] {
         append(&store, id, &[&turn(0), &turn(1)], 5);
-        let tracker = Tracker::open(&Storage::open(&ground.data()).unwrap(), &at(id));
+        let tracker = tracker_of(&Storage::open(&ground.data()).unwrap(), id);
         tracker.record_model("p", "m", Mode::Act, 5).unwrap();
         let task = Storage::open(&ground.data()).unwrap().task(&at(id));
         let lock = task.lock().unwrap();
@@ -254,6 +256,14 @@ fn nothing_in_the_data_directory_is_waited_for_or_followed() {
     in_turn(&base, "made", &tasks, &every, use_tasks);
 }
 
+/// The trackers of a task, where no file may be looked at.
+fn tracker_of(storage: &Storage, task: &str) -> Tracker {
+    let view = Access::new(Roots::new(Vec::new()).into(), Vec::new())
+        .view()
+        .0;
+    Tracker::open(storage, &at(task), view)
+}
+
 fn use_tasks(base: &Path) {
     let Ok(storage) = Storage::open(&base.join("data")) else {
         return;
@@ -263,8 +273,8 @@ fn use_tasks(base: &Path) {
     let id: TaskId = at("t1");
     let _ = store.list(None, &cancel);
     let _ = store.load(&id, &cancel);
-    let _ = store.export_json(&id, &cancel);
-    let tracker = Tracker::open(&storage, &id);
+    let _ = store.export_json(&id, &|_| true, &cancel);
+    let tracker = tracker_of(&storage, "t1");
     let _ = tracker.records();
     let _ = tracker.record_model("p", "other", Mode::Act, 6);
     let _ = tracker.scan(&Default::default(), 0, SystemTime::now(), &cancel);
