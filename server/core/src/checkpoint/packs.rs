@@ -282,3 +282,79 @@ pub(super) fn size(dir: &Path) -> u64 {
     }
     total
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{
+        Keep,
+        object::Mode,
+        testing::{Scratch, git, noise},
+    };
+
+    /// Tells git, and us, to leave a pack alone.
+    fn keep(pack: &Pack) {
+        fs::write(pack.path.with_extension("keep"), "mine\n").unwrap();
+    }
+
+    #[test]
+    fn a_pack_that_is_kept_is_not_pruned() {
+        let scratch = Scratch::new();
+        let checkpoint = |at: u64| scratch.checkpoint(at, &[(b"f", &noise(at, 100), Mode::File)]);
+        let gone = [1, 2].map(checkpoint);
+        let packs = all(&scratch.repository()).unwrap();
+        let of_first = packs.iter().find(|pack| pack.index.has(gone[0])).unwrap();
+        keep(of_first);
+        checkpoint(3);
+        let newest = Keep {
+            newest: Some(1),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 2);
+        for pack in &packs {
+            assert_eq!(pack.path.exists(), pack.path == of_first.path);
+        }
+    }
+
+    #[test]
+    fn a_pack_that_is_kept_is_not_folded() {
+        let scratch = Scratch::new();
+        let folded = |kept: bool| {
+            for at in 0..60 {
+                scratch.checkpoint(at + 1, &[(b"f", &noise(at, 100), Mode::File)]);
+            }
+            let pack = all(&scratch.repository()).unwrap().remove(0);
+            if kept {
+                keep(&pack);
+            }
+            scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+            let left = all(&scratch.repository()).unwrap();
+            assert!(left.len() < 5, "{}", left.len());
+            !pack.path.exists()
+        };
+        assert!(!folded(true));
+    }
+
+    #[test]
+    fn pruning_does_not_make_a_store_larger() {
+        let scratch = Scratch::new();
+        let mut content = noise(1, 100_000);
+        for at in 0..10 {
+            content[at * 1000] ^= 1;
+            let file = (&b"f"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        // Differences take much less than what they stand for.
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let before = size(&scratch.dir());
+        let newest = Keep {
+            newest: Some(9),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 1);
+        assert!(size(&scratch.dir()) < before + 10_000);
+        assert_eq!(scratch.verify(), [""; 0]);
+    }
+}

@@ -455,6 +455,10 @@ mod tests {
                 "wrong place",
             ),
             (encode_tree([file(b"a"), file(b"a")].into_iter()), "twice"),
+            (
+                encode_tree([file(b"a"), (Mode::Folder, b"a", Oid::EMPTY_TREE)].into_iter()),
+                "twice",
+            ),
             (gitlink, "no file, link or folder"),
             (b"100644 a".to_vec(), "makes no sense"),
         ] {
@@ -468,6 +472,65 @@ mod tests {
             );
             assert!(!said.contains('"'), "{said} names an entry");
         }
+    }
+
+    #[test]
+    fn problems_of_the_store_itself_are_told() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        scratch.checkpoint(2, &[(b"a", b"1", Mode::File)]);
+        let noted = "somebody saw something";
+        scratch.repository().note_damage(noted).unwrap();
+        let told = scratch.verify();
+        assert_eq!(told, [format!("the store is not whole: {noted}")]);
+
+        let scratch = Scratch::at(scratch.folder.path());
+        assert!(scratch.repository().rebuilt().is_some());
+        assert_eq!(scratch.verify(), [""; 0]);
+        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        fs::write(pack.path.with_extension("idx"), "").unwrap();
+        let told = scratch.verify();
+        assert!(
+            told[0].contains("the store is not whole: the pack"),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|line| line.contains(&id.to_string())),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_commit_without_notes_is_told() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let text = format!(
+            "tree {}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nno notes\n",
+            scratch.record(id).tree
+        );
+        let commit = name_of(Kind::Commit, text.as_bytes());
+        let repository = scratch.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        pack.put(Kind::Commit, commit, text.as_bytes()).unwrap();
+        drop(pack.finish().unwrap());
+        repository.publish(commit).unwrap();
+        let told = scratch.verify();
+        let wanted = format!("checkpoint {commit}: its commit has no notes of a checkpoint");
+        assert_eq!(told, [wanted]);
+    }
+
+    #[test]
+    fn no_more_problems_are_told_than_anyone_reads() {
+        let scratch = Scratch::new();
+        let missing = name_of(Kind::Blob, b"missing");
+        let names: Vec<String> = (1000..2500).map(|at| format!("f{at}")).collect();
+        let files = names
+            .iter()
+            .map(|name| (Mode::File, name.as_bytes(), missing));
+        let tree = encode_tree(files);
+        odd(&scratch, 1, std::slice::from_ref(&tree));
+        odd(&scratch, 2, &[tree]);
+        assert_eq!(scratch.verify().len(), TOLD);
     }
 
     #[test]

@@ -350,13 +350,24 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_regular_files_of_others_are_read() {
-        let scratch = tempfile::tempdir().unwrap();
-        let pipe = scratch.path().join("pipe");
+    fn only_regular_files_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let [pipe, link, folder] = ["pipe", "link", "folder"].map(|name| dir.path().join(name));
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        for path in [pipe.as_path(), scratch.path()] {
-            assert_eq!(read_foreign(path, 9).unwrap_err().kind, ErrorKind::Storage);
+        let file = dir.path().join("file");
+        fs::write(&file, "precious").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        fs::create_dir(&folder).unwrap();
+        let device = PathBuf::from("/dev/zero");
+        for path in [&pipe, &link, &folder, &device] {
+            assert!(open_regular(path).is_err(), "{path:?}");
+            assert!(read_text(path).is_err(), "{path:?}");
+            let error = read_foreign(path, 9).unwrap_err();
+            assert!(error.message.contains("no regular file"), "{error}");
+            assert!(sync_dir(path).is_err() || path == &folder, "{path:?}");
         }
+        let _ = open(&link, OpenOptions::new().write(true).truncate(true));
+        assert_eq!(fs::read(&file).unwrap(), b"precious");
     }
 }
