@@ -11,7 +11,7 @@
 ---@class sightline.AccessRule
 ---@field line integer Line number, from 1; 0 for a built-in rule.
 ---@field pattern string The pattern as written.
----@field source string The file the line stands in, relative to its root; `built-in` for the rule that hides the rule file itself.
+---@field source string The file the line stands in, relative to its root, or its whole path when it stands above the root; `built-in` for the rule that hides the rule file itself.
 
 --- What an agent may see.
 ---@class sightline.AccessSettings

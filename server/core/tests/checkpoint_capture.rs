@@ -147,6 +147,7 @@ fn rules_that_change_are_applied_to_what_was_seen_before() {
     for file in [".gitignore", "deep/.gitignore", ".clineignore"] {
         fs::remove_file(bench.ws.join(file)).unwrap();
     }
+    bench.settle_rules();
     assert_eq!(bench.files(&bench.create()), all);
     bench.settings.exclude.push("out".to_owned());
     assert_eq!(bench.files(&bench.create()), all[..3]);

@@ -13,7 +13,7 @@ use std::{fs, sync::Arc};
 
 use serde_json::Value;
 use sightline_core::{
-    access::{Access, AccessView},
+    access::{Access, AccessView, HOLD, Now},
     path::{AbsPath, Root, Roots},
 };
 use sightline_protocol::access::AccessKind;
@@ -115,8 +115,15 @@ impl Workspace {
         }
     }
 
+    /// The rules once no earlier ones hold any more.
     fn view(&self) -> AccessView {
-        self.access.view().0
+        self.access.view();
+        let Now { monotonic, wall } = Now::system();
+        let later = Now {
+            monotonic: monotonic + HOLD,
+            wall: wall + HOLD,
+        };
+        self.access.view_at(later).0
     }
 
     fn written(&self, text: &str) -> String {

@@ -43,6 +43,8 @@ pub struct Session {
     settings: Arc<Settings>,
     roots: Arc<Roots>,
     access: Option<Arc<LazyAccess>>,
+    /// The last that was read, until `access` is.
+    access_before: Option<Arc<LazyAccess>>,
     editor: Arc<EditorState>,
     revision: u64,
     revisions: Arc<Mutex<Revisions>>,
@@ -71,6 +73,9 @@ pub struct Snapshot {
 pub struct LazyAccess {
     roots: Arc<Roots>,
     loose: Vec<AbsPath>,
+    /// Those for the roots and files before. A rule file that is being saved when
+    /// they change must not be taken for an empty one.
+    before: Mutex<Option<Arc<LazyAccess>>>,
     access: OnceLock<Access>,
 }
 
@@ -82,8 +87,14 @@ impl LazyAccess {
 
     /// The rules.
     pub fn get(&self) -> &Access {
-        self.access
-            .get_or_init(|| Access::new(self.roots.clone(), self.loose.clone()))
+        self.access.get_or_init(|| {
+            let (roots, loose) = (self.roots.clone(), self.loose.clone());
+            let before = lock(&self.before).take();
+            match before.as_ref().and_then(|before| before.access.get()) {
+                Some(before) => before.renewed(roots, loose),
+                None => Access::new(roots, loose),
+            }
+        })
     }
 }
 
@@ -160,7 +171,7 @@ impl Session {
     /// seen.
     pub fn open_files_changed(&mut self) {
         if self.roots.is_empty() {
-            self.access = None;
+            self.retire_access();
         }
     }
 
@@ -189,20 +200,33 @@ impl Session {
 
     fn access(&mut self) -> Arc<LazyAccess> {
         let (roots, editor) = (&self.roots, &self.editor);
-        let fresh = || LazyAccess {
+        let before = &mut self.access_before;
+        let mut fresh = || LazyAccess {
             roots: roots.clone(),
             loose: match roots.is_empty() {
                 true => loose_files(editor),
                 false => Vec::new(),
             },
+            before: Mutex::new(before.take()),
             access: OnceLock::new(),
         };
         self.access.get_or_insert_with(|| Arc::new(fresh())).clone()
     }
 
+    fn retire_access(&mut self) {
+        let Some(access) = self.access.take() else {
+            return;
+        };
+        let before = match access.access.get() {
+            Some(_) => None,
+            None => lock(&access.before).take(),
+        };
+        self.access_before = Some(before.unwrap_or(access));
+    }
+
     fn set_roots(&mut self, roots: Roots) {
         self.roots = Arc::new(roots);
-        self.access = None;
+        self.retire_access();
         self.touch();
     }
 }

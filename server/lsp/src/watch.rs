@@ -8,6 +8,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, Weak, mpsc},
     time::{Duration, SystemTime},
@@ -15,7 +16,7 @@ use std::{
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
 
-use sightline_core::path::uri_to_path;
+use sightline_core::{access::HOLD, path::uri_to_path};
 
 use crate::{api::face::diagnostics, outbound::lock, server::Server, session::Session};
 
@@ -72,10 +73,10 @@ fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<(
         let Some(server) = server.upgrade() else {
             return;
         };
-        look(&server, &mut directories, &mut stamps, first);
+        let is_holding = look(&server, &mut directories, &mut stamps, first);
         first = false;
         drop(server);
-        match events.recv_timeout(INTERVAL) {
+        match events.recv_timeout(if is_holding { HOLD } else { INTERVAL }) {
             Ok(()) => {
                 std::thread::sleep(SETTLE);
                 events.try_iter().for_each(drop);
@@ -88,13 +89,14 @@ fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<(
 
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Compares the disk with what it was and tells the client of differences.
+/// Compares the disk with what it was and tells the client of differences. Returns
+/// whether rules hold that the files no longer have.
 fn look(
     server: &Arc<Server>,
     directories: &mut Directories,
     stamps: &mut BTreeMap<PathBuf, Stamp>,
     first: bool,
-) {
+) -> bool {
     let snapshot = server.snapshot();
     // Watch before looking: a change in between is then seen twice, not never.
     let rules = snapshot.access.get().watched_files();
@@ -127,6 +129,7 @@ fn look(
     if changed {
         server.context_changed();
     }
+    snapshot.access.get().is_holding()
 }
 
 /// The directories the system watches for us.
@@ -134,21 +137,37 @@ struct Directories {
     watcher: Option<RecommendedWatcher>,
     /// With what tells a directory from another one of the same name.
     watched: BTreeMap<PathBuf, Option<u64>>,
+    names: Arc<Mutex<Names>>,
+}
+
+/// The names of what is watched, and of the directories it is in.
+type Names = BTreeSet<OsString>;
+
+/// Returns whether an event may be about what is watched. Folders above a root, as
+/// the one for temporary files, see many others. Anything unclear is worth a look.
+fn is_wanted(event: &notify::Event, names: &Names) -> bool {
+    // Reading is no change.
+    if matches!(event.kind, EventKind::Access(kind)
+        if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
+    {
+        return false;
+    }
+    let mut paths = event.paths.iter();
+    event.paths.is_empty()
+        || event.need_rescan()
+        || paths.any(|path| path.file_name().is_none_or(|name| names.contains(name)))
 }
 
 impl Directories {
     fn new(wake: mpsc::Sender<()>) -> Self {
         let config = notify::Config::default().with_follow_symlinks(false);
+        let names = Arc::<Mutex<Names>>::default();
+        let seen_names = names.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
-            // Reading is no change; anything unclear is worth a look.
-            let reading = matches!(
-                &event,
-                Ok(event) if matches!(event.kind, EventKind::Access(kind)
-                    if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
-            );
-            if !reading {
-                let _ = wake.send(());
+            if event.is_ok_and(|event| !is_wanted(&event, &lock(&seen_names))) {
+                return;
             }
+            let _ = wake.send(());
         };
         let watcher = RecommendedWatcher::new(on_event, config)
             .inspect_err(|error| tracing::warn!(%error, "no watching; looking every two seconds"))
@@ -156,14 +175,20 @@ impl Directories {
         Self {
             watcher,
             watched: BTreeMap::new(),
+            names,
         }
     }
 
     /// Watches the directories of `files`, and no others.
-    fn watch<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf>) {
+    fn watch<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf> + Clone) {
         let Some(watcher) = &mut self.watcher else {
             return;
         };
+        *lock(&self.names) = files
+            .clone()
+            .flat_map(|file| [Some(&**file), file.parent()])
+            .filter_map(|path| Some(path?.file_name()?.to_owned()))
+            .collect();
         let wanted: BTreeSet<&Path> = files.filter_map(|file| file.parent()).collect();
         let wanted: BTreeMap<PathBuf, Option<u64>> = wanted
             .into_iter()

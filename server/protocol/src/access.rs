@@ -58,8 +58,8 @@ pub struct PathAccess {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessRule {
-    /// The file the line stands in, relative to its root; `built-in` for the
-    /// rule that hides the rule file itself.
+    /// The file the line stands in, relative to its root, or its whole path when it
+    /// stands above the root; `built-in` for the rule that hides the rule file itself.
     pub source: String,
     /// Line number, from 1; 0 for a built-in rule.
     pub line: u32,

@@ -22,16 +22,17 @@ mod open;
 mod origin;
 pub(crate) mod pattern;
 pub mod review;
+mod rule_file;
 mod rules;
 
 #[cfg(test)]
 mod git_parity;
 
 use std::{
-    cell::OnceCell,
+    cell::{LazyCell, OnceCell},
     fs, io,
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use rayon::prelude::*;
@@ -41,12 +42,12 @@ pub(crate) use self::open::OpenedFolder;
 use self::{
     links::{LastFolder, Place},
     pattern::bytes_of,
-    rules::{RuleFiles, Rules},
+    rules::{Naming, RuleFiles, Rules},
 };
 pub use self::{
     open::{OpenedFile, There},
     origin::Origin,
-    rules::RULE_FILE,
+    rules::{HOLD, Now, RULE_FILE},
 };
 use crate::{
     cancel::Cancel,
@@ -86,55 +87,95 @@ pub enum Verdict {
 pub struct Access {
     roots: Arc<Roots>,
     loose: Arc<[AbsPath]>,
-    /// One for each root, in their order; then one for each folder of a loose file.
-    files: Mutex<Vec<(AbsPath, RuleFiles)>>,
+    /// One for each root, in their order; then one for each folder of a loose file
+    /// and each folder above any of these.
+    files: Mutex<Vec<RuleFiles>>,
 }
 
 impl Access {
     /// Rules for `roots`. `loose` are files opened without any root: allowed
-    /// unless a `.clineignore` beside them denies them.
+    /// unless a `.clineignore` beside or above them denies them.
     pub fn new(roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
-        let mut files: Vec<(AbsPath, RuleFiles)> = roots
-            .as_slice()
-            .iter()
-            .map(|root| (root.path.clone(), RuleFiles::read(root.path.clone())))
-            .collect();
+        Self::with(roots, loose, &[])
+    }
+
+    /// The same for other roots and files, where rules that still hold go on to.
+    #[must_use]
+    pub fn renewed(&self, roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
+        Self::with(roots, loose, &self.files())
+    }
+
+    fn with(roots: Arc<Roots>, loose: Vec<AbsPath>, known: &[RuleFiles]) -> Self {
+        let now = Now::system();
         let loose = if roots.is_empty() {
             with_real_paths(loose)
         } else {
             Vec::new()
         };
+        let read = |folder: &AbsPath, naming| {
+            let known = known.iter().find(|known| known.folder() == folder);
+            match known {
+                Some(known) => known.named(naming),
+                None => RuleFiles::read(folder.clone(), naming, now),
+            }
+        };
+        let mut files: Vec<RuleFiles> = roots
+            .as_slice()
+            .iter()
+            .map(|root| read(&root.path, Naming::Relative))
+            .collect();
+        let mut add = |folder: Option<AbsPath>, naming| {
+            if let Some(folder) = folder
+                && files.iter().all(|files| *files.folder() != folder)
+            {
+                files.push(read(&folder, naming));
+            }
+        };
         for file in &loose {
-            let Some(folder) = file.as_path().parent().and_then(AbsPath::new) else {
-                continue;
-            };
-            if files.iter().all(|(other, _)| *other != folder) {
-                files.push((folder.clone(), RuleFiles::read(folder)));
+            add(folder_above(file), Naming::Relative);
+        }
+        let roots_as_known = roots
+            .as_slice()
+            .iter()
+            .flat_map(|root| [&root.path, &root.canonical]);
+        for path in roots_as_known.chain(&*loose) {
+            for above in path.as_path().ancestors().skip(1) {
+                add(AbsPath::new(above), Naming::Absolute);
             }
         }
         Self {
-            roots,
             loose: loose.into(),
             files: Mutex::new(files),
+            roots,
         }
     }
 
     /// The rules as they stand on disk at this moment, and the roots whose
     /// rules changed since the last call.
     pub fn view(&self) -> (AccessView, Vec<usize>) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.view_at(Now::system())
+    }
+
+    /// As [`Self::view`], at a time that a test chooses.
+    pub fn view_at(&self, now: Now) -> (AccessView, Vec<usize>) {
+        let mut files = self.files();
         let mut changed = Vec::new();
         let mut areas: Vec<Area> = Vec::with_capacity(files.len());
-        for (index, (path, files)) in files.iter_mut().enumerate() {
-            if files.refresh() && index < self.roots.as_slice().len() {
-                changed.push(index);
+        for (index, files) in files.iter_mut().enumerate() {
+            if files.refresh(now) {
+                changed.extend(self.roots_below(index, files.folder()));
             }
-            areas.push(Area::new(
-                path,
-                self.roots.get(index),
-                files.rules().clone(),
-            ));
+            // Above the roots most folders have no rules.
+            if files.naming() == Naming::Relative || !matches!(files.rules(), Rules::None) {
+                areas.push(Area::new(
+                    files.folder(),
+                    self.roots.get(index),
+                    files.rules().clone(),
+                ));
+            }
         }
+        changed.sort_unstable();
+        changed.dedup();
         for index in 0..areas.len() {
             areas[index].overlaps = areas
                 .iter()
@@ -151,13 +192,40 @@ impl Access {
 
     /// The files whose change changes the rules; some may not exist yet.
     pub fn watched_files(&self) -> Vec<PathBuf> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files
+        self.files()
             .iter()
-            .flat_map(|(_, files)| files.watched())
+            .flat_map(RuleFiles::watched)
             .map(Path::to_path_buf)
             .collect()
     }
+
+    /// Returns whether rules hold that the files no longer have: they end with the
+    /// first view after [`HOLD`].
+    pub fn is_holding(&self) -> bool {
+        self.files().iter().any(RuleFiles::is_holding)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Vec<RuleFiles>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The roots that the rule files of this number decide on, which are those of
+    /// `folder`.
+    fn roots_below(&self, number: usize, folder: &AbsPath) -> Vec<usize> {
+        if number < self.roots.as_slice().len() {
+            return vec![number];
+        }
+        let roots = self.roots.as_slice().iter().enumerate();
+        let below = roots.filter(|(_, root)| {
+            let mut paths = [&root.path, &root.canonical].into_iter();
+            paths.any(|path| path.relative_to(folder).is_some())
+        });
+        below.map(|(index, _)| index).collect()
+    }
+}
+
+fn folder_above(path: &AbsPath) -> Option<AbsPath> {
+    path.as_path().parent().and_then(AbsPath::new)
 }
 
 /// Loose files under the path they were opened with and the one they lead to.
@@ -187,13 +255,13 @@ struct Area {
     is_root: bool,
     /// Does another area lie in it, or it in another?
     overlaps: bool,
-    rules: Arc<Rules>,
+    rules: Rules,
     /// The folder at its path without links, once it was needed.
     dir: OnceLock<Result<Arc<Dir>, io::ErrorKind>>,
 }
 
 impl Area {
-    fn new(path: &AbsPath, root: Option<&crate::path::Root>, rules: Arc<Rules>) -> Self {
+    fn new(path: &AbsPath, root: Option<&crate::path::Root>, rules: Rules) -> Self {
         let real = fs::canonicalize(path.as_path())
             .ok()
             .and_then(|real| AbsPath::new(&real));
@@ -239,24 +307,27 @@ impl Area {
     /// The denial of `rel` by this area's rules. `is_dir` is asked only when the
     /// answer depends on it.
     fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
-        let patterns = match &*self.rules {
+        let versions = match &self.rules {
             Rules::None => return None,
             Rules::Broken(why) => {
                 return Some(Denial {
-                    reason: why.clone(),
+                    reason: why.to_string(),
                     rule: None,
                 });
             }
-            Rules::Patterns(patterns, _) => patterns,
+            Rules::Patterns(versions) => versions,
         };
         let path = bytes_of(rel.as_path());
-        let denying = patterns.deciding(&path);
-        let [as_file, as_dir] = denying.map(|rule| rule.filter(|rule| !rule.negated));
-        let rule = if as_file.is_some() != as_dir.is_some() && is_dir() {
-            as_dir
-        } else {
-            as_file
-        }?;
+        let is_dir = LazyCell::new(is_dir);
+        let rule = versions.iter().find_map(|version| {
+            let denying = version.patterns.deciding(&path);
+            let [as_file, as_dir] = denying.map(|rule| rule.filter(|rule| !rule.negated));
+            if as_file.is_some() != as_dir.is_some() && *is_dir {
+                as_dir
+            } else {
+                as_file
+            }
+        })?;
         Some(Denial {
             reason: if rule.line == 0 {
                 "rule files are hidden".to_owned()
@@ -460,7 +531,7 @@ impl AccessView {
     pub fn unusable(&self, root: usize) -> Option<&str> {
         let own = self.areas.get(root)?;
         let mut areas = self.areas.iter();
-        areas.find_map(|area| match &*area.rules {
+        areas.find_map(|area| match &area.rules {
             Rules::Broken(why) if std::ptr::eq(area, own) || own.touches(area) => Some(&**why),
             _ => None,
         })
@@ -478,10 +549,13 @@ impl AccessView {
             .filter(|area| std::ptr::eq(*area, own) || own.overlaps);
         let mut rules = Vec::new();
         for area in areas {
-            let says = match &*area.rules {
+            let says: Vec<Result<Vec<u8>, String>> = match &area.rules {
                 Rules::None => continue,
-                Rules::Broken(why) => Err(why.clone()),
-                Rules::Patterns(_, lines) => Ok(lines.to_vec()),
+                Rules::Broken(why) => vec![Err(why.to_string())],
+                Rules::Patterns(versions) => versions
+                    .iter()
+                    .map(|version| Ok(version.lines.to_vec()))
+                    .collect(),
             };
             // As `check_entry` places entries: by the root's written and by its
             // real path.
@@ -497,10 +571,12 @@ impl AccessView {
                 };
                 places.extend(place.filter(|place| !places.contains(place)));
             }
-            rules.extend(places.into_iter().map(|place| EntryRules {
-                place,
-                says: says.clone(),
-            }));
+            for place in places {
+                rules.extend(says.iter().map(|says| EntryRules {
+                    place: place.clone(),
+                    says: says.clone(),
+                }));
+            }
         }
         rules
     }

@@ -15,7 +15,7 @@ use std::{
 use super::{
     glob::Case,
     pattern::{self, PatternSet, bytes_of},
-    rules::{Content, RULE_FILE, include_of, included_content},
+    rule_file::{Content, RULE_FILE, include_of, included_content},
 };
 use crate::{
     cancel::Cancel,

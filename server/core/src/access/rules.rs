@@ -1,356 +1,298 @@
 //! The access rules of one folder: its `.clineignore` and what that includes.
 //!
-//! Owns reading the files, what is wrong with them, and noticing that they
-//! changed. Everything that goes wrong denies: a rule file that is there but
-//! cannot be understood must never count as "no rules".
+//! Compiles the files and notices that they changed. Programs save a file in
+//! steps: it is empty, half written or missing for a moment. So what a change
+//! denies counts at once, and what it no longer denies stays denied until the
+//! files have not changed for [`HOLD`].
 
 use std::{
-    fs,
-    io::{self, Read},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
+pub use super::rule_file::RULE_FILE;
 use super::{
     glob::Case,
-    open,
     pattern::{self, PatternSet},
+    rule_file::{Content, Sighting, Source, gather, include_of, include_path},
 };
 use crate::{
-    limits::{self, MAX_INCLUDES},
+    limits::MAX_INCLUDES,
     path::{AbsPath, RelPath},
 };
 
-/// The rule file.
-pub const RULE_FILE: &str = ".clineignore";
-/// A file changed this shortly before it was read can change again without its
-/// times showing it, so it is read again until it is older.
-const RACY: Duration = Duration::from_secs(2);
+/// How long rules hold that a change took away.
+pub const HOLD: Duration = Duration::from_millis(500);
+/// Files whose own times show that they have been unchanged for this long need
+/// not be seen twice. Longer than [`HOLD`], because file systems round their times.
+const SETTLED: Duration = Duration::from_secs(1);
+/// How much earlier than our clock the time of a file can be: kernels update theirs
+/// once per tick.
+const TICK: Duration = Duration::from_millis(20);
+/// Versions of changing rules that hold together; more deny everything.
+const MAX_HELD: usize = 16;
+
+/// The time of a look at rule files.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// What waiting is measured by.
+    pub monotonic: Instant,
+    /// What times of files are compared with.
+    pub wall: SystemTime,
+}
+
+impl Now {
+    /// The time of the system.
+    pub fn system() -> Self {
+        Self {
+            monotonic: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+}
 
 /// What the rules of a folder are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Rules {
-    /// There is no rule file, or an empty one: nothing is denied.
+    /// No rule file, or only empty ones: nothing is denied.
     None,
-    /// Patterns, and the lines they come from, what is included in its place.
-    Patterns(Box<PatternSet>, Box<[u8]>),
-    /// Everything is denied, because of this.
-    Broken(String),
+    /// What any of these denies is denied: the rules as they are, and what still
+    /// holds of those before.
+    Patterns(Vec<Arc<Compiled>>),
+    /// Everything is denied, for this reason.
+    Broken(Arc<str>),
+}
+
+/// Compiled rules, and the lines they come from, included ones in place.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) patterns: PatternSet,
+    pub(super) lines: Box<[u8]>,
+}
+
+/// How rules name the file they stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Naming {
+    /// By its path below the folder.
+    Relative,
+    /// By its whole path, for folders that are not open.
+    Absolute,
 }
 
 /// The rules of a folder as last read, with what is needed to see a change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RuleFiles {
     folder: AbsPath,
-    rules: Arc<Rules>,
-    sources: Vec<Source>,
+    naming: Naming,
+    /// What the files say.
+    current: Version,
+    /// What they said since they were last unchanged for [`HOLD`].
+    held: Vec<Version>,
+    /// When `current` was first seen, with these stats.
+    since: Instant,
     seen: Vec<Sighting>,
     read_at: SystemTime,
+    looked_at: SystemTime,
+    /// The union of all versions.
+    rules: Rules,
 }
 
-/// A rule file as read.
-#[derive(Debug, PartialEq)]
-struct Source {
-    path: PathBuf,
-    content: Content,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
-    /// Not there, or a folder: no rules.
-    None,
-    Text(Arc<[u8]>),
-    /// There, but unusable; in words.
-    Unusable(String),
+/// What the files of a folder said, and the rules that makes.
+#[derive(Clone, Debug)]
+struct Version {
+    sources: Vec<Source>,
+    rules: Rules,
 }
 
 impl RuleFiles {
     /// Reads the rules of `folder`.
-    pub(super) fn read(folder: AbsPath) -> Self {
-        let read_at = SystemTime::now();
+    pub(super) fn read(folder: AbsPath, naming: Naming, now: Now) -> Self {
         let (sources, seen) = gather(&folder);
-        let rules = Arc::new(compile(&folder, &sources));
+        let current = Version {
+            rules: compile(&folder, naming, &sources),
+            sources,
+        };
         Self {
             folder,
-            rules,
-            sources,
+            naming,
+            rules: current.rules.clone(),
+            current,
+            held: Vec::new(),
+            since: now.monotonic,
             seen,
-            read_at,
+            read_at: now.wall,
+            looked_at: now.wall,
         }
     }
 
+    /// The same, whose rules name their file like this.
+    pub(super) fn named(&self, naming: Naming) -> Self {
+        let mut renamed = self.clone();
+        if naming == self.naming {
+            return renamed;
+        }
+        renamed.naming = naming;
+        let versions = std::iter::once(&mut renamed.current).chain(&mut renamed.held);
+        for version in versions.filter(|version| !version.sources.is_empty()) {
+            version.rules = compile(&self.folder, naming, &version.sources);
+        }
+        renamed.unite();
+        renamed
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &AbsPath {
+        &self.folder
+    }
+
+    /// How its rules name their file.
+    pub(super) fn naming(&self) -> Naming {
+        self.naming
+    }
+
     /// The rules.
-    pub(super) fn rules(&self) -> &Arc<Rules> {
+    pub(super) fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// Returns whether rules hold that the files no longer have.
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// The files whose change changes the rules; some may not exist.
     pub(super) fn watched(&self) -> impl Iterator<Item = &Path> {
-        self.sources.iter().map(|source| source.path.as_path())
-    }
-
-    /// Reads the files again when they may have changed; says whether they did.
-    /// The old rules hold until the new ones are complete.
-    pub(super) fn refresh(&mut self) -> bool {
-        let racy = self.seen.iter().any(|seen| seen.is_racy(self.read_at));
-        let same = self
+        self.current
             .sources
             .iter()
-            .zip(&self.seen)
-            .all(|(source, seen)| Sighting::of(&source.path) == *seen);
-        if same && !racy {
+            .map(|source| source.path.as_path())
+    }
+
+    /// Reads the files again when they may have changed. Returns whether the rules
+    /// did.
+    pub(super) fn refresh(&mut self, now: Now) -> bool {
+        let looked_at = std::mem::replace(&mut self.looked_at, now.wall);
+        if self.held.is_empty() && !self.may_have_changed() {
             return false;
         }
-        let read_at = SystemTime::now();
         let (sources, seen) = gather(&self.folder);
-        self.read_at = read_at;
-        self.seen = seen;
-        if sources == self.sources {
-            return false;
+        self.read_at = now.wall;
+        let is_changed = sources != self.current.sources;
+        if is_changed || seen != self.seen {
+            self.since = now.monotonic;
+            self.seen = seen;
         }
-        self.rules = Arc::new(compile(&self.folder, &sources));
-        self.sources = sources;
-        true
-    }
-}
-
-/// What can be seen of a file without reading it: its own entry, and where a
-/// link leads.
-#[derive(Clone, Debug, PartialEq)]
-struct Sighting {
-    entry: Result<Stamp, io::ErrorKind>,
-    target: Result<Stamp, io::ErrorKind>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-struct Stamp {
-    identity: (u64, u64),
-    len: u64,
-    modified: Option<SystemTime>,
-    changed: Option<SystemTime>,
-}
-
-impl Sighting {
-    fn of(path: &Path) -> Self {
-        let stamp = |result: &io::Result<fs::Metadata>| match result {
-            Ok(metadata) => Ok(Stamp::of(metadata)),
-            Err(error) => Err(error.kind()),
-        };
-        let seen = fs::symlink_metadata(path);
-        let entry = stamp(&seen);
-        let target = match seen {
-            Ok(metadata) if metadata.is_symlink() => stamp(&fs::metadata(path)),
-            // It leads to itself.
-            _ => entry.clone(),
-        };
-        Self { entry, target }
-    }
-
-    /// Could the file have been written again, unnoticed, after `read_at`? A
-    /// time in the future keeps it so.
-    fn is_racy(&self, read_at: SystemTime) -> bool {
-        let settled = read_at.checked_sub(RACY).unwrap_or(SystemTime::UNIX_EPOCH);
-        [&self.entry, &self.target]
-            .into_iter()
-            .flatten()
-            .any(|stamp| stamp.modified.max(stamp.changed) >= Some(settled))
-    }
-}
-
-impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
-        #[cfg(unix)]
-        let (identity, changed) = {
-            use std::os::unix::fs::MetadataExt;
-            let since_epoch = Duration::new(
-                u64::try_from(metadata.ctime()).unwrap_or(0),
-                u32::try_from(metadata.ctime_nsec()).unwrap_or(0),
-            );
-            (
-                (metadata.dev(), metadata.ino()),
-                SystemTime::UNIX_EPOCH.checked_add(since_epoch),
-            )
-        };
-        #[cfg(not(unix))]
-        let (identity, changed) = ((0, 0), metadata.created().ok());
-        Self {
-            identity,
-            len: metadata.len(),
-            modified: metadata.modified().ok(),
-            changed,
+        let mut is_settled = now.monotonic.saturating_duration_since(self.since) >= HOLD;
+        if is_changed {
+            let before = self.switch_to(sources);
+            is_settled |= self.is_settled(&before, looked_at, now.wall);
         }
+        if is_settled {
+            self.held.clear();
+        }
+        self.unite()
     }
-}
 
-/// Reads the rule file and everything it includes. The sightings are from
-/// before the reading, so that a change in between is seen the next time.
-fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
-    let mut sources = Vec::new();
-    let mut seen = Vec::new();
-    let mut total = 0;
-    let main = folder.as_path().join(RULE_FILE);
-    seen.push(Sighting::of(&main));
-    let content = read_rule_file(&main, &mut total);
-    let includes = match &content {
-        Content::Text(text) => included(text),
-        _ => Vec::new(),
-    };
-    sources.push(Source {
-        path: main.clone(),
-        content,
-    });
-    for written in includes {
-        let (path, content) = match include_path(folder, &written) {
-            Some(path) => {
-                seen.push(Sighting::of(&path));
-                let content = content_of(folder, &path, &mut total);
-                (path, content)
-            }
-            None => {
-                seen.push(Sighting::of(&main));
-                let why = format!("includes `{written}`, which lies outside this folder");
-                (main.clone(), Content::Unusable(why))
-            }
+    fn may_have_changed(&self) -> bool {
+        let mut seen = self.current.sources.iter().zip(&self.seen);
+        seen.any(|(source, seen)| seen.is_racy(self.read_at) || Sighting::of(&source.path) != *seen)
+    }
+
+    /// Makes `sources` the current version, and holds the one before. Returns its
+    /// sources.
+    fn switch_to(&mut self, sources: Vec<Source>) -> Vec<Source> {
+        let known = self.held.iter().position(|held| held.sources == sources);
+        let version = match known {
+            Some(index) => self.held.remove(index),
+            None => Version {
+                rules: compile(&self.folder, self.naming, &sources),
+                sources,
+            },
         };
-        sources.push(Source { path, content });
+        let before = std::mem::replace(&mut self.current, version);
+        let sources = before.sources.clone();
+        if !matches!(before.rules, Rules::None) {
+            self.held.push(before);
+        }
+        if self.held.len() > MAX_HELD {
+            self.held.clear();
+            self.held.push(Version {
+                sources: Vec::new(),
+                rules: Rules::Broken(
+                    format!(
+                        "the access rules of {} keep changing; everything in this folder is denied until they have not changed for half a second",
+                        self.folder.display()
+                    )
+                    .into(),
+                ),
+            });
+        }
+        sources
     }
-    (sources, seen)
-}
 
-/// The names of the files a rule file includes, in order and without repeats.
-fn included(text: &[u8]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for (_, line) in pattern::lines(text) {
-        if let Some(name) = include_of(line)
-            && !names.contains(&name)
-        {
-            names.push(name);
-            if names.len() > MAX_INCLUDES {
-                break;
+    /// Returns whether the files' own times show that they have not changed for
+    /// [`SETTLED`]. A time before the last look, which found other files, shows
+    /// nothing: the file was moved here, or its times come from another clock.
+    fn is_settled(&self, before: &[Source], looked_at: SystemTime, now: SystemTime) -> bool {
+        let sources = self.current.sources.iter().zip(&self.seen);
+        let mut changed = sources.filter(|(source, _)| !before.contains(source));
+        changed.all(|(source, seen)| {
+            let is_settled = |at: SystemTime| {
+                at.checked_add(TICK).is_some_and(|at| at >= looked_at)
+                    && now.duration_since(at).is_ok_and(|age| age >= SETTLED)
+            };
+            seen.changed_at(&source.path).is_some_and(is_settled)
+        })
+    }
+
+    /// Makes the rules the union of all versions. Returns whether that changed them.
+    fn unite(&mut self) -> bool {
+        let mut patterns = Vec::new();
+        let mut broken = None;
+        for version in std::iter::once(&self.current).chain(&self.held) {
+            match &version.rules {
+                Rules::None => {}
+                Rules::Patterns(compiled) => patterns.extend(compiled.iter().cloned()),
+                Rules::Broken(why) => broken = broken.or(Some(why.clone())),
             }
         }
-    }
-    names
-}
-
-/// The file an `!include` line names.
-pub(super) fn include_of(line: &[u8]) -> Option<String> {
-    let line = String::from_utf8_lossy(line);
-    let rest = line.trim().strip_prefix("!include")?;
-    let name = rest.trim_start();
-    (name.len() < rest.len() && !name.is_empty()).then(|| name.to_owned())
-}
-
-/// What a file holds that is included in the rules of `folder`.
-pub(super) fn included_content(folder: &AbsPath, name: &str) -> Content {
-    match include_path(folder, name) {
-        None => Content::Unusable("lies outside this folder".to_owned()),
-        Some(path) => content_of(folder, &path, &mut 0),
+        let rules = match broken {
+            Some(why) => Rules::Broken(why),
+            None if patterns.is_empty() => Rules::None,
+            None => Rules::Patterns(patterns),
+        };
+        let is_changed = match (&self.rules, &rules) {
+            (Rules::None, Rules::None) => false,
+            (Rules::Broken(a), Rules::Broken(b)) => a != b,
+            (Rules::Patterns(a), Rules::Patterns(b)) => {
+                a.len() != b.len() || !a.iter().all(|a| b.iter().any(|b| Arc::ptr_eq(a, b)))
+            }
+            _ => true,
+        };
+        self.rules = rules;
+        is_changed
     }
 }
 
-/// What an included file holds, whose path is below `folder` as it is written.
-fn content_of(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
-    if leaves_by_link(folder, path) {
-        return Content::Unusable("is a link that leads outside this folder".to_owned());
-    }
-    read_rule_file(path, total)
-}
-
-/// Where an include lies; `None` when that is outside the folder. A leading
-/// slash means the folder itself, unless the whole path leads into it.
-fn include_path(folder: &AbsPath, written: &str) -> Option<PathBuf> {
-    let inside = |path: AbsPath| {
-        let rel = path.relative_to(folder)?;
-        Some(folder.join(&rel).as_path().to_path_buf())
-    };
-    let absolute = AbsPath::new(Path::new(written)).and_then(inside);
-    absolute.or_else(|| {
-        let below = written.trim_start_matches('/');
-        inside(AbsPath::new(&folder.as_path().join(below))?)
-    })
-}
-
-/// Does a file that exists lie elsewhere when links are followed?
-fn leaves_by_link(folder: &AbsPath, path: &Path) -> bool {
-    let Ok(real) = fs::canonicalize(path) else {
-        // Missing or broken, which reading it will tell.
-        return false;
-    };
-    fs::canonicalize(folder.as_path()).map_or(true, |folder| !real.starts_with(folder))
-}
-
-fn read_rule_file(path: &Path, total: &mut u64) -> Content {
-    let unusable = |why: String| Content::Unusable(why);
-    let entry = match fs::symlink_metadata(path) {
-        Ok(entry) => entry,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
-        Err(error) => return unusable(format!("cannot be examined ({error})")),
-    };
-    if entry.is_dir() {
-        return Content::None;
-    }
-    let (file, metadata) = match open::open_without_waiting(path) {
-        Ok(opened) => opened,
-        Err(error) if entry.is_symlink() => {
-            return unusable(format!("is a link that cannot be followed ({error})"));
-        }
-        // Deleted this moment.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
-        Err(error) => return unusable(format!("cannot be opened ({error})")),
-    };
-    if !metadata.is_file() {
-        return unusable("is not a regular file".to_owned());
-    }
-    let mut text = Vec::new();
-    let limit = limits::MAX_RULE_FILE_BYTES;
-    if let Err(error) = file.take(limit + 1).read_to_end(&mut text) {
-        return unusable(format!("cannot be read ({error})"));
-    }
-    *total = total.saturating_add(text.len() as u64);
-    if *total > limit {
-        return unusable(format!("makes more than {limit} bytes of rules"));
-    }
-    match decoded(text) {
-        Ok(text) => Content::Text(text.into()),
-        Err(why) => unusable(why),
-    }
-}
-
-/// Rules as bytes in UTF-8. Windows editors and shells write UTF-16, which read
-/// as bytes would be rules that match nothing.
-fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
-    let encoding = match text.as_slice() {
-        [0xff, 0xfe, ..] => encoding_rs::UTF_16LE,
-        [0xfe, 0xff, ..] => encoding_rs::UTF_16BE,
-        _ if text.contains(&0) => {
-            return Err("contains NUL bytes; save it as UTF-8 text".to_owned());
-        }
-        _ => return Ok(text),
-    };
-    let (decoded, _, bad) = encoding.decode(&text);
-    // UTF-32 looks like UTF-16 full of NULs.
-    if bad || decoded.contains('\0') {
-        return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
-    }
-    Ok(decoded.into_owned().into_bytes())
-}
-
-fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
+fn compile(folder: &AbsPath, naming: Naming, sources: &[Source]) -> Rules {
     let name = |path: &Path| {
         let below = path.strip_prefix(folder.as_path()).unwrap_or(path);
-        RelPath::new(below).map_or_else(|| path.display().to_string(), |rel| rel.to_wire().0)
+        match (naming, RelPath::new(below)) {
+            (Naming::Relative, Some(rel)) => rel.to_wire().0,
+            _ => path.display().to_string(),
+        }
     };
+    let broken = |why: String| Rules::Broken(why.into());
     if sources.len() > MAX_INCLUDES + 1 {
-        return Rules::Broken(format!(
+        return broken(format!(
             "`{RULE_FILE}` includes more than {MAX_INCLUDES} files; everything in {} is denied until it includes fewer",
             folder.display()
         ));
     }
     for source in sources {
         if let Content::Unusable(why) = &source.content {
-            return Rules::Broken(format!(
+            return broken(format!(
                 "the access rules of {} cannot be used: `{}` {why}; everything in this folder is denied until that is repaired",
                 folder.display(),
                 name(&source.path)
@@ -368,7 +310,7 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
     }
     let mut patterns = PatternSet::new(Case::Folded);
     let mut lines = Vec::with_capacity(text.len());
-    let source: Arc<str> = Arc::from(RULE_FILE);
+    let source: Arc<str> = name(&main.path).into();
     for (line, text) in pattern::lines(text) {
         let Some(written) = include_of(text) else {
             patterns.add_line(&source, line, text);
@@ -392,12 +334,28 @@ fn compile(folder: &AbsPath, sources: &[Source]) -> Rules {
     }
     patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
     lines.extend_from_slice(RULE_FILE.as_bytes());
-    Rules::Patterns(Box::new(patterns), lines.into())
+    Rules::Patterns(vec![Arc::new(Compiled {
+        patterns,
+        lines: lines.into(),
+    })])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
+    use super::{super::rule_file::RACY, *};
+
+    fn denied(files: &RuleFiles, path: &str) -> bool {
+        match files.rules() {
+            Rules::Patterns(versions) => versions.iter().any(|version| {
+                let [rule, _] = version.patterns.deciding(path.as_bytes());
+                rule.is_some_and(|rule| !rule.negated)
+            }),
+            Rules::None => false,
+            Rules::Broken(_) => true,
+        }
+    }
 
     /// A change that no time and no length shows is found as long as the file is
     /// so young that this can happen, and only so long is the file read again.
@@ -406,22 +364,45 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(RULE_FILE);
         fs::write(&path, "a\n").unwrap();
-        let mut files = RuleFiles::read(AbsPath::new(dir.path()).unwrap());
+        let now = Now::system();
+        let folder = AbsPath::new(dir.path()).unwrap();
+        let mut files = RuleFiles::read(folder, Naming::Relative, now);
         let change_unseen = |files: &mut RuleFiles, text: &str| {
             fs::write(&path, text).unwrap();
+            files.held.clear();
+            files.unite();
             files.seen = vec![Sighting::of(&path)];
         };
         change_unseen(&mut files, "b\n");
-        assert!(files.refresh());
-        assert!(!files.refresh());
+        assert!(files.refresh(now));
+        assert!(!files.refresh(now));
         change_unseen(&mut files, "c\n");
-        files.read_at = SystemTime::now() + 2 * RACY;
-        assert!(!files.refresh());
+        files.read_at = now.wall + 2 * RACY;
+        assert!(!files.refresh(now));
         // A file from the future stays young.
-        let future = SystemTime::now() + 100 * RACY;
+        let future = now.wall + 100 * RACY;
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(future).unwrap();
         files.seen = vec![Sighting::of(&path)];
-        assert!(files.refresh());
+        assert!(files.refresh(now));
+        assert!(denied(&files, "c"));
+    }
+
+    /// Also when neither the file nor its link is young.
+    #[cfg(unix)]
+    #[test]
+    fn a_change_of_what_a_link_leads_to_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        fs::write(&target, "a\n").unwrap();
+        std::os::unix::fs::symlink("target", dir.path().join(RULE_FILE)).unwrap();
+        let now = Now::system();
+        let folder = AbsPath::new(dir.path()).unwrap();
+        let mut files = RuleFiles::read(folder, Naming::Relative, now);
+        files.read_at = now.wall + 2 * RACY;
+        assert!(!files.refresh(now));
+        fs::write(&target, "longer\n").unwrap();
+        assert!(files.refresh(now));
+        assert!(denied(&files, "longer"));
     }
 }

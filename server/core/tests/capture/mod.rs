@@ -13,7 +13,7 @@ use std::{
 };
 
 use sightline_core::{
-    access::{Access, AccessView},
+    access::{Access, AccessView, HOLD, Now},
     cancel::Cancel,
     checkpoint::{Checkpoints, Job, Record, Request, Settings, changes::ChangeSource},
     error::Error,
@@ -65,6 +65,16 @@ impl Bench {
 
     pub(crate) fn view(&self) -> AccessView {
         self.access.view().0
+    }
+
+    /// Lets go of access rules that still hold although their file is gone.
+    pub(crate) fn settle_rules(&self) {
+        self.access.view();
+        let Now { monotonic, wall } = Now::system();
+        self.access.view_at(Now {
+            monotonic: monotonic + HOLD,
+            wall: wall + HOLD,
+        });
     }
 
     pub(crate) fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) {

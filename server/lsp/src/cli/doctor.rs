@@ -3,7 +3,12 @@
 use std::{ffi::OsStr, fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
-use sightline_core::{access::Access, error::Error, path::Roots, storage::Storage};
+use sightline_core::{
+    access::{Access, RULE_FILE},
+    error::Error,
+    path::Roots,
+    storage::Storage,
+};
 
 use super::{DONE, NEGATIVE, Workspace, offline, print};
 use crate::server::default_storage;
@@ -78,19 +83,25 @@ fn storage(named: Option<&Path>) -> Finding {
 
 fn rules(root: &sightline_core::path::Root) -> Finding {
     let what = "access rules";
-    let file = root.path.as_path().join(".clineignore");
-    if fs::symlink_metadata(&file).is_err() {
+    let access = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new());
+    let files = access.watched_files().into_iter().filter(|file| {
+        file.file_name() == Some(OsStr::new(RULE_FILE)) && fs::symlink_metadata(file).is_ok()
+    });
+    let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    if files.is_empty() {
         let found = format!(
-            "no .clineignore in {}: nothing is denied",
+            "no {RULE_FILE} in {} or above it: nothing is denied",
             root.path.display()
         );
         return Finding::good(what, found);
     }
-    let (view, _) = Access::new(Roots::new(vec![root.clone()]).into(), Vec::new()).view();
-    // A name no rule is likely to have: denied only when everything is.
-    match view.check_written("sightline-doctor-probe").1.reason {
-        Some(reason) => Finding::bad(what, reason, "make .clineignore a readable text file"),
-        None => Finding::good(what, file.display().to_string()),
+    match access.view().0.unusable(0) {
+        Some(reason) => Finding::bad(
+            what,
+            reason.to_owned(),
+            "make .clineignore a readable text file",
+        ),
+        None => Finding::good(what, files.join(", ")),
     }
 }
 

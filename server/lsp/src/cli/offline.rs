@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline_core::{
-    access::AccessView,
+    access::{AccessView, RULE_FILE},
     cancel::Cancel,
     environment::names_denied_file,
     error::Error,
@@ -163,9 +163,11 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
     }
     let here = current()?;
     let start = here.as_path();
+    // A rule file that leads nowhere denies everything: it is one.
+    let has_rules = |folder: &Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
     let found = start
         .ancestors()
-        .find(|folder| folder.join(".clineignore").exists() || folder.join(".git").exists());
+        .find(|folder| has_rules(folder) || folder.join(".git").exists());
     let path = found.and_then(AbsPath::new).unwrap_or(here);
     Ok(Root::new(path, None))
 }

@@ -46,8 +46,12 @@ impl RuleFile {
         let folder = AbsPath::new(path.as_path().parent()?)?;
         let roots = snapshot.access.roots();
         let mut all = roots.as_slice().iter();
-        // Only those at the top of a root count, or beside a loose file.
-        let counts = all.any(|root| root.path == folder || root.canonical == folder);
+        // Only those at the top of a root or above it count, or beside a loose file.
+        let counts = all.any(|root| {
+            [&root.path, &root.canonical]
+                .into_iter()
+                .any(|path| path.as_path().starts_with(folder.as_path()))
+        });
         let text = snapshot.editor.document(&uri)?.document.text();
         let is_small = text.len_bytes() as u64 <= limits::MAX_RULE_FILE_BYTES;
         (is_small && (counts || roots.is_empty())).then(|| Self {

@@ -1,0 +1,310 @@
+//! Reads a `.clineignore` and the files it includes.
+//!
+//! Everything that goes wrong makes the content unusable, which denies: a rule
+//! file that exists but cannot be understood must never count as "no rules".
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use super::{open, pattern};
+use crate::{
+    limits::{self, MAX_INCLUDES},
+    path::AbsPath,
+};
+
+/// The rule file.
+pub const RULE_FILE: &str = ".clineignore";
+/// A file changed this shortly before it was read can change again without its
+/// times showing it, so it is read again until it is older.
+pub(super) const RACY: Duration = Duration::from_secs(2);
+/// Reads of files that change while they are read.
+const READ_ATTEMPTS: usize = 8;
+/// Resolution of file times that have no fraction of a second (FAT).
+const COARSE_TIMES: Duration = Duration::from_secs(2);
+
+/// A rule file as read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) content: Content,
+}
+
+/// The content of a rule file.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    /// Missing, or a folder: no rules.
+    None,
+    Text(Arc<[u8]>),
+    /// Exists, but cannot be used, for this reason.
+    Unusable(String),
+}
+
+/// What a stat tells of a file: its own entry, and the target of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sighting {
+    entry: Result<Stamp, io::ErrorKind>,
+    target: Result<Stamp, io::ErrorKind>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Stamp {
+    identity: (u64, u64),
+    len: u64,
+    modified: Option<SystemTime>,
+    changed: Option<SystemTime>,
+}
+
+impl Sighting {
+    pub(super) fn of(path: &Path) -> Self {
+        let stamp = |result: &io::Result<fs::Metadata>| match result {
+            Ok(metadata) => Ok(Stamp::of(metadata)),
+            Err(error) => Err(error.kind()),
+        };
+        let seen = fs::symlink_metadata(path);
+        let entry = stamp(&seen);
+        let target = match seen {
+            Ok(metadata) if metadata.is_symlink() => stamp(&fs::metadata(path)),
+            // It leads to itself.
+            _ => entry.clone(),
+        };
+        Self { entry, target }
+    }
+
+    /// Returns whether the file could have been written again, unnoticed, after
+    /// `read_at`. A time in the future keeps it so.
+    pub(super) fn is_racy(&self, read_at: SystemTime) -> bool {
+        let settled = read_at.checked_sub(RACY).unwrap_or(SystemTime::UNIX_EPOCH);
+        [&self.entry, &self.target]
+            .into_iter()
+            .flatten()
+            .any(|stamp| stamp.latest() >= Some(settled))
+    }
+
+    /// The time of the last change to `path`, which looks like this. That a file
+    /// is missing is as old as the last change to its folder.
+    pub(super) fn changed_at(&self, path: &Path) -> Option<SystemTime> {
+        let latest = match (&self.entry, &self.target) {
+            (Ok(entry), Ok(target)) => entry.latest().max(target.latest())?,
+            (Err(io::ErrorKind::NotFound), _) => {
+                Stamp::of(&fs::symlink_metadata(path.parent()?).ok()?).latest()?
+            }
+            _ => return None,
+        };
+        let fraction = latest.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        if fraction.subsec_nanos() == 0 {
+            return latest.checked_add(COARSE_TIMES);
+        }
+        Some(latest)
+    }
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        #[cfg(unix)]
+        let (identity, changed) = {
+            use std::os::unix::fs::MetadataExt;
+            let since_epoch = Duration::new(
+                u64::try_from(metadata.ctime()).unwrap_or(0),
+                u32::try_from(metadata.ctime_nsec()).unwrap_or(0),
+            );
+            (
+                (metadata.dev(), metadata.ino()),
+                SystemTime::UNIX_EPOCH.checked_add(since_epoch),
+            )
+        };
+        #[cfg(not(unix))]
+        let (identity, changed) = ((0, 0), metadata.created().ok());
+        Self {
+            identity,
+            len: metadata.len(),
+            modified: metadata.modified().ok(),
+            changed,
+        }
+    }
+
+    fn latest(&self) -> Option<SystemTime> {
+        self.modified.max(self.changed)
+    }
+}
+
+/// Reads the rule file of `folder` and everything it includes, each with its
+/// stat. Files that change meanwhile are read again; if they keep changing, they
+/// cannot be used.
+pub(super) fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
+    let mut attempts = READ_ATTEMPTS;
+    loop {
+        let (mut sources, seen) = gather_once(folder);
+        let is_steady = sources
+            .iter()
+            .zip(&seen)
+            .all(|(source, seen)| Sighting::of(&source.path) == *seen);
+        if is_steady {
+            return (sources, seen);
+        }
+        attempts -= 1;
+        if attempts == 0 {
+            if let Some(main) = sources.first_mut() {
+                main.content = Content::Unusable("keeps changing while it is read".to_owned());
+            }
+            return (sources, seen);
+        }
+    }
+}
+
+fn gather_once(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
+    let mut sources = Vec::new();
+    let mut seen = Vec::new();
+    let mut total = 0;
+    let main = folder.as_path().join(RULE_FILE);
+    seen.push(Sighting::of(&main));
+    let content = read_rule_file(&main, &mut total);
+    let includes = match &content {
+        Content::Text(text) => included(text),
+        _ => Vec::new(),
+    };
+    sources.push(Source {
+        path: main.clone(),
+        content,
+    });
+    for written in includes {
+        let (path, content) = match include_path(folder, &written) {
+            Some(path) if sources.iter().any(|source| source.path == path) => continue,
+            Some(path) => {
+                seen.push(Sighting::of(&path));
+                let content = content_of(folder, &path, &mut total);
+                (path, content)
+            }
+            None => {
+                seen.push(Sighting::of(&main));
+                let why = format!("includes `{written}`, which lies outside this folder");
+                (main.clone(), Content::Unusable(why))
+            }
+        };
+        sources.push(Source { path, content });
+    }
+    (sources, seen)
+}
+
+/// The names of the files a rule file includes, in order and without repeats.
+fn included(text: &[u8]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (_, line) in pattern::lines(text) {
+        if let Some(name) = include_of(line)
+            && !names.contains(&name)
+        {
+            names.push(name);
+            if names.len() > MAX_INCLUDES {
+                break;
+            }
+        }
+    }
+    names
+}
+
+/// The file an `!include` line names.
+pub(super) fn include_of(line: &[u8]) -> Option<String> {
+    let line = String::from_utf8_lossy(line);
+    let rest = line.trim().strip_prefix("!include")?;
+    let name = rest.trim_start();
+    (name.len() < rest.len() && !name.is_empty()).then(|| name.to_owned())
+}
+
+/// The content of a file that the rules of `folder` include.
+pub(super) fn included_content(folder: &AbsPath, name: &str) -> Content {
+    match include_path(folder, name) {
+        None => Content::Unusable("lies outside this folder".to_owned()),
+        Some(path) => content_of(folder, &path, &mut 0),
+    }
+}
+
+/// The content of an included file, whose path is below `folder` as it is written.
+fn content_of(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
+    if leaves_by_link(folder, path) {
+        return Content::Unusable("is a link that leads outside this folder".to_owned());
+    }
+    read_rule_file(path, total)
+}
+
+/// Where an include lies; `None` when that is outside the folder. A leading
+/// slash means the folder itself, unless the whole path leads into it.
+pub(super) fn include_path(folder: &AbsPath, written: &str) -> Option<PathBuf> {
+    let inside = |path: AbsPath| {
+        let rel = path.relative_to(folder)?;
+        Some(folder.join(&rel).as_path().to_path_buf())
+    };
+    let absolute = AbsPath::new(Path::new(written)).and_then(inside);
+    absolute.or_else(|| {
+        let below = written.trim_start_matches('/');
+        inside(AbsPath::new(&folder.as_path().join(below))?)
+    })
+}
+
+/// Does a file that exists lie elsewhere when links are followed?
+fn leaves_by_link(folder: &AbsPath, path: &Path) -> bool {
+    let Ok(real) = fs::canonicalize(path) else {
+        // Missing or broken, which reading it will tell.
+        return false;
+    };
+    fs::canonicalize(folder.as_path()).map_or(true, |folder| !real.starts_with(folder))
+}
+
+fn read_rule_file(path: &Path, total: &mut u64) -> Content {
+    let unusable = |why: String| Content::Unusable(why);
+    let entry = match fs::symlink_metadata(path) {
+        Ok(entry) => entry,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
+        Err(error) => return unusable(format!("cannot be examined ({error})")),
+    };
+    if entry.is_dir() {
+        return Content::None;
+    }
+    let (file, metadata) = match open::open_without_waiting(path) {
+        Ok(opened) => opened,
+        Err(error) if entry.is_symlink() => {
+            return unusable(format!("is a link that cannot be followed ({error})"));
+        }
+        // Deleted this moment.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
+        Err(error) => return unusable(format!("cannot be opened ({error})")),
+    };
+    if !metadata.is_file() {
+        return unusable("is not a regular file".to_owned());
+    }
+    let mut text = Vec::new();
+    let limit = limits::MAX_RULE_FILE_BYTES;
+    if let Err(error) = file.take(limit + 1).read_to_end(&mut text) {
+        return unusable(format!("cannot be read ({error})"));
+    }
+    *total = total.saturating_add(text.len() as u64);
+    if *total > limit {
+        return unusable(format!("makes more than {limit} bytes of rules"));
+    }
+    match decoded(text) {
+        Ok(text) => Content::Text(text.into()),
+        Err(why) => unusable(why),
+    }
+}
+
+/// Rules as bytes in UTF-8. Windows editors and shells write UTF-16, which read
+/// as bytes would be rules that match nothing.
+fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
+    let encoding = match text.as_slice() {
+        [0xff, 0xfe, ..] => encoding_rs::UTF_16LE,
+        [0xfe, 0xff, ..] => encoding_rs::UTF_16BE,
+        _ if text.contains(&0) => {
+            return Err("contains NUL bytes; save it as UTF-8 text".to_owned());
+        }
+        _ => return Ok(text),
+    };
+    let (decoded, _, bad) = encoding.decode(&text);
+    // UTF-32 looks like UTF-16 full of NULs.
+    if bad || decoded.contains('\0') {
+        return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
+    }
+    Ok(decoded.into_owned().into_bytes())
+}
