@@ -30,7 +30,7 @@ use crate::{
 /// The rule file of a directory.
 pub(crate) const FILE_NAME: &str = ".gitignore";
 /// A larger rule file is none.
-pub(crate) const MAX_BYTES: u64 = limits::MAX_RULE_FILE_BYTES;
+pub(crate) const MAX_BYTES: u64 = limits::MAX_GITIGNORE_BYTES;
 
 /// The rules in force in a directory.
 #[derive(Clone, Default)]

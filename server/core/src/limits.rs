@@ -46,8 +46,14 @@ pub const MAX_NAMED_PATHS: usize = 100_000;
 
 /// Longest command line parsed, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
-/// Largest rule file read, in bytes; a larger one denies everything.
-pub const MAX_RULE_FILE_BYTES: u64 = 1024 * 1024;
+/// Largest `.clineignore` or file it includes, in bytes; a larger one denies
+/// everything.
+pub const MAX_RULE_FILE_BYTES: u64 = 256 * 1024;
+/// A `.clineignore` and all it includes, in bytes; more deny everything.
+pub const MAX_RULE_BYTES: u64 = 1024 * 1024;
+/// Patterns in a `.clineignore` and all it includes; more deny everything. A pattern
+/// takes some hundred bytes, and each path may be matched with all of them.
+pub const MAX_PATTERNS: usize = 50_000;
 /// Files one rule file may include; more deny everything.
 pub const MAX_INCLUDES: usize = 64;
 
@@ -61,6 +67,9 @@ pub const MAX_PACKED_REFS_BYTES: u64 = 64 * 1024 * 1024;
 
 // Files.
 
+/// Largest `.gitignore` or `info/exclude` read, in bytes; a larger one has no
+/// patterns.
+pub const MAX_GITIGNORE_BYTES: u64 = 1024 * 1024;
 /// Bytes of text `readFile` returns when the client names no `maxBytes`.
 pub const DEFAULT_READ_BYTES: u64 = 1024 * 1024;
 /// Bytes of text `readFile` returns at most; the rest is left out.

@@ -56,7 +56,9 @@ fn an_include_brings_its_rules_and_its_name() {
 /// Rules that cannot be understood deny everything, and say why.
 #[test]
 fn broken_rules_deny_everything() {
-    let big = "x\n".repeat(600_000);
+    let big = "x\n".repeat(150_000);
+    let large = "#".repeat(200_000);
+    let lines = "x\n".repeat(20_000);
     let many: String = (0..100).map(|n| format!("!include f{n}\n")).collect();
     let cases: Vec<(&str, &[u8], &str)> = vec![
         ("too large", big.as_bytes(), "bytes"),
@@ -64,11 +66,31 @@ fn broken_rules_deny_everything() {
         ("include outside", b"!include ../x\n", "outside"),
         ("include far outside", b"!include sub/../../x\n", "outside"),
         ("too many includes", many.as_bytes(), "includes"),
-        ("large include", b"a\n!include big\n", "bytes"),
+        (
+            "large include",
+            b"a\n!include big\n",
+            "more than 262144 bytes",
+        ),
+        (
+            "large includes",
+            b"!include b1\n!include b2\n!include b3\n!include b4\n!include b5\n!include b6\n",
+            "more than 1048576 bytes",
+        ),
+        (
+            "many patterns",
+            b"!include l1\n!include l2\n!include l3\n",
+            "more than 50000 patterns",
+        ),
         ("damaged UTF-16", b"\xff\xfea\0\x00\xd8", "UTF-16"),
+        ("UTF-32", b"\xff\xfe\0\0a\0\0\0\n\0\0\0", "UTF-16"),
+        ("UTF-32, big", b"\0\0\xfe\xff\0\0\0a", "NUL"),
     ];
     for (name, rules, why) in cases {
         let (_parent, root) = workspace(&[("a", ""), ("big", &big)]);
+        for n in 1..=6 {
+            fs::write(root.join(format!("b{n}")), &large).unwrap();
+            fs::write(root.join(format!("l{n}")), &lines).unwrap();
+        }
         fs::write(root.join(".clineignore"), rules).unwrap();
         let view = view(&root);
         for path in ["a", "not/there", "."] {
@@ -80,6 +102,48 @@ fn broken_rules_deny_everything() {
         let rel = RelPath::new(Path::new("a")).unwrap();
         assert!(view.check_entry(0, &rel, false).is_some(), "{name}");
         assert!(!view.check_command("cat a").allowed, "{name}");
+    }
+}
+
+/// A file that is included many times costs as much as once, and decides as it did.
+#[test]
+fn a_file_is_compiled_once_however_often_it_is_included() {
+    // 25,000 patterns: included twice, they would already be as many as may be.
+    let more: String = (0..24_999).map(|n| format!("x{n}\n")).collect();
+    let rules = format!("x1\n!x2\n{}!x3\n", "!include more\n".repeat(500));
+    let (_parent, root) = workspace(&[(".clineignore", &rules), ("more", &format!("{more}!x4\n"))]);
+    let view = view(&root);
+    let denied = ["x1", "x2", "x3", "x4", "x5"].map(|path| kind(&view, path));
+    let (yes, no) = (AccessKind::Denied, AccessKind::Allowed);
+    assert_eq!(denied, [yes, yes, no, no, yes]);
+    let rule = ask(&view, "x1").rule.unwrap();
+    assert_eq!((rule.source.as_str(), rule.line), ("more", 2));
+    // What comes between two places counts as it stands there.
+    fs::write(root.join("more"), "a\n").unwrap();
+    for (rules, expected) in [
+        ("!include more\n!a\n!include more\n", yes),
+        ("!include more\n!include ./more\n!a\n", no),
+        ("!a\n!include more\n", yes),
+    ] {
+        fs::write(root.join(".clineignore"), rules).unwrap();
+        assert_eq!(kind(&scratch::view(&root), "a"), expected, "{rules}");
+    }
+}
+
+/// As large and as many as may be, and one more.
+#[test]
+fn limits_of_rules_are_exact() {
+    for (bytes, expected) in [
+        (256 * 1024, AccessKind::Allowed),
+        (256 * 1024 + 1, AccessKind::Denied),
+    ] {
+        let (_parent, root) = workspace(&[(".clineignore", &"#".repeat(bytes))]);
+        assert_eq!(kind(&view(&root), "a"), expected, "{bytes}");
+    }
+    for (files, expected) in [(64, AccessKind::Allowed), (65, AccessKind::Denied)] {
+        let rules: String = (0..files).map(|n| format!("!include f{n}\n")).collect();
+        let (_parent, root) = workspace(&[(".clineignore", &rules)]);
+        assert_eq!(kind(&view(&root), "a"), expected, "{files}");
     }
 }
 
@@ -301,10 +365,13 @@ fn a_change_is_seen_by_the_next_view_and_reported_once() {
     assert!(looks.access.watched_files().contains(&rules));
 }
 
+/// A way to change a file, with its name.
+type Way = (&'static str, fn(&Path));
+
 /// A rule file is empty or missing for a moment while it is saved.
 #[test]
 fn rules_hold_while_their_file_is_saved() {
-    let steps: [(&str, fn(&Path)); 4] = [
+    let steps: [Way; 4] = [
         ("truncate", |path| fs::write(path, "").unwrap()),
         ("half", |path| fs::write(path, "#").unwrap()),
         ("delete", |path| fs::remove_file(path).unwrap()),
@@ -346,6 +413,13 @@ fn every_version_holds_until_the_last_is_settled() {
     let (_parent, root) = workspace(&[(".clineignore", "a\n")]);
     let path = root.join(".clineignore");
     let mut looks = Looks::new(&root);
+    // More lines take nothing away.
+    fs::write(&path, "a\nc\n").unwrap();
+    assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
+    assert_eq!(looks.wait(HOLD).state(), ("ac".to_owned(), vec![]));
+    fs::write(&path, "a\nc\n!c\n").unwrap();
+    assert_eq!(looks.state(), ("ac".to_owned(), vec![0]));
+    assert_eq!(looks.wait(HOLD).state(), ("a".to_owned(), vec![0]));
     let most = HOLD - Duration::from_millis(50);
     fs::write(&path, "b\n").unwrap();
     assert_eq!(looks.denied(), "ab");
@@ -414,7 +488,7 @@ fn rules_hold_when_the_roots_change() {
 #[test]
 fn saving_rules_never_lets_anything_out() {
     const TEXT: &str = "secret\n# and more\n";
-    let ways: [(&str, fn(&Path)); 4] = [
+    let ways: [Way; 4] = [
         ("truncate and write", |path| fs::write(path, TEXT).unwrap()),
         ("write in steps", |path| {
             let mut file = fs::File::create(path).unwrap();

@@ -140,6 +140,11 @@ impl PatternSet {
         *self.memo.get_mut().unwrap_or_else(PoisonError::into_inner) = Memo::default();
     }
 
+    /// The number of rules.
+    pub(crate) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
     /// Is there no rule?
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty()

@@ -15,11 +15,12 @@ use std::{
 use super::{
     glob::Case,
     pattern::{self, PatternSet, bytes_of},
-    rule_file::{Content, RULE_FILE, include_of, included_content},
+    rule_file::{Content, Part, RULE_FILE, include_of, include_path, includes_of, parts},
 };
 use crate::{
     cancel::Cancel,
     error::Error,
+    limits::MAX_PATTERNS,
     path::{AbsPath, RelPath},
 };
 
@@ -82,13 +83,23 @@ pub struct Effects {
 /// The lines of a rule file that stands, or would stand, in `folder`: the first
 /// is line 1.
 pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
+    let includes = includes_of(folder, text);
+    let content = |name: &str| {
+        let path = include_path(folder, name)?;
+        includes.iter().find(|source| source.path == path)
+    };
     pattern::lines(text)
         .map(|(_, line)| {
             if let Some(name) = include_of(line) {
-                let problem = match included_content(folder, &name) {
-                    Content::Text(_) => None,
-                    Content::None => Some(IncludeProblem::Missing),
-                    Content::Unusable(why) => Some(IncludeProblem::Unusable(why)),
+                let problem = match content(&name).map(|source| &source.content) {
+                    Some(Content::Text(_)) => None,
+                    Some(Content::None) => Some(IncludeProblem::Missing),
+                    Some(Content::Unusable(why)) => Some(IncludeProblem::Unusable(why.clone())),
+                    None if include_path(folder, &name).is_some() => None,
+                    None => {
+                        let why = "lies outside this folder".to_owned();
+                        Some(IncludeProblem::Unusable(why))
+                    }
                 };
                 return Line::Include { name, problem };
             }
@@ -161,19 +172,23 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
     Ok(effects)
 }
 
-/// The rules of a text; those of an included file have the line that includes it.
+/// The rules of a text, up to as many as count; those of an included file have the
+/// line that includes it.
 fn compiled(folder: &AbsPath, text: &[u8]) -> PatternSet {
     let mut rules = PatternSet::new(Case::Folded);
     let source: Arc<str> = Arc::from(RULE_FILE);
-    for (number, line) in pattern::lines(text) {
-        let Some(name) = include_of(line) else {
-            rules.add_line(&source, number, line);
-            continue;
-        };
-        if let Content::Text(text) = included_content(folder, &name) {
-            for (_, line) in pattern::lines(&text) {
-                rules.add_line(&source, number, line);
+    let includes = includes_of(folder, text);
+    for part in parts(folder, text, &includes) {
+        match part {
+            Part::Line(number, line) => rules.add_line(&source, number, line),
+            Part::Include(number, _, text) => {
+                for (_, line) in pattern::lines(text) {
+                    rules.add_line(&source, number, line);
+                }
             }
+        }
+        if rules.len() > MAX_PATTERNS {
+            break;
         }
     }
     rules

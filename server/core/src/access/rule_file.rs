@@ -13,7 +13,7 @@ use std::{
 
 use super::{open, pattern};
 use crate::{
-    limits::{self, MAX_INCLUDES},
+    limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
     path::AbsPath,
 };
 
@@ -157,26 +157,40 @@ pub(super) fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
 }
 
 fn gather_once(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
-    let mut sources = Vec::new();
-    let mut seen = Vec::new();
+    let path = folder.as_path().join(RULE_FILE);
+    let mut seen = vec![Sighting::of(&path)];
     let mut total = 0;
-    let main = folder.as_path().join(RULE_FILE);
-    seen.push(Sighting::of(&main));
-    let content = read_rule_file(&main, &mut total);
+    let content = read_rule_file(&path, &mut total);
     let includes = match &content {
-        Content::Text(text) => included(text),
+        Content::Text(text) => read_includes(folder, text, &mut total, &mut seen),
         _ => Vec::new(),
     };
-    sources.push(Source {
-        path: main.clone(),
-        content,
-    });
-    for written in includes {
+    let mut sources = vec![Source { path, content }];
+    sources.extend(includes);
+    (sources, seen)
+}
+
+/// Reads the files that a text in `folder` includes, each once.
+pub(super) fn includes_of(folder: &AbsPath, text: &[u8]) -> Vec<Source> {
+    read_includes(folder, text, &mut 0, &mut Vec::new())
+}
+
+fn read_includes(
+    folder: &AbsPath,
+    text: &[u8],
+    total: &mut u64,
+    seen: &mut Vec<Sighting>,
+) -> Vec<Source> {
+    let main = folder.as_path().join(RULE_FILE);
+    let mut sources: Vec<Source> = Vec::new();
+    for written in included(text) {
         let (path, content) = match include_path(folder, &written) {
+            // All of it is there already.
+            Some(path) if path == main => continue,
             Some(path) if sources.iter().any(|source| source.path == path) => continue,
             Some(path) => {
                 seen.push(Sighting::of(&path));
-                let content = content_of(folder, &path, &mut total);
+                let content = content_of(folder, &path, total);
                 (path, content)
             }
             None => {
@@ -187,7 +201,44 @@ fn gather_once(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
         };
         sources.push(Source { path, content });
     }
-    (sources, seen)
+    sources
+}
+
+/// A line of a rule file that can decide.
+pub(super) enum Part<'a> {
+    /// A line of its own.
+    Line(u32, &'a [u8]),
+    /// A line that includes a file.
+    Include(u32, &'a Path, &'a [u8]),
+}
+
+/// The lines of a rule file that can decide, in order, given the files it includes.
+/// Of those that include the same file this is the last one: a rule that matches at
+/// an earlier place matches there too, and the last match decides.
+pub(super) fn parts<'a>(folder: &AbsPath, text: &'a [u8], includes: &'a [Source]) -> Vec<Part<'a>> {
+    let mut parts = Vec::new();
+    let mut is_included = vec![false; includes.len()];
+    let lines: Vec<(u32, &[u8])> = pattern::lines(text).collect();
+    for (number, line) in lines.into_iter().rev() {
+        let Some(written) = include_of(line) else {
+            parts.push(Part::Line(number, line));
+            continue;
+        };
+        let Some(path) = include_path(folder, &written) else {
+            continue;
+        };
+        let mut known = includes.iter().zip(&mut is_included);
+        let Some((source, is_included)) = known.find(|(source, _)| source.path == path) else {
+            continue;
+        };
+        if let Content::Text(text) = &source.content
+            && !std::mem::replace(is_included, true)
+        {
+            parts.push(Part::Include(number, &source.path, text));
+        }
+    }
+    parts.reverse();
+    parts
 }
 
 /// The names of the files a rule file includes, in order and without repeats.
@@ -212,14 +263,6 @@ pub(super) fn include_of(line: &[u8]) -> Option<String> {
     let rest = line.trim().strip_prefix("!include")?;
     let name = rest.trim_start();
     (name.len() < rest.len() && !name.is_empty()).then(|| name.to_owned())
-}
-
-/// The content of a file that the rules of `folder` include.
-pub(super) fn included_content(folder: &AbsPath, name: &str) -> Content {
-    match include_path(folder, name) {
-        None => Content::Unusable("lies outside this folder".to_owned()),
-        Some(path) => content_of(folder, &path, &mut 0),
-    }
 }
 
 /// The content of an included file, whose path is below `folder` as it is written.
@@ -280,9 +323,12 @@ fn read_rule_file(path: &Path, total: &mut u64) -> Content {
     if let Err(error) = file.take(limit + 1).read_to_end(&mut text) {
         return unusable(format!("cannot be read ({error})"));
     }
+    if text.len() as u64 > limit {
+        return unusable(format!("has more than {limit} bytes"));
+    }
     *total = total.saturating_add(text.len() as u64);
-    if *total > limit {
-        return unusable(format!("makes more than {limit} bytes of rules"));
+    if *total > MAX_RULE_BYTES {
+        return unusable(format!("makes more than {MAX_RULE_BYTES} bytes of rules"));
     }
     match decoded(text) {
         Ok(text) => Content::Text(text.into()),

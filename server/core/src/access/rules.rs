@@ -15,10 +15,10 @@ pub use super::rule_file::RULE_FILE;
 use super::{
     glob::Case,
     pattern::{self, PatternSet},
-    rule_file::{Content, Sighting, Source, gather, include_of, include_path},
+    rule_file::{Content, Part, Sighting, Source, gather, parts},
 };
 use crate::{
-    limits::MAX_INCLUDES,
+    limits::{MAX_INCLUDES, MAX_PATTERNS},
     path::{AbsPath, RelPath},
 };
 
@@ -62,6 +62,30 @@ pub(super) enum Rules {
     Patterns(Vec<Arc<Compiled>>),
     /// Everything is denied, for this reason.
     Broken(Arc<str>),
+}
+
+impl Rules {
+    /// Returns whether these are the rules `before` and lines behind them that only
+    /// deny.
+    fn extend(&self, before: &Self) -> bool {
+        let (Self::Patterns(now), Self::Patterns(before)) = (self, before) else {
+            return false;
+        };
+        let ([now], [before]) = (&**now, &**before) else {
+            return false;
+        };
+        let lines = &before.lines;
+        let before = lines.strip_suffix(RULE_FILE.as_bytes()).unwrap_or(lines);
+        let end = before.iter().rposition(|byte| *byte != b'\n');
+        let before = &before[..end.map_or(0, |end| end + 1)];
+        let Some(rest) = now.lines.strip_prefix(before) else {
+            return false;
+        };
+        let mut lines = pattern::lines(rest);
+        // The first is the rest of the last line before.
+        lines.next().is_some_and(|(_, line)| line.is_empty())
+            && lines.all(|(_, line)| !line.starts_with(b"!"))
+    }
 }
 
 /// Compiled rules, and the lines they come from, included ones in place.
@@ -250,7 +274,9 @@ impl RuleFiles {
     fn unite(&mut self) -> bool {
         let mut patterns = Vec::new();
         let mut broken = None;
-        for version in std::iter::once(&self.current).chain(&self.held) {
+        let held = self.held.iter();
+        let held = held.filter(|held| !self.current.rules.extend(&held.rules));
+        for version in std::iter::once(&self.current).chain(held) {
             match &version.rules {
                 Rules::None => {}
                 Rules::Patterns(compiled) => patterns.extend(compiled.iter().cloned()),
@@ -310,26 +336,27 @@ fn compile(folder: &AbsPath, naming: Naming, sources: &[Source]) -> Rules {
     }
     let mut patterns = PatternSet::new(Case::Folded);
     let mut lines = Vec::with_capacity(text.len());
+    let mut keep = |line: &[u8]| {
+        lines.extend_from_slice(line);
+        lines.push(b'\n');
+    };
     let source: Arc<str> = name(&main.path).into();
-    for (line, text) in pattern::lines(text) {
-        let Some(written) = include_of(text) else {
-            patterns.add_line(&source, line, text);
-            lines.extend_from_slice(text);
-            lines.push(b'\n');
-            continue;
-        };
-        let included = include_path(folder, &written)
-            .and_then(|path| includes.iter().find(|include| include.path == path));
-        if let Some(Source {
-            path,
-            content: Content::Text(text),
-        }) = included
-        {
-            patterns.add_text(&name(path), text);
-            for (_, text) in pattern::lines(text) {
-                lines.extend_from_slice(text);
-                lines.push(b'\n');
+    for part in parts(folder, text, includes) {
+        match part {
+            Part::Line(number, line) => {
+                patterns.add_line(&source, number, line);
+                keep(line);
             }
+            Part::Include(_, path, text) => {
+                patterns.add_text(&name(path), text);
+                pattern::lines(text).for_each(|(_, line)| keep(line));
+            }
+        }
+        if patterns.len() > MAX_PATTERNS {
+            return broken(format!(
+                "the access rules of {} cannot be used: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
+                folder.display()
+            ));
         }
     }
     patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
