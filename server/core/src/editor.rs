@@ -42,6 +42,9 @@ pub struct TerminalState {
     pub sources: Vec<String>,
     /// Bytes ever received, so that a reader can say up to where it read.
     pub received: u64,
+    /// The end of the output before `unread`, of the command that still runs: it tells whose
+    /// content goes on in `unread`.
+    pub earlier: String,
 }
 
 impl TerminalState {
@@ -68,7 +71,10 @@ impl TerminalState {
         while !self.unread.is_char_boundary(cut) {
             cut += 1;
         }
-        self.unread.drain(..cut);
+        self.earlier.extend(self.unread.drain(..cut));
+        let excess = self.earlier.len().saturating_sub(limits::MAX_EARLIER_BYTES);
+        self.earlier
+            .drain(..self.earlier.ceil_char_boundary(excess));
         if self.unread.is_empty() {
             self.sources.clear();
         }
@@ -157,6 +163,10 @@ impl EditorState {
             });
             self.output_received += output.len() as u64;
             let before = std::mem::replace(&mut state.terminal, terminal);
+            let goes_on = before.is_busy && before.command == state.terminal.command;
+            if !goes_on && state.unread.is_empty() {
+                state.earlier.clear();
+            }
             if !output.is_empty() {
                 state.receive(&output, before.command.filter(|_| before.is_busy));
             }

@@ -85,6 +85,8 @@ pub const MAX_HASHED_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Unread terminal output kept per terminal, in bytes; the oldest goes first.
 pub const MAX_TERMINAL_BYTES: usize = 256 * 1024;
+/// Read output kept per terminal whose command still runs, in bytes; the oldest goes first.
+pub const MAX_EARLIER_BYTES: usize = 16 * 1024;
 /// Commands remembered with a terminal's unread output; more drop the output.
 pub const MAX_TERMINAL_SOURCES: usize = 100;
 /// Tabs, visible editors or terminals taken from one notification; the rest is

@@ -122,8 +122,8 @@ fn output(
     names: &mut Names<'_>,
     cancel: &Cancel,
 ) -> Result<Option<Output>, Error> {
-    let plain = plain(&state.unread);
-    let mut lines: Vec<&str> = plain
+    let text = plain(&state.unread);
+    let mut lines: Vec<&str> = text
         .trim_start_matches('\n')
         .trim_end()
         .lines()
@@ -145,6 +145,10 @@ fn output(
         .filter(|command| !command.is_empty())
         .collect();
     let mut shown = Output::default();
+    for line in plain(&state.earlier).lines() {
+        cancel.check()?;
+        shown.follow(line.trim_end(), names, &commands);
+    }
     for line in head {
         cancel.check()?;
         shown.add(line, names, &commands);

@@ -229,3 +229,37 @@ fn content_below_a_denied_heading_stays_hidden_to_its_end() {
         );
     }
 }
+
+#[test]
+fn content_that_goes_on_after_a_block_stays_hidden() {
+    let mut world = World::new(&["app"], &[("app/.clineignore", RULES)]);
+    let mut show = |command: &str, output: &str| {
+        world.terminals(&[("1", command, true, output)]);
+        let block = world.build();
+        for (id, received) in &block.delivered_terminals {
+            world.editor.consume_terminal(id, *received);
+        }
+        block.result.text
+    };
+    let first = show(
+        "tail -f logs",
+        "==> open.txt <==\nSHOWN\n\n==> f.env <==\nHIDDEN\n",
+    );
+    assert!(
+        first.contains("SHOWN") && !first.contains("HIDDEN"),
+        "{first}"
+    );
+    for output in ["HIDDEN\n\nHIDDEN\n", "HIDDEN\n"] {
+        let later = show("tail -f logs", output);
+        assert!(!later.contains("HIDDEN"), "{later}");
+    }
+    let other = show("tail -f logs", "HIDDEN\n==> open.txt <==\nSHOWN\n");
+    assert!(
+        other.contains("SHOWN") && !other.contains("HIDDEN"),
+        "{other}"
+    );
+    show("tail -f logs", "==> f.env <==\nHIDDEN\n");
+    // Another command prints something else.
+    let next = show("date", "Monday\n");
+    assert!(next.contains("Monday"), "{next}");
+}
