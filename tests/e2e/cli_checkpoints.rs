@@ -480,6 +480,84 @@ fn without_a_terminal_nothing_is_changed_unasked() {
     );
 }
 
+/// Runs a command at a terminal and answers its question.
+#[cfg(target_os = "linux")]
+fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option<(i32, String)> {
+    let line = format!(
+        "'{}' checkpoint {arguments} --storage '{}'",
+        env!("CARGO_BIN_EXE_sightline"),
+        workspace.data().display()
+    );
+    let mut child = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(workspace.root())
+        .env("HOME", workspace.data())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .ok()?;
+    // Once it is asked, not before: what is typed into a terminal early may be lost.
+    let mut input = child.stdin.take().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let mut said = Vec::new();
+    let mut buffer = [0; 4096];
+    let mut is_answered = false;
+    loop {
+        let count = std::io::Read::read(&mut output, &mut buffer).unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        said.extend_from_slice(&buffer[..count]);
+        if !is_answered && String::from_utf8_lossy(&said).contains("[y/N]") {
+            std::io::Write::write_all(&mut input, answer.as_bytes()).unwrap();
+            is_answered = true;
+        }
+    }
+    let said = String::from_utf8(said).unwrap();
+    Some((child.wait().unwrap().code().unwrap(), said))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn at_a_terminal_it_is_shown_and_asked_first() {
+    let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
+    json_of(&workspace, &["create"]);
+    let is = |text: &str| assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), text);
+    let Some((code, _)) = at_a_terminal(&workspace, "list", "") else {
+        eprintln!("skipped: there is no `script` to make a terminal");
+        return;
+    };
+    assert_eq!(code, 0);
+    workspace.write("a.txt", "two\n");
+    for (command, shown, before, after) in [
+        ("restore last", "its content differs", "two\n", "one\n"),
+        ("undo", "changed after the restore", "mine\n", "two\n"),
+        ("undo --json", "its content differs", "two\n", "mine\n"),
+    ] {
+        workspace.write("a.txt", before);
+        for (answer, code, text) in [("n\n", 1, before), ("y\n", 0, after)] {
+            let (found, said) = at_a_terminal(&workspace, command, answer).unwrap();
+            assert_eq!(found, code, "{command}: {said}");
+            assert!(said.contains(shown), "{command}: {said}");
+            is(text);
+        }
+    }
+    let listed = json_of(&workspace, &["list"]);
+    let (code, said) = at_a_terminal(&workspace, "prune --keep 0", "n\n").unwrap();
+    assert!(
+        code == 1 && said.contains("4 checkpoints would be removed"),
+        "{said}"
+    );
+    assert_eq!(json_of(&workspace, &["list"]), listed);
+    let (code, said) = at_a_terminal(&workspace, "prune --keep 0", "y\n").unwrap();
+    assert!(code == 0 && said.contains("4 removed"), "{said}");
+    // With nothing to do there is no question.
+    json_of(&workspace, &["create"]);
+    let (code, said) = at_a_terminal(&workspace, "restore last", "").unwrap();
+    assert!(code == 0 && said.contains("already up to date"), "{said}");
+    assert!(!said.contains("[y/N]"), "{said}");
+}
+
 #[test]
 fn nothing_to_restore_or_undo_is_done_already() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);

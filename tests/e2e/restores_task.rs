@@ -51,7 +51,13 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
     assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     workspace.write("a.txt", "three\n");
-    let undo = json!({ "undoId": restored["undoId"] });
+    let seen = json!({ "id": restored["undoId"], "undo": true });
+    let preview = ask(&mut server, "previewRestore", seen);
+    assert_eq!(
+        (&preview["changes"], &preview["taskId"]),
+        (&json!([]), &json!("t"))
+    );
+    let undo = json!({ "undoId": restored["undoId"], "token": preview["token"] });
     let undone = ask(&mut server, "undoRestore", undo);
     assert_eq!(undone["task"], json!({ "taskId": "t", "messages": 4 }));
     assert_eq!(said(&mut server, "t"), ["m1", "m2", "m3", "m4"]);
@@ -62,7 +68,20 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
     let restored = ask(&mut server, "restoreCheckpoint", params);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
     assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
-    let undone = ask(&mut server, "undoRestore", json!({}));
+    // Where no file is to be restored there is still something to undo.
+    let again = ask(
+        &mut server,
+        "restoreCheckpoint",
+        json!({ "id": id(&taken), "mode": "filesAndTask" }),
+    );
+    assert_eq!(again["outcomes"], json!([]));
+    ask(
+        &mut server,
+        "undoRestore",
+        json!({ "undoId": again["undoId"] }),
+    );
+    let undo = json!({ "undoId": restored["undoId"] });
+    let undone = ask(&mut server, "undoRestore", undo);
     assert_eq!(undone["task"]["messages"], 4);
     assert_eq!(said(&mut server, "t").len(), 4);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");

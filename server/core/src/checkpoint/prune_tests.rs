@@ -24,6 +24,17 @@ fn prune(scratch: &Scratch, keep: &Keep) -> Vec<Oid> {
     pruned.removed
 }
 
+/// What a dry run says, which changes nothing.
+fn would_prune(scratch: &Scratch, keep: &Keep) -> Vec<Oid> {
+    let before = (scratch.ids(), pack_count(scratch));
+    let checkpoints = &scratch.checkpoints;
+    let pruned = checkpoints.would_prune(keep, &Cancel::default()).unwrap();
+    assert_eq!((scratch.ids(), pack_count(scratch)), before);
+    assert_eq!(pruned.removed.is_empty(), pruned.freed_bytes == 0);
+    assert!(pruned.freed_bytes <= checkpoints.stats().unwrap().bytes);
+    pruned.removed
+}
+
 fn undo(created: u64, restoring: Option<Oid>) -> Notes {
     Notes {
         created,
@@ -59,11 +70,11 @@ fn the_newest_stay_and_undo_points_go_with_the_age_of_those() {
         newest: Some(newest),
         ..Keep::default()
     };
-    assert_eq!(prune(&scratch, &newest(4)), []);
-    assert_eq!(
-        prune(&scratch, &newest(2)),
-        [undone[1], asked[1], undone[0], asked[0]]
-    );
+    let gone = [undone[1], asked[1], undone[0], asked[0]];
+    for act in [would_prune, prune] {
+        assert_eq!(act(&scratch, &newest(4)), []);
+        assert_eq!(act(&scratch, &newest(2)), gone);
+    }
     assert_eq!(scratch.ids(), [undone[3], asked[3], undone[2], asked[2]]);
     assert_whole(&scratch);
     prune(&scratch, &newest(0));
@@ -258,8 +269,10 @@ fn the_oldest_go_until_the_rest_fits() {
         max_bytes: Some(max_bytes),
         ..Keep::default()
     };
-    assert_eq!(prune(&scratch, &keep(10_000_000)), []);
-    prune(&scratch, &keep(350_000));
+    for act in [would_prune, prune] {
+        assert_eq!(act(&scratch, &keep(10_000_000)), []);
+        assert_eq!(act(&scratch, &keep(350_000)), [ids[2], ids[1], ids[0]]);
+    }
     assert_eq!(scratch.ids(), [ids[5], ids[4], ids[3], undone]);
     assert!(scratch.checkpoints.stats().unwrap().bytes <= 350_000);
     assert_whole(&scratch);
