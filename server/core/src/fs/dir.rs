@@ -199,9 +199,7 @@ impl Dir {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
-    /// Both, without cutting it.
-    Write,
-    /// Both; it must not be there yet.
+    /// Reading and writing; it must not be there yet.
     Create {
         executable: bool,
         /// Permission bits it does not get.
@@ -391,7 +389,6 @@ mod unix {
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             let (flags, mode) = match access {
                 Access::Read => (flags | OFlags::RDONLY, 0),
-                Access::Write => (flags | OFlags::RDWR, 0),
                 Access::Create {
                     executable,
                     withheld,
@@ -418,6 +415,31 @@ mod unix {
 
         pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             Ok(fs::renameat(&self.0, from, &self.0, to)?)
+        }
+
+        /// Renames `from` to a name that nothing has; fails with `AlreadyExists`
+        /// where something does.
+        pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            use rustix::io::Errno;
+            #[cfg(target_os = "linux")]
+            {
+                let flags = fs::RenameFlags::NOREPLACE;
+                match fs::renameat_with(&self.0, from, &self.0, to, flags) {
+                    Err(Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP) => {}
+                    renamed => return Ok(renamed?),
+                }
+            }
+            match fs::linkat(&self.0, from, &self.0, to, AtFlags::empty()) {
+                Ok(()) => self.remove(from),
+                // A file system without hard links: all that is left is to look first.
+                Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK) => {
+                    match self.look(to)? {
+                        None => self.rename(from, to),
+                        Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                    }
+                }
+                Err(error) => Err(error.into()),
+            }
         }
 
         /// Each gets the other's name, at once; false where that can't be done.
@@ -622,6 +644,14 @@ mod elsewhere {
 
         pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             fs::rename(self.0.join(from), self.0.join(to))
+        }
+
+        /// Renames `from` to a name that nothing has.
+        pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+            match self.look(to)? {
+                None => self.rename(from, to),
+                Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            }
         }
 
         /// Not here.

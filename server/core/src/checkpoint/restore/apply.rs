@@ -6,16 +6,18 @@
 //! just before it is changed: what is no longer as the plan saw it stays. A
 //! failure is of its path alone.
 //!
-//! A plain file is written over in place, so that its owner, rights and other
-//! attributes stay; a kill may leave it half written, which the journal repairs.
-//! Where that can't be (other names of the file, no right to write), a new file
-//! takes its place.
+//! No file is written in its place. A new one is completed beside it, gets its
+//! owner, rights and other attributes, and then the two exchange their names. So
+//! a kill leaves nothing half written, and nothing that is saved meanwhile is
+//! written over. What was taken out is looked at once all steps are taken, see
+//! [`taken`].
 
 #[cfg(test)]
 mod tests;
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     ffi::{OsStr, OsString},
     fs::File,
     io,
@@ -23,23 +25,24 @@ use std::{
 };
 
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 
 use super::{
     super::{
         Job, Oid, Progress,
         audience::Readers,
         compare::Leaf,
-        object::{Kind as Object, Mode, name_of},
+        object::Mode,
         place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
         read,
         reader::Reader,
         repository::Repository,
         tree::Stamp,
     },
+    attributes::{self, allow, rights},
     plan::Step,
     sound::Contents,
     step,
+    taken::{self, Put, open_for_writing, unfinished},
 };
 use crate::{error::Error, path::RelPath};
 
@@ -63,6 +66,14 @@ pub(super) struct Place<'a> {
     pub(super) readers: Readers<'a>,
 }
 
+/// What a step did.
+enum Taken {
+    /// All of it.
+    Done,
+    /// It took out what stood there, which is not settled yet; `put` has its place.
+    Out { put: Option<Put> },
+}
+
 /// Takes the steps (by path), then removes `folders` that became empty. For
 /// each step, why it was not taken.
 pub(super) fn apply(
@@ -80,30 +91,85 @@ pub(super) fn apply(
             total: Some(steps.len() as u64),
         });
     };
-    let run = |is_wanted: fn(&Step) -> bool| {
-        let wanted = steps.iter().enumerate();
-        let wanted: Vec<(usize, &Step)> = wanted.filter(|(_, step)| is_wanted(step)).collect();
-        let chunks = wanted.par_chunks(CHUNK).map_init(
-            || Worker::new(place),
-            |worker, chunk| {
-                let act = |(at, step): &(usize, &Step)| {
-                    let error = worker.take(step).err();
-                    tell();
-                    (*at, error)
-                };
-                chunk.iter().map(act).collect::<Vec<_>>()
-            },
-        );
-        chunks.collect::<Vec<_>>().concat()
-    };
+    let numbered = || steps.iter().enumerate();
+    let goes: Vec<_> = numbered()
+        .filter(|(_, step)| step.after.is_none() || makes_way(step))
+        .collect();
     let mut outcomes = vec![None; steps.len()];
-    let deleted = run(|step| step.after.is_none());
+    let gone = on_threads(place, &goes, |worker, step| {
+        let taken = worker.take_out(step);
+        if step.after.is_none() {
+            tell();
+        }
+        taken
+    });
+    settle(place, steps, gone, &mut outcomes);
     remove_folders(place, folders);
-    let written = run(|step| step.after.is_some());
-    for (at, error) in deleted.into_iter().chain(written) {
-        outcomes[at] = error;
-    }
+    let comes: Vec<_> = numbered()
+        .filter(|(at, step)| step.after.is_some() && outcomes[*at].is_none())
+        .collect();
+    let written = on_threads(place, &comes, |worker, step| {
+        let taken = worker.write(step);
+        tell();
+        taken
+    });
+    settle(place, steps, written, &mut outcomes);
     outcomes
+}
+
+/// Does a file or link go so that an empty folder can take its place?
+fn makes_way(step: &Step) -> bool {
+    let is_folder = |leaf: &Option<Leaf>| leaf.map(|leaf| leaf.mode == Mode::Folder);
+    is_folder(&step.before) == Some(false) && is_folder(&step.after) == Some(true)
+}
+
+/// Acts on each of the numbered items.
+fn on_threads<T: Sync, R: Send>(
+    place: &Place<'_>,
+    items: &[(usize, T)],
+    act: impl Fn(&mut Worker<'_>, &T) -> R + Sync,
+) -> Vec<(usize, R)> {
+    let chunks = items.par_chunks(CHUNK).map_init(
+        || Worker::new(place),
+        |worker, chunk| {
+            let each = chunk.iter().map(|(at, item)| (*at, act(worker, item)));
+            each.collect::<Vec<_>>()
+        },
+    );
+    chunks.flatten_iter().collect()
+}
+
+/// Looks at what the steps took out, and removes it or gives it back.
+fn settle(
+    place: &Place<'_>,
+    steps: &[Step],
+    taken: Vec<(usize, Result<Taken, String>)>,
+    outcomes: &mut [Option<String>],
+) {
+    let mut out = Vec::new();
+    for (at, taken) in taken {
+        match taken {
+            Ok(Taken::Done) => {}
+            Ok(Taken::Out { put }) => {
+                let beside = unfinished(place.undo, &steps[at].path);
+                out.push((at, (&steps[at], put, beside)));
+            }
+            Err(why) => outcomes[at] = Some(why),
+        }
+    }
+    // Only once each has its new place: who opens it from now on gets that.
+    let names: HashSet<OsString> = out.iter().map(|(_, (.., name))| name.clone()).collect();
+    let open = open_for_writing(&names);
+    let settled = on_threads(place, &out, |worker, (step, put, beside)| {
+        let Some((dir, name)) = enter(&mut worker.walker, &step.path, false)? else {
+            return Err("its folder is gone".to_owned());
+        };
+        let at = taken::Place { dir, name, beside };
+        at.settle(step.before.as_ref(), *put, open.contains(beside))
+    });
+    for (at, settled) in settled {
+        outcomes[at] = settled.err();
+    }
 }
 
 /// Those that hold something stay.
@@ -123,20 +189,6 @@ fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
     }
 }
 
-/// The name of an unfinished file for `path`: always the same, so that it is
-/// found again.
-pub(super) fn unfinished(undo: Oid, path: &RelPath) -> OsString {
-    let mut hash = Sha256::new();
-    hash.update(undo.as_bytes());
-    hash.update(path.as_path().as_os_str().as_encoded_bytes());
-    let digest = hash.finalize();
-    let hex: String = digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!(".{hex}.sightline-restore").into()
-}
-
 /// One thread's way to the work tree and the store.
 struct Worker<'a> {
     place: &'a Place<'a>,
@@ -153,36 +205,50 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn take(&mut self, todo: &Step) -> Result<(), String> {
-        if !self.walker.is_at(self.place.root) {
-            return Err(
+    fn require_root(&self) -> Result<(), String> {
+        match self.walker.is_at(self.place.root) {
+            true => Ok(()),
+            false => Err(
                 "the workspace folder was moved or replaced meanwhile; nothing is written there"
                     .to_owned(),
-            );
-        }
-        match &todo.after {
-            Some(after) => self.write(todo, after),
-            None => self.delete(todo),
+            ),
         }
     }
 
-    fn delete(&mut self, todo: &Step) -> Result<(), String> {
+    /// Takes out what stands at a path where nothing, or a folder, is to be.
+    fn take_out(&mut self, todo: &Step) -> Result<Taken, String> {
+        self.require_root()?;
         let Some((dir, name)) = enter(&mut self.walker, &todo.path, false)? else {
-            return Ok(());
+            return Ok(Taken::Done);
         };
-        let Some(found) = require_before(dir, name, todo.before.as_ref())? else {
-            return Ok(());
+        let Some((before, found)) = require_before(dir, name, todo.before.as_ref())? else {
+            return Ok(Taken::Done);
         };
         step();
-        require_content(dir, name, todo.before.as_ref(), found)?;
-        remove(dir, name, found).map_err(|error| cannot("delete it", &error))
+        if found.kind == Kind::Folder {
+            return dir
+                .remove_folder(name)
+                .map(|()| Taken::Done)
+                .map_err(|error| cannot("delete it", &error));
+        }
+        require_unchanged(dir, name, before, found)?;
+        dir.rename_new(name, &unfinished(self.place.undo, &todo.path))
+            .map(|()| Taken::Out { put: None })
+            .map_err(|error| cannot("delete it", &error))
     }
 
-    fn write(&mut self, todo: &Step, after: &Leaf) -> Result<(), String> {
+    fn write(&mut self, todo: &Step) -> Result<Taken, String> {
+        self.require_root()?;
+        let Some(after) = &todo.after else {
+            return Ok(Taken::Done);
+        };
+        // What made way is gone.
+        let before = todo.before.as_ref().filter(|_| !makes_way(todo));
+        let changes_mode = before.is_some_and(|before| only_mode(before, after));
         // Read first, so that nothing is changed in vain.
         let content = match after.mode {
             Mode::Folder => Cow::default(),
-            _ if todo.before.is_some_and(|before| only_mode(&before, after)) => Cow::default(),
+            _ if changes_mode => Cow::default(),
             _ => match self.place.contents.get(&after.oid) {
                 Some(content) => Cow::Borrowed(&**content),
                 None => Cow::Owned(whole(&self.reader, after.oid)?),
@@ -191,63 +257,32 @@ impl<'a> Worker<'a> {
         let Some((dir, name)) = enter(&mut self.walker, &todo.path, true)? else {
             return Err("its folder is gone".to_owned());
         };
-        let found = require_before(dir, name, todo.before.as_ref())?;
+        let seen = require_before(dir, name, before)?;
         step();
-        match (after.mode, found) {
-            (Mode::Folder, found) => {
-                if let Some(found) = found {
-                    require_content(dir, name, todo.before.as_ref(), found)?;
-                    remove(dir, name, found)
-                        .map_err(|error| cannot("make way for a folder", &error))?;
-                    step();
-                }
-                dir.make(name)
-                    .map_err(|error| cannot("make the folder", &error))
+        let new = NewFile {
+            at: taken::Place {
+                dir,
+                name,
+                beside: &unfinished(self.place.undo, &todo.path),
+            },
+            leaf: after,
+            content: &content,
+            withheld: self.place.readers.of(&todo.path).withheld(),
+        };
+        match seen {
+            _ if after.mode == Mode::Folder => dir
+                .make(name)
+                .map(|()| Taken::Done)
+                .map_err(|error| cannot("make the folder", &error)),
+            Some((_, found)) if changes_mode => new.set_mode(found),
+            Some((_, found)) if found.kind == Kind::Folder => {
+                dir.remove_folder(name)
+                    .map_err(|error| cannot("make way for it", &error))?;
+                step();
+                new.create()
             }
-            (Mode::Link, found) => {
-                let unfinished = unfinished(self.place.undo, &todo.path);
-                let seen = todo.before.as_ref().zip(found);
-                write_link(dir, name, &unfinished, &content, seen)
-            }
-            (mode, Some(found)) if found.kind == Kind::File => {
-                let file = FileToWrite {
-                    dir,
-                    name,
-                    content: &content,
-                    executable: mode == Mode::Executable,
-                };
-                let before = todo.before.as_ref();
-                if before.is_some_and(|before| only_mode(before, after)) {
-                    return set_mode(&file, found);
-                }
-                let Some(before) = before else {
-                    return Err(changed());
-                };
-                let old = || whole(&self.reader, before.oid).ok();
-                let unfinished = || unfinished(self.place.undo, &todo.path);
-                file.write_over((before, found), &old, &unfinished)
-            }
-            (mode, found) => {
-                if let Some(found) = found {
-                    require_content(dir, name, todo.before.as_ref(), found)?;
-                    remove(dir, name, found)
-                        .map_err(|error| cannot("make way for a file", &error))?;
-                    step();
-                }
-                let file = FileToWrite {
-                    dir,
-                    name,
-                    content: &content,
-                    executable: mode == Mode::Executable,
-                };
-                let access = Access::Create {
-                    executable: file.executable,
-                    withheld: self.place.readers.of(&todo.path).withheld(),
-                };
-                file.create(name, access)
-                    .map(drop)
-                    .map_err(|error| cannot("write it", &error))
-            }
+            Some((before, found)) => new.replace(before, found),
+            None => new.create(),
         }
     }
 }
@@ -259,7 +294,7 @@ pub(super) fn only_mode(before: &Leaf, after: &Leaf) -> bool {
 
 /// The folder of `path` and its name there; `None` where the folder is missing
 /// and not to be made.
-fn enter<'a>(
+pub(super) fn enter<'a>(
     walker: &'a mut Walker,
     path: &'a RelPath,
     make: bool,
@@ -283,7 +318,11 @@ fn enter<'a>(
 
 /// What stands there, if that is what the plan saw.
 /// That its content is too is found out where it is changed.
-fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Option<Found>, String> {
+fn require_before<'a>(
+    dir: &Dir,
+    name: &OsStr,
+    before: Option<&'a Leaf>,
+) -> Result<Option<(&'a Leaf, Found)>, String> {
     let found = dir
         .look(name)
         .map_err(|error| cannot("look at it", &error))?;
@@ -291,7 +330,7 @@ fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Opti
         return match (before, found) {
             (None, None) => Ok(None),
             (Some(_), None) => Err("it was deleted meanwhile; it is left as it is".to_owned()),
-            _ => Err("something appeared there meanwhile; it is left as it is".to_owned()),
+            _ => Err(appeared()),
         };
     };
     // Of another size it does not hold what was seen.
@@ -299,34 +338,28 @@ fn require_before(dir: &Dir, name: &OsStr, before: Option<&Leaf>) -> Result<Opti
     if found.mode() != Some(before.mode) || before.seen.is_some_and(is_other_size) {
         return Err(changed());
     }
-    Ok(Some(found))
+    Ok(Some((before, found)))
 }
 
-/// It holds what the plan saw, as of the last moment before it goes. No stamp
-/// tells that: who writes through a mapping of the file moves none until later.
-fn require_content(
-    dir: &Dir,
-    name: &OsStr,
-    before: Option<&Leaf>,
-    found: Found,
-) -> Result<(), String> {
-    // A folder goes only when nothing is in it.
-    if found.kind == Kind::Folder {
+/// It holds what the plan saw, as far as that can be told before it is taken out:
+/// who writes through a mapping of the file moves no stamp until later.
+fn require_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: Found) -> Result<(), String> {
+    if before.seen == Some((found.stamp, true)) {
         return Ok(());
     }
     let leaf = dir.leaf(name).map_err(|error| cannot("read it", &error))?;
-    let is_same = leaf
-        .zip(before)
-        .is_some_and(|((leaf, _), before)| leaf.is_same(before));
-    match dir.look(name) {
-        Ok(Some(now)) if is_same && now == found => Ok(()),
-        Err(error) => Err(cannot("look at it", &error)),
-        Ok(_) => Err(changed()),
+    match leaf {
+        Some((leaf, _)) if leaf.is_same(before) => Ok(()),
+        _ => Err(changed()),
     }
 }
 
-fn changed() -> String {
+pub(super) fn changed() -> String {
     "it was changed meanwhile; it is left as it is".to_owned()
+}
+
+fn appeared() -> String {
+    "something appeared there meanwhile; it is left as it is".to_owned()
 }
 
 /// A blob; the reader believes none that is not what its name says.
@@ -334,221 +367,122 @@ pub(super) fn whole(reader: &Reader, oid: Oid) -> Result<Vec<u8>, String> {
     reader.blob(oid).map_err(message)
 }
 
-fn remove(dir: &Dir, name: &OsStr, found: Found) -> io::Result<()> {
-    match found.kind {
-        Kind::Folder => dir.remove_folder(name),
-        _ => dir.remove(name),
-    }
-}
-
-/// `seen` is what stands there.
-fn write_link(
-    dir: &Dir,
-    name: &OsStr,
-    unfinished: &OsStr,
-    target: &[u8],
-    seen: Option<(&Leaf, Found)>,
-) -> Result<(), String> {
-    let failed = |error: io::Error| cannot("make the link", &error);
-    match seen {
-        None => dir.make_link(target, name).map_err(failed)?,
-        Some((_, found)) if found.kind == Kind::Folder => {
-            dir.remove_folder(name).map_err(failed)?;
-            step();
-            dir.make_link(target, name).map_err(failed)?;
-        }
-        Some((before, found)) => {
-            dir.make_link(target, unfinished).map_err(failed)?;
-            step();
-            replace(dir, unfinished, name, (before, found))?;
-        }
-    }
-    match dir.read_link(name) {
-        Ok(held) if held == target => Ok(()),
-        Ok(_) => Err("it points elsewhere than it was told to".to_owned()),
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// Gives `from` the name of what stands at `to`, which goes if it is what was
-/// seen; what could not be renamed does not stay behind.
-fn replace(
-    dir: &Dir,
-    from: &OsStr,
-    to: &OsStr,
-    (before, found): (&Leaf, Found),
-) -> Result<(), String> {
-    let failed = |error: io::Error| cannot("replace it", &error);
-    let exchanged = require_content(dir, to, Some(before), found).and_then(|()| {
-        let ours = dir.look(from).map_err(failed)?;
-        match dir.exchange(from, to).map_err(failed)? {
-            true => Ok(Some(ours)),
-            // Nothing better can be done there.
-            false => dir.rename(from, to).map(|()| None).map_err(failed),
-        }
-    });
-    match exchanged {
-        Ok(Some(ours)) => take_out(dir, from, to, (before, ours)),
-        Ok(None) => Ok(()),
-        Err(why) => {
-            let _ = dir.remove(from);
-            Err(why)
-        }
-    }
-}
-
-/// `from` now has what `to` was: it goes if it is what was seen. Else someone
-/// saved it a moment ago, and gets the place back. `ours` took it.
-fn take_out(
-    dir: &Dir,
-    from: &OsStr,
-    to: &OsStr,
-    (before, ours): (&Leaf, Option<Found>),
-) -> Result<(), String> {
-    step();
-    let out = dir.leaf(from);
-    if matches!(&out, Ok(Some((leaf, _))) if leaf.is_same(before)) {
-        return dir
-            .remove(from)
-            .map_err(|error| cannot("remove what it replaces", &error));
-    }
-    // What could not be put back is the only one of what was saved: it stays.
-    let failed = |error: io::Error| {
-        let why = cannot("put back what was saved meanwhile", &error);
-        format!("{why}; it is in {}", from.display())
-    };
-    dir.exchange(from, to).map_err(failed)?;
-    let inode = |found: Option<Found>| found.map(|found| found.stamp.inode);
-    let back = dir.look(from).map_err(failed)?;
-    if inode(back) != inode(ours) {
-        // Saved once more between: the newest has the place.
-        dir.exchange(from, to).map_err(failed)?;
-    }
-    let _ = dir.remove(from);
-    Err(changed())
-}
-
-/// A file that gets new content.
-struct FileToWrite<'a> {
-    dir: &'a Dir,
-    name: &'a OsStr,
+/// A file or link that is to stand at a place.
+struct NewFile<'a> {
+    at: taken::Place<'a>,
+    leaf: &'a Leaf,
     content: &'a [u8],
-    executable: bool,
+    /// Permission bits it does not get where no file stood before.
+    withheld: u32,
 }
 
-impl FileToWrite<'_> {
-    /// Writes over the file that was found. `old` gives its content, `unfinished`
-    /// the name of a new file that takes its place where that has to be.
-    fn write_over(
-        &self,
-        (before, found): (&Leaf, Found),
-        old: &dyn Fn() -> Option<Vec<u8>>,
-        unfinished: &dyn Fn() -> OsString,
-    ) -> Result<(), String> {
-        if found.links == 1
-            && let Ok(file) = self.dir.open(self.name, Access::Write)
-        {
-            // One that grew meanwhile is not what was found.
-            let held = hold(&file, found.stamp.size).map_err(|error| cannot("read it", &error))?;
-            // Last of all, so that what was saved while it was read shows.
-            let opened = found_of(&file).map_err(|error| cannot("look at it", &error))?;
-            if opened != found || name_of(Object::Blob, &held) != before.oid {
-                return Err(changed());
+impl NewFile<'_> {
+    fn is_executable(&self) -> bool {
+        self.leaf.mode == Mode::Executable
+    }
+
+    /// Where nothing stands.
+    fn create(&self) -> Result<Taken, String> {
+        self.complete(None)?;
+        step();
+        let taken::Place { dir, name, beside } = self.at;
+        match dir.rename_new(beside, name) {
+            Ok(()) => Ok(Taken::Done),
+            Err(error) => {
+                let _ = dir.remove(beside);
+                Err(match error.kind() {
+                    io::ErrorKind::AlreadyExists => appeared(),
+                    _ => cannot("write it", &error),
+                })
             }
-            return self.in_place(&file, found, old);
         }
-        let unfinished = unfinished();
-        let beside = || {
-            let file = self.create(&unfinished, Access::CreatePrivate)?;
-            step();
-            allow(&file, rights(found.stamp.mode, self.executable))
+    }
+
+    /// Where the plan saw a file or a link.
+    fn replace(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
+        let taken::Place { dir, name, beside } = self.at;
+        require_unchanged(dir, name, before, found)?;
+        let put = Some(self.complete(Some(found))?);
+        step();
+        match self.at.exchange() {
+            Ok(()) => Ok(Taken::Out { put }),
+            Err(error) => {
+                let _ = dir.remove(beside);
+                Err(cannot("replace it", &error))
+            }
+        }
+    }
+
+    /// Completes it beside its place; what fails does not stay behind.
+    fn complete(&self, replaced: Option<Found>) -> Result<Put, String> {
+        let completed = match self.leaf.mode {
+            Mode::Link => self.make_link(),
+            _ => self.make_file(replaced),
         };
-        beside().map_err(|error| {
-            let _ = self.dir.remove(&unfinished);
-            cannot("replace it", &error)
+        let inode = completed.map_err(|error| {
+            // What was there before is not ours.
+            if error.kind() != io::ErrorKind::AlreadyExists {
+                let _ = self.at.dir.remove(self.at.beside);
+            }
+            cannot("write it", &error)
         })?;
-        replace(self.dir, &unfinished, self.name, (before, found))
-    }
-
-    fn in_place(
-        &self,
-        file: &File,
-        found: Found,
-        old: &dyn Fn() -> Option<Vec<u8>>,
-    ) -> Result<(), String> {
-        let written = fill(file, self.content).and_then(|()| {
-            step();
-            // Only now, so that the old content is not lost before the new one has room.
-            if found.stamp.size != self.content.len() as u64 {
-                file.set_len(self.content.len() as u64)?;
-            }
-            step();
-            let mode = rights(found.stamp.mode, self.executable);
-            if mode != found.stamp.mode & 0o7777 {
-                allow(file, mode)?;
-            }
-            verify(file, self.content)
-        });
-        let Err(error) = written else { return Ok(()) };
-        let restored = old().is_some_and(|old| {
-            fill(file, &old)
-                .and_then(|()| file.set_len(old.len() as u64))
-                .is_ok()
-        });
-        let end = match restored {
-            true => "it is as it was",
-            false => "it may be half written; the undo point has what was there",
-        };
-        Err(format!("{}; {end}", cannot("write it", &error)))
-    }
-
-    /// Writes a file that is not there; what fails does not stay behind.
-    fn create(&self, name: &OsStr, access: Access) -> io::Result<File> {
-        let file = self.dir.open(name, access)?;
-        let written = fill(&file, self.content).and_then(|()| verify(&file, self.content));
-        written.map(|()| file).inspect_err(|_| {
-            let _ = self.dir.remove(name);
+        Ok(Put {
+            leaf: *self.leaf,
+            inode,
         })
     }
-}
 
-fn set_mode(to: &FileToWrite<'_>, found: Found) -> Result<(), String> {
-    let set = || {
-        let file = to.dir.open(to.name, Access::Read)?;
-        if found_of(&file)? != found {
-            return Err(io::Error::other("it was changed meanwhile"));
+    fn make_link(&self) -> io::Result<u64> {
+        let taken::Place { dir, beside, .. } = self.at;
+        dir.make_link(self.content, beside)?;
+        if dir.read_link(beside)? != self.content {
+            return Err(io::Error::other("it points elsewhere than it was told to"));
         }
-        allow(&file, rights(found.stamp.mode, to.executable))
-    };
-    set().map_err(|error| cannot("change its permission to be executed", &error))
-}
+        let found = dir.look(beside)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(found.stamp.inode)
+    }
 
-/// Permission bits with the right to be executed for whoever may read, or for
-/// no one.
-fn rights(mode: u32, executable: bool) -> u32 {
-    let mode = mode & 0o7777;
-    match executable {
-        true if mode & 0o100 != 0 => mode,
-        true => mode | 0o100 | (mode & 0o444) >> 2,
-        false if mode & 0o100 == 0 => mode,
-        false => mode & !0o111,
+    fn make_file(&self, replaced: Option<Found>) -> io::Result<u64> {
+        let taken::Place { dir, name, beside } = self.at;
+        let replaced = replaced.filter(|found| found.kind == Kind::File);
+        let access = match replaced {
+            Some(_) => Access::CreatePrivate,
+            None => Access::Create {
+                executable: self.is_executable(),
+                withheld: self.withheld,
+            },
+        };
+        let file = dir.open(beside, access)?;
+        fill(&file, self.content)?;
+        verify(&file, self.content)?;
+        if let Some(found) = replaced {
+            step();
+            let old = dir.open(name, Access::Read)?;
+            if found_of(&old)? != found {
+                return Err(io::Error::other("it was changed meanwhile"));
+            }
+            attributes::copy(&old, &file, self.is_executable())?;
+        }
+        Ok(found_of(&file)?.stamp.inode)
+    }
+
+    /// Where the plan saw the same content.
+    fn set_mode(&self, found: Found) -> Result<Taken, String> {
+        let set = || {
+            let file = self.at.dir.open(self.at.name, Access::Read)?;
+            if found_of(&file)? != found {
+                return Err(io::Error::other("it was changed meanwhile"));
+            }
+            allow(&file, rights(found.stamp.mode, self.is_executable()))
+        };
+        set()
+            .map(|()| Taken::Done)
+            .map_err(|error| cannot("change its permission to be executed", &error))
     }
 }
 
-fn allow(file: &File, mode: u32) -> io::Result<()> {
-    #[cfg(unix)]
-    return file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
-    #[cfg(not(unix))]
-    {
-        let _ = (file, mode);
-        Ok(())
-    }
-}
-
-/// Writes from the start, in order, cutting nothing.
 fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
-    use std::io::{Seek, Write};
-    file.rewind()?;
+    use std::io::Write;
     for piece in content.chunks(PIECE) {
         file.write_all(piece)?;
         step();
@@ -557,23 +491,18 @@ fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
 }
 
 /// Is that what the file holds?
-fn verify(file: &File, content: &[u8]) -> io::Result<()> {
-    let more_would_show = content.len() as u64 + 1;
-    match hold(file, more_would_show)? == content {
+fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
+    let mut held = Vec::new();
+    io::Seek::rewind(&mut file)?;
+    // One byte more would show.
+    read::up_to(file, content.len() as u64 + 1, &mut held)?;
+    match held == content {
         true => Ok(()),
         false => Err(io::Error::other("it holds something else than was written")),
     }
 }
 
-/// What the file holds, of that no more than so many bytes.
-fn hold(mut file: &File, most: u64) -> io::Result<Vec<u8>> {
-    let mut held = Vec::new();
-    io::Seek::rewind(&mut file)?;
-    read::up_to(file, most, &mut held)?;
-    Ok(held)
-}
-
-fn cannot(what: &str, error: &io::Error) -> String {
+pub(super) fn cannot(what: &str, error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "; see to its permissions and restore it again",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

@@ -19,15 +19,15 @@ use crate::{
     storage::Storage,
 };
 
-struct Ground {
+pub(super) struct Ground {
     _folder: TempDir,
     base: PathBuf,
-    root: PathBuf,
-    checkpoints: Checkpoints,
+    pub(super) root: PathBuf,
+    pub(super) checkpoints: Checkpoints,
 }
 
 impl Ground {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with_data("data")
     }
 
@@ -62,14 +62,14 @@ impl Ground {
         })
     }
 
-    fn create(&self) -> Oid {
+    pub(super) fn create(&self) -> Oid {
         let created = self.job(&|_| {}, |job| {
             self.checkpoints.create(job, &Request::default(), None)
         });
         created.unwrap().id
     }
 
-    fn restore_while(
+    pub(super) fn restore_while(
         &self,
         id: Oid,
         progress: &(dyn Fn(Progress) + Sync),

@@ -3,7 +3,8 @@
 #![cfg(unix)]
 
 use std::{
-    collections::BTreeMap,
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -26,8 +27,23 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 /// The step this process dies at; none while it is 0.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
+thread_local! {
+    /// What happens at the next steps of this thread, one a step.
+    static AT_STEPS: RefCell<VecDeque<Box<dyn FnOnce()>>> = RefCell::default();
+}
+
+/// Acts when this thread takes its next steps; `None` lets one pass.
+pub(super) fn at_steps(acts: Vec<Option<Box<dyn FnOnce()>>>) {
+    let acts = acts.into_iter().map(|act| act.unwrap_or(Box::new(|| ())));
+    AT_STEPS.with_borrow_mut(|all| *all = acts.collect());
+}
+
 /// One more step; maybe the last one.
 pub(super) fn step() {
+    let act = AT_STEPS.with_borrow_mut(VecDeque::pop_front);
+    if let Some(act) = act {
+        act();
+    }
     let steps = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
     if steps == LAST.load(Ordering::SeqCst) {
         std::process::abort();
@@ -349,6 +365,102 @@ fn what_someone_changed_after_the_interruption_stays() {
     assert_eq!(at("link").as_deref(), Some("link mine"));
     assert_eq!(at("grows").as_deref(), Some("0 a much longer content"));
     assert_eq!(at("was-folder/x").as_deref(), Some("0 in a folder"));
+}
+
+/// The names of unfinished files, and what they hold.
+fn beside(ground: &Ground) -> Vec<(PathBuf, String)> {
+    let tree = ground.tree().into_iter();
+    tree.filter(|(path, _)| path.extension().is_some_and(|it| it == "sightline-restore"))
+        .collect()
+}
+
+#[test]
+fn what_was_saved_shorter_after_the_interruption_stays() {
+    // As far as each would have been written by one who was killed meanwhile.
+    let saves = [("a much longer con", ""), ("", "sho"), ("a much", "short")];
+    for (at, (grows, shrinks)) in (1..50).step_by(4).zip(saves.into_iter().cycle()) {
+        let (_folder, ground, _) = changed_ground();
+        assert!(ground.dies("restore", at));
+        ground.write("grows", grows);
+        ground.write("shrinks", shrinks);
+        let problems = ground.recover().map(|recovered| recovered.problems);
+        let tree = ground.tree();
+        for (path, text) in [("grows", grows), ("shrinks", shrinks)] {
+            let stands = &tree[Path::new(path)];
+            assert_eq!(*stands, format!("0 {text}"), "step {at}: {problems:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_taken_out_and_saved_after_the_interruption_gets_its_place_back() {
+    let mut taken_out = 0;
+    for at in (1..70).step_by(2) {
+        let (_folder, ground, _) = changed_ground();
+        let before = ground.tree();
+        if !ground.dies("restore", at) {
+            break;
+        }
+        let mut saved = Vec::new();
+        for (path, holds) in beside(&ground) {
+            // A new file is nobody's yet.
+            let was = before
+                .iter()
+                .find(|(path, was)| **was == holds && path.extension().is_none());
+            if let Some((was, _)) = was.filter(|_| holds.len() > 4 && !holds.starts_with("link")) {
+                let text = format!("saved {}", was.display());
+                ground.write(path.to_str().unwrap(), &text);
+                saved.push((was.clone(), text));
+            }
+        }
+        taken_out += saved.len();
+        let is_any = !saved.is_empty();
+        let problems = ground.recover().unwrap().problems;
+        let tree = ground.tree();
+        for (path, text) in saved {
+            assert!(
+                tree.values().any(|holds| holds.ends_with(&text)),
+                "step {at}: {path:?}"
+            );
+        }
+        assert_eq!(problems.is_empty(), !is_any, "step {at}: {problems:?}");
+        assert_eq!(beside(&ground), Vec::new(), "step {at}");
+    }
+    assert!(taken_out > 0);
+}
+
+#[test]
+fn what_takes_a_place_after_the_interruption_stays() {
+    let (_folder, ground, _) = changed_ground();
+    assert!(ground.dies("restore", 1));
+    // The beginning of what is to be deleted.
+    ground.write("new/file", "ne");
+    ground.write("was-folder", "a fi");
+    ground.remove("tool2");
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        ground.root.join("tool2"),
+        rustix::fs::Mode::from_raw_mode(0o600),
+    )
+    .unwrap();
+    ground.write("gone/deep/er/mine", "mine");
+    let problems = ground.recover().unwrap().problems.into_iter();
+    let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
+    assert_eq!(
+        problems,
+        [
+            "gone/deep/er",
+            "new/file",
+            "tool2",
+            "was-folder",
+            "was-folder/x"
+        ]
+    );
+    ground.remove("tool2");
+    let tree = ground.tree();
+    assert_eq!(tree[Path::new("new/file")], "0 ne");
+    assert_eq!(tree[Path::new("was-folder")], "0 a fi");
+    assert_eq!(tree[Path::new("gone/deep/er/mine")], "0 mine");
 }
 
 #[test]

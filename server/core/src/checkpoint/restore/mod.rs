@@ -12,15 +12,20 @@
 mod hostile;
 #[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod saves;
 
 mod apply;
+mod attributes;
 mod guard;
 mod journal;
 mod plan;
 mod recover;
 mod since;
 mod sound;
+mod taken;
 mod unseen;
+mod writers;
 
 use std::{
     collections::HashSet,

@@ -1,11 +1,16 @@
 //! After a restore that did not end: completing it, or taking it back.
 //!
-//! Each path between the two checkpoints is looked at. One that is as it was
-//! before is still to be done; one that is as it will be is done; one that holds
-//! the beginning of the new content and the rest of the old one was being
-//! written. Anything else was changed by someone since, and stays.
+//! First what stands beside the paths between the two checkpoints, under their
+//! unfinished names: a new file that was not complete goes; what was taken out is
+//! settled as the restore would have done. Then each path is looked at. One that
+//! is as it was before is still to be done; one that is as it will be is done.
+//! Anything else was changed by someone since, and stays: a restore leaves nothing
+//! half written in its place.
 
-use std::ffi::OsStr;
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+};
 
 use super::{
     super::{
@@ -19,12 +24,13 @@ use super::{
         repository::Repository,
     },
     Conflict, Recovered,
-    apply::{Place, apply, unfinished, whole},
+    apply::{Place, apply, enter, whole},
     journal::Journal,
     plan::{Between, Step, steps_between},
     sound::Contents,
+    taken::{self, Put, open_for_writing, spare, unfinished},
 };
-use crate::error::Error;
+use crate::{error::Error, path::RelPath};
 
 /// What is left to do of a step.
 enum Left {
@@ -78,7 +84,7 @@ impl Checkpoints {
         let except = (&left_alone, own_data.as_ref());
         let between = |trees| steps_between(job, &reader, trees, &paths, except);
         let forward = between((undo.tree, target.tree))?;
-        sweep(walker, journal.undo, &forward.steps);
+        let swept = sweep(walker, &reader, journal.undo, &forward.steps);
         // Backwards only when the new contents are not all there.
         let completed = can_be_written(&reader, &forward.steps);
         let between = match completed {
@@ -93,7 +99,14 @@ impl Checkpoints {
         let mut todo = Vec::new();
         for step in steps {
             job.cancel.check()?;
-            match left_of(walker, &reader, &step) {
+            if let Some(reason) = swept.get(&step.path) {
+                problems.push(Conflict {
+                    path: step.path,
+                    reason: reason.clone(),
+                });
+                continue;
+            }
+            match left_of(walker, &step) {
                 Left::Nothing => {}
                 Left::All(before) => todo.push(Step { before, ..step }),
                 Left::Stays(reason) => problems.push(Conflict {
@@ -133,19 +146,100 @@ impl Checkpoints {
     }
 }
 
-/// Takes away files that were not finished.
-fn sweep(walker: &mut Walker, undo: Oid, steps: &[Step]) {
+/// Takes away new files that were not finished, and settles what was taken out of
+/// its place. Returns what was given back or kept, and why.
+fn sweep(
+    walker: &mut Walker,
+    reader: &Reader,
+    undo: Oid,
+    steps: &[Step],
+) -> HashMap<RelPath, String> {
+    let mut problems = HashMap::new();
+    let mut out = Vec::new();
     for step in steps {
-        let Some(parent) = step.path.parent() else {
-            continue;
-        };
-        let name = unfinished(undo, &step.path);
-        if let Ok(dir) = walker.folder(&parent)
-            && matches!(dir.look(&name), Ok(Some(_)))
-        {
-            let _ = dir.remove(&name);
+        let beside = unfinished(undo, &step.path);
+        if let Ok(Some((dir, name))) = enter(walker, &step.path, false) {
+            let at = taken::Place {
+                dir,
+                name,
+                beside: &beside,
+            };
+            if let Some(kept) = put_spare_back(&at) {
+                problems.insert(step.path.clone(), kept);
+            }
+            if matches!(dir.look(&beside), Ok(Some(_))) {
+                out.push((step, beside));
+            }
         }
     }
+    let names: HashSet<_> = out.iter().map(|(_, beside)| beside.clone()).collect();
+    let open = open_for_writing(&names);
+    for (step, beside) in &out {
+        let Ok(Some((dir, name))) = enter(walker, &step.path, false) else {
+            continue;
+        };
+        let at = taken::Place { dir, name, beside };
+        let is_open = open.contains(beside);
+        if !is_open && is_new(reader, &at, step) {
+            let _ = dir.remove(beside);
+        } else if let Err(why) = at.settle(step.before.as_ref(), put(&at, step), is_open) {
+            problems.insert(step.path.clone(), why);
+        }
+    }
+    problems
+}
+
+/// Ends an exchange that was made by steps. Returns what is to be said of a file
+/// that has no place any more.
+fn put_spare_back(at: &taken::Place<'_>) -> Option<String> {
+    let spare = spare(at.beside);
+    let stands = |name: &OsStr| !matches!(at.dir.look(name), Ok(None));
+    if !stands(&spare) {
+        return None;
+    }
+    let to = if stands(at.name) { at.beside } else { at.name };
+    if at.dir.rename_new(&spare, to).is_ok() {
+        return None;
+    }
+    let kept = taken::Place {
+        beside: &spare,
+        ..*at
+    }
+    .keep();
+    Some(format!(
+        "it was saved after the restore was interrupted; what stood there before is kept as {}",
+        kept.display()
+    ))
+}
+
+/// What the restore put there, if it still stands there.
+fn put(at: &taken::Place<'_>, step: &Step) -> Option<Put> {
+    let after = step.after?;
+    let (leaf, _) = at.dir.leaf(at.name).ok()??;
+    let inode = at.dir.look(at.name).ok()??.stamp.inode;
+    leaf.is_same(&after).then_some(Put { leaf, inode })
+}
+
+/// Is what stands beside a new file that did not take its place yet?
+fn is_new(reader: &Reader, at: &taken::Place<'_>, step: &Step) -> bool {
+    let Some(after) = &step.after else {
+        return false;
+    };
+    let Ok(Some((leaf, content))) = at.dir.leaf(at.beside) else {
+        return false;
+    };
+    if leaf.oid == after.oid {
+        return true;
+    }
+    let is_begun = || whole(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
+    let replaces = step.before.filter(|before| before.mode != Mode::Folder);
+    // Once it has taken its place, what stands beside was taken out.
+    let has_not_taken_place = match (replaces, at.dir.leaf(at.name)) {
+        (None, _) => true,
+        (Some(before), Ok(Some((now, _)))) => now.is_same(&before),
+        (Some(_), _) => false,
+    };
+    leaf.is_file() && after.is_file() && has_not_taken_place && is_begun()
 }
 
 fn can_be_written(reader: &Reader, steps: &[Step]) -> bool {
@@ -153,7 +247,7 @@ fn can_be_written(reader: &Reader, steps: &[Step]) -> bool {
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
 
-fn left_of(walker: &mut Walker, reader: &Reader, step: &Step) -> Left {
+fn left_of(walker: &mut Walker, step: &Step) -> Left {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
         return Left::Nothing;
     };
@@ -168,7 +262,7 @@ fn left_of(walker: &mut Walker, reader: &Reader, step: &Step) -> Left {
         Err(error) => return Left::Stays(format!("it can't be looked at: {error}")),
     };
     let is = |side: &Option<Leaf>| match (&now, side) {
-        (Some((now, _)), Some(side)) => now.is_same(side),
+        (Some(now), Some(side)) => now.is_same(side),
         (None, None) => true,
         _ => false,
     };
@@ -179,84 +273,21 @@ fn left_of(walker: &mut Walker, reader: &Reader, step: &Step) -> Left {
         // Either not yet made, or taken away to make way.
         None => Left::All(None),
         // A folder on the way out or not yet filled: the steps below it tell.
-        Some((leaf, _)) if leaf.mode == Mode::Folder && step.before.is_none() => Left::All(None),
-        Some((leaf, _)) if is(&step.before) => Left::All(Some(leaf)),
-        Some((leaf, content)) if leaf.is_file() => {
-            let bytes = |side: Option<Leaf>| {
-                side.filter(Leaf::is_file)
-                    .map_or(Ok(Vec::new()), |side| whole(reader, side.oid))
-            };
-            match (bytes(step.before), bytes(step.after)) {
-                (Ok(before), Ok(after))
-                    if step.after.is_some() && was_being_written(&content, &before, &after) =>
-                {
-                    Left::All(Some(leaf))
-                }
-                (Err(why), _) | (_, Err(why)) => Left::Stays(why),
-                _ => stays(),
-            }
-        }
-        Some(_) => stays(),
+        Some(leaf) if leaf.mode == Mode::Folder && step.before.is_none() => Left::All(None),
+        Some(leaf) if is(&step.before) => Left::All(Some(leaf)),
+        Some(_) => Left::Stays(
+            "it was changed after the restore was interrupted; it is left as it is".to_owned(),
+        ),
     }
 }
 
-fn stays() -> Left {
-    Left::Stays("it was changed after the restore was interrupted; it is left as it is".to_owned())
-}
-
-fn now(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
+fn now(dir: &Dir, name: &OsStr) -> Result<Option<Leaf>, String> {
     match dir.leaf(name) {
-        Ok(Some(leaf)) => Ok(Some(leaf)),
+        Ok(Some((leaf, _))) => Ok(Some(leaf)),
         Ok(None) if matches!(dir.look(name), Ok(Some(_))) => {
             Err("it is neither file, link nor folder".to_owned())
         }
         Ok(None) => Ok(None),
         Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Is this the beginning of the new content, and after it the old one?
-fn was_being_written(content: &[u8], before: &[u8], after: &[u8]) -> bool {
-    let written = content
-        .iter()
-        .zip(after)
-        .take_while(|(now, after)| now == after)
-        .count();
-    // Where both are the same any place may be where the writing stopped.
-    let kept = content
-        .iter()
-        .rev()
-        .zip(before.iter().rev())
-        .take_while(|(now, before)| now == before)
-        .count();
-    let length = content.len();
-    // Nothing is cut off before all is written.
-    if length == written && (length >= before.len() || length == after.len()) {
-        return true;
-    }
-    length == before.len() && written + kept >= length
-}
-
-#[cfg(test)]
-mod tests {
-    use super::was_being_written;
-
-    #[test]
-    fn what_was_being_written_is_told_from_what_someone_else_wrote() {
-        let written = |content: &str, before: &str, after: &str| {
-            was_being_written(content.as_bytes(), before.as_bytes(), after.as_bytes())
-        };
-        assert!(written("newold", "oldold", "newnew!"));
-        assert!(written("newnew!", "oldold", "newnew!"));
-        assert!(written("neold", "xxold", "new"));
-        assert!(written("new", "xxold", "new"));
-        assert!(written("", "", "new"));
-        assert!(written("ne", "", "new"));
-        assert!(written("newdold", "oldoold", "newd"));
-        assert!(written("newnew", "old", "newnewnew"));
-        assert!(!written("", "old", "new"));
-        assert!(!written("mine", "oldx", "newx"));
-        assert!(!written("newold and more", "oldold", "newnew"));
-        assert!(!written("oldnew", "oldold", "newnew"));
     }
 }

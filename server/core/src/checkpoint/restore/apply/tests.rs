@@ -3,7 +3,8 @@
 
 use std::{
     ffi::OsStr,
-    fs,
+    fs::{self, File},
+    io::Write,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::PathBuf,
 };
@@ -11,64 +12,96 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    super::super::{
-        compare::Leaf,
-        object::{Kind as Object, Mode, name_of},
-        place::{Access, Dir, Found},
+    super::{
+        super::{
+            compare::Leaf,
+            object::{Kind as Object, Mode, name_of},
+            place::{Dir, Found},
+        },
+        kill::at_steps,
+        taken,
     },
-    FileToWrite, replace, require_before, require_content, rights, take_out, verify,
+    NewFile, Put, Taken, require_before, require_unchanged, verify,
 };
-
-#[test]
-fn only_the_right_to_execute_changes() {
-    assert_eq!(rights(0o100_640, true), 0o750);
-    assert_eq!(rights(0o100_755, false), 0o644);
-    assert_eq!(rights(0o100_711, true), 0o711);
-    assert_eq!(rights(0o100_611, false), 0o611);
-    assert_eq!(rights(0o104_755, false), 0o4644);
-}
 
 struct Ground {
     folder: TempDir,
     dir: Dir,
+    /// Unique on this machine, as in a restore.
+    beside: String,
 }
 
 const NAME: &str = "file";
-const BESIDE: &str = ".unfinished";
+
+fn leaf(mode: Mode, content: &str) -> Leaf {
+    Leaf {
+        mode,
+        oid: name_of(Object::Blob, content.as_bytes()),
+        seen: None,
+    }
+}
 
 impl Ground {
     fn new(content: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), content).unwrap();
         let dir = Dir::root(folder.path()).unwrap();
-        Self { folder, dir }
+        let unique = folder.path().file_name().unwrap().display();
+        let beside = format!(".{unique}.sightline-restore");
+        Self {
+            folder,
+            dir,
+            beside,
+        }
     }
 
     fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
+    fn place(&self) -> taken::Place<'_> {
+        taken::Place {
+            dir: &self.dir,
+            name: OsStr::new(NAME),
+            beside: OsStr::new(&self.beside),
+        }
+    }
+
     fn found(&self) -> Found {
         self.dir.look(OsStr::new(NAME)).unwrap().unwrap()
     }
 
-    /// As a plan would have seen it, holding `content`.
+    /// As a plan would have seen it, holding `content`, by a stamp that tells.
     fn seen(&self, content: &str) -> Leaf {
         Leaf {
-            mode: Mode::File,
-            oid: name_of(Object::Blob, content.as_bytes()),
             seen: Some((self.found().stamp, true)),
+            ..leaf(Mode::File, content)
         }
     }
 
-    fn write_over(&self, before: &Leaf, found: Found) -> Result<(), String> {
-        let file = FileToWrite {
-            dir: &self.dir,
-            name: OsStr::new(NAME),
+    /// Replaces it with "new", and settles what was taken out.
+    fn replace(&self, before: &Leaf, found: Found) -> Result<(), String> {
+        let put = self.put(before, found)?;
+        self.settle(before, put)
+    }
+
+    fn put(&self, before: &Leaf, found: Found) -> Result<Option<Put>, String> {
+        let new = NewFile {
+            at: self.place(),
+            leaf: &leaf(Mode::File, "new"),
             content: b"new",
-            executable: false,
+            withheld: 0,
         };
-        file.write_over((before, found), &|| None, &|| BESIDE.into())
+        match new.replace(before, found)? {
+            Taken::Out { put } => Ok(put),
+            Taken::Done => panic!("nothing was taken out"),
+        }
+    }
+
+    fn settle(&self, before: &Leaf, put: Option<Put>) -> Result<(), String> {
+        let names = [OsStr::new(&self.beside).to_owned()].into();
+        let is_open = !taken::open_for_writing(&names).is_empty();
+        self.place().settle(Some(before), put, is_open)
     }
 
     /// As an editor does.
@@ -80,90 +113,186 @@ impl Ground {
     fn read(&self, name: &str) -> Option<String> {
         fs::read_to_string(self.at(name)).ok()
     }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
 }
 
 #[test]
-fn a_file_of_the_same_stamp_and_other_content_is_neither_written_nor_deleted() {
+fn a_file_of_the_same_stamp_and_other_content_is_neither_replaced_nor_deleted() {
     // As after a write through a shared mapping, which moves no stamp.
     let ground = Ground::new("mapped");
     let before = ground.seen("before");
-    let name = OsStr::new(NAME);
-    let found = require_before(&ground.dir, name, Some(&before)).unwrap();
-    let found = found.unwrap();
-    let why = ground.write_over(&before, found).unwrap_err();
+    let why = ground.replace(&before, ground.found()).unwrap_err();
     assert!(why.contains("changed meanwhile"), "{why}");
     assert_eq!(ground.read(NAME).as_deref(), Some("mapped"));
-    require_content(&ground.dir, name, Some(&before), found).unwrap_err();
-    // With a second name, a new file would take its place.
+    // One whose stamp tells nothing is read first.
+    let unsettled = Leaf {
+        seen: None,
+        ..before
+    };
+    let name = OsStr::new(NAME);
+    let found = require_before(&ground.dir, name, Some(&unsettled)).unwrap();
+    let (_, found) = found.unwrap();
+    require_unchanged(&ground.dir, name, &unsettled, found).unwrap_err();
+    ground.put(&unsettled, found).map(drop).unwrap_err();
+    assert_eq!(ground.names(), [NAME]);
+    // Where it is what was seen, it goes, and another name of it stays.
     fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
-    let before = ground.seen("before");
-    ground.write_over(&before, ground.found()).unwrap_err();
-    assert_eq!(ground.read(NAME).as_deref(), Some("mapped"));
-    assert_eq!(ground.read(BESIDE), None);
-    // Where it is what was seen, both go.
     let before = ground.seen("mapped");
-    ground.write_over(&before, ground.found()).unwrap();
+    ground.replace(&before, ground.found()).unwrap();
     assert_eq!(ground.read(NAME).as_deref(), Some("new"));
     assert_eq!(ground.read("second").as_deref(), Some("mapped"));
+    assert_eq!(ground.names(), [NAME, "second"]);
 }
 
 #[test]
-fn what_is_saved_before_a_new_file_takes_the_place_stays() {
-    let ground = Ground::new("before");
-    fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
-    let (before, found) = (ground.seen("before"), ground.found());
-    ground.save("saved!");
-    ground.write_over(&before, found).unwrap_err();
-    assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
-    assert_eq!(ground.read(BESIDE), None);
+fn what_is_saved_at_any_step_of_a_restore_is_not_lost() {
+    for at in 0.. {
+        let ground = Ground::new("before");
+        let (before, found) = (ground.seen("before"), ground.found());
+        let saved = std::rc::Rc::new(std::cell::Cell::new(false));
+        let (to, done) = (ground.at(NAME), saved.clone());
+        let mut acts: Vec<Option<Box<dyn FnOnce()>>> = Vec::new();
+        acts.resize_with(at, || None);
+        acts.push(Some(Box::new(move || {
+            fs::write(to, "saved!").unwrap();
+            done.set(true);
+        })));
+        at_steps(acts);
+        let replaced = ground.replace(&before, found);
+        at_steps(Vec::new());
+        assert_eq!(
+            ground.read(NAME).as_deref(),
+            if saved.get() {
+                Some("saved!")
+            } else {
+                Some("new")
+            },
+            "step {at}: {replaced:?}"
+        );
+        assert_eq!(ground.names(), [NAME], "step {at}: {replaced:?}");
+        if !saved.get() {
+            replaced.unwrap();
+            assert!(at > 3, "{at} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_is_still_open_for_writing_gets_its_place_back() {
+    for mapped in [false, true] {
+        let ground = Ground::new("before");
+        let (before, found) = (ground.seen("before"), ground.found());
+        let mut writer = File::options()
+            .read(true)
+            .write(true)
+            .open(ground.at(NAME))
+            .unwrap();
+        let put = ground.put(&before, found).unwrap();
+        assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+        if mapped {
+            writer.write_all(b"saved!").unwrap();
+        }
+        if cfg!(target_os = "linux") {
+            let why = ground.settle(&before, put).unwrap_err();
+            assert!(
+                why.contains(if mapped {
+                    "changed meanwhile"
+                } else {
+                    "open for writing"
+                }),
+                "{why}"
+            );
+            writer.write_all(b"saved!").unwrap();
+            assert!(ground.read(NAME).unwrap().contains("saved!"));
+            assert_eq!(ground.names(), [NAME]);
+        }
+    }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_is_saved_at_the_last_moment_gets_its_place_back() {
+fn a_reader_keeps_nothing_from_being_replaced() {
+    let ground = Ground::new("before");
+    let (before, found) = (ground.seen("before"), ground.found());
+    let _reader = File::open(ground.at(NAME)).unwrap();
+    ground.replace(&before, found).unwrap();
+    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+}
+
+#[test]
+fn of_two_saves_the_newest_has_the_place_and_the_other_is_kept() {
     let ground = Ground::new("saved!");
     let before = ground.seen("before");
-    let (name, beside) = (OsStr::new(NAME), OsStr::new(BESIDE));
-    fs::write(ground.at(BESIDE), "new").unwrap();
-    let ours = ground.dir.look(beside).unwrap();
-    assert!(ground.dir.exchange(beside, name).unwrap());
-    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
-    take_out(&ground.dir, beside, name, (&before, ours)).unwrap_err();
-    assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
-    assert_eq!(ground.read(BESIDE), None);
-    // Saved again before it got it back: the newest has the place.
-    fs::write(ground.at(BESIDE), "new").unwrap();
-    let ours = ground.dir.look(beside).unwrap();
-    assert!(ground.dir.exchange(beside, name).unwrap());
+    let put = ground.put(&before, ground.found()).unwrap();
     ground.save("newest");
-    take_out(&ground.dir, beside, name, (&before, ours)).unwrap_err();
+    let why = ground.settle(&before, put).unwrap_err();
+    assert!(why.contains("kept as file.kept-1"), "{why}");
     assert_eq!(ground.read(NAME).as_deref(), Some("newest"));
-    assert_eq!(ground.read(BESIDE), None);
-    // Deleted before it got it back: what was saved is not lost.
-    fs::write(ground.at(BESIDE), "new").unwrap();
-    let ours = ground.dir.look(beside).unwrap();
-    assert!(ground.dir.exchange(beside, name).unwrap());
+    assert_eq!(ground.read("file.kept-1").as_deref(), Some("saved!"));
+    // In the same file.
+    let put = ground.put(&ground.seen("before"), ground.found()).unwrap();
+    fs::write(ground.at(NAME), "in place").unwrap();
+    let why = ground.settle(&before, put).unwrap_err();
+    assert!(why.contains("kept as file.kept-2"), "{why}");
+    assert_eq!(ground.read(NAME).as_deref(), Some("in place"));
+    assert_eq!(ground.read("file.kept-2").as_deref(), Some("newest"));
+    // Deleted after it was saved.
+    let put = ground.put(&ground.seen("before"), ground.found()).unwrap();
     fs::remove_file(ground.at(NAME)).unwrap();
-    let why = take_out(&ground.dir, beside, name, (&before, ours)).unwrap_err();
-    assert!(why.contains(BESIDE), "{why}");
-    assert_eq!(ground.read(BESIDE).as_deref(), Some("newest"));
+    let why = ground.settle(&before, put).unwrap_err();
+    assert!(why.contains("kept as file.kept-3"), "{why}");
+    assert_eq!(ground.read("file.kept-3").as_deref(), Some("in place"));
+    assert_eq!(
+        ground.names(),
+        ["file.kept-1", "file.kept-2", "file.kept-3"]
+    );
+}
+
+#[test]
+fn names_are_exchanged_by_steps_where_the_system_cannot() {
+    let ground = Ground::new("before");
+    fs::write(ground.at(&ground.beside), "new").unwrap();
+    ground.place().exchange_by_steps().unwrap();
+    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+    assert_eq!(ground.read(&ground.beside).as_deref(), Some("before"));
+    assert_eq!(ground.names(), [&*ground.beside, NAME]);
+    // Something is saved between the steps: it stays, and what it replaced too.
+    let to = ground.at(NAME);
+    at_steps(vec![Some(Box::new(move || {
+        fs::write(to, "saved!").unwrap();
+    }))]);
+    let error = ground.place().exchange_by_steps().unwrap_err();
+    at_steps(Vec::new());
+    assert!(
+        error.to_string().contains("what stood there is now"),
+        "{error}"
+    );
+    assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
+    assert_eq!(ground.names().len(), 3);
 }
 
 #[test]
 fn what_could_not_take_the_place_does_not_stay_behind() {
-    let ground = Ground::new("saved!");
-    fs::write(ground.at(BESIDE), "new").unwrap();
-    let before = ground.seen("before");
-    let (name, beside) = (OsStr::new(NAME), OsStr::new(BESIDE));
-    replace(&ground.dir, beside, name, (&before, ground.found())).unwrap_err();
+    let ground = Ground::new("before");
+    let (before, found) = (ground.seen("before"), ground.found());
+    ground.save("saved!");
+    ground.put(&before, found).map(drop).unwrap_err();
     assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
-    assert_eq!(ground.read(BESIDE), None);
+    assert_eq!(ground.names(), [NAME]);
 }
 
 #[test]
 fn what_is_verified_holds_what_was_written_and_nothing_more() {
     let ground = Ground::new("written");
-    let file = ground.dir.open(OsStr::new(NAME), Access::Read).unwrap();
+    let file = File::open(ground.at(NAME)).unwrap();
     verify(&file, b"written").unwrap();
     for other in ["", "write", "written and more", "wr1tten"] {
         verify(&file, other.as_bytes()).unwrap_err();
@@ -171,25 +300,50 @@ fn what_is_verified_holds_what_was_written_and_nothing_more() {
 }
 
 #[test]
-fn a_file_that_is_replaced_is_never_open_to_more_than_before() {
+fn a_new_file_has_the_rights_and_attributes_of_the_one_it_replaces() {
     let ground = Ground::new("before");
     let private = fs::Permissions::from_mode(0o600);
     fs::set_permissions(ground.at(NAME), private).unwrap();
-    fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
-    let file = FileToWrite {
-        dir: &ground.dir,
-        name: OsStr::new(NAME),
+    #[cfg(target_os = "linux")]
+    let has_attributes = rustix::fs::setxattr(
+        ground.at(NAME),
+        "user.kept",
+        b"value",
+        rustix::fs::XattrFlags::empty(),
+    )
+    .is_ok();
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        std::os::unix::fs::chown(ground.at(NAME), Some(12), Some(34)).unwrap();
+    }
+    let new = NewFile {
+        at: ground.place(),
+        leaf: &leaf(Mode::Executable, "new"),
         content: b"new",
-        executable: true,
+        withheld: 0,
     };
-    file.create(OsStr::new(BESIDE), Access::CreatePrivate)
-        .unwrap();
     let mode = |name| fs::metadata(ground.at(name)).unwrap().mode() & 0o777;
-    assert_eq!(mode(BESIDE), 0o600);
-    fs::remove_file(ground.at(BESIDE)).unwrap();
-    ground
-        .write_over(&ground.seen("before"), ground.found())
-        .unwrap();
-    assert_eq!(mode(NAME), 0o600);
+    let at = ground.at(&ground.beside);
+    at_steps(vec![Some(Box::new(move || {
+        let open_to = fs::metadata(at).unwrap().mode() & 0o777;
+        assert_eq!(open_to, 0o600);
+    }))]);
+    let seen = ground.seen("before");
+    let Taken::Out { put } = new.replace(&seen, ground.found()).unwrap() else {
+        panic!("nothing was taken out");
+    };
+    at_steps(Vec::new());
+    ground.settle(&seen, put).unwrap();
     assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+    assert_eq!(mode(NAME), 0o700);
+    if is_root {
+        let metadata = fs::metadata(ground.at(NAME)).unwrap();
+        assert_eq!((metadata.uid(), metadata.gid()), (12, 34));
+    }
+    #[cfg(target_os = "linux")]
+    if has_attributes {
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(ground.at(NAME), "user.kept", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], b"value");
+    }
 }
