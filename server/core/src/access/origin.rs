@@ -31,7 +31,7 @@ impl Origin {
             roots: roots.clone(),
             loose: Arc::default(),
             areas: areas
-                .map(|root| Area::new(&root.path, Some(root), Arc::new(Rules::None)))
+                .map(|root| Area::new(&root.path, Some(root), Rules::None))
                 .collect(),
         };
         match view.follow(path) {
