@@ -15,12 +15,15 @@ use std::{
     collections::VecDeque,
     ffi::{OsStr, OsString},
     io,
-    ops::Range,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
-use super::{AccessView, Area, Denial, through_link};
+use super::{
+    AccessView, Area, Denial,
+    plain::{Names, plain_in},
+    through_link,
+};
 use crate::{
     fs::dir::{Dir, Kind, is_absent},
     path::AbsPath,
@@ -35,10 +38,6 @@ const MAX_STEPS: usize = 8 * 1024;
 const READ_PER_ASKED: usize = 32;
 /// Larger folders are not read.
 const MAX_READ_ENTRIES: usize = 4096;
-/// Bytes of a folder read at once.
-#[cfg(target_os = "linux")]
-const READ_BYTES: usize = 16 * 1024;
-
 /// Where a path leads.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -151,96 +150,6 @@ enum Entries {
     TooMany,
     /// Those that are no links.
     Plain(Names),
-}
-
-/// Names of one folder, without an allocation for each.
-#[derive(Debug, Default)]
-struct Names {
-    text: Vec<u8>,
-    /// Where each stands, in the order of their bytes once all are there.
-    places: Vec<Range<usize>>,
-    /// What follows the one found last: who asks for many often asks in this order.
-    next: usize,
-}
-
-impl Names {
-    fn push(&mut self, name: &[u8]) {
-        let start = self.text.len();
-        self.text.extend_from_slice(name);
-        self.places.push(start..self.text.len());
-    }
-
-    fn sort(&mut self) {
-        let text = &self.text;
-        let name = |place: &Range<usize>| &text[place.clone()];
-        self.places.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-    }
-
-    fn has(&mut self, name: &[u8]) -> bool {
-        let order = |place: &Range<usize>| self.text[place.clone()].cmp(name);
-        let at = match self.places.get(self.next) {
-            Some(next) if order(next).is_eq() => self.next,
-            _ => match self.places.binary_search_by(order) {
-                Ok(at) => at,
-                Err(_) => return false,
-            },
-        };
-        self.next = at + 1;
-        true
-    }
-}
-
-/// The names in a folder that are no links, for sure; `None` when there are more
-/// than `most` entries, or they cannot be looked at: who may list a folder need
-/// not be allowed to look at what is in it.
-#[cfg(target_os = "linux")]
-fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
-    use std::mem::MaybeUninit;
-
-    use rustix::fs::{FileType, RawDir};
-
-    folder.look(OsStr::new(".")).ok()?;
-    let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
-    let mut entries = RawDir::new(folder.to_list().ok()?, &mut buffer);
-    let mut plain = Names::default();
-    let mut count = 0;
-    while let Some(entry) = entries.next() {
-        let entry = entry.ok()?;
-        let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b"..") {
-            continue;
-        }
-        count += 1;
-        if count > most {
-            return None;
-        }
-        match entry.file_type() {
-            FileType::Symlink | FileType::Unknown => {}
-            _ => plain.push(name),
-        }
-    }
-    plain.sort();
-    Some(plain)
-}
-
-/// The names in a folder that are no links, for sure; `None` when there are more
-/// than `most` entries, or they cannot be looked at: who may list a folder need
-/// not be allowed to look at what is in it.
-#[cfg(not(target_os = "linux"))]
-fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
-    folder.look(OsStr::new(".")).ok()?;
-    let mut plain = Names::default();
-    let mut count = 0;
-    let each = |name: &OsStr, kind: Option<Kind>| {
-        count += 1;
-        if kind.is_some_and(|kind| kind != Kind::Link) {
-            plain.push(name.as_encoded_bytes());
-        }
-        count <= most
-    };
-    folder.entries(each).ok()?;
-    plain.sort();
-    (count <= most).then_some(plain)
 }
 
 impl AccessView {

@@ -21,6 +21,7 @@ mod links;
 mod open;
 mod origin;
 pub(crate) mod pattern;
+mod plain;
 pub mod review;
 mod rule_file;
 mod rules;
