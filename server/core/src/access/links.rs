@@ -13,7 +13,7 @@
 
 use std::{
     collections::VecDeque,
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io,
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -291,8 +291,8 @@ impl AccessView {
     /// The folder some levels below one in an area, where that can be told at
     /// once: without a link, or with nothing there.
     fn at_once(&self, at: &At, below: &Path) -> Result<Option<At>, Denial> {
-        // Outside the areas, any folder may be one of them by another path.
-        if self.area_around(&at.real).is_none() {
+        // Outside the roots, any folder may be one of them by another path.
+        if !self.is_below_root(&at.real) {
             return Ok(None);
         }
         if below.as_os_str().is_empty() {
@@ -309,11 +309,11 @@ impl AccessView {
         }
     }
 
-    /// An area that a path without links lies in.
-    fn area_around(&self, real: &Path) -> Option<&Area> {
-        let mut areas = self.areas.iter();
-        areas.find(|area| {
-            let mut paths = area.paths.iter();
+    /// Does a path without links lie in a root?
+    fn is_below_root(&self, real: &Path) -> bool {
+        let mut roots = self.areas.iter().filter(|area| area.is_root);
+        roots.any(|root| {
+            let mut paths = root.paths.iter();
             paths.any(|base| real.starts_with(base.as_path()))
         })
     }
@@ -415,19 +415,19 @@ impl AccessView {
         at.dir = Some(Arc::new(dir));
     }
 
-    /// The area a folder outside all of them is by its identity.
+    /// The area that a folder outside the roots is by another path.
     fn area_of(&self, real: &Path, dir: &Dir) -> Option<&Area> {
-        if self.area_around(real).is_some() {
+        if self.is_below_root(real) {
             return None;
         }
         let identity = dir.identity()?;
         let mut areas = self.areas.iter();
-        areas.find(|area| area.identity == Some(identity))
+        areas.find(|area| area.identity == Some(identity) && area.real().as_path() != real)
     }
 
     /// The end of the way.
     fn arrive(&self, mut at: At, dir: &Dir, name: OsString, kind: Kind) -> Result<Place, Denial> {
-        if kind == Kind::Folder && self.area_around(&at.real.join(&name)).is_none() {
+        if kind == Kind::Folder && !self.is_below_root(&at.real.join(&name)) {
             match dir.pass(&name) {
                 Ok(next) => {
                     self.enter(&mut at, name, next);
