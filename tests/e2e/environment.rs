@@ -173,7 +173,8 @@ fn printed_contents_of_denied_files_are_left_out() {
     let mut server = Server::start(&workspace);
     let output = "diff --git a/.env b/.env\n+++ b/.env\n+PAYMENT_KEY=2\n\
         diff --git a/README.md b/README.md\n+++ b/README.md\n+welcome\n\
-        ==> secrets/suppliers.csv <==\nMill,confidential\n\ndone\n";
+        ==> secrets/suppliers.csv <==\nMill,confidential\n\nconfidential\n\n\
+        ==> README.md <==\ndone\n";
     let terminal = json!({ "id": "1", "command": "make", "isBusy": true, "newOutput": output });
     server.tell(
         "sightline/didChangeTerminals",
