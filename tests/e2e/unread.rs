@@ -209,6 +209,13 @@ fn the_end_of_its_input_and_of_its_output_ends_the_server() {
             send(&mut input, &request(id, "sightline/readFile", params)).unwrap();
         }
         wait_until_full(child.id(), before);
+        // After this one nothing is read.
+        let last = request(
+            FIRST + 1,
+            "sightline/readFile",
+            json!({ "path": "large.txt" }),
+        );
+        send(&mut input, &last).unwrap();
         if closes_input {
             drop(input);
             assert_eq!(wait(&mut child, "closed input"), 1);

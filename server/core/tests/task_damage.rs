@@ -223,11 +223,12 @@ fn a_long_log_cut_and_written_on_or_replaced_is_read_anew() {
     fs::write(scratch.log_path("t"), head + &other.log("t")).unwrap();
     assert_eq!(loaded(&reader), loaded(&scratch.again()));
 
-    // Another file, whose last known line is the same.
+    // Another file that goes on with the same lines but for one.
     fs::write(scratch.log_path("t"), &whole).unwrap();
     let reader = scratch.again();
     assert_eq!(loaded(&reader).0.len(), 40);
-    let replaced = whole.replacen("first 0", "FIRST 0", 1) + &other.log("t");
+    append(&scratch.again(), "t", &[&turn(40)], 2);
+    let replaced = scratch.log("t").replacen("first 0", "FIRST 0", 1);
     let beside = scratch.path("t").join("beside");
     fs::write(&beside, replaced).unwrap();
     fs::rename(&beside, scratch.log_path("t")).unwrap();

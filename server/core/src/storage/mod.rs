@@ -336,6 +336,8 @@ mod tests {
             .lock_within(Duration::from_millis(30))
             .unwrap_err();
         assert_eq!(error.kind, ErrorKind::Busy);
+        // As in a process between `fork` and `exec`.
+        let _inherited = held.file.try_clone().unwrap();
         drop(held);
         task(&storage).lock_within(Duration::ZERO).unwrap();
     }

@@ -143,7 +143,7 @@ impl TaskDir {
 #[derive(Debug)]
 pub struct TaskLock {
     pub(super) dir: PathBuf,
-    file: File,
+    pub(super) file: File,
 }
 
 impl Drop for TaskLock {
