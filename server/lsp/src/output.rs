@@ -1,6 +1,6 @@
 //! The stream out: whole frames, in the order in which they were sent.
 //!
-//! A thread of its own writes, so that nobody who answers waits for a client that
+//! A separate thread writes, so that nobody who answers waits for a client that
 //! does not read. The way over that thread costs more than a small answer does, so
 //! whoever sends one writes it himself, where nothing waits before it and the stream
 //! takes it at once.
