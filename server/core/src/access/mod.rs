@@ -43,6 +43,7 @@ pub(crate) use self::open::OpenedFolder;
 use self::{
     links::{LastFolder, Place},
     pattern::bytes_of,
+    rule_file::included_paths,
     rules::{Naming, RuleFiles, Rules},
 };
 pub use self::{
@@ -183,10 +184,13 @@ impl Access {
                 .enumerate()
                 .any(|(other, area)| other != index && areas[index].touches(area));
         }
+        let rule_files = files.iter().flat_map(RuleFiles::paths);
+        let rule_files: Vec<PathBuf> = rule_files.map(Path::to_path_buf).collect();
         let view = AccessView {
             roots: self.roots.clone(),
             loose: self.loose.clone(),
             areas: areas.into(),
+            rule_files: rule_files.into(),
         };
         (view, changed)
     }
@@ -371,6 +375,8 @@ pub struct AccessView {
     loose: Arc<[AbsPath]>,
     /// The roots in their order, then the folders of loose files.
     areas: Arc<[Area]>,
+    /// The files the rules come from; some may not exist.
+    rule_files: Arc<[PathBuf]>,
 }
 
 impl AccessView {
@@ -536,6 +542,37 @@ impl AccessView {
             Rules::Broken(why) if std::ptr::eq(area, own) || own.touches(area) => Some(&**why),
             _ => None,
         })
+    }
+
+    /// Files below `root` that access rules come from, now or when a rule file has
+    /// the text that `then` returns for it; links on the way are named too.
+    pub(crate) fn rule_files(
+        &self,
+        root: usize,
+        then: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
+    ) -> Vec<RelPath> {
+        let Some(own) = self.areas.get(root) else {
+            return Vec::new();
+        };
+        let mut paths: Vec<PathBuf> = self.rule_files.to_vec();
+        for folder in self.areas.iter().flat_map(|area| &area.paths) {
+            if let Some(below) = own.relative(folder) {
+                paths.push(folder.as_path().join(RULE_FILE));
+                let text = then(&below.child(RULE_FILE.as_ref()));
+                paths.extend(
+                    text.into_iter()
+                        .flat_map(|text| included_paths(folder, text)),
+                );
+            }
+        }
+        let real = paths.iter().filter_map(|path| fs::canonicalize(path).ok());
+        let real: Vec<PathBuf> = real.collect();
+        let all = paths.into_iter().chain(real);
+        let below = all.filter_map(|path| own.relative(&AbsPath::new(&path)?));
+        let mut files: Vec<RelPath> = below.collect();
+        files.sort();
+        files.dedup();
+        files
     }
 
     /// The rules that [`Self::check_entry`] judges entries of `root` by, as

@@ -30,6 +30,7 @@ impl Origin {
         let view = AccessView {
             roots: roots.clone(),
             loose: Arc::default(),
+            rule_files: Arc::default(),
             areas: areas
                 .map(|root| Area::new(&root.path, Some(root), Rules::None))
                 .collect(),

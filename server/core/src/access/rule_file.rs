@@ -257,6 +257,15 @@ fn included(text: &[u8]) -> Vec<String> {
     names
 }
 
+/// The paths of the files that a rule file with this text in `folder` includes.
+pub(super) fn included_paths(folder: &AbsPath, text: Vec<u8>) -> Vec<PathBuf> {
+    let text = decoded(text).unwrap_or_default();
+    let names = included(&text).into_iter();
+    names
+        .filter_map(|name| include_path(folder, &name))
+        .collect()
+}
+
 /// The file an `!include` line names.
 pub(super) fn include_of(line: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(line);

@@ -193,6 +193,13 @@ impl RuleFiles {
             .map(|source| source.path.as_path())
     }
 
+    /// Every file the rules come from, those that still hold included.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let versions = std::iter::once(&self.current).chain(&self.held);
+        let sources = versions.flat_map(|version| &version.sources);
+        sources.map(|source| source.path.as_path())
+    }
+
     /// Reads the files again when they may have changed. Returns whether the rules
     /// did.
     pub(super) fn refresh(&mut self, now: Now) -> bool {

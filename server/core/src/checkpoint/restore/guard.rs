@@ -4,8 +4,10 @@ use std::ffi::OsStr;
 
 use super::{
     super::{
-        compare::{Denied, lies_in},
+        Job, Oid,
+        compare::{Denied, Leaf, find, lies_in},
         names,
+        reader::Reader,
     },
     Conflict,
 };
@@ -16,6 +18,17 @@ pub(super) struct Guard<'a> {
     pub(super) denied: Denied<'a>,
     /// Where this server keeps its data, when that is below the root.
     pub(super) own_data: Option<&'a RelPath>,
+    /// Files that access rules come from.
+    pub(super) rule_files: &'a [RelPath],
+}
+
+/// Files below the root that access rules come from, now or in the tree `then`.
+pub(super) fn rule_files(job: &Job<'_>, reader: &Reader, then: Oid) -> Vec<RelPath> {
+    let text = |path: &RelPath| {
+        let leaf = find(reader, then, path).ok()?.filter(Leaf::is_file)?;
+        reader.blob(leaf.oid).ok()
+    };
+    job.view.rule_files(job.root, &text)
 }
 
 /// Why a path is not touched.
@@ -32,6 +45,12 @@ impl Guard<'_> {
         }
         if path.components().any(is_gits) {
             return Some(Off::Named("it belongs to a git repository"));
+        }
+        // Also a folder or link that leads to one.
+        if self.rule_files.iter().any(|file| lies_in(file, path)) {
+            return Some(Off::Named(
+                "access rules come from it; change it yourself if you want it back",
+            ));
         }
         let is_own = self.own_data.is_some_and(|data| lies_in(path, data));
         is_own.then_some(Off::Named("this server keeps its own data there"))

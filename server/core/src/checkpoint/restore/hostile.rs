@@ -288,3 +288,63 @@ fn the_servers_own_data_below_the_root_is_never_restored() {
     assert_eq!(ground.read("mine/planted"), None);
     assert!(!ground.root.join("mine/projects/planted").exists());
 }
+
+#[test]
+fn files_that_access_rules_come_from_are_not_restored() {
+    let ground = Ground::new();
+    ground.write(".gitignore", "");
+    ground.write("conf/more.rules", "");
+    ground.write("a", "then");
+    let id = ground.create();
+    ground.write(
+        ".clineignore",
+        "!include .gitignore\n!include conf/linked.rules\n",
+    );
+    std::os::unix::fs::symlink("more.rules", ground.root.join("conf/linked.rules")).unwrap();
+    ground.write(".gitignore", "*.key\n");
+    ground.write("conf/more.rules", "*.pem\n");
+    ground.write("a", "now");
+    let restored = ground.restore_while(id, &|_| {}).unwrap();
+    let rules = [".gitignore", "conf/linked.rules", "conf/more.rules"];
+    let is_kept = |problems: &[(String, String)]| {
+        let named = problems
+            .iter()
+            .filter(|(_, why)| why.contains("access rules come from it"));
+        assert_eq!(
+            named.map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
+            rules
+        );
+        assert_eq!(ground.read(".gitignore").as_deref(), Some("*.key\n"));
+        assert_eq!(ground.read("conf/linked.rules").as_deref(), Some("*.pem\n"));
+        assert_eq!(ground.read("a").as_deref(), Some("then"));
+    };
+    let named = |problem: super::Conflict| (problem.path.to_string(), problem.reason);
+    is_kept(
+        &restored
+            .conflicts
+            .into_iter()
+            .map(named)
+            .collect::<Vec<_>>(),
+    );
+    // Nor by a recovery.
+    ground.write("a", "now");
+    ground.interrupted(id);
+    let recovered = ground.job(&|_| {}, |job| ground.checkpoints.recover(job));
+    let problems = recovered.unwrap().unwrap().problems;
+    is_kept(&problems.into_iter().map(named).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_the_checkpoints_own_rules_include_is_not_restored() {
+    let ground = Ground::new();
+    ground.write("old.rules", "now");
+    let id = ground.made_up(&[
+        (b".clineignore", b"!include old.rules\n", Mode::File),
+        (b"old.rules", b"*.key\n", Mode::File),
+    ]);
+    let conflicts = ground.restore_while(id, &|_| {}).unwrap().conflicts;
+    let named = conflicts.iter().map(|it| it.path.to_string());
+    assert_eq!(named.collect::<Vec<_>>(), [".clineignore", "old.rules"]);
+    assert_eq!(ground.read("old.rules").as_deref(), Some("now"));
+    assert_eq!(ground.read(".clineignore"), None);
+}

@@ -24,7 +24,7 @@ use super::{
         scan::Scan,
     },
     Action, Change, Conflict, Preview,
-    guard::{Guard, Off, denied_paths},
+    guard::{Guard, Off, denied_paths, rule_files},
     unseen::{Then, unread},
 };
 use crate::{error::Error, path::RelPath};
@@ -135,6 +135,7 @@ pub(super) fn plan(
 ) -> Result<Plan, Error> {
     let left = Tree::Seen(now.tree.clone());
     let found = compare(reader, &left, &kept, wanted, job.cancel)?;
+    let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
         job,
         walker,
@@ -144,6 +145,7 @@ pub(super) fn plan(
         folders_gone: found.folders_gone.iter().cloned().collect(),
         parents: HashMap::new(),
         own_data,
+        rule_files: &from_rules,
         unread: Vec::new(),
     };
     let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
@@ -310,6 +312,8 @@ struct Planner<'a> {
     /// What keeps anything from being written into a folder.
     parents: HashMap<RelPath, Option<String>>,
     own_data: Option<&'a RelPath>,
+    /// Files that access rules come from.
+    rule_files: &'a [RelPath],
     /// What stays because nobody knows what it holds.
     unread: Vec<Conflict>,
 }
@@ -325,6 +329,7 @@ impl Planner<'_> {
         let mut guard = Guard {
             denied: Denied::new(self.job),
             own_data: self.own_data,
+            rule_files: self.rule_files,
         };
         let mut hidden = 0_u64;
         let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
@@ -542,6 +547,7 @@ pub(super) fn steps_between(
     let mut guard = Guard {
         denied: Denied::new(job),
         own_data,
+        rule_files: &rule_files(job, reader, to),
     };
     let mut between = Between {
         folders: folders(&found, left_alone),
