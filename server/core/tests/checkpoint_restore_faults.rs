@@ -74,6 +74,34 @@ fn what_changes_while_it_is_restored_is_left_as_it_is() {
 }
 
 #[test]
+fn what_keeps_its_size_while_it_is_changed_is_neither_deleted_nor_replaced() {
+    let ground = Ground::new(&[("f/", ""), ("l", "1")]);
+    let id = ground.create();
+    ground.remove("f");
+    ground.remove("l");
+    ground.link("here", "l");
+    ground.write(&[("a", "new!"), ("b", "new!"), ("f", "new!")]);
+    let outcomes = restore_with(&ground, id, || {
+        ground.write(&[("b", "mine"), ("f", "mine")]);
+        ground.remove("l");
+        ground.link("mine", "l");
+    });
+    let errors = outcomes.iter().map(|outcome| outcome.error.is_some());
+    assert_eq!(
+        errors.collect::<Vec<_>>(),
+        [false, true, true, true],
+        "{outcomes:?}"
+    );
+    assert!(!ground.exists("a"));
+    assert_eq!(
+        (ground.read("b"), ground.read("f")),
+        ("mine".into(), "mine".into())
+    );
+    let target = fs::read_link(ground.path("l")).unwrap();
+    assert_eq!(target.to_str(), Some("mine"));
+}
+
+#[test]
 fn a_cancelled_restore_does_nothing_and_one_under_way_is_not_cancelled() {
     let ground = Ground::new(&[("a", "1"), ("b", "1")]);
     let id = ground.create();
