@@ -343,6 +343,45 @@ fn many_questions_about_a_folder_change_no_answer() {
     }
 }
 
+/// A folder that is not there yet is denied when it is written as one.
+#[test]
+fn a_path_written_as_a_folder_is_judged_as_one() {
+    let (_parent, root) = workspace(&[(".clineignore", "secrets/\n"), ("sub/a", "")]);
+    let view = view(&root);
+    let absolute = format!("{}/secrets/", root.display());
+    let uri = format!("file://{absolute}");
+    for denied in [
+        "secrets/",
+        "secrets/.",
+        "sub/secrets//",
+        "sub\\secrets\\",
+        &absolute,
+        &uri,
+    ] {
+        assert_eq!(kind(&view, denied), AccessKind::Denied, "{denied}");
+        assert_eq!(ask(&view, denied).rule.unwrap().pattern, "secrets/");
+    }
+    // Without the slash it may become a file.
+    for allowed in ["secrets", "sub/", "secrets/..", "."] {
+        assert_eq!(kind(&view, allowed), AccessKind::Allowed, "{allowed}");
+    }
+    #[cfg(unix)]
+    {
+        link("secrets", root.join("link"));
+        assert_eq!(kind(&view, "link/"), AccessKind::Denied);
+    }
+}
+
+/// One letter on some file system, however it is written.
+#[test]
+fn names_that_fold_alike_are_denied_alike() {
+    let (_parent, root) = workspace(&[(".clineignore", "straße.txt\n.env\n")]);
+    let view = view(&root);
+    for denied in ["STRAẞE.TXT", "strasse.txt", "Straße.txt", ".EN\u{200d}V"] {
+        assert_eq!(kind(&view, denied), AccessKind::Denied, "{denied}");
+    }
+}
+
 // Several roots, and none.
 
 #[test]

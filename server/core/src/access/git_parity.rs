@@ -2,7 +2,7 @@
 //! check-ignore`, on generated rule files. Not the answer alone: the deciding
 //! line and its pattern must be the same.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use sightline_testing::git;
 
@@ -97,12 +97,32 @@ const ENDS: &[&str] = &[
     "\n", "\n", "\n", "\r\n", "/\n", "  \n", "/**\n", "\\\n", "\t\n",
 ];
 
-fn rule_file(dice: &mut Dice) -> Vec<u8> {
+/// Returns whether `**` stands right behind literal text, which git reads in our way
+/// from 2.52 on.
+fn is_read_otherwise(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let line = line.strip_prefix(b"!").unwrap_or(line);
+    let line = line.strip_prefix(b"/").unwrap_or(line);
+    let wild = line.iter().position(|byte| b"*?[\\".contains(byte));
+    wild.is_some_and(|at| at > 0 && line[at - 1] != b'/' && line[at..].starts_with(b"**"))
+}
+
+fn git_is_old() -> bool {
+    let version = Command::new("git").arg("--version").output().unwrap();
+    let version = String::from_utf8(version.stdout).unwrap();
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse::<u32>().ok());
+    (numbers.next().unwrap(), numbers.next().unwrap()) < (2, 52)
+}
+
+fn rule_file(dice: &mut Dice, git_is_old: bool) -> Vec<u8> {
     let mut text = Vec::new();
     if dice.roll(8) == 0 {
         text.extend_from_slice(b"\xef\xbb\xbf");
     }
     for _ in 0..=dice.roll(12) {
+        let start = text.len();
         match dice.roll(16) {
             0 => text.extend_from_slice(b"!"),
             1 => text.extend_from_slice(b"/"),
@@ -115,6 +135,9 @@ fn rule_file(dice: &mut Dice) -> Vec<u8> {
             text.extend_from_slice(dice.pick(PIECES).as_bytes());
         }
         text.extend_from_slice(dice.pick(ENDS).as_bytes());
+        if git_is_old && is_read_otherwise(&text[start..]) {
+            text.truncate(start);
+        }
     }
     if dice.roll(4) == 0 {
         text.pop();
@@ -143,6 +166,7 @@ fn compare(seed: u64, case: Case) {
     let folder = dir.path();
     let ignore_case = case == Case::Folded;
     git::init(folder);
+    let git_is_old = git_is_old();
     let mut dice = Dice(seed);
     let mut folders = Vec::new();
     for _ in 0..80 {
@@ -154,7 +178,7 @@ fn compare(seed: u64, case: Case) {
     }
     let mut decided = 0;
     for _ in 0..RULE_FILES {
-        let text = rule_file(&mut dice);
+        let text = rule_file(&mut dice, git_is_old);
         fs::write(folder.join(".gitignore"), &text).unwrap();
         let paths = paths(&mut dice, &folders);
         let mut set = PatternSet::new(case);

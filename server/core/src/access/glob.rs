@@ -59,10 +59,6 @@ pub(crate) enum Subject {
 impl Glob {
     /// Compiles `pattern`; `None` when it can match nothing (an unclosed
     /// bracket, a lone backslash at the end, an unknown class).
-    ///
-    /// `**` at the start of `pattern` counts as standing behind a separator:
-    /// git cuts the literal start of a pattern off before it looks at the rest,
-    /// so that `a/b**/c` matches `a/bx/y/c`.
     pub(crate) fn new(pattern: &[u8], subject: Subject, case: Case) -> Option<Self> {
         let mut tokens = Vec::new();
         let mut literal = Vec::new();
@@ -99,14 +95,6 @@ impl Glob {
         }
         flush(&mut literal, &mut tokens, case);
         Some(Self::of(tokens))
-    }
-
-    /// This glob behind the literal text `before`.
-    pub(crate) fn behind(self, before: &[u8], case: Case) -> Self {
-        let mut tokens = Vec::new();
-        flush(&mut before.to_vec(), &mut tokens, case);
-        tokens.extend(self.tokens);
-        Self::of(tokens)
     }
 
     /// With `?` meaning a character instead of a byte, as shells read it.

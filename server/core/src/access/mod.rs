@@ -471,7 +471,14 @@ impl AccessView {
                 return (None, answer(AccessKind::Denied, Some(denial)));
             }
         };
-        let access = match self.judge(&location, last, asked) {
+        let mut verdict = self.judge(&location, last, asked);
+        if !matches!(verdict, Verdict::Denied(_))
+            && names_folder(written)
+            && let Some(denial) = self.denial_as_folder(&location)
+        {
+            verdict = Verdict::Denied(denial);
+        }
+        let access = match verdict {
             Verdict::Allowed => answer(AccessKind::Allowed, None),
             Verdict::Outside => answer(AccessKind::Outside, None),
             Verdict::Denied(denial) => answer(AccessKind::Denied, Some(denial)),
@@ -646,6 +653,23 @@ impl AccessView {
         })
     }
 
+    /// What rules say about a location that is written as a folder, which need not be
+    /// there yet.
+    fn denial_as_folder(&self, location: &Location) -> Option<Denial> {
+        let path = self.roots.absolute(location);
+        if let Some(denial) = self.denial_of_name(location, &path, || true) {
+            return Some(denial);
+        }
+        match self.follow(&path) {
+            Ok(place) if place.linked => {
+                let denial = self.denial_of(&AbsPath::new(&place.real)?, || true);
+                denial.map(through_link)
+            }
+            Ok(_) => None,
+            Err(denial) => Some(denial),
+        }
+    }
+
     /// Judges what a path leads to, when its name was judged.
     fn judge_place(&self, path: &AbsPath, place: &Place) -> Verdict {
         if let Some(denial) = self.passed_denial(place) {
@@ -686,6 +710,12 @@ impl AccessView {
 fn folder_of(written: &str) -> &[u8] {
     let bytes = written.as_bytes();
     &bytes[..memchr::memrchr(b'/', bytes).unwrap_or(0)]
+}
+
+/// Returns whether a path is written so that only a folder can be meant.
+fn names_folder(written: &str) -> bool {
+    let last = written.rsplit(['/', '\\']).next();
+    matches!(last, Some("" | "." | ".."))
 }
 
 /// Says so when it is not the written name that is denied, without telling the

@@ -16,7 +16,7 @@ use foldhash::quality::RandomState;
 
 pub(crate) use super::glob::Case;
 use super::{
-    fold::fold,
+    fold::{fold, without_ignorable},
     glob::{Glob, Subject},
 };
 
@@ -354,20 +354,19 @@ fn compile(line: &[u8], case: Case) -> Option<(Rule, Test)> {
     if pattern.is_empty() {
         return None;
     }
+    let text = std::str::from_utf8(pattern);
+    let shown = match (case, text) {
+        (Case::Folded, Ok(text)) => without_ignorable(text),
+        _ => Cow::Borrowed(""),
+    };
     // What cannot be read must not let anything in.
-    if case == Case::Folded && negated && std::str::from_utf8(pattern).is_err() {
+    if case == Case::Folded && negated && text != Ok(&*shown) {
         return None;
     }
-    let glob = match subject {
-        Subject::Name => Glob::new(pattern, subject, case)?,
-        Subject::Path => {
-            let plain = pattern
-                .iter()
-                .position(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\'))
-                .unwrap_or(pattern.len());
-            Glob::new(&pattern[plain..], subject, case)?.behind(&pattern[..plain], case)
-        }
-    };
+    if let Cow::Owned(shown) = &shown {
+        pattern = shown.as_bytes();
+    }
+    let glob = Glob::new(pattern, subject, case)?;
     let test = if let Some(text) = glob.as_literal() {
         match subject {
             Subject::Name => Test::Name(text.into()),
@@ -464,6 +463,38 @@ mod tests {
             assert!(ignoring(&set, "a/b/y", false).is_none());
             assert!(ignoring(&set, "a/b/c/d/e", false).is_some());
             assert!(ignoring(&set, "", true).is_none());
+        }
+    }
+
+    #[test]
+    fn characters_that_show_nothing_deny_more_and_never_less() {
+        let set = set(".e\u{200b}nv\n*\u{200d}.k\n\u{200b}\n!a\u{200b}.k\n!b.k\n");
+        for denied in [
+            ".env",
+            ".ENV",
+            ".en\u{fe0f}v",
+            "a.k",
+            "x\u{200d}.k",
+            "\u{200b}",
+        ] {
+            assert!(ignoring(&set, denied, false).is_some(), "{denied:?}");
+        }
+        assert!(ignoring(&set, "b.k", false).is_none());
+    }
+
+    /// As git does from 2.52 on. Before, it cut the literal start off, and took what
+    /// was left for the start of a path.
+    #[test]
+    fn double_stars_behind_text_are_a_star() {
+        let set = set("foo**/bar\n");
+        for (path, expected) in [
+            ("foobar", false),
+            ("foo/bar", true),
+            ("foox/bar", true),
+            ("foo/x/bar", false),
+            ("foox/y/bar", false),
+        ] {
+            assert_eq!(ignoring(&set, path, false).is_some(), expected, "{path}");
         }
     }
 
