@@ -16,6 +16,7 @@
 --- What an agent may see.
 ---@class sightline.AccessSettings
 ---@field outsideWorkspace? sightline.OutsideWorkspace Reading files outside every workspace folder. Default: `"deny"`.
+---@field recursiveReaders? sightline.RecursiveReaders Commands that read whole folders, such as `grep -r` and `tar`, where a folder holds denied files that the command does not exclude. Default: `"deny"`.
 
 --- Params of `sightline/appendMessages`.
 ---@class sightline.AppendMessagesParams
@@ -630,6 +631,11 @@
 ---@class sightline.Recovered
 ---@field dropped integer Lines that made no sense and are left out; they stay in the file.
 ---@field lines integer Lines that were read.
+
+--- Whether commands may read whole folders that hold denied files.
+---@alias sightline.RecursiveReaders
+---| "deny" # Deny them.
+---| "allow" # Allow them.
 
 --- What a restore does to a path.
 ---@alias sightline.RestoreAction

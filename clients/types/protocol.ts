@@ -115,6 +115,12 @@ export interface AccessSettings {
    * Default: `"deny"`.
    */
   outsideWorkspace?: OutsideWorkspace;
+  /**
+   * Commands that read whole folders, such as `grep -r` and `tar`, where a folder
+   * holds denied files that the command does not exclude.
+   * Default: `"deny"`.
+   */
+  recursiveReaders?: RecursiveReaders;
 }
 
 /** Params of `sightline/appendMessages`. */
@@ -1291,6 +1297,13 @@ export interface Recovered {
   /** Lines that were read. */
   lines: number;
 }
+
+/** Whether commands may read whole folders that hold denied files. */
+export type RecursiveReaders =
+  /** Deny them. */
+  | "deny"
+  /** Allow them. */
+  | "allow";
 
 /** What a restore does to a path. */
 export type RestoreAction =

@@ -41,7 +41,7 @@ fn a_wrong_setting_is_told_once_and_the_server_starts() {
 
 #[test]
 fn settings_change_while_the_server_runs() {
-    let workspace = Workspace::new(&[]);
+    let workspace = Workspace::new(&[(".clineignore", "secret.txt\n"), ("secret.txt", "x")]);
     let mut server = Server::start(&workspace);
     open_outside(&mut server, &workspace);
     assert!(!server.block(json!({})).contains("outside.txt"));
@@ -63,6 +63,18 @@ fn settings_change_while_the_server_runs() {
         server.ask("sightline/readFile", json!({ "path": path }))["text"],
         "x"
     );
+    let command = json!({ "command": "grep -r x ." });
+    let judge = |server: &mut Server| {
+        server.ask("sightline/checkAccess", command.clone())["command"].clone()
+    };
+    let refused = judge(&mut server);
+    assert_eq!(refused["denied"][0]["path"], "secret.txt", "{refused}");
+    let allow = json!({ "sightline": { "access": { "recursiveReaders": "allow" } } });
+    server.tell(
+        "workspace/didChangeConfiguration",
+        json!({ "settings": allow }),
+    );
+    assert_eq!(judge(&mut server)["allowed"], true);
     assert_eq!(server.end(), 0);
 }
 

@@ -17,7 +17,7 @@ const OURS = new Set(["notifications"]);
  * Settings that a folder must not bring along in `.vscode/settings.json`: where
  * files are written, and what an agent may read.
  */
-const MACHINE = new Set(["storage.path", "log.file", "access.outsideWorkspace"]);
+const MACHINE = new Set(["storage.path", "log.file", "access.outsideWorkspace", "access.recursiveReaders"]);
 
 /** Settings of the extension; the server never sees them. */
 const CLIENT = {

@@ -27,7 +27,8 @@ test("no setting has a value that nobody set and the server would take for one",
 });
 
 test("a folder cannot bring along where files are written, or what agents may read", () => {
-  for (const name of ["server.path", "storage.path", "log.file", "access.outsideWorkspace"]) {
+  const names = ["server.path", "storage.path", "log.file", "access.outsideWorkspace", "access.recursiveReaders"];
+  for (const name of names) {
     assert.equal(properties[`sightline.${name}`].scope, "machine", name);
   }
 });

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use sightline_core::{checkpoint, environment::BlockSettings};
 use sightline_protocol::{
     environment::SectionId,
-    settings::{self as wire, LogLevel, OutsideWorkspace},
+    settings::{self as wire, LogLevel, OutsideWorkspace, RecursiveReaders},
 };
 
 pub use conversation::ConversationSettings;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub block: BlockSettings,
     /// Reading outside every root.
     pub outside_workspace: OutsideWorkspace,
+    /// Commands that read whole folders with denied files in them.
+    pub recursive_readers: RecursiveReaders,
     /// Conversations: what is decided, and with which words.
     pub conversation: ConversationSettings,
     /// Checkpoints: what is captured.
@@ -225,6 +227,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         show_results: reader.read("commands.showResults"),
         block: BlockSettings::resolve(Some(&environment)),
         outside_workspace: reader.read("access.outsideWorkspace").unwrap_or_default(),
+        recursive_readers: reader.read("access.recursiveReaders").unwrap_or_default(),
         conversation,
         checkpoints,
         diagnostics,
@@ -254,7 +257,7 @@ const SECTIONS: [(&str, &[&str]); 10] = [
     ("storage", &["path"]),
     ("commands", &["showResults"]),
     ("environment", &["ignoredFiles", "outsideFiles", "sections"]),
-    ("access", &["outsideWorkspace"]),
+    ("access", &["outsideWorkspace", "recursiveReaders"]),
     ("conversation", &["profile", "notices", "models"]),
     ("tasks", &["maxAgeDays", "maxCount", "maxBytes"]),
     (
@@ -508,7 +511,7 @@ mod tests {
             "storage": { "path": "/x" }, "commands": { "showResults": true },
             "environment": { "ignoredFiles": "lock", "outsideFiles": "show",
                 "sections": { "files": { "enabled": false, "maxTokens": 1 } } },
-            "access": { "outsideWorkspace": "allow" },
+            "access": { "outsideWorkspace": "allow", "recursiveReaders": "allow" },
             "conversation": { "profile": "cline",
                 "notices": {
                     "duplicateFileRead": "a", "truncation": "b", "missingToolResult": "c" },

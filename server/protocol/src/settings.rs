@@ -136,6 +136,22 @@ pub struct AccessSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = OutsideWorkspace::default()))]
     pub outside_workspace: Option<OutsideWorkspace>,
+    /// Commands that read whole folders, such as `grep -r` and `tar`, where a folder
+    /// holds denied files that the command does not exclude.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = RecursiveReaders::default()))]
+    pub recursive_readers: Option<RecursiveReaders>,
+}
+
+/// Whether commands may read whole folders that hold denied files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RecursiveReaders {
+    /// Deny them.
+    #[default]
+    Deny,
+    /// Allow them.
+    Allow,
 }
 
 /// Whether files outside every workspace folder may be read.

@@ -81,7 +81,7 @@ fn judged<'a>(
     // escape sequence nor a later command must hide a name.
     let commands = state.sources.iter().chain(&terminal.command);
     let mut allowed =
-        |command: &str| inputs.access.check_command(command).allowed && !names.in_line(command);
+        |command: &str| inputs.access.may_show_command(command) && !names.in_line(command);
     if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
         let label = cut_line(&line::one_line(&label));
         return Some((label, names));

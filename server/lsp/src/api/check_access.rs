@@ -69,7 +69,8 @@ fn judge<P: AsRef<str> + Sync>(
     pieces.push(b"]".to_vec());
     if let Some(command) = command {
         pieces.push(br#","command":"#.to_vec());
-        let verdict = view.check_command(command);
+        let readers = context.snapshot.settings.recursive_readers;
+        let verdict = view.check_command_with(command, readers);
         pieces.push(serde_json::to_vec(&verdict).map_err(unwritten)?);
     }
     pieces.push(b"}".to_vec());

@@ -233,7 +233,7 @@ fn about<T>(
     let name = |path: &str| -> Option<String> {
         allowed(path).map(|location| view.roots().result_path(&location).0)
     };
-    let may_name_command = |command: &str| view.check_command(command).allowed;
+    let may_name_command = |command: &str| view.may_show_command(command);
     let read = |path: &str, lines: u64, bytes: u64| read_key_file(context, path, lines, bytes);
     let workspace = Workspace {
         name: &name,

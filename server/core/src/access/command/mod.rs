@@ -1,21 +1,29 @@
 //! What would this shell command read, and may it?
 //!
 //! Advice, not a sandbox: the command is understood as a POSIX shell would
-//! understand it, and whatever names a denied file is reported. What a program
-//! does by itself (a recursive search, a script, an encoded string) cannot be
-//! known here.
+//! understand it, and whatever names a denied file is reported, as are known
+//! programs that read whole folders. What a program does by itself (a script, an
+//! encoded string) cannot be known here.
 //!
 //! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
 //! the parsed command, [`word`] finds what words can stand for (with [`quote`],
-//! [`braces`] and [`mod@print`]), [`program`] knows what some programs do with theirs,
-//! [`wildcard`] finds what a pattern matches. This module holds what they share:
-//! the questions asked of the rules, and the list of what was denied.
+//! [`braces`] and [`mod@print`]), [`wildcard`] finds what a pattern matches. [`program`]
+//! judges the words of a program; [`programs`] is the table of what is known of programs,
+//! [`options`] takes their words apart by it, [`readers`] looks into the folders they
+//! read, with [`filter`], [`find`] and [`sed`] for what they leave out. This module holds
+//! what they share: the questions asked of the rules, and the list of what was denied.
 
 mod braces;
+mod filter;
+mod find;
 mod guard;
+mod options;
 mod print;
 mod program;
+mod programs;
 mod quote;
+mod readers;
+mod sed;
 mod shell;
 mod wildcard;
 mod word;
@@ -27,7 +35,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sightline_protocol::access::{CommandAccess, DeniedOperand};
+use sightline_protocol::{
+    access::{CommandAccess, DeniedOperand},
+    settings::RecursiveReaders,
+};
 
 use self::{shell::Scope, word::Field};
 use super::{AccessView, Denial, Verdict, through_link};
@@ -49,9 +60,28 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 impl AccessView {
     /// Judges a command line for a POSIX shell, with the readers of PowerShell
     /// known as well. The answer is advice: a command that is allowed may still
-    /// read denied files, for instance by searching a folder.
+    /// read denied files, for instance from a script.
     pub fn check_command(&self, text: &str) -> CommandAccess {
-        let mut audit = Audit::new(self);
+        self.check_command_with(text, RecursiveReaders::Deny)
+    }
+
+    /// As [`Self::check_command`]. `readers` says whether programs that read whole
+    /// folders are refused where a folder holds denied files.
+    pub fn check_command_with(&self, text: &str, readers: RecursiveReaders) -> CommandAccess {
+        self.judge_command(text, Audit::new(self, readers))
+    }
+
+    /// Returns whether a command line may be shown: it names no denied file, not even
+    /// as a pattern. What it reads of folders does not matter.
+    pub fn may_show_command(&self, text: &str) -> bool {
+        let audit = Audit {
+            judges_patterns: true,
+            ..Audit::new(self, RecursiveReaders::Allow)
+        };
+        self.judge_command(text, audit).allowed
+    }
+
+    fn judge_command(&self, text: &str, mut audit: Audit<'_>) -> CommandAccess {
         if text.len() > limits::MAX_COMMAND_BYTES {
             audit.refuse(
                 "",
@@ -82,6 +112,9 @@ struct Script {
 /// The judging of one command.
 struct Audit<'a> {
     view: &'a AccessView,
+    readers: RecursiveReaders,
+    /// Are words judged that are no paths?
+    judges_patterns: bool,
     home: Option<PathBuf>,
     denied: Vec<DeniedOperand>,
     known: HashMap<PathBuf, Option<Denial>>,
@@ -90,14 +123,33 @@ struct Audit<'a> {
     depth: usize,
     /// Folder entries that patterns may still look at.
     entries_left: usize,
+    /// Those that programs which read folders may still have us look at.
+    tree_left: usize,
+    /// Containers the command being judged runs in.
+    containers: usize,
     started: Instant,
     exhausted: bool,
 }
 
+impl Denial {
+    /// The part of `path` that the rule names itself. Other names are not told: they
+    /// are not to be found out by asking for all of a folder.
+    fn named_in<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let rule = self.rule.as_ref()?;
+        let name = rule.pattern.trim_end_matches('/').rsplit('/').next()?;
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        ends.chain([path.len()])
+            .map(|end| &path[..end])
+            .find(|part| part.rsplit('/').next() == Some(name))
+    }
+}
+
 impl<'a> Audit<'a> {
-    fn new(view: &'a AccessView) -> Self {
+    fn new(view: &'a AccessView, readers: RecursiveReaders) -> Self {
         Self {
             view,
+            readers,
+            judges_patterns: false,
             home: std::env::home_dir(),
             denied: Vec::new(),
             known: HashMap::new(),
@@ -105,6 +157,8 @@ impl<'a> Audit<'a> {
             seen_scripts: HashSet::new(),
             depth: 0,
             entries_left: wildcard::MAX_ENTRIES,
+            tree_left: readers::MAX_ENTRIES,
+            containers: 0,
             started: Instant::now(),
             exhausted: false,
         }
@@ -211,7 +265,7 @@ impl<'a> Audit<'a> {
         if written.is_empty() || written.contains('\0') || written.split('/').any(impossible) {
             return;
         }
-        let path = Path::new(written);
+        let path = working_folder(written).unwrap_or(Path::new(written));
         let places: Vec<PathBuf> = if path.is_absolute() {
             vec![path.to_path_buf()]
         } else {
@@ -298,4 +352,11 @@ impl<'a> Audit<'a> {
             rule: None,
         });
     }
+}
+
+/// What follows `/proc/self/cwd/`, of any process: it is taken for the one that runs.
+fn working_folder(written: &str) -> Option<&Path> {
+    let (_, rest) = written.strip_prefix("/proc/")?.split_once('/')?;
+    let rest = rest.strip_prefix("cwd")?;
+    (rest.is_empty() || rest.starts_with('/')).then(|| Path::new(rest.trim_start_matches('/')))
 }

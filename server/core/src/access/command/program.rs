@@ -4,14 +4,25 @@
 //! Every word of every program is judged as a path in any case. The lists here
 //! only add what a word can hide, or take back words that are merely printed.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
-use super::{Audit, print, shell::Scope, word::Field};
+use super::{
+    Audit,
+    find::Find,
+    options::{Use, excluded_path},
+    print,
+    programs::{self, has},
+    shell::Scope,
+    word::Field,
+};
 
 /// Run their `-c` operand, or their input, as shell text.
 const SHELLS: &[&str] = &[
-    "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh",
+    "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "at",
+    "batch",
 ];
+/// This machine, to `ssh`.
+const LOCAL_HOSTS: &[&str] = &["localhost", "127.0.0.1", "::1"];
 /// Take the rest of their words as one command.
 const FOREIGN_SHELLS: &[&str] = &["pwsh", "powershell", "cmd"];
 /// Run words, alone or together, as shell text.
@@ -81,6 +92,24 @@ const INTERPRETERS: &[&str] = &[
     "lldb",
     "jshell",
     "irb",
+    "duckdb",
+    "octave",
+    "gnuplot",
+    "m4",
+    "cpp",
+    "gcc",
+    "cc",
+    "clang",
+    "make",
+    "gmake",
+    "bmake",
+    "ninja",
+    "just",
+    "less",
+    "more",
+    "view",
+    "ftp",
+    "sftp",
     "pwsh",
     "powershell",
 ];
@@ -91,7 +120,7 @@ const PREFIXES: &[&str] = &[
     "command", "builtin", "exec", "sudo", "doas", "env", "nohup", "time", "busybox",
 ];
 /// Make paths of words they read.
-const LIST_READERS: &[&str] = &[
+pub(super) const LIST_READERS: &[&str] = &[
     "xargs",
     "parallel",
     "cpio",
@@ -113,15 +142,77 @@ const FOLDER_OPTIONS: &[&str] = &[
     "-WorkingDirectory",
 ];
 
+/// Places in a word where a command may begin.
+const MAX_EMBEDDED: usize = 8;
+/// Bytes a word may grow to by mounts.
+const MAX_MAPPED: usize = 4096;
+/// Containers within each other.
+const MAX_CONTAINERS: usize = 4;
+/// Mounts of one command.
+const MAX_MOUNTS: usize = 20;
+
 /// A simple command: for each word, what it can stand for.
 pub(super) struct Invocation {
     words: Vec<Vec<Field>>,
+    /// For each word, its text where that is sure.
+    exact: Vec<Option<String>>,
 }
 
 impl Invocation {
-    pub(super) fn new(words: Vec<Vec<Field>>) -> Self {
-        let words = words.into_iter().filter(|word| !word.is_empty()).collect();
-        Self { words }
+    /// What the shell makes of words: what expansions left unquoted is split at blanks
+    /// and `separators`.
+    pub(super) fn new(words: Vec<Vec<Field>>, separators: &str) -> Self {
+        let mut all: Vec<Vec<Field>> = Vec::new();
+        for word in words {
+            let start = all.len();
+            for field in word {
+                for (at, piece) in field.split(separators).into_iter().enumerate() {
+                    if all.len() <= start + at {
+                        all.push(Vec::new());
+                    }
+                    all[start + at].push(piece);
+                }
+            }
+        }
+        let is_empty = |word: &&Vec<Field>| {
+            word.iter()
+                .all(|field| field.known().as_deref() == Some(""))
+        };
+        let nothing = all.iter().take_while(is_empty).count();
+        Self::of(all.split_off(nothing))
+    }
+
+    fn of(words: Vec<Vec<Field>>) -> Self {
+        let exact = words
+            .iter()
+            .map(|word| match word.as_slice() {
+                [field] if !field.has_pattern() => field.known(),
+                _ => None,
+            })
+            .collect();
+        Self { words, exact }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The text of a word, where it is sure to be one word with this text.
+    pub(super) fn exact(&self, at: usize) -> Option<&str> {
+        self.exact.get(at)?.as_deref()
+    }
+
+    /// What a word can stand for.
+    pub(super) fn fields(&self, at: usize) -> &[Field] {
+        self.words.get(at).map_or(&[], Vec::as_slice)
+    }
+
+    /// Does a word stand behind `--`?
+    pub(super) fn is_behind_dashes(&self, at: usize) -> bool {
+        self.exact
+            .iter()
+            .take(at)
+            .any(|word| word.as_deref() == Some("--"))
     }
 
     /// The program at a word: its name without path or extension, in lower case.
@@ -129,9 +220,7 @@ impl Invocation {
         let Some(field) = self.words.get(at).and_then(|word| word.first()) else {
             return String::new();
         };
-        let text = field.text().to_lowercase();
-        let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
-        name.strip_suffix(".exe").unwrap_or(name).to_owned()
+        program_name(&field.text())
     }
 
     /// All fields of the words behind the first.
@@ -141,12 +230,90 @@ impl Invocation {
 
     /// The words from one on, as text.
     fn texts(&self, from: usize) -> Vec<String> {
-        self.words
-            .iter()
-            .skip(from)
+        let words = self.words.iter().skip(from);
+        words
             .filter_map(|word| word.first())
             .map(Field::text)
             .collect()
+    }
+
+    /// As [`Self::texts`], without some of the words.
+    fn texts_but(&self, from: usize, quiet: &BTreeSet<usize>) -> Vec<String> {
+        let words = self.words.iter().enumerate().skip(from);
+        let words = words.filter(|(at, _)| !quiet.contains(at));
+        words
+            .filter_map(|(_, word)| word.first())
+            .map(Field::text)
+            .collect()
+    }
+
+    /// The known programs in it: the first, or the one that it runs.
+    fn uses(&self) -> (Option<Use>, Option<Find>) {
+        let is_runner = has(programs::RUNNERS, &self.program(0));
+        let mut places = 0..if is_runner {
+            self.len()
+        } else {
+            1.min(self.len())
+        };
+        let found = places.find_map(|at| {
+            if self.program(at) == "find" {
+                return Some((None, Some(Find::read(self, at))));
+            }
+            Some((Some(Use::at(self, at)?), None))
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The same command with the folders that containers are given under other
+    /// names, as `-v HOST:INSIDE`, by their own names.
+    fn without_mounts(&self) -> Option<Self> {
+        let mut mounts: Vec<(String, String)> = Vec::new();
+        let program = (0..self.len()).find(|at| {
+            !has(programs::RUNNERS, &self.program(*at)) || {
+                let name = self.program(*at);
+                has(programs::CONTAINERS, &name) || matches!(name.as_str(), "chroot" | "bwrap")
+            }
+        })?;
+        let name = self.program(program);
+        let mut from = program + 1;
+        let mut at = program + 1;
+        while at < self.len() && mounts.len() < MAX_MOUNTS {
+            let word = self.words[at][0].text();
+            let next = |by: usize| self.words.get(at + by).map(|word| word[0].text());
+            let mount = match name.as_str() {
+                "chroot" if !word.starts_with('-') => Some((word, "/".to_owned())),
+                "bwrap" if word.starts_with("--") && word.contains("bind") => next(1).zip(next(2)),
+                "chroot" | "bwrap" => None,
+                name if has(programs::CONTAINERS, name) => match word.as_str() {
+                    "-v" | "--volume" | "--mount" => next(1).as_deref().and_then(mount_of),
+                    _ => word
+                        .strip_prefix("--volume=")
+                        .or_else(|| word.strip_prefix("--mount="))
+                        .or_else(|| word.strip_prefix("-v"))
+                        .and_then(mount_of),
+                },
+                _ => return None,
+            };
+            at += 1;
+            if let Some(mount) = mount {
+                mounts.push(mount);
+                from = at;
+                if name == "chroot" {
+                    break;
+                }
+            }
+        }
+        if mounts.is_empty() {
+            return None;
+        }
+        let words = self.words.get(from..)?.iter().map(|word| {
+            let fields = word
+                .iter()
+                .map(|field| mounts.iter().fold(field.text(), with_mount));
+            fields.map(|text| Field::quoted(&text)).collect()
+        });
+        let runner = vec![Field::quoted("env")];
+        Some(Self::of(std::iter::once(runner).chain(words).collect()))
     }
 
     /// Where the operands of a printing program start, when this is one.
@@ -168,53 +335,114 @@ impl Invocation {
 impl Audit<'_> {
     /// Judges a simple command and lets it change its scope.
     pub(super) fn invoke(&mut self, invocation: &Invocation, scope: &mut Scope) {
-        let name = invocation.program(0);
-        if name.is_empty() {
+        if invocation.len() == 0 {
             return;
         }
+        let name = invocation.program(0);
         if let Some((printer, from)) = invocation.printer() {
             self.print(&printer, from, invocation, scope);
             return;
         }
         let how = format!("`{name}` would be given this path");
         let dirs = self.folders(invocation, scope);
+        let (used, find) = invocation.uses();
+        let mut quiet = BTreeSet::new();
+        if let Some(used) = &used {
+            quiet.extend(&used.quiet);
+            self.judge_reader(invocation, used, scope);
+        }
+        if let Some(find) = &find {
+            quiet.extend(&find.quiet);
+            let inner = find
+                .commands
+                .iter()
+                .filter_map(|at| Use::at(invocation, *at));
+            quiet.extend(inner.flat_map(|inner| inner.quiet));
+            self.judge_find(invocation, find, scope);
+        }
+        let is_left_out = |text: &str| {
+            programs::leaves_out(text) || (name == "git" && excluded_path(text).is_some())
+        };
+        quiet.extend(
+            (0..invocation.len()).filter(|at| invocation.exact(*at).is_some_and(is_left_out)),
+        );
+        if self.judges_patterns {
+            quiet.clear();
+        }
         for (at, word) in invocation.words.iter().enumerate() {
-            if self.is_exhausted() {
-                return;
+            if quiet.contains(&at) {
+                continue;
             }
             for field in word {
+                if self.is_exhausted() {
+                    return;
+                }
+                let text = field.text();
                 // A name alone is looked for elsewhere.
-                if at > 0 || field.text().contains(['/', '\\']) {
+                if at > 0 || text.contains(['/', '\\']) {
                     self.judge_field(field, &dirs, &how);
                 }
                 if at > 0 && name == "git" {
-                    self.judge_object(&field.text(), &dirs, &how);
+                    self.judge_object(&text, &dirs, &how);
                 }
+                self.judge_embedded(&text, scope);
             }
         }
-        for at in 0..invocation.words.len() {
+        for at in 0..invocation.len() {
             if self.is_exhausted() {
                 return;
             }
-            self.judge_code(invocation, at, &dirs, scope);
+            self.judge_code(invocation, at, &dirs, &quiet, scope);
         }
         if let Some(text) = scope.stdin.clone()
-            && (0..invocation.words.len())
+            && (0..invocation.len())
                 .any(|at| LIST_READERS.contains(&invocation.program(at).as_str()))
         {
             self.judge_list(&text, invocation, &dirs, &how, scope);
         }
-        if matches!(
-            name.as_str(),
-            "cd" | "chdir"
-                | "pushd"
-                | "popd"
-                | "set-location"
-                | "push-location"
-                | "pop-location"
-                | "sl"
-        ) {
-            self.change_folder(invocation, scope);
+        if self.containers < MAX_CONTAINERS
+            && let Some(inside) = invocation.without_mounts()
+        {
+            self.containers += 1;
+            self.invoke(&inside, &mut scope.clone());
+            self.containers -= 1;
+        }
+        match name.as_str() {
+            "cd" | "chdir" | "pushd" | "popd" | "set-location" | "push-location"
+            | "pop-location" | "sl" => self.change_folder(invocation, scope),
+            "declare" | "typeset" | "local" => {
+                let texts = invocation.texts(1);
+                if texts
+                    .iter()
+                    .any(|text| text.starts_with('-') && text.contains('n'))
+                {
+                    let names = texts
+                        .iter()
+                        .map(|text| text.split('=').next().unwrap_or(text));
+                    scope.references.extend(names.map(str::to_owned));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Judges a command in a word or a variable: `--pager='cat .env'`.
+    pub(super) fn judge_embedded(&mut self, text: &str, scope: &Scope) {
+        if !text.contains(char::is_whitespace) {
+            return;
+        }
+        let starts = text.match_indices(['=', ':']).map(|(at, _)| at + 1);
+        for start in std::iter::once(0).chain(starts).take(MAX_EMBEDDED) {
+            let command = text[start..].trim_start_matches([' ', '|', '!', '-', '@']);
+            let first = command.split_whitespace().next().unwrap_or_default();
+            if first.len() < command.trim_end().len()
+                && has(
+                    programs::COMMANDS,
+                    program_name(first).trim_end_matches(';'),
+                )
+            {
+                self.script(command, scope);
+            }
         }
     }
 
@@ -233,7 +461,14 @@ impl Audit<'_> {
                 }
             }
         }
-        let texts = invocation.texts(from);
+        let mut texts = invocation.texts(from);
+        if printer == "printf" && texts.len() > 1 && texts[0] == "-v" {
+            let mut values = texts.split_off(1);
+            let name = values.remove(0);
+            values.push(print::printed_by_printf(&values));
+            scope.assign(&name, values);
+            return;
+        }
         let printed = match printer {
             "printf" => print::printed_by_printf(&texts),
             _ => print::printed_by_echo(&texts),
@@ -279,20 +514,30 @@ impl Audit<'_> {
 
     /// Judges what the program at a word runs as shell text or code. Looked for
     /// at every word, so that it does not matter what stands before it.
-    fn judge_code(&mut self, invocation: &Invocation, at: usize, dirs: &[PathBuf], scope: &Scope) {
+    fn judge_code(
+        &mut self,
+        invocation: &Invocation,
+        at: usize,
+        dirs: &[PathBuf],
+        quiet: &BTreeSet<usize>,
+        scope: &Scope,
+    ) {
         let name = invocation.program(at);
         let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let runs_code = [SHELLS, FOREIGN_SHELLS, SCRIPT_TAKERS]
+        let interprets = INTERPRETERS.contains(&versionless) || INTERPRETERS.contains(&&*name);
+        let is_shell = SHELLS.contains(&name.as_str());
+        let is_local = |text: &String| LOCAL_HOSTS.contains(&text.as_str());
+        let is_remote = name == "ssh";
+        let runs_code = [FOREIGN_SHELLS, SCRIPT_TAKERS]
             .iter()
-            .any(|list| list.contains(&name.as_str()))
-            || INTERPRETERS.contains(&versionless);
-        if !runs_code {
+            .any(|list| list.contains(&name.as_str()));
+        if !(interprets || is_shell || is_remote || runs_code) {
             return;
         }
-        let rest = invocation.texts(at + 1);
+        let rest = invocation.texts_but(at + 1, quiet);
         let mut inner = scope.clone();
         inner.dirs = dirs.to_vec();
-        if SHELLS.contains(&name.as_str()) {
+        if is_shell || (is_remote && rest.iter().any(is_local)) {
             if let Some(option) = rest.iter().position(|word| runs_operand(word)) {
                 inner.stdin = None;
                 for text in &rest[option + 1..] {
@@ -323,7 +568,7 @@ impl Audit<'_> {
                 }
             }
         }
-        if INTERPRETERS.contains(&versionless) {
+        if interprets {
             let how = format!("code for `{name}` names it");
             for text in rest.iter().chain(&scope.stdin) {
                 if text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
@@ -358,10 +603,85 @@ impl Audit<'_> {
             }
             return;
         }
+        let texts = invocation.texts(1);
+        let place = placeholder(&texts);
         for item in items {
+            if self.is_exhausted() {
+                return;
+            }
             self.judge_field(&Field::unquoted(&item), dirs, how);
+            let Some(place) = place else { continue };
+            for text in texts.iter().filter(|text| text.contains(place)) {
+                let text = text.replace(place, &item);
+                self.judge_field(&Field::quoted(&text), dirs, how);
+                self.judge_embedded(&text, scope);
+            }
         }
     }
+}
+
+/// What `xargs -I` puts its items in place of.
+fn placeholder(texts: &[String]) -> Option<&str> {
+    texts
+        .iter()
+        .enumerate()
+        .find_map(|(at, text)| match text.strip_prefix("-I") {
+            Some("") => texts.get(at + 1).map(String::as_str),
+            Some(attached) => Some(attached),
+            None => text.strip_prefix("--replace="),
+        })
+}
+
+/// The name of a program without path or extension, in lower case.
+fn program_name(text: &str) -> String {
+    let text = text.to_lowercase();
+    let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
+    name.strip_suffix(".exe").unwrap_or(name).to_owned()
+}
+
+/// `HOST:INSIDE[:OPTIONS]`, or `type=bind,source=HOST,target=INSIDE`.
+fn mount_of(text: &str) -> Option<(String, String)> {
+    let of = |names: [&str; 3]| {
+        let parts = text.split(',').filter_map(|part| part.split_once('='));
+        parts
+            .into_iter()
+            .find(|(name, _)| names.contains(name))
+            .map(|(_, value)| value)
+    };
+    let (host, inside) =
+        match of(["source", "src", "src"]).zip(of(["target", "destination", "dst"])) {
+            Some(pair) => pair,
+            None => {
+                let mut parts = text.split(':');
+                (parts.next()?, parts.next()?)
+            }
+        };
+    (inside.starts_with('/') && !host.is_empty()).then(|| (host.to_owned(), inside.to_owned()))
+}
+
+/// A text with a path inside a container as that outside.
+fn with_mount(text: String, (host, inside): &(String, String)) -> String {
+    let (host, inside) = (host.trim_end_matches('/'), inside.trim_end_matches('/'));
+    if inside.is_empty() {
+        // The whole container.
+        return match text.strip_prefix('/') {
+            Some(rest) => format!("{host}/{rest}"),
+            None => text,
+        };
+    }
+    let mut mapped = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(inside).filter(|_| mapped.len() < MAX_MAPPED) {
+        let (before, found) = rest.split_at(at);
+        let after = &found[inside.len()..];
+        let is_path = |c: char| c.is_alphanumeric() || "._-/".contains(c);
+        let is_whole =
+            !before.ends_with(is_path) && !after.starts_with(|c: char| is_path(c) && c != '/');
+        mapped.push_str(before);
+        mapped.push_str(if is_whole { host } else { inside });
+        rest = after;
+    }
+    mapped + rest
 }
 
 /// Is this `-c`, also with other letters?

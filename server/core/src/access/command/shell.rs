@@ -5,7 +5,7 @@
 //! they had, and a folder that cannot be entered leaves the old one possible.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
@@ -19,7 +19,12 @@ use brush_parser::{
     },
 };
 
-use super::{Audit, program::Invocation, quote, word::Field};
+use super::{
+    Audit,
+    program::{Invocation, LIST_READERS},
+    programs, quote,
+    word::Field,
+};
 use crate::path::AbsPath;
 
 /// Values kept for one variable.
@@ -34,12 +39,18 @@ pub(super) struct Scope {
     pub(super) dirs: Vec<PathBuf>,
     first_dirs: Vec<PathBuf>,
     variables: HashMap<String, Vec<String>>,
+    /// Variables that stand for another: `declare -n`.
+    pub(super) references: HashSet<String>,
     /// What stands ready on its input, when that is known.
     pub(super) stdin: Option<String>,
     /// What `echo` printed so far.
     pub(super) printed: String,
     /// Is what it prints used as more than text?
     pub(super) output_used: bool,
+    /// Are names it prints read by another program?
+    pub(super) list_used: bool,
+    /// Is its input a pipe or a file?
+    pub(super) is_fed: bool,
 }
 
 impl Scope {
@@ -52,8 +63,23 @@ impl Scope {
     }
 
     /// The values a variable may have.
-    pub(super) fn values(&self, name: &str) -> Option<&[String]> {
-        self.variables.get(name).map(Vec::as_slice)
+    pub(super) fn values(&self, name: &str) -> Option<Vec<String>> {
+        if self.references.contains(name) {
+            return Some(self.pointed_at(name));
+        }
+        self.variables.get(name).cloned()
+    }
+
+    /// The values of the variables that a variable names.
+    pub(super) fn pointed_at(&self, name: &str) -> Vec<String> {
+        let names = self.variables.get(name).into_iter().flatten();
+        let values = names.filter_map(|name| self.variables.get(name)).flatten();
+        values.take(MAX_VALUES).cloned().collect()
+    }
+
+    /// The characters words are split at besides blanks.
+    fn separators(&self) -> String {
+        self.values("IFS").unwrap_or_default().concat()
     }
 
     /// Adds values a variable may have from now on.
@@ -132,12 +158,16 @@ impl Audit<'_> {
         // Each stage is a shell of its own, fed by the one before. Stages that
         // are not understood are taken to pass on what they got.
         let mut passed = scope.stdin.clone();
+        let last_reader = pipeline.seq.iter().rposition(reads_lists);
         for (index, command) in pipeline.seq.iter().enumerate() {
             let mut stage = scope.clone();
+            let is_last = index + 1 == pipeline.seq.len();
+            stage.list_used = (is_last && scope.list_used) || last_reader > Some(index);
+            stage.is_fed |= index > 0;
             stage.stdin = passed.clone();
             stage.printed.clear();
             self.command(command, &mut stage);
-            if index + 1 == pipeline.seq.len() {
+            if is_last {
                 scope.printed.push_str(&stage.printed);
             } else if !stage.printed.is_empty() {
                 passed = Some(stage.printed);
@@ -178,12 +208,12 @@ impl Audit<'_> {
         scope: &mut Scope,
         run: impl FnOnce(&mut Self, &mut Scope),
     ) {
-        let outer = scope.stdin.clone();
+        let outer = (scope.stdin.clone(), scope.is_fed);
         for redirect in redirects.iter().flat_map(|list| &list.0) {
             self.redirect(redirect, scope);
         }
         run(self, scope);
-        scope.stdin = outer;
+        (scope.stdin, scope.is_fed) = outer;
     }
 
     fn compound(&mut self, compound: &CompoundCommand, scope: &mut Scope) {
@@ -257,8 +287,8 @@ impl Audit<'_> {
         self.combine(&quote::parts_of_document(&expression.value), scope);
     }
 
+    /// A test reads no file, but commands may be substituted in it.
     fn test(&mut self, test: &ExtendedTestExpr, scope: &Scope) {
-        let how = "a test would look at this path";
         match test {
             ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
                 self.test(left, scope);
@@ -267,11 +297,19 @@ impl Audit<'_> {
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
                 self.test(inner, scope);
             }
-            ExtendedTestExpr::UnaryTest(_, word) => self.judge_word(&word.value, scope, how),
+            ExtendedTestExpr::UnaryTest(_, word) => self.tested(&word.value, scope),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.judge_word(&left.value, scope, how);
-                self.judge_word(&right.value, scope, how);
+                self.tested(&left.value, scope);
+                self.tested(&right.value, scope);
             }
+        }
+    }
+
+    fn tested(&mut self, raw: &str, scope: &Scope) {
+        if self.judges_patterns {
+            self.judge_word(raw, scope, "a test would look at this path");
+        } else {
+            self.expand(raw, scope);
         }
     }
 
@@ -284,7 +322,7 @@ impl Audit<'_> {
 
     fn redirect(&mut self, redirect: &IoRedirect, scope: &mut Scope) {
         match redirect {
-            IoRedirect::File(_, kind, target) => match target {
+            IoRedirect::File(number, kind, target) => match target {
                 IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
                     let how = match kind {
                         IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
@@ -293,6 +331,14 @@ impl Audit<'_> {
                         IoFileRedirectKind::ReadAndWrite => "a redirection would open it",
                         _ => "a redirection would write it",
                     };
+                    let feeds = matches!(
+                        kind,
+                        IoFileRedirectKind::Read
+                            | IoFileRedirectKind::ReadAndWrite
+                            | IoFileRedirectKind::DuplicateInput
+                    );
+                    scope.is_fed |=
+                        feeds && number.is_none_or(|it| it == 0) && word.value != "/dev/null";
                     self.judge_word(&word.value, scope, how);
                 }
                 IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
@@ -310,9 +356,11 @@ impl Audit<'_> {
                     .map(Field::text)
                     .collect();
                 scope.stdin = Some(texts.join("\n"));
+                scope.is_fed = true;
             }
             IoRedirect::HereDocument(_, document) => {
                 scope.stdin = Some(self.here_document(document, scope));
+                scope.is_fed = true;
             }
         }
     }
@@ -328,7 +376,7 @@ impl Audit<'_> {
     }
 
     fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
-        let outer = scope.stdin.clone();
+        let outer = (scope.stdin.clone(), scope.is_fed);
         let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
         let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
         let mut words = Vec::new();
@@ -351,8 +399,8 @@ impl Audit<'_> {
         for item in suffix {
             self.item(item, scope, &mut words);
         }
-        self.invoke(&Invocation::new(words), scope);
-        scope.stdin = outer;
+        self.invoke(&Invocation::new(words, &scope.separators()), scope);
+        (scope.stdin, scope.is_fed) = outer;
     }
 
     fn item(
@@ -395,15 +443,32 @@ impl Audit<'_> {
         }
         let mut values: Vec<String> = fields.iter().map(Field::text).collect();
         if assignment.append {
-            let before = scope.values(name).unwrap_or_default().to_vec();
+            let before = scope.values(name).unwrap_or_default();
             let appended: Vec<String> = before
                 .iter()
                 .flat_map(|before| values.iter().map(move |value| format!("{before}{value}")))
                 .collect();
             values.extend(appended);
         }
+        for value in &values {
+            self.judge_assigned(name, value, scope);
+        }
         scope.assign(name, values);
         fields
+    }
+
+    /// Programs run what some variables hold.
+    fn judge_assigned(&mut self, name: &str, value: &str, scope: &Scope) {
+        if programs::COMMAND_VARIABLES
+            .iter()
+            .any(|end| name.ends_with(end))
+        {
+            self.script(value.trim_start_matches(['|', '!', '-', ' ']), scope);
+        } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
+            self.combine(&quote::parts_of_document(value), scope);
+        } else {
+            self.judge_embedded(value, scope);
+        }
     }
 
     /// `cd`, `pushd` and the like.
@@ -424,4 +489,21 @@ impl Audit<'_> {
             Some(_) => scope.enter(None),
         }
     }
+}
+
+/// Does a stage of a pipe read files by the names it is fed?
+fn reads_lists(command: &Command) -> bool {
+    let Command::Simple(simple) = command else {
+        return true;
+    };
+    let suffix = simple.suffix.iter().flat_map(|suffix| &suffix.0);
+    let words = suffix.filter_map(|item| match item {
+        CommandPrefixOrSuffixItem::Word(word) => Some(word),
+        _ => None,
+    });
+    simple
+        .word_or_name
+        .iter()
+        .chain(words)
+        .any(|word| LIST_READERS.contains(&word.value.as_str()))
 }

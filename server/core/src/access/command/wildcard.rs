@@ -25,6 +25,18 @@ const CASE: Case = if cfg!(any(windows, target_os = "macos")) {
     Case::Sensitive
 };
 
+/// Matches of one pattern that are looked at once more.
+const MAX_MATCHES: usize = 2_000;
+
+/// How looking into a folder ended.
+enum Look {
+    Done,
+    /// The folder is denied.
+    Denied,
+    /// There is more than may be looked at.
+    Spent,
+}
+
 /// One name of a pattern.
 enum Step {
     Name(String),
@@ -41,6 +53,38 @@ impl Audit<'_> {
     pub(super) fn judge_matches(&mut self, field: &Field, dirs: &[PathBuf], how: &str) {
         let text = field.text();
         let how = format!("{how} (by the pattern `{text}`)");
+        let found = self.each_match(field, dirs, |audit, path, start| {
+            audit.judge_match(path, start, &text, &how);
+        });
+        if !found {
+            self.refuse(
+                &text,
+                "this pattern matches more files than can be checked; name them more closely"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// The files a word's pattern matches; some, where there are many.
+    pub(super) fn matches(&mut self, field: &Field, dirs: &[PathBuf]) -> Vec<PathBuf> {
+        let mut matches = Vec::new();
+        self.each_match(field, dirs, |_, path, _| {
+            if matches.len() < MAX_MATCHES {
+                matches.push(path.to_path_buf());
+            }
+        });
+        matches
+    }
+
+    /// Calls `found` with every file a word's pattern matches, and the folder it is
+    /// seen from; false when there was too much to look at.
+    fn each_match(
+        &mut self,
+        field: &Field,
+        dirs: &[PathBuf],
+        mut found: impl FnMut(&mut Self, &Path, &Path),
+    ) -> bool {
+        let text = field.text();
         let steps: Vec<Step> = field.names().iter().map(step).collect();
         let top = Path::new(&text);
         let starts: Vec<PathBuf> = if top.is_absolute() {
@@ -52,17 +96,14 @@ impl Audit<'_> {
             let mut todo = vec![(start.clone(), 0_usize)];
             while let Some((at, index)) = todo.pop() {
                 let Some(step) = steps.get(index) else {
-                    self.judge_match(&at, &start, &text, &how);
+                    found(self, &at, &start);
                     continue;
                 };
                 let Step::Name(name) = step else {
-                    if !self.look_into(&at, step, index, &mut todo, (&start, &text), &how) {
-                        self.refuse(
-                            &text,
-                            "this pattern matches more files than can be checked; name them more closely"
-                                .to_owned(),
-                        );
-                        return;
+                    match self.look_into(&at, step, index, &mut todo) {
+                        Look::Done => {}
+                        Look::Denied => found(self, &at, &start),
+                        Look::Spent => return false,
                     }
                     continue;
                 };
@@ -73,38 +114,34 @@ impl Audit<'_> {
                 }
             }
         }
+        true
     }
 
-    /// Reads a folder and adds what matches; false when the budget is spent.
+    /// Reads a folder and adds what matches.
     fn look_into(
         &mut self,
         folder: &Path,
         step: &Step,
         index: usize,
         todo: &mut Vec<(PathBuf, usize)>,
-        (start, pattern): (&Path, &str),
-        how: &str,
-    ) -> bool {
+    ) -> Look {
         let Some(place) = AbsPath::new(folder) else {
-            return true;
+            return Look::Done;
         };
         match self.view.check_absolute(&place) {
-            Verdict::Denied(_) => {
-                self.judge_match(folder, start, pattern, how);
-                return true;
-            }
-            Verdict::Outside if !self.leads_to_a_root(&place) => return true,
+            Verdict::Denied(_) => return Look::Denied,
+            Verdict::Outside if !self.leads_to_a_root(&place) => return Look::Done,
             _ => {}
         }
         if matches!(step, Step::AnyDepth) {
             todo.push((folder.to_path_buf(), index + 1));
         }
         let Ok(entries) = std::fs::read_dir(folder) else {
-            return true;
+            return Look::Done;
         };
         for entry in entries.flatten() {
             if self.entries_left == 0 || self.is_exhausted() {
-                return false;
+                return Look::Spent;
             }
             self.entries_left -= 1;
             let name = entry.file_name();
@@ -129,7 +166,7 @@ impl Audit<'_> {
                 _ => {}
             }
         }
-        true
+        Look::Done
     }
 
     /// Judges a file that a pattern matches. The answer names the file only where
@@ -139,20 +176,17 @@ impl Audit<'_> {
         let Some(denial) = self.denial(path) else {
             return;
         };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let named = denial.rule.as_ref().is_some_and(|rule| {
-            rule.pattern.trim_end_matches('/').rsplit('/').next() == Some(&*name)
-        });
-        if !named {
-            return self.deny(pattern, how, denial);
-        }
         // Relative when the pattern is.
         let shown = match start.parent() {
             Some(_) => path.strip_prefix(start).unwrap_or(path),
             None => path,
         };
-        let shown = shown.to_string_lossy().into_owned();
-        self.deny(&shown, how, denial);
+        let shown = shown.to_string_lossy();
+        if denial.named_in(&shown) == Some(&*shown) {
+            self.deny(&shown, how, denial);
+        } else {
+            self.deny(pattern, how, denial);
+        }
     }
 
     fn leads_to_a_root(&self, folder: &AbsPath) -> bool {

@@ -49,6 +49,30 @@ impl Field {
         }
     }
 
+    pub(super) fn quoted(text: &str) -> Self {
+        Self {
+            units: text.chars().map(Unit::Quoted).collect(),
+            slanted: None,
+        }
+    }
+
+    /// The words it becomes when a shell splits what was not quoted, at blanks and at
+    /// `separators`.
+    pub(super) fn split(&self, separators: &str) -> Vec<Field> {
+        let cuts = |unit: &Unit| matches!(unit, Unit::Plain(c) if c.is_whitespace() || separators.contains(*c));
+        if !self.units.iter().any(cuts) {
+            return vec![self.clone()];
+        }
+        self.units
+            .split(cuts)
+            .filter(|units| !units.is_empty())
+            .map(|units| Self {
+                units: units.to_vec(),
+                slanted: None,
+            })
+            .collect()
+    }
+
     /// The text; what is unknown is left out.
     pub(super) fn text(&self) -> String {
         self.units
@@ -278,6 +302,7 @@ impl Audit<'_> {
                 None => {
                     let mut scope = scope.clone();
                     scope.output_used = true;
+                    scope.list_used = true;
                     self.script(body, &scope);
                     vec![vec![Unit::Unknown]]
                 }
@@ -294,26 +319,32 @@ impl Audit<'_> {
 
     /// What `$name` or `${inside}` can stand for.
     fn variable(&mut self, inside: &str, quoted: bool, scope: &Scope) -> Vec<Vec<Unit>> {
-        let name_end = inside
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .unwrap_or(inside.len());
+        // `${!name}` is what the variable named by `name` holds.
+        let indirect = inside.strip_prefix('!').filter(|name| !name.is_empty());
+        let inside = indirect.unwrap_or(inside);
+        let name_end = match inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+            // `$@` and the like have names of one character.
+            Some(0) => usize::from(inside.starts_with(['@', '*', '#', '?', '$', '!', '-'])),
+            end => end.unwrap_or(inside.len()),
+        };
         let (name, rest) = inside.split_at(name_end);
         // `${array[i]}` can be any element.
         let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((_, rest)) => rest,
             None => rest,
         };
-        let mut options = match (name, scope.values(name)) {
+        let known = if indirect.is_some() {
+            Some(scope.pointed_at(name))
+        } else {
+            scope.values(name)
+        };
+        let mut options = match (name, &known) {
             ("PWD", _) => dirs(scope),
             ("HOME", None) => self.home_options(),
-            (_, Some(known)) => values(known, quoted),
-            (_, None) => vec![vec![Unit::Unknown]],
+            (_, Some(known)) if !known.is_empty() => values(known, quoted),
+            _ => vec![vec![Unit::Unknown]],
         };
-        if name.is_empty() {
-            // `${!name}`, `${#name}` and the like; commands may still hide in it.
-            self.combine(&parts_of_document(rest), scope);
-            return options;
-        }
+        let known = known.unwrap_or_default();
         let test = rest.strip_prefix(':').unwrap_or(rest);
         match test.chars().next() {
             Some('-' | '=' | '+') => {
@@ -324,22 +355,19 @@ impl Audit<'_> {
             }
             Some(operator @ ('%' | '#')) => {
                 let pattern = test.trim_start_matches(operator);
-                let cut: Vec<String> = scope
-                    .values(name)
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|value| {
-                        let cut = match operator {
-                            '%' => value.strip_suffix(pattern),
-                            _ => value.strip_prefix(pattern),
-                        };
-                        cut.map(str::to_owned)
-                    })
-                    .collect();
-                options.extend(values(&cut, quoted));
+                let cut = known.iter().filter_map(|value| match operator {
+                    '%' => value.strip_suffix(pattern),
+                    _ => value.strip_prefix(pattern),
+                });
+                options.extend(values(&cut.map(str::to_owned).collect::<Vec<_>>(), quoted));
             }
             Some(_) => {
                 self.combine(&parts_of_document(rest), scope);
+                let changed: Vec<String> = known
+                    .iter()
+                    .filter_map(|value| changed(value, rest))
+                    .collect();
+                options.extend(values(&changed, quoted));
                 options.push(vec![Unit::Unknown]);
             }
             None => {}
@@ -347,6 +375,43 @@ impl Audit<'_> {
         options.truncate(MAX_FIELDS);
         options
     }
+}
+
+/// What `${name/old/new}` and `${name:start:length}` make of a value.
+fn changed(value: &str, operation: &str) -> Option<String> {
+    if let Some(replace) = operation.strip_prefix('/') {
+        let (all, replace) = match replace.strip_prefix('/') {
+            Some(replace) => (true, replace),
+            None => (false, replace),
+        };
+        let (old, new) = replace.split_once('/').unwrap_or((replace, ""));
+        return match (old, all) {
+            ("", _) => None,
+            (old, true) => Some(value.replace(old, new)),
+            (old, false) => Some(value.replacen(old, new, 1)),
+        };
+    }
+    let (start, length) = match operation.strip_prefix(':')?.split_once(':') {
+        Some((start, length)) => (start, Some(length)),
+        None => (&operation[1..], None),
+    };
+    let count = value.chars().count();
+    let place = |text: &str, from: usize| -> Option<usize> {
+        let number: isize = text.trim().parse().ok()?;
+        match usize::try_from(number) {
+            Ok(number) => Some(from + number),
+            Err(_) => count.checked_sub(number.unsigned_abs()),
+        }
+    };
+    let start = place(start, 0)?;
+    let end = length.map_or(Some(count), |length| place(length, start))?;
+    Some(
+        value
+            .chars()
+            .skip(start)
+            .take(end.saturating_sub(start))
+            .collect(),
+    )
 }
 
 fn units(text: &str, quoted: bool) -> Vec<Unit> {

@@ -1,0 +1,233 @@
+//! Which entries of a folder a program leaves out, by its options.
+
+use super::{
+    options::{Use, excluded_path},
+    program::Invocation,
+    programs::{Precedence, Reader, Style, has},
+};
+use crate::access::glob::{Case, Glob, Subject};
+
+/// Options one command may filter with; more are not looked at.
+const MAX_FILTERS: usize = 500;
+
+/// An entry met on the way through a folder.
+pub(super) struct Entry<'a> {
+    /// As the program would name it.
+    pub(super) path: &'a str,
+    pub(super) is_dir: bool,
+    /// Folders between it and where the program begins; its own level is 1.
+    pub(super) depth: usize,
+}
+
+/// A pattern for entries.
+pub(super) struct Pattern {
+    glob: Option<Glob>,
+    style: Style,
+    has_separator: bool,
+    is_anchored: bool,
+    ignores_case: bool,
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str, style: Style) -> Self {
+        let relative = text.strip_prefix("./").unwrap_or(text);
+        let is_anchored = text.len() != relative.len() || text.starts_with('/');
+        let plain = match style {
+            Style::Exact => text,
+            _ => relative.trim_matches('/'),
+        };
+        let glob = match style {
+            Style::Whole | Style::Exact => {
+                Glob::new(joined(plain).as_bytes(), Subject::Name, Case::Sensitive)
+            }
+            _ => Glob::new(plain.as_bytes(), Subject::Path, Case::Sensitive),
+        };
+        Self {
+            glob: glob.filter(|_| !plain.is_empty()),
+            style,
+            has_separator: plain.contains('/'),
+            is_anchored,
+            ignores_case: false,
+        }
+    }
+
+    /// A pattern that takes upper and lower case for the same.
+    pub(super) fn ignoring_case(text: &str, style: Style) -> Self {
+        Self {
+            ignores_case: true,
+            ..Self::new(&text.to_lowercase(), style)
+        }
+    }
+
+    pub(super) fn matches(&self, entry: &Entry<'_>) -> bool {
+        let Some(glob) = &self.glob else {
+            return false;
+        };
+        let lower;
+        let written = if self.ignores_case {
+            lower = entry.path.to_lowercase();
+            &lower
+        } else {
+            entry.path
+        };
+        let path = relative(written);
+        let name = path.rsplit('/').next().unwrap_or(path);
+        match self.style {
+            Style::Exact => glob.matches(joined(written).as_bytes()),
+            Style::Whole => glob.matches(joined(path).as_bytes()),
+            _ if !self.has_separator && !self.is_anchored => glob.matches(name.as_bytes()),
+            Style::Name => false,
+            Style::Suffix if !self.is_anchored => {
+                let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+                let mut ends = std::iter::once(path).chain(ends);
+                ends.any(|end| glob.matches(end.as_bytes()))
+            }
+            Style::Suffix | Style::Gitignore => glob.matches(path.as_bytes()),
+        }
+    }
+}
+
+/// A path as one name, so that `*` matches separators too.
+fn joined(path: &str) -> String {
+    path.replace('/', "\u{1}")
+}
+
+/// A path without `./` or `/` at its start.
+fn relative(path: &str) -> &str {
+    let mut path = path.trim_start_matches('/');
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest.trim_start_matches('/');
+    }
+    path
+}
+
+struct Rule {
+    pattern: Pattern,
+    excludes: bool,
+    files: bool,
+    folders: bool,
+}
+
+/// The patterns a program was given.
+pub(super) struct Filter {
+    rules: Vec<Rule>,
+    precedence: Precedence,
+    /// Is a file that no pattern matches left out?
+    only_included: bool,
+    /// Do patterns include what the program would not see otherwise?
+    pub(super) overrides: bool,
+}
+
+impl Filter {
+    pub(super) fn new(reader: &Reader, used: &Use) -> Self {
+        let mut rules = Vec::new();
+        let is_tar = has(used.program.names, "tar");
+        for set in used.options.iter().take(MAX_FILTERS) {
+            let Some(value) = &set.value else { continue };
+            // `tar` applies an exclusion to what follows it.
+            if is_tar && set.behind > 0 {
+                continue;
+            }
+            let (mut excludes, mut text) = (true, value.as_str());
+            let (files, folders) = if has(reader.exclude, &set.name) {
+                (true, true)
+            } else if has(reader.exclude_files, &set.name) {
+                (true, false)
+            } else if has(reader.exclude_folders, &set.name) {
+                (false, true)
+            } else if has(reader.include_files, &set.name) {
+                excludes = false;
+                (true, false)
+            } else if has(reader.globs, &set.name) {
+                excludes = value.starts_with('!');
+                text = value.trim_start_matches('!');
+                (true, excludes)
+            } else {
+                continue;
+            };
+            if has(used.program.names, "7z") {
+                text = text.split_once('!').map_or("", |(_, text)| text);
+            }
+            let is_folder = text.ends_with('/');
+            rules.push(Rule {
+                pattern: Pattern::new(text, reader.style),
+                excludes,
+                files: files && !is_folder,
+                folders,
+            });
+        }
+        let includes = |rule: &&Rule| !rule.excludes;
+        let only_included = match reader.precedence {
+            Precedence::Last if reader.globs.is_empty() => rules.first().filter(includes).is_some(),
+            Precedence::Last => rules.iter().any(|rule| !rule.excludes),
+            Precedence::First | Precedence::Exclusion => false,
+        };
+        Self {
+            overrides: !reader.globs.is_empty() && only_included,
+            rules,
+            precedence: reader.precedence,
+            only_included,
+        }
+    }
+
+    /// The pathspecs of git that leave something out. Paths count from the top of
+    /// the work tree, `below` is the folder git runs in.
+    pub(super) fn of_pathspecs(invocation: &Invocation, used: &Use, below: &str) -> Self {
+        let excluded = used
+            .operands
+            .iter()
+            .filter_map(|at| excluded_path(invocation.exact(*at)?));
+        let rules = excluded
+            .take(MAX_FILTERS)
+            .map(|(path, from_top)| Rule {
+                pattern: Pattern::new(&below_top(path, below, from_top), Style::Whole),
+                excludes: true,
+                files: true,
+                folders: true,
+            })
+            .collect();
+        Self {
+            rules,
+            precedence: Precedence::Exclusion,
+            only_included: false,
+            overrides: false,
+        }
+    }
+
+    /// Is this entry read, or a folder of it entered?
+    pub(super) fn keeps(&self, entry: &Entry<'_>) -> bool {
+        let mut matching = self.rules.iter().filter(|rule| {
+            let meant = if entry.is_dir {
+                rule.folders
+            } else {
+                rule.files
+            };
+            meant && rule.pattern.matches(entry)
+        });
+        let deciding = match self.precedence {
+            Precedence::First => matching.next(),
+            Precedence::Last => matching.next_back(),
+            Precedence::Exclusion => matching.find(|rule| rule.excludes),
+        };
+        match deciding {
+            Some(rule) => !rule.excludes,
+            None => entry.is_dir || !self.only_included,
+        }
+    }
+}
+
+/// A pathspec as a path from the top of the work tree; empty when it is the top.
+pub(super) fn below_top(path: &str, below: &str, from_top: bool) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let below = if from_top { "" } else { below };
+    for name in below.split('/').chain(path.split('/')) {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    names.join("/")
+}

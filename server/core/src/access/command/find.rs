@@ -1,0 +1,422 @@
+//! What `find` reads: its expression, judged for the entries of its folders.
+
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+};
+
+use sightline_protocol::settings::RecursiveReaders;
+
+use super::{
+    Audit,
+    filter::{Entry, Pattern},
+    options::Use,
+    program::Invocation,
+    programs::{HARMLESS_COMMANDS, Style, has},
+    readers::{Search, Visit, reads_folders},
+    shell::Scope,
+};
+
+/// Nested expressions understood; deeper ones may be true or not.
+const MAX_DEPTH: usize = 50;
+/// Folders that are read whole.
+const MAX_WHOLE: usize = 1_000;
+
+/// A part of an expression.
+enum Expr {
+    /// One after the other, as long as they are true.
+    All(Vec<Expr>),
+    /// One after the other, until one is true.
+    Any(Vec<Expr>),
+    Not(Box<Expr>),
+    Matches(Pattern),
+    /// `-type`: is it `d`?
+    Folder(bool),
+    Prune,
+    /// A test that cannot be done here.
+    Unknown,
+    /// An action, and whether it reads the entry.
+    Action {
+        reads: bool,
+    },
+}
+
+/// What came of an entry.
+#[derive(Default)]
+struct Outcome {
+    /// An action may read it.
+    read: bool,
+    /// An action may print it.
+    printed: bool,
+    /// It is not entered, for sure.
+    pruned: bool,
+}
+
+/// A name or path in a test.
+struct Literal {
+    text: String,
+    is_name: bool,
+}
+
+/// A command line of `find`, understood.
+pub(super) struct Find {
+    /// The words of its folders.
+    starts: Vec<usize>,
+    expr: Expr,
+    has_action: bool,
+    max_depth: usize,
+    /// Names and paths in tests, without patterns.
+    literals: Vec<Literal>,
+    /// Words that are no paths.
+    pub(super) quiet: Vec<usize>,
+    /// Where commands for entries begin.
+    pub(super) commands: Vec<usize>,
+    /// One of these reads folders itself.
+    runs_reader: bool,
+}
+
+struct Reader<'a> {
+    invocation: &'a Invocation,
+    at: usize,
+    find: Find,
+}
+
+impl Find {
+    pub(super) fn read(invocation: &Invocation, at: usize) -> Self {
+        let mut reader = Reader {
+            invocation,
+            at: at + 1,
+            find: Self {
+                starts: Vec::new(),
+                expr: Expr::Unknown,
+                has_action: false,
+                max_depth: usize::MAX,
+                literals: Vec::new(),
+                quiet: Vec::new(),
+                commands: Vec::new(),
+                runs_reader: false,
+            },
+        };
+        while reader.at < invocation.len() {
+            match invocation.exact(reader.at) {
+                Some("-H" | "-L" | "-P") => {}
+                Some("-D") => reader.at += 1,
+                Some(word) if word.starts_with('-') || matches!(word, "(" | "!") => break,
+                _ => reader.find.starts.push(reader.at),
+            }
+            reader.at += 1;
+        }
+        let mut parts = Vec::new();
+        while reader.at < invocation.len() {
+            // A bracket too many ends nothing.
+            parts.push(reader.any(0));
+            reader.at += 1;
+        }
+        Self {
+            expr: Expr::All(parts),
+            ..reader.find
+        }
+    }
+
+    fn judge(&self, entry: &Entry<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        if entry.depth <= self.max_depth {
+            let (may_hold, _) = evaluate(&self.expr, entry, true, &mut outcome);
+            outcome.printed |= may_hold && !self.has_action;
+        }
+        outcome
+    }
+}
+
+/// Whether an expression can be true and can be false for an entry. `is_sure` is
+/// whether it is evaluated at all.
+fn evaluate(expr: &Expr, entry: &Entry<'_>, is_sure: bool, outcome: &mut Outcome) -> (bool, bool) {
+    let exactly = |holds: bool| (holds, !holds);
+    match expr {
+        Expr::All(parts) | Expr::Any(parts) => {
+            // What ends the chain: the first false one of all, the first true one of any.
+            let is_all = matches!(expr, Expr::All(_));
+            let (mut goes_on, mut ends) = (true, false);
+            for part in parts {
+                if !goes_on {
+                    break;
+                }
+                let (holds, fails) = evaluate(part, entry, is_sure && !ends, outcome);
+                (goes_on, ends) = if is_all {
+                    (holds, ends || fails)
+                } else {
+                    (fails, ends || holds)
+                };
+            }
+            if is_all {
+                (goes_on, ends)
+            } else {
+                (ends, goes_on)
+            }
+        }
+        Expr::Not(inner) => {
+            let (holds, fails) = evaluate(inner, entry, is_sure, outcome);
+            (fails, holds)
+        }
+        Expr::Matches(pattern) => exactly(pattern.matches(entry)),
+        Expr::Folder(wanted) => exactly(entry.is_dir == *wanted),
+        Expr::Prune => {
+            outcome.pruned |= is_sure;
+            (true, false)
+        }
+        Expr::Unknown => (true, true),
+        Expr::Action { reads } => {
+            outcome.printed = true;
+            outcome.read |= reads;
+            (true, *reads)
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn word(&self) -> Option<&str> {
+        self.invocation.exact(self.at)
+    }
+
+    /// Everything up to a closing bracket or the end.
+    fn any(&mut self, depth: usize) -> Expr {
+        let mut alternatives = vec![self.all(depth)];
+        while matches!(self.word(), Some("-o" | "-or" | ",")) {
+            if self.word() == Some(",") {
+                // What stands in front does not decide.
+                let never = Expr::Not(Box::new(Expr::All(Vec::new())));
+                alternatives = vec![Expr::All(vec![Expr::Any(alternatives), never])];
+            }
+            self.at += 1;
+            alternatives.push(self.all(depth));
+        }
+        Expr::Any(alternatives)
+    }
+
+    fn all(&mut self, depth: usize) -> Expr {
+        let mut parts = Vec::new();
+        while self.at < self.invocation.len() {
+            match self.word() {
+                Some("-o" | "-or" | "," | ")") => break,
+                Some("-a" | "-and") => self.at += 1,
+                _ => parts.push(self.primary(depth)),
+            }
+        }
+        Expr::All(parts)
+    }
+
+    fn primary(&mut self, depth: usize) -> Expr {
+        let Some(word) = self.word().map(str::to_owned) else {
+            self.at += 1;
+            return Expr::Unknown;
+        };
+        self.at += 1;
+        match word.as_str() {
+            "(" | "!" | "-not" if depth >= MAX_DEPTH => Expr::Unknown,
+            "(" => {
+                let inner = self.any(depth + 1);
+                self.at += 1;
+                inner
+            }
+            "!" | "-not" => {
+                if self.at >= self.invocation.len() {
+                    return Expr::Unknown;
+                }
+                Expr::Not(Box::new(self.primary(depth + 1)))
+            }
+            "-name" => self.pattern(Style::Name, Pattern::new),
+            "-iname" => self.pattern(Style::Name, Pattern::ignoring_case),
+            "-path" | "-wholename" => self.pattern(Style::Exact, Pattern::new),
+            "-ipath" | "-iwholename" => self.pattern(Style::Exact, Pattern::ignoring_case),
+            "-regex" | "-iregex" | "-lname" | "-ilname" => {
+                self.find.quiet.push(self.at);
+                self.at += 1;
+                Expr::Unknown
+            }
+            "-type" => {
+                let kind = self.word().map(str::to_owned);
+                self.at += 1;
+                match kind.as_deref() {
+                    Some("d") => Expr::Folder(true),
+                    Some("f") => Expr::Folder(false),
+                    _ => Expr::Unknown,
+                }
+            }
+            "-maxdepth" => {
+                let depth = self.word().and_then(|word| word.parse().ok());
+                self.find.max_depth = depth.unwrap_or(usize::MAX);
+                self.at += 1;
+                Expr::All(Vec::new())
+            }
+            "-mindepth" => {
+                self.at += 1;
+                Expr::Unknown
+            }
+            "-true" | "-depth" | "-d" | "-xdev" | "-mount" | "-noleaf" => Expr::All(Vec::new()),
+            "-prune" => Expr::Prune,
+            "-exec" | "-execdir" | "-ok" | "-okdir" => self.command(),
+            "-print" | "-print0" | "-ls" | "-delete" => self.action(false),
+            "-printf" | "-fprint" | "-fprint0" | "-fls" => {
+                self.at += 1;
+                self.action(false)
+            }
+            "-fprintf" => {
+                self.at += 2;
+                self.action(false)
+            }
+            "-empty" | "-readable" | "-writable" | "-executable" | "-nouser" | "-nogroup"
+            | "-false" | "-quit" | "-follow" | "-daystart" => Expr::Unknown,
+            word if word.starts_with('-') => {
+                // Any other test, with its value.
+                self.at += 1;
+                Expr::Unknown
+            }
+            _ => Expr::Unknown,
+        }
+    }
+
+    fn action(&mut self, reads: bool) -> Expr {
+        self.find.has_action = true;
+        Expr::Action { reads }
+    }
+
+    fn pattern(&mut self, style: Style, new: fn(&str, Style) -> Pattern) -> Expr {
+        let at = self.at;
+        self.at += 1;
+        let Some(text) = self.invocation.exact(at) else {
+            return Expr::Unknown;
+        };
+        self.find.quiet.push(at);
+        if !text.contains(['*', '?', '[', '\\']) {
+            self.find.literals.push(Literal {
+                text: text.to_owned(),
+                is_name: style == Style::Name,
+            });
+        }
+        Expr::Matches(new(text, style))
+    }
+
+    /// The command of an `-exec`, up to its end.
+    fn command(&mut self) -> Expr {
+        let start = self.at;
+        while self.at < self.invocation.len() {
+            self.at += 1;
+            if matches!(self.invocation.exact(self.at - 1), Some(";" | "+")) {
+                break;
+            }
+        }
+        self.find.commands.push(start);
+        let inner = Use::at(self.invocation, start);
+        self.find.runs_reader |= inner.is_some_and(|inner| {
+            let reader = inner.program.reader.as_ref();
+            reader.is_some_and(|reader| reader.when.is_empty() || reads_folders(reader, &inner))
+        });
+        let reads = !has(HARMLESS_COMMANDS, &self.invocation.program(start));
+        self.action(reads)
+    }
+}
+
+impl Audit<'_> {
+    /// Judges what a command line of `find` reads, and the names in its tests.
+    pub(super) fn judge_find(&mut self, invocation: &Invocation, find: &Find, scope: &Scope) {
+        let fields: Vec<_> = find
+            .starts
+            .iter()
+            .flat_map(|at| invocation.fields(*at))
+            .collect();
+        let mut starts: Vec<(PathBuf, String)> = Vec::new();
+        for field in &fields {
+            if field.has_pattern() {
+                let places = self.matches(field, &scope.dirs);
+                starts.extend(places.into_iter().map(|place| {
+                    let path = place.to_string_lossy().into_owned();
+                    (place, path)
+                }));
+            } else if let Some(text) = field.known() {
+                starts.extend(scope.dirs.iter().map(|dir| (dir.join(&text), text.clone())));
+            }
+        }
+        if fields.is_empty() {
+            starts.extend(scope.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
+        }
+        for literal in &find.literals {
+            for (place, start) in &starts {
+                self.judge_literal(find, literal, place, start);
+            }
+        }
+        if self.readers == RecursiveReaders::Allow {
+            return;
+        }
+        // Folders that a command within reads whole.
+        let whole: RefCell<Vec<String>> = RefCell::default();
+        let is_read = |entry: &Entry<'_>, outcome: &Outcome| {
+            let mut whole = whole.borrow_mut();
+            let is_below = |folder: &String| {
+                let rest = entry.path.strip_prefix(folder.as_str());
+                rest.is_some_and(|rest| rest.starts_with('/'))
+            };
+            if find.runs_reader && outcome.read && entry.is_dir && whole.len() < MAX_WHOLE {
+                whole.push(entry.path.to_owned());
+            }
+            outcome.read || whole.iter().any(is_below)
+        };
+        let search = Search {
+            program: "find",
+            hint: "`-path PATH -prune -o` or `-not -path PATH`",
+            skips_hidden: false,
+            skips_ignored: false,
+            visit: &|entry| {
+                let outcome = find.judge(entry);
+                let reads = is_read(entry, &outcome);
+                Visit {
+                    reads: reads || (outcome.printed && scope.list_used),
+                    enters: (!outcome.pruned && entry.depth < find.max_depth)
+                        || (find.runs_reader && reads),
+                }
+            },
+        };
+        for (place, start) in starts {
+            let path = start.trim_end_matches('/');
+            let top = Entry {
+                path,
+                is_dir: true,
+                depth: 0,
+            };
+            is_read(&top, &find.judge(&top));
+            self.judge_tree(&place, &start, &search);
+        }
+    }
+
+    /// What a test names in plain sight counts whether it is there or not.
+    fn judge_literal(&mut self, find: &Find, literal: &Literal, place: &Path, start: &str) {
+        if self.is_exhausted() {
+            return;
+        }
+        let start = start.trim_end_matches('/');
+        let (path, depth) = if literal.is_name {
+            (format!("{start}/{}", literal.text), 1)
+        } else {
+            let below = literal.text.strip_prefix(start);
+            let Some(below) = below.and_then(|below| below.strip_prefix('/')) else {
+                return;
+            };
+            (literal.text.clone(), 1 + below.matches('/').count())
+        };
+        let is_taken = [true, false].into_iter().any(|is_dir| {
+            let path = &path;
+            let outcome = find.judge(&Entry {
+                path,
+                is_dir,
+                depth,
+            });
+            outcome.read || outcome.printed
+        });
+        if !is_taken {
+            return;
+        }
+        let place = place.join(path[start.len()..].trim_start_matches('/'));
+        if let Some(denial) = self.denial(&place) {
+            self.deny(&literal.text, "`find` would find this", denial);
+        }
+    }
+}

@@ -1,0 +1,566 @@
+//! What is known of programs, as data.
+//!
+//! Every word of every program is judged as a path. The table takes words back
+//! that are no paths (patterns, exclusions, messages), and tells which programs
+//! read whole folders. A program that is missing here is judged by all its words.
+
+/// Names, separated by blanks.
+pub(super) type Names = &'static str;
+
+/// Is `name` one of `names`?
+pub(super) fn has(names: Names, name: &str) -> bool {
+    names.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// One program, or one of its subcommands.
+pub(super) struct Program {
+    pub(super) names: Names,
+    /// The subcommands meant, as `grep` of `git`; any or none when empty.
+    pub(super) subcommands: Names,
+    /// Operands are looked at but not read.
+    pub(super) only_looks: bool,
+    /// Operands at the start that are no paths, as the pattern of `grep`.
+    pub(super) leading: usize,
+    /// Options that give what the leading operands would.
+    pub(super) instead: Names,
+    /// Whether a leading operand can be taken for no path at all; always when absent.
+    pub(super) harmless: Option<fn(&str) -> bool>,
+    /// Options whose value is no path.
+    pub(super) texts: Names,
+    /// Options whose value is a number; where none follows they have no value.
+    pub(super) numbers: Names,
+    /// Options with another value.
+    pub(super) values: Names,
+    /// Options whose values are all words up to the next option, and no paths.
+    pub(super) lists: Names,
+    pub(super) reader: Option<Reader>,
+}
+
+/// How a program reads folders.
+pub(super) struct Reader {
+    /// Options that make it read folders; when empty, it always does.
+    pub(super) when: Names,
+    /// Options that make it read nothing.
+    pub(super) never: Names,
+    /// Options that make up for those.
+    pub(super) despite: Names,
+    /// Options that make it print names, which other programs may read.
+    pub(super) lists: Names,
+    /// Whether it always prints names unless `when` applies.
+    pub(super) is_list: bool,
+    /// What it reads without an operand.
+    pub(super) default: Default,
+    /// Which operand it writes.
+    pub(super) writes: Writes,
+    /// Options that name what it writes, so that no operand does.
+    pub(super) target: Names,
+    pub(super) exclude: Names,
+    pub(super) exclude_files: Names,
+    pub(super) exclude_folders: Names,
+    pub(super) include_files: Names,
+    /// Options with a pattern that excludes when it starts with `!`.
+    pub(super) globs: Names,
+    pub(super) precedence: Precedence,
+    pub(super) style: Style,
+    pub(super) sees: Sees,
+    /// Options that make it see hidden entries.
+    pub(super) shows_hidden: Names,
+    /// Options that make it see entries that `.gitignore` hides.
+    pub(super) shows_ignored: Names,
+    /// How to leave something out, for the reason of a refusal.
+    pub(super) hint: &'static str,
+}
+
+/// What a program reads when no operand names it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Default {
+    Nothing,
+    CurrentFolder,
+    /// The current folder, unless its input is a pipe or a file.
+    InputOrFolder,
+}
+
+/// Which operand is written instead of read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes {
+    Nothing,
+    First,
+    Last,
+}
+
+/// Which of several patterns that match decides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Precedence {
+    First,
+    Last,
+    /// Any that excludes.
+    Exclusion,
+}
+
+/// What a pattern is matched against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// The name of the entry only.
+    Name,
+    /// The name, or the last names of the path; the path when it starts with `/`.
+    Suffix,
+    /// As in `.gitignore`.
+    Gitignore,
+    /// The whole path; `*` matches separators too.
+    Whole,
+    /// As `Whole`, with `./` where it was written.
+    Exact,
+}
+
+/// What of a folder a program sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sees {
+    Everything,
+    /// Neither hidden entries nor what `.gitignore` hides.
+    Visible,
+    /// What the index of the git repository holds.
+    Tracked,
+}
+
+const PLAIN: Program = Program {
+    names: "",
+    subcommands: "",
+    only_looks: false,
+    leading: 0,
+    instead: "",
+    harmless: None,
+    texts: "",
+    numbers: "",
+    values: "",
+    lists: "",
+    reader: None,
+};
+
+const READER: Reader = Reader {
+    when: "",
+    never: "",
+    despite: "",
+    lists: "",
+    is_list: false,
+    default: Default::Nothing,
+    writes: Writes::Nothing,
+    target: "",
+    exclude: "",
+    exclude_files: "",
+    exclude_folders: "",
+    include_files: "",
+    globs: "",
+    precedence: Precedence::Exclusion,
+    style: Style::Name,
+    sees: Sees::Everything,
+    shows_hidden: "",
+    shows_ignored: "",
+    hint: "",
+};
+
+/// What reads the files of a git repository.
+const GIT: Reader = Reader {
+    default: Default::CurrentFolder,
+    style: Style::Whole,
+    sees: Sees::Tracked,
+    hint: "a pathspec like `':!NAME'`",
+    ..READER
+};
+
+const NAMES_ONLY: Names = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch --quiet";
+
+/// The programs. The first row that fits counts.
+pub(super) const PROGRAMS: &[Program] = &[
+    Program {
+        names: "[ test",
+        only_looks: true,
+        ..PLAIN
+    },
+    Program {
+        names: "grep egrep fgrep ggrep zgrep ugrep",
+        leading: 1,
+        instead: "-e --regexp -f --file",
+        texts: "-e --regexp --exclude --exclude-dir --label",
+        numbers: "-m --max-count -A --after-context -B --before-context -C --context",
+        values: "-f --file -d --directories -D --devices --binary-files --include --exclude-from",
+        reader: Some(Reader {
+            when: "-r -R --recursive --dereference-recursive",
+            default: Default::CurrentFolder,
+            exclude_files: "--exclude",
+            exclude_folders: "--exclude-dir",
+            include_files: "--include",
+            precedence: Precedence::Last,
+            hint: "`--exclude` and `--exclude-dir`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "rg",
+        leading: 1,
+        instead: "-e --regexp -f --file --files --type-list",
+        texts: "-e --regexp -r --replace -E --encoding --sort --sortr --colors -t --type -T --type-not --type-add \
+                --context-separator --field-match-separator --field-context-separator",
+        numbers: "-m --max-count -A --after-context -B --before-context -C --context -M --max-columns \
+                  -j --threads -d --max-depth",
+        values: "-f --file -g --glob --iglob --ignore-file --pre --pre-glob --max-filesize --engine",
+        reader: Some(Reader {
+            never: "--type-list --version --help",
+            lists: "--files",
+            default: Default::InputOrFolder,
+            globs: "-g --glob --iglob",
+            precedence: Precedence::Last,
+            style: Style::Gitignore,
+            sees: Sees::Visible,
+            shows_hidden: "-. --hidden",
+            shows_ignored: "-u --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-parent \
+                            --no-ignore-exclude --ignore-file",
+            hint: "`--glob '!NAME'`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "ag",
+        leading: 1,
+        texts: "--ignore --ignore-dir --color-match -G --file-search-regex",
+        numbers: "-m --max-count -A --after -B --before -C --context --depth",
+        values: "-p --path-to-ignore",
+        reader: Some(Reader {
+            default: Default::InputOrFolder,
+            exclude: "--ignore --ignore-dir",
+            sees: Sees::Visible,
+            shows_hidden: "-u --unrestricted --hidden",
+            shows_ignored: "-u --unrestricted -U --skip-vcs-ignores -a --all-types",
+            hint: "`--ignore`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "ack ug rgrep",
+        leading: 1,
+        instead: "-e --regexp -f --file",
+        texts: "-e --regexp --ignore-dir --ignore-directory",
+        values: "-f --file",
+        numbers: "-m --max-count -A --after-context -B --before-context -C --context",
+        reader: Some(Reader {
+            default: Default::InputOrFolder,
+            exclude_folders: "--ignore-dir --ignore-directory",
+            hint: "`--ignore-dir`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "fd fdfind",
+        leading: 1,
+        texts: "-e --extension -E --exclude -t --type -c --color -S --size",
+        numbers: "-d --max-depth --min-depth --exact-depth -j --threads --max-results",
+        values: "--base-directory --search-path --ignore-file -o --owner --changed-within --changed-before",
+        reader: Some(Reader {
+            when: "-x --exec -X --exec-batch",
+            is_list: true,
+            default: Default::CurrentFolder,
+            exclude: "-E --exclude",
+            style: Style::Gitignore,
+            sees: Sees::Visible,
+            shows_hidden: "-u --unrestricted -H --hidden",
+            shows_ignored: "-u --unrestricted -I --no-ignore --no-ignore-vcs --ignore-file",
+            hint: "`--exclude`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "tar gtar bsdtar",
+        texts: "--exclude --transform --xform -V --label --owner --group --mode --mtime",
+        values: "-f --file -C --directory -T --files-from -X --exclude-from -b --blocking-factor -I \
+                 --use-compress-program -K --starting-file -N --newer -g --listed-incremental -H --format",
+        reader: Some(Reader {
+            when: "-c -r -u --create --append --update",
+            exclude: "--exclude",
+            style: Style::Suffix,
+            hint: "`--exclude` in front of the folder",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "zip",
+        lists: "-x --exclude",
+        values: "-b --temp-path -t -tt -n --suffixes -P --password -O --output-file -i --include",
+        reader: Some(Reader {
+            when: "-r -R --recurse-paths --recurse-patterns",
+            writes: Writes::First,
+            exclude: "-x --exclude",
+            style: Style::Whole,
+            hint: "`-x`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "7z 7za 7zz 7zr",
+        subcommands: "a u",
+        texts: "-x",
+        reader: Some(Reader {
+            writes: Writes::First,
+            exclude: "-x",
+            hint: "`-xr!NAME`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "cp gcp",
+        values: "-t --target-directory -S --suffix",
+        reader: Some(Reader {
+            when: "-r -R -a --recursive --archive",
+            writes: Writes::Last,
+            target: "-t --target-directory",
+            hint: "names of what is to be copied",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "scp",
+        values: "-c -D -F -i -J -l -o -P -S -X",
+        reader: Some(Reader {
+            when: "-r",
+            writes: Writes::Last,
+            hint: "names of what is to be copied",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "rsync",
+        texts: "--exclude --chmod --chown --info --debug --out-format",
+        values: "-e --rsh -f --filter --include --exclude-from --include-from --files-from --rsync-path -T \
+                 --temp-dir --backup-dir --suffix --log-file --compare-dest --copy-dest --link-dest --bwlimit \
+                 --max-size --min-size --timeout --port --password-file -B --block-size -M --remote-option",
+        reader: Some(Reader {
+            when: "-r -a --recursive --archive",
+            never: "-n --dry-run --list-only",
+            writes: Writes::Last,
+            exclude: "--exclude",
+            include_files: "--include",
+            precedence: Precedence::First,
+            style: Style::Suffix,
+            hint: "`--exclude`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "diff colordiff",
+        texts: "-x --exclude -I --ignore-matching-lines -F --show-function-line -L --label",
+        numbers: "-U --unified -C --context -W --width",
+        values: "-X --exclude-from -S --starting-file --from-file --to-file",
+        reader: Some(Reader {
+            when: "-r --recursive",
+            never: "-q --brief",
+            exclude: "-x --exclude",
+            hint: "`--exclude`",
+            ..READER
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "grep",
+        leading: 1,
+        instead: "-e -f",
+        texts: "-e",
+        numbers: "-m --max-count -A --after-context -B --before-context -C --context --max-depth --threads",
+        values: "-f",
+        reader: Some(GIT),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "diff difftool show diff-tree diff-index diff-files",
+        texts: "-S -G --format --pretty --author --grep --since --until --diff-filter",
+        numbers: "-U --unified -n --max-count",
+        values: "-O --output",
+        reader: Some(Reader {
+            never: NAMES_ONLY,
+            despite: "-p -u --patch --patch-with-stat",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "log whatchanged",
+        texts: "-S -G --format --pretty --author --committer --grep --since --until --after --before --date \
+                --diff-filter",
+        numbers: "-U --unified -n --max-count --skip",
+        values: "-O --output -L",
+        reader: Some(Reader {
+            when: "-p -u -U --patch --patch-with-stat --unified",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "stash",
+        texts: "-m --message",
+        reader: Some(Reader {
+            when: "-p --patch",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "add checkout restore reset",
+        reader: Some(Reader {
+            when: "-p --patch",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "archive format-patch fast-export",
+        values: "-o --output --output-directory --remote --exec --prefix --add-file",
+        reader: Some(Reader {
+            never: "-l --list",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "ls-files",
+        texts: "-x --exclude",
+        reader: Some(Reader {
+            when: "--never",
+            is_list: true,
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "commit tag merge notes revert cherry-pick",
+        texts: "-m --message --author --date --trailer --cleanup",
+        values: "-F --file -C -c --reuse-message --reedit-message --fixup --squash -t --template -u -X -s",
+        reader: Some(Reader {
+            when: "-p --patch -v --verbose",
+            ..GIT
+        }),
+        ..PLAIN
+    },
+    Program {
+        names: "git",
+        subcommands: "check-ignore",
+        only_looks: true,
+        ..PLAIN
+    },
+    Program {
+        names: "gh glab",
+        texts: "-t --title -b --body -m --message -n --notes -l --label -q --jq --subject --search",
+        values: "-F --body-file --notes-file -R --repo",
+        ..PLAIN
+    },
+    Program {
+        names: "hg svn jj",
+        texts: "-m --message",
+        ..PLAIN
+    },
+    Program {
+        names: "ls gls dir exa eza lsd",
+        texts: "-I --ignore --ignore-glob --hide",
+        ..PLAIN
+    },
+    Program {
+        names: "tree",
+        texts: "-I -P",
+        numbers: "-L",
+        values: "-o",
+        ..PLAIN
+    },
+    Program {
+        names: "du gdu ncdu",
+        texts: "--exclude",
+        numbers: "-d --max-depth",
+        values: "-X --exclude-from -B --block-size -t --threshold",
+        ..PLAIN
+    },
+    Program {
+        names: "jq gojq jaq",
+        leading: 1,
+        instead: "-f --from-file",
+        values: "-f --from-file -L",
+        ..PLAIN
+    },
+    Program {
+        names: "sed gsed",
+        leading: 1,
+        instead: "-e --expression -f --file",
+        harmless: Some(super::sed::only_edits),
+        values: "-e --expression -f --file -l --line-length",
+        ..PLAIN
+    },
+];
+
+/// Options of any program whose value, written behind `=`, leaves files out.
+/// Those that end in `from`, `file` or `path` name a file with patterns.
+pub(super) fn leaves_out(word: &str) -> bool {
+    let Some((option, _)) = word.split_once('=') else {
+        return false;
+    };
+    ["--exclude", "--ignore", "--hide", "--skip"]
+        .iter()
+        .any(|start| option.starts_with(start))
+        && !["from", "file", "files", "path", "revs-file"]
+            .iter()
+            .any(|end| option.ends_with(end))
+}
+
+/// Options of `git` before the subcommand that have a value.
+pub(super) const GLOBAL_VALUES: Names =
+    "-C -c --git-dir --work-tree --namespace --exec-path --config-env";
+
+/// Run the command that stands somewhere behind them.
+pub(super) const RUNNERS: Names = "command builtin exec sudo doas env nohup time busybox timeout nice ionice \
+     stdbuf setsid xargs parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman \
+     nerdctl bwrap flock entr hyperfine noglob nocorrect then";
+
+/// Run the command that stands behind them on words from their input.
+pub(super) const LIST_RUNNERS: Names = "xargs parallel";
+
+/// Make other paths of folders: `-v HOST:INSIDE`.
+pub(super) const CONTAINERS: Names = "docker podman nerdctl";
+
+/// Programs a command in a word starts with, as `'cat .env'` for a pager.
+pub(super) const COMMANDS: Names = "cat bat tac head tail less more nl od xxd hexdump strings base64 base32 cp mv \
+     tee dd install scp rsync grep egrep fgrep rg awk gawk sed cut paste sort uniq wc diff cmp tar zip gzip gunzip \
+     zcat openssl gpg curl wget nc ncat git vim vi nano view ed source . eval exec command sh bash zsh dash ksh \
+     fish busybox env sudo doas nohup timeout nice xargs find python python3 perl ruby node php echo printf true \
+     : cd test [ export set if for while { (";
+
+/// Ends of names of variables whose value programs run.
+pub(super) const COMMAND_VARIABLES: &[&str] = &[
+    "COMMAND",
+    "PAGER",
+    "EDITOR",
+    "VISUAL",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "BROWSER",
+    "ASKPASS",
+    "_SSH",
+    "_RSH",
+    "_CMD",
+    "EXTERNAL_DIFF",
+];
+
+/// Commands of `find -exec` that read no content.
+pub(super) const HARMLESS_COMMANDS: Names = "echo printf ls stat touch chmod chown chgrp rm rmdir mkdir test [ \
+     basename dirname true false du";

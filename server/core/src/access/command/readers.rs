@@ -1,0 +1,531 @@
+//! Programs that read whole folders: would they read what is denied?
+//!
+//! The look at a folder is bounded. Where it ends before the answer is known, the
+//! command is refused.
+
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sightline_protocol::settings::RecursiveReaders;
+
+use super::{
+    Audit, MAX_TIME,
+    filter::{Entry, Filter, Pattern, below_top},
+    options::{Use, excluded_path},
+    program::Invocation,
+    programs::{self, Default, Reader, Sees, Style, Writes, has},
+    shell::Scope,
+};
+use crate::{
+    access::{Denial, Rules},
+    gitignore::{self, Marks},
+    path::AbsPath,
+};
+
+/// Folder entries one command may make us look at for the programs that read folders.
+pub(super) const MAX_ENTRIES: usize = 200_000;
+/// A larger index of a repository is not read, in bytes.
+const MAX_INDEX_BYTES: u64 = 64 << 20;
+/// Denied files named for one folder.
+const MAX_NAMED: usize = 20;
+
+/// What a program does with an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    /// Reads it.
+    pub(super) reads: bool,
+    /// Enters it, when it is a folder.
+    pub(super) enters: bool,
+}
+
+/// A program that reads folders, for looking into one.
+pub(super) struct Search<'a> {
+    /// Its name.
+    pub(super) program: &'a str,
+    /// How to leave something out.
+    pub(super) hint: &'a str,
+    pub(super) skips_hidden: bool,
+    pub(super) skips_ignored: bool,
+    pub(super) visit: &'a dyn Fn(&Entry<'_>) -> Visit,
+}
+
+impl Search<'_> {
+    fn how(&self, folder: &str) -> String {
+        format!(
+            "`{}` would read it with all of `{folder}` (leave it out with {}, or set access.recursiveReaders to \"allow\")",
+            self.program, self.hint
+        )
+    }
+}
+
+/// A folder still to be looked at.
+struct Folder {
+    place: PathBuf,
+    path: String,
+    depth: usize,
+    rules: gitignore::Rules,
+}
+
+impl Audit<'_> {
+    /// Judges what a known program reads of folders.
+    pub(super) fn judge_reader(&mut self, invocation: &Invocation, used: &Use, scope: &Scope) {
+        let Some(reader) = &used.program.reader else {
+            return;
+        };
+        if self.readers == RecursiveReaders::Allow || self.is_exhausted() {
+            return;
+        }
+        let reads = reader.when.is_empty() && !reader.is_list || reads_folders(reader, used);
+        let lists = (reader.is_list && !reads) || used.is_set(reader.lists);
+        let is_off = used.is_set(reader.never) && !used.is_set(reader.despite);
+        if is_off || if lists { !scope.list_used } else { !reads } {
+            return;
+        }
+        let name = invocation.program(used.at);
+        let dirs = base_folders(invocation, used, scope);
+        if reader.sees == Sees::Tracked && !used.is_set("--no-index --untracked") {
+            for dir in dirs {
+                if !self.is_exhausted() {
+                    self.judge_tracked(&dir, reader, invocation, used);
+                }
+            }
+            return;
+        }
+        let filter = Filter::new(reader, used);
+        let is_visible = reader.sees == Sees::Visible && !filter.overrides;
+        let everything = used.options.iter().filter(|set| set.name == "-u").count() > 1;
+        let search = Search {
+            program: &name,
+            hint: reader.hint,
+            skips_hidden: is_visible && !used.is_set(reader.shows_hidden) && !everything,
+            skips_ignored: is_visible && !used.is_set(reader.shows_ignored),
+            visit: &|entry| {
+                let kept = filter.keeps(entry);
+                Visit {
+                    reads: kept && !entry.is_dir,
+                    enters: kept,
+                }
+            },
+        };
+        let (folders, are_named) = self.folders_read(invocation, used, reader, &dirs);
+        if are_named {
+            for (place, path) in folders {
+                self.judge_tree(&place, &path, &search);
+            }
+            return;
+        }
+        let of_list = has(programs::LIST_RUNNERS, &invocation.program(0));
+        let here = match reader.default {
+            Default::Nothing => false,
+            Default::CurrentFolder => !of_list,
+            Default::InputOrFolder => !of_list && !scope.is_fed,
+        };
+        for dir in dirs.iter().filter(|_| here) {
+            self.judge_tree(dir, ".", &search);
+        }
+    }
+
+    /// The folders a program is given, each as a place and as written; whether any
+    /// operand is one.
+    fn folders_read(
+        &mut self,
+        invocation: &Invocation,
+        used: &Use,
+        reader: &Reader,
+        dirs: &[PathBuf],
+    ) -> (Vec<(PathBuf, String)>, bool) {
+        let mut paths = used.paths();
+        match reader.writes {
+            _ if used.is_set(reader.target) => {}
+            Writes::Nothing => {}
+            Writes::First => paths = paths.get(1..).unwrap_or_default(),
+            Writes::Last if paths.len() > 1 => paths = &paths[..paths.len() - 1],
+            Writes::Last => {}
+        }
+        let mut folders = Vec::new();
+        for field in paths.iter().flat_map(|at| invocation.fields(*at)) {
+            if field.has_pattern() {
+                for place in self.matches(field, dirs) {
+                    let path = shown(&place, dirs);
+                    folders.push((place, path));
+                }
+            } else if let Some(text) = field.known()
+                && !is_remote(&text)
+            {
+                folders.extend(dirs.iter().map(|dir| (dir.join(&text), text.clone())));
+            }
+        }
+        (folders, !paths.is_empty())
+    }
+
+    /// Looks for what is denied below a folder and would be read.
+    pub(super) fn judge_tree(&mut self, folder: &Path, written: &str, search: &Search<'_>) {
+        let Some(tops) = self.tops(folder, written) else {
+            return;
+        };
+        let mut queue: VecDeque<Folder> = tops
+            .into_iter()
+            .map(|(place, path)| {
+                let is_repository = place.ancestors().any(|above| above.join(".git").exists());
+                let rules = if search.skips_ignored && is_repository {
+                    gitignore::Rules::above(&place, &place)
+                } else {
+                    gitignore::Rules::default()
+                };
+                Folder {
+                    place,
+                    path,
+                    depth: 1,
+                    rules,
+                }
+            })
+            .collect();
+        let how = search.how(written);
+        let before = self.denied.len();
+        while let Some(folder) = queue.pop_front() {
+            let Ok(entries) = fs::read_dir(&folder.place) else {
+                continue;
+            };
+            let entries: Vec<fs::DirEntry> = entries.flatten().take(self.tree_left + 1).collect();
+            if entries.len() > self.tree_left {
+                return self.refuse_undecided(search, written, before);
+            }
+            self.tree_left -= entries.len();
+            self.judge_entries(&folder, &entries, search, (written, &how), &mut queue);
+            if self.started.elapsed() > MAX_TIME {
+                return self.refuse_undecided(search, written, before);
+            }
+            if self.denied.len() >= before + MAX_NAMED {
+                return;
+            }
+        }
+    }
+
+    /// Refuses what could not be decided, unless there is a refusal since `before`.
+    fn refuse_undecided(&mut self, search: &Search<'_>, folder: &str, before: usize) {
+        if self.denied.len() > before {
+            return;
+        }
+        let reason = format!(
+            "`{}` would read all of `{folder}`, which holds too much to find out whether something denied is \
+             among it; name smaller folders, leave folders out with {}, or set access.recursiveReaders to \
+             \"allow\"",
+            search.program, search.hint
+        );
+        self.refuse(folder, reason);
+    }
+
+    fn judge_entries(
+        &mut self,
+        folder: &Folder,
+        entries: &[fs::DirEntry],
+        search: &Search<'_>,
+        (written, how): (&str, &str),
+        queue: &mut VecDeque<Folder>,
+    ) {
+        let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
+        let rules = if search.skips_ignored {
+            let marks = Marks {
+                git: holds(".git"),
+                gitignore: holds(gitignore::FILE_NAME),
+            };
+            // What these files say is not looked at; they may show what `.gitignore` hides.
+            if holds(".ignore") || holds(".rgignore") || holds(".fdignore") {
+                gitignore::Rules::default()
+            } else {
+                folder.rules.enter(&folder.place, marks)
+            }
+        } else {
+            gitignore::Rules::default()
+        };
+        let mut ignores = rules.within(&folder.place);
+        for entry in entries {
+            if self.started.elapsed() > MAX_TIME {
+                return;
+            }
+            let name = entry.file_name();
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let is_dir = kind.is_dir();
+            let text = name.to_string_lossy();
+            if (search.skips_hidden && text.starts_with('.')) || ignores.ignores(&name, is_dir) {
+                continue;
+            }
+            let path = format!("{}/{text}", folder.path.trim_end_matches('/'));
+            let visit = (search.visit)(&Entry {
+                path: &path,
+                is_dir,
+                depth: folder.depth,
+            });
+            if visit.reads {
+                let place = entry.path();
+                let denial = if kind.is_symlink() {
+                    self.denial(&place)
+                } else {
+                    AbsPath::new(&place).and_then(|place| self.view.denial_of(&place, || is_dir))
+                };
+                if let Some(denial) = denial.filter(counts) {
+                    let path = path.strip_prefix("./").unwrap_or(&path);
+                    let shown = denial.named_in(path).unwrap_or(written);
+                    self.deny(&shown.to_owned(), how, denial);
+                }
+            }
+            if is_dir && visit.enters {
+                queue.push_back(Folder {
+                    place: entry.path(),
+                    path,
+                    depth: folder.depth + 1,
+                    rules: rules.clone(),
+                });
+            }
+        }
+    }
+
+    /// Where to look for denied entries of a folder: there, or in the areas with
+    /// rules below it. `None` where no rules are.
+    fn tops(&self, folder: &Path, written: &str) -> Option<Vec<(PathBuf, String)>> {
+        let real = AbsPath::new(&fs::canonicalize(folder).ok()?)?;
+        if !real.as_path().is_dir() {
+            return None;
+        }
+        let with_rules = || {
+            let areas = self.view.areas.iter();
+            areas.filter(|area| !matches!(*area.rules, Rules::None))
+        };
+        if with_rules().any(|area| area.relative(&real).is_some()) {
+            return Some(vec![(real.as_path().to_path_buf(), written.to_owned())]);
+        }
+        let below = with_rules().filter_map(|area| {
+            let rel = area.real().relative_to(&real)?;
+            let path = format!(
+                "{}/{}",
+                written.trim_end_matches('/'),
+                rel.as_path().display()
+            );
+            Some((area.real().as_path().to_path_buf(), path))
+        });
+        Some(below.collect())
+    }
+
+    /// Judges the files a git repository tracks.
+    fn judge_tracked(&mut self, dir: &Path, reader: &Reader, invocation: &Invocation, used: &Use) {
+        let Some(dir) = fs::canonicalize(dir).ok().filter(|dir| dir.is_dir()) else {
+            return;
+        };
+        let Some((top, index)) = dir
+            .ancestors()
+            .find_map(|top| Some((top, gitignore::index_of(top)?)))
+        else {
+            return;
+        };
+        if self.tops(top, ".").is_none_or(|tops| tops.is_empty()) {
+            return;
+        }
+        let below = dir
+            .strip_prefix(top)
+            .unwrap_or(Path::new(""))
+            .to_string_lossy();
+        let Some(wanted) = pathspecs(invocation, used, &dir, &below) else {
+            return;
+        };
+        let filter = Filter::of_pathspecs(invocation, used, &below);
+        let program = format!("git {}", subcommand(invocation, used));
+        let search = Search {
+            program: &program,
+            hint: reader.hint,
+            skips_hidden: false,
+            skips_ignored: false,
+            visit: &|entry| {
+                let is_wanted = |pattern: &Pattern| {
+                    ancestors(entry.path).any(|path| pattern.matches(&at(path)))
+                };
+                let is_kept = ancestors(entry.path).all(|path| filter.keeps(&at(path)));
+                Visit {
+                    reads: is_kept && (wanted.is_empty() || wanted.iter().any(is_wanted)),
+                    enters: false,
+                }
+            },
+        };
+        let is_readable = gitignore::open(&index, true)
+            .and_then(|file| file.metadata().ok())
+            .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
+        if !is_readable {
+            // Without an index nothing is tracked.
+            if index.exists() {
+                self.refuse_undecided(&search, ".", self.denied.len());
+            }
+            return;
+        }
+        crate::git::isolate();
+        let Ok(index) = git2::Index::open(&index) else {
+            return self.refuse_undecided(&search, ".", self.denied.len());
+        };
+        let how = search.how(".");
+        let before = self.denied.len();
+        for entry in index.iter() {
+            if self.denied.len() >= before + MAX_NAMED {
+                return;
+            }
+            if self.tree_left == 0 || self.started.elapsed() > MAX_TIME {
+                return self.refuse_undecided(&search, ".", before);
+            }
+            self.tree_left -= 1;
+            let path = String::from_utf8_lossy(&entry.path);
+            let place = top.join(&*path);
+            let denial =
+                AbsPath::new(&place).and_then(|place| self.view.denial_of(&place, || false));
+            let Some(denial) = denial.filter(counts) else {
+                continue;
+            };
+            if (search.visit)(&at(&path)).reads {
+                let shown = denial.named_in(&path).unwrap_or(".").to_owned();
+                self.deny(&shown, &how, denial);
+            }
+        }
+    }
+}
+
+/// Do its options make a program read folders?
+pub(super) fn reads_folders(reader: &Reader, used: &Use) -> bool {
+    let recurses = |set: &super::options::Set| {
+        matches!(set.name.as_str(), "-d" | "--directories")
+            && set.value.as_deref() == Some("recurse")
+    };
+    used.is_set(reader.when)
+        || (has(used.program.names, "grep") && used.options.iter().any(recurses))
+}
+
+/// A file at a path.
+fn at(path: &str) -> Entry<'_> {
+    Entry {
+        path,
+        is_dir: false,
+        depth: 0,
+    }
+}
+
+/// A path and the folders above it.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
+    folders.chain(std::iter::once(path))
+}
+
+fn subcommand<'a>(invocation: &'a Invocation, used: &Use) -> &'a str {
+    let mut words = (used.at..invocation.len()).filter_map(|at| invocation.exact(at));
+    words
+        .find(|word| has(used.program.subcommands, word))
+        .unwrap_or_default()
+}
+
+/// The pathspecs that say what git reads; none when it reads everything. `None`
+/// when it reads single objects.
+fn pathspecs(invocation: &Invocation, used: &Use, dir: &Path, below: &str) -> Option<Vec<Pattern>> {
+    let mut wanted = Vec::new();
+    let mut objects = 0;
+    let is_grep = has(used.program.subcommands, "grep");
+    for at in used.paths() {
+        let Some(word) = invocation.exact(*at) else {
+            continue;
+        };
+        if excluded_path(word).is_some() {
+            continue;
+        }
+        let path = word
+            .strip_prefix(":/")
+            .or_else(|| word.strip_prefix(":(top)"));
+        let is_path = invocation.is_behind_dashes(*at)
+            || path.is_some()
+            || (!word.starts_with(':') && (dir.join(word).exists() || word.contains('*')));
+        if is_path {
+            let text = below_top(path.unwrap_or(word), below, path.is_some());
+            let text = if text.is_empty() { "*" } else { &text };
+            wanted.push(Pattern::new(text, Style::Whole));
+        } else if word.contains(':') && !is_grep {
+            // `HEAD:path` is one file, and named.
+            objects += 1;
+        }
+    }
+    let others = used.paths().len() - wanted.len();
+    if objects > 0 && objects == others {
+        return None;
+    }
+    if wanted.is_empty() && is_grep && !below.is_empty() {
+        wanted.push(Pattern::new(below, Style::Whole));
+    }
+    Some(wanted)
+}
+
+/// Rule files hold no secrets; that they are hidden does not make a folder unreadable.
+fn counts(denial: &Denial) -> bool {
+    denial.rule.as_ref().is_none_or(|rule| rule.line > 0)
+}
+
+/// `host:path`
+fn is_remote(text: &str) -> bool {
+    text.split('/')
+        .next()
+        .is_some_and(|first| first.contains(':'))
+}
+
+/// A path as seen from one of the folders.
+fn shown(place: &Path, dirs: &[PathBuf]) -> String {
+    let below = dirs.iter().find_map(|dir| place.strip_prefix(dir).ok());
+    below.unwrap_or(place).to_string_lossy().into_owned()
+}
+
+/// The folders the operands of a program are seen from: where it runs, or where
+/// its options send it.
+fn base_folders(invocation: &Invocation, used: &Use, scope: &Scope) -> Vec<PathBuf> {
+    let sent = (used.at..invocation.len())
+        .filter(|_| has(used.program.names, "git") || has(used.program.names, "tar"))
+        .filter_map(|at| match invocation.exact(at)? {
+            "-C" | "--directory" => invocation.exact(at + 1),
+            word => word.strip_prefix("--directory="),
+        });
+    let mut dirs = scope.dirs.clone();
+    for folder in sent {
+        for dir in &mut dirs {
+            dir.push(folder);
+        }
+    }
+    dirs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, sync::Arc};
+
+    use super::*;
+    use crate::{
+        access::Access,
+        path::{Root, Roots},
+    };
+
+    /// What cannot be decided is refused, and the reason tells how to go on.
+    #[test]
+    fn a_folder_with_too_much_in_it_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".clineignore"), "nothing\n").unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let root = Root::new(AbsPath::new(folder.path()).unwrap(), None);
+        let view = Access::new(Arc::new(Roots::new(vec![root])), Vec::new())
+            .view()
+            .0;
+        for (left, is_allowed) in [(3, false), (4, true)] {
+            let mut audit = Audit::new(&view, RecursiveReaders::Deny);
+            audit.tree_left = left;
+            audit.run("grep -r x .");
+            assert_eq!(audit.denied.is_empty(), is_allowed);
+            if let [refused] = audit.denied.as_slice() {
+                assert_eq!(refused.path, ".");
+                assert!(refused.reason.contains("access.recursiveReaders"));
+            }
+        }
+    }
+}
