@@ -224,6 +224,8 @@ const DENIED: &[(&str, &str)] = &[
     ("x='cat .env'; $x", ".env"),
     ("x='sudo cat'; y='.env a'; $x $y", ".env"),
     ("IFS=,; x=cat,.env; $x", ".env"),
+    ("a=(cat .env); \"${a[@]}\"", ".env"),
+    ("{cat,.env}", ".env"),
     ("printf -v f .env; cat $f", ".env"),
     ("printf -v f '%s%s' .e nv; cat \"$f\"", ".env"),
     ("cat \"${@:-.env}\"", ".env"),

@@ -1,6 +1,7 @@
 //! Which entries of a folder a program leaves out, by its options.
 
 use super::{
+    braces::braces,
     options::{Use, excluded_path},
     program::Invocation,
     programs::{Precedence, Reader, Style, has},
@@ -148,13 +149,16 @@ impl Filter {
             if has(used.program.names, "7z") {
                 text = text.split_once('!').map_or("", |(_, text)| text);
             }
-            let is_folder = text.ends_with('/');
-            rules.push(Rule {
+            let texts = match reader.style {
+                Style::Gitignore => braces(text),
+                _ => vec![text.to_owned()],
+            };
+            rules.extend(texts.iter().map(|text| Rule {
                 pattern: Pattern::new(text, reader.style),
                 excludes,
-                files: files && !is_folder,
+                files: files && !text.ends_with('/'),
                 folders,
-            });
+            }));
         }
         let includes = |rule: &&Rule| !rule.excludes;
         let only_included = match reader.precedence {

@@ -64,6 +64,8 @@ pub(super) struct Find {
     starts: Vec<usize>,
     expr: Expr,
     has_action: bool,
+    /// One of the actions reads.
+    has_reader: bool,
     max_depth: usize,
     /// Names and paths in tests, without patterns.
     literals: Vec<Literal>,
@@ -90,6 +92,7 @@ impl Find {
                 starts: Vec::new(),
                 expr: Expr::Unknown,
                 has_action: false,
+                has_reader: false,
                 max_depth: usize::MAX,
                 literals: Vec::new(),
                 quiet: Vec::new(),
@@ -277,6 +280,7 @@ impl Reader<'_> {
 
     fn action(&mut self, reads: bool) -> Expr {
         self.find.has_action = true;
+        self.find.has_reader |= reads;
         Expr::Action { reads }
     }
 
@@ -325,6 +329,8 @@ impl Audit<'_> {
             .flat_map(|at| invocation.fields(*at))
             .collect();
         let mut starts: Vec<(PathBuf, String)> = Vec::new();
+        // Folders that are not known; names below them count all the same.
+        let mut unknown: Vec<(PathBuf, String)> = Vec::new();
         for field in &fields {
             if field.has_pattern() {
                 let places = self.matches(field, &scope.dirs);
@@ -334,17 +340,19 @@ impl Audit<'_> {
                 }));
             } else if let Some(text) = field.known() {
                 starts.extend(scope.dirs.iter().map(|dir| (dir.join(&text), text.clone())));
+            } else {
+                unknown.extend(scope.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
             }
         }
         if fields.is_empty() {
             starts.extend(scope.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
         }
         for literal in &find.literals {
-            for (place, start) in &starts {
+            for (place, start) in starts.iter().chain(&unknown) {
                 self.judge_literal(find, literal, place, start);
             }
         }
-        if self.readers == RecursiveReaders::Allow {
+        if self.readers == RecursiveReaders::Allow || !(find.has_reader || scope.list_used) {
             return;
         }
         // Folders that a command within reads whole.

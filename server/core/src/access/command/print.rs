@@ -22,6 +22,11 @@ impl Audit<'_> {
             "echo" => printed_by_echo(&texts),
             "printf" => printed_by_printf(&texts),
             "pwd" => scope.dirs.first()?.to_str()?.to_owned(),
+            "git" if texts == ["rev-parse", "--show-toplevel"] => {
+                let mut above = scope.dirs.first()?.ancestors();
+                let top = above.find(|above| above.join(".git").exists())?;
+                top.to_str()?.to_owned()
+            }
             _ => return None,
         };
         Some(text.trim_end_matches('\n').to_owned())

@@ -379,7 +379,7 @@ impl Audit<'_> {
                 }
                 let text = field.text();
                 // A name alone is looked for elsewhere.
-                if at > 0 || text.contains(['/', '\\']) {
+                if at > 0 || word.len() > 1 || text.contains(['/', '\\']) {
                     self.judge_field(field, &dirs, &how);
                 }
                 if at > 0 && name == "git" {

@@ -271,7 +271,7 @@ impl Audit<'_> {
                 if let Some(denial) = denial.filter(counts) {
                     let path = path.strip_prefix("./").unwrap_or(&path);
                     let shown = denial.named_in(path).unwrap_or(written);
-                    self.deny(&shown.to_owned(), how, denial);
+                    self.deny(shown, how, denial);
                 }
             }
             if is_dir && visit.enters {

@@ -394,7 +394,7 @@ impl Audit<'_> {
             }
         }
         if let Some(name) = &command.word_or_name {
-            words.push(self.expand(&name.value, scope));
+            words.extend(self.expand_all(&name.value, scope));
         }
         for item in suffix {
             self.item(item, scope, &mut words);
@@ -411,7 +411,9 @@ impl Audit<'_> {
     ) {
         match item {
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, scope),
-            CommandPrefixOrSuffixItem::Word(word) => words.push(self.expand(&word.value, scope)),
+            CommandPrefixOrSuffixItem::Word(word) => {
+                words.extend(self.expand_all(&word.value, scope));
+            }
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
                 self.assign(assignment, scope);
                 words.push(self.expand(&word.value, scope));

@@ -257,6 +257,12 @@ impl Audit<'_> {
         fields
     }
 
+    /// The words that a word with braces becomes, and what each can stand for.
+    pub(super) fn expand_all(&mut self, raw: &str, scope: &Scope) -> Vec<Vec<Field>> {
+        let words = braces(raw);
+        words.iter().map(|word| self.expand(word, scope)).collect()
+    }
+
     /// What the parts of a word can stand for together.
     pub(super) fn combine(&mut self, parts: &[Part], scope: &Scope) -> Vec<Field> {
         let mut fields = vec![Field::default()];
