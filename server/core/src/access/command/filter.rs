@@ -2,8 +2,8 @@
 
 use super::{
     braces::braces,
+    invocation::Invocation,
     options::{Use, excluded_path},
-    program::Invocation,
     programs::{Precedence, Reader, Style, has},
 };
 use crate::access::glob::{Case, Glob, Subject};

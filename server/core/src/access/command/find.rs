@@ -10,8 +10,8 @@ use sightline_protocol::settings::RecursiveReaders;
 use super::{
     Audit,
     filter::{Entry, Pattern},
+    invocation::Invocation,
     options::Use,
-    program::Invocation,
     programs::{HARMLESS_COMMANDS, Style, has},
     readers::{Search, Visit, reads_folders},
     shell::Scope,

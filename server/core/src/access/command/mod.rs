@@ -8,7 +8,7 @@
 //! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
 //! the parsed command, [`word`] finds what words can stand for (with [`quote`],
 //! [`braces`] and [`mod@print`]), [`wildcard`] finds what a pattern matches. [`program`]
-//! judges the words of a program; [`programs`] is the table of what is known of programs,
+//! judges the words of an [`invocation`]; [`programs`] is the table of what is known of programs,
 //! [`options`] takes their words apart by it, [`readers`] looks into the folders they
 //! read, with [`filter`], [`find`] and [`sed`] for what they leave out. This module holds
 //! what they share: the questions asked of the rules, and the list of what was denied.
@@ -17,6 +17,7 @@ mod braces;
 mod filter;
 mod find;
 mod guard;
+mod invocation;
 mod options;
 mod print;
 mod program;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    program::Invocation,
+    invocation::Invocation,
     programs::{self, PROGRAMS, Program, has},
 };
 

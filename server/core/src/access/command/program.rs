@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     Audit,
-    find::Find,
+    invocation::{Invocation, program_name},
     options::{Use, excluded_path},
     print,
     programs::{self, has},
@@ -114,9 +114,9 @@ const INTERPRETERS: &[&str] = &[
     "powershell",
 ];
 /// Only print their words.
-const PRINTERS: &[&str] = &["echo", "printf", "write-output", "write-host"];
+pub(super) const PRINTERS: &[&str] = &["echo", "printf", "write-output", "write-host"];
 /// Run the command behind them unchanged.
-const PREFIXES: &[&str] = &[
+pub(super) const PREFIXES: &[&str] = &[
     "command", "builtin", "exec", "sudo", "doas", "env", "nohup", "time", "busybox",
 ];
 /// Make paths of words they read.
@@ -144,193 +144,8 @@ const FOLDER_OPTIONS: &[&str] = &[
 
 /// Places in a word where a command may begin.
 const MAX_EMBEDDED: usize = 8;
-/// Bytes a word may grow to by mounts.
-const MAX_MAPPED: usize = 4096;
 /// Containers within each other.
 const MAX_CONTAINERS: usize = 4;
-/// Mounts of one command.
-const MAX_MOUNTS: usize = 20;
-
-/// A simple command: for each word, what it can stand for.
-pub(super) struct Invocation {
-    words: Vec<Vec<Field>>,
-    /// For each word, its text where that is sure.
-    exact: Vec<Option<String>>,
-}
-
-impl Invocation {
-    /// What the shell makes of words: what expansions left unquoted is split at blanks
-    /// and `separators`.
-    pub(super) fn new(words: Vec<Vec<Field>>, separators: &str) -> Self {
-        let mut all: Vec<Vec<Field>> = Vec::new();
-        for word in words {
-            let start = all.len();
-            for field in word {
-                for (at, piece) in field.split(separators).into_iter().enumerate() {
-                    if all.len() <= start + at {
-                        all.push(Vec::new());
-                    }
-                    all[start + at].push(piece);
-                }
-            }
-        }
-        let is_empty = |word: &&Vec<Field>| {
-            word.iter()
-                .all(|field| field.known().as_deref() == Some(""))
-        };
-        let nothing = all.iter().take_while(is_empty).count();
-        Self::of(all.split_off(nothing))
-    }
-
-    fn of(words: Vec<Vec<Field>>) -> Self {
-        let exact = words
-            .iter()
-            .map(|word| match word.as_slice() {
-                [field] if !field.has_pattern() => field.known(),
-                _ => None,
-            })
-            .collect();
-        Self { words, exact }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// The text of a word, where it is sure to be one word with this text.
-    pub(super) fn exact(&self, at: usize) -> Option<&str> {
-        self.exact.get(at)?.as_deref()
-    }
-
-    /// What a word can stand for.
-    pub(super) fn fields(&self, at: usize) -> &[Field] {
-        self.words.get(at).map_or(&[], Vec::as_slice)
-    }
-
-    /// Does a word stand behind `--`?
-    pub(super) fn is_behind_dashes(&self, at: usize) -> bool {
-        self.exact
-            .iter()
-            .take(at)
-            .any(|word| word.as_deref() == Some("--"))
-    }
-
-    /// The program at a word: its name without path or extension, in lower case.
-    pub(super) fn program(&self, at: usize) -> String {
-        let Some(field) = self.words.get(at).and_then(|word| word.first()) else {
-            return String::new();
-        };
-        program_name(&field.text())
-    }
-
-    /// All fields of the words behind the first.
-    pub(super) fn operands(&self) -> impl Iterator<Item = &Field> {
-        self.words.iter().skip(1).flatten()
-    }
-
-    /// The words from one on, as text.
-    fn texts(&self, from: usize) -> Vec<String> {
-        let words = self.words.iter().skip(from);
-        words
-            .filter_map(|word| word.first())
-            .map(Field::text)
-            .collect()
-    }
-
-    /// As [`Self::texts`], without some of the words.
-    fn texts_but(&self, from: usize, quiet: &BTreeSet<usize>) -> Vec<String> {
-        let words = self.words.iter().enumerate().skip(from);
-        let words = words.filter(|(at, _)| !quiet.contains(at));
-        words
-            .filter_map(|(_, word)| word.first())
-            .map(Field::text)
-            .collect()
-    }
-
-    /// The known programs in it: the first, or the one that it runs.
-    fn uses(&self) -> (Option<Use>, Option<Find>) {
-        let is_runner = has(programs::RUNNERS, &self.program(0));
-        let mut places = 0..if is_runner {
-            self.len()
-        } else {
-            1.min(self.len())
-        };
-        let found = places.find_map(|at| {
-            if self.program(at) == "find" {
-                return Some((None, Some(Find::read(self, at))));
-            }
-            Some((Some(Use::at(self, at)?), None))
-        });
-        found.unwrap_or_default()
-    }
-
-    /// The same command with the folders that containers are given under other
-    /// names, as `-v HOST:INSIDE`, by their own names.
-    fn without_mounts(&self) -> Option<Self> {
-        let mut mounts: Vec<(String, String)> = Vec::new();
-        let program = (0..self.len()).find(|at| {
-            !has(programs::RUNNERS, &self.program(*at)) || {
-                let name = self.program(*at);
-                has(programs::CONTAINERS, &name) || matches!(name.as_str(), "chroot" | "bwrap")
-            }
-        })?;
-        let name = self.program(program);
-        let mut from = program + 1;
-        let mut at = program + 1;
-        while at < self.len() && mounts.len() < MAX_MOUNTS {
-            let word = self.words[at][0].text();
-            let next = |by: usize| self.words.get(at + by).map(|word| word[0].text());
-            let mount = match name.as_str() {
-                "chroot" if !word.starts_with('-') => Some((word, "/".to_owned())),
-                "bwrap" if word.starts_with("--") && word.contains("bind") => next(1).zip(next(2)),
-                "chroot" | "bwrap" => None,
-                name if has(programs::CONTAINERS, name) => match word.as_str() {
-                    "-v" | "--volume" | "--mount" => next(1).as_deref().and_then(mount_of),
-                    _ => word
-                        .strip_prefix("--volume=")
-                        .or_else(|| word.strip_prefix("--mount="))
-                        .or_else(|| word.strip_prefix("-v"))
-                        .and_then(mount_of),
-                },
-                _ => return None,
-            };
-            at += 1;
-            if let Some(mount) = mount {
-                mounts.push(mount);
-                from = at;
-                if name == "chroot" {
-                    break;
-                }
-            }
-        }
-        if mounts.is_empty() {
-            return None;
-        }
-        let words = self.words.get(from..)?.iter().map(|word| {
-            let fields = word
-                .iter()
-                .map(|field| mounts.iter().fold(field.text(), with_mount));
-            fields.map(|text| Field::quoted(&text)).collect()
-        });
-        let runner = vec![Field::quoted("env")];
-        Some(Self::of(std::iter::once(runner).chain(words).collect()))
-    }
-
-    /// Where the operands of a printing program start, when this is one.
-    fn printer(&self) -> Option<(String, usize)> {
-        let mut at = 0;
-        loop {
-            let name = self.program(at);
-            if PRINTERS.contains(&name.as_str()) {
-                return Some((name, at + 1));
-            }
-            if !PREFIXES.contains(&name.as_str()) {
-                return None;
-            }
-            at += 1;
-        }
-    }
-}
 
 impl Audit<'_> {
     /// Judges a simple command and lets it change its scope.
@@ -630,58 +445,6 @@ fn placeholder(texts: &[String]) -> Option<&str> {
             Some(attached) => Some(attached),
             None => text.strip_prefix("--replace="),
         })
-}
-
-/// The name of a program without path or extension, in lower case.
-fn program_name(text: &str) -> String {
-    let text = text.to_lowercase();
-    let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
-    name.strip_suffix(".exe").unwrap_or(name).to_owned()
-}
-
-/// `HOST:INSIDE[:OPTIONS]`, or `type=bind,source=HOST,target=INSIDE`.
-fn mount_of(text: &str) -> Option<(String, String)> {
-    let of = |names: [&str; 3]| {
-        let parts = text.split(',').filter_map(|part| part.split_once('='));
-        parts
-            .into_iter()
-            .find(|(name, _)| names.contains(name))
-            .map(|(_, value)| value)
-    };
-    let (host, inside) =
-        match of(["source", "src", "src"]).zip(of(["target", "destination", "dst"])) {
-            Some(pair) => pair,
-            None => {
-                let mut parts = text.split(':');
-                (parts.next()?, parts.next()?)
-            }
-        };
-    (inside.starts_with('/') && !host.is_empty()).then(|| (host.to_owned(), inside.to_owned()))
-}
-
-/// A text with a path inside a container as that outside.
-fn with_mount(text: String, (host, inside): &(String, String)) -> String {
-    let (host, inside) = (host.trim_end_matches('/'), inside.trim_end_matches('/'));
-    if inside.is_empty() {
-        // The whole container.
-        return match text.strip_prefix('/') {
-            Some(rest) => format!("{host}/{rest}"),
-            None => text,
-        };
-    }
-    let mut mapped = String::new();
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find(inside).filter(|_| mapped.len() < MAX_MAPPED) {
-        let (before, found) = rest.split_at(at);
-        let after = &found[inside.len()..];
-        let is_path = |c: char| c.is_alphanumeric() || "._-/".contains(c);
-        let is_whole =
-            !before.ends_with(is_path) && !after.starts_with(|c: char| is_path(c) && c != '/');
-        mapped.push_str(before);
-        mapped.push_str(if is_whole { host } else { inside });
-        rest = after;
-    }
-    mapped + rest
 }
 
 /// Is this `-c`, also with other letters?

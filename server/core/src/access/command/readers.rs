@@ -14,8 +14,8 @@ use sightline_protocol::settings::RecursiveReaders;
 use super::{
     Audit, MAX_TIME,
     filter::{Entry, Filter, Pattern, below_top},
+    invocation::Invocation,
     options::{Use, excluded_path},
-    program::Invocation,
     programs::{self, Default, Reader, Sees, Style, Writes, has},
     shell::Scope,
 };

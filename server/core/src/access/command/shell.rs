@@ -19,12 +19,7 @@ use brush_parser::{
     },
 };
 
-use super::{
-    Audit,
-    program::{Invocation, LIST_READERS},
-    programs, quote,
-    word::Field,
-};
+use super::{Audit, invocation::Invocation, program::LIST_READERS, programs, quote, word::Field};
 use crate::path::AbsPath;
 
 /// Values kept for one variable.
