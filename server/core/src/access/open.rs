@@ -281,7 +281,7 @@ fn is_link(error: &io::Error) -> bool {
 
 /// Opens a rule file without ever waiting for a writer (a pipe) or becoming the
 /// owner of a terminal. What others read is opened by a view.
-pub(super) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> {
+pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -290,7 +290,5 @@ pub(super) fn open_without_waiting(path: &Path) -> io::Result<(File, Metadata)> 
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    let file = options.open(path)?;
-    let metadata = file.metadata()?;
-    Ok((file, metadata))
+    options.open(path)
 }

@@ -4,7 +4,7 @@
 //! file that exists but cannot be understood must never count as "no rules".
 
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
     sync::Arc,
@@ -13,6 +13,7 @@ use std::{
 
 use super::{open, pattern};
 use crate::{
+    fs::dir::{Access, Dir},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
     path::AbsPath,
 };
@@ -160,7 +161,8 @@ fn gather_once(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
     let path = folder.as_path().join(RULE_FILE);
     let mut seen = vec![Sighting::of(&path)];
     let mut total = 0;
-    let content = read_rule_file(&path, &mut total);
+    let open = || open::open_without_waiting(&path).map(Some);
+    let content = read_rule_file(&path, &mut total, open);
     let includes = match &content {
         Content::Text(text) => read_includes(folder, text, &mut total, &mut seen),
         _ => Vec::new(),
@@ -276,10 +278,7 @@ pub(super) fn include_of(line: &[u8]) -> Option<String> {
 
 /// The content of an included file, whose path is below `folder` as it is written.
 fn content_of(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
-    if leaves_by_link(folder, path) {
-        return Content::Unusable("is a link that leads outside this folder".to_owned());
-    }
-    read_rule_file(path, total)
+    read_rule_file(path, total, || open_below(folder.as_path(), path))
 }
 
 /// Where an include lies; `None` when that is outside the folder. A leading
@@ -296,16 +295,30 @@ pub(super) fn include_path(folder: &AbsPath, written: &str) -> Option<PathBuf> {
     })
 }
 
-/// Does a file that exists lie elsewhere when links are followed?
-fn leaves_by_link(folder: &AbsPath, path: &Path) -> bool {
-    let Ok(real) = fs::canonicalize(path) else {
-        // Missing or broken, which reading it will tell.
-        return false;
+/// Opens the file that `path` leads to, without following a link any more; `None`
+/// when it leads out of `folder`. So links that are exchanged meanwhile lead nowhere
+/// else.
+fn open_below(folder: &Path, path: &Path) -> io::Result<Option<File>> {
+    let real = fs::canonicalize(path)?;
+    if !real.starts_with(fs::canonicalize(folder)?) {
+        return Ok(None);
+    }
+    let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
+        return Ok(None);
     };
-    fs::canonicalize(folder.as_path()).map_or(true, |folder| !real.starts_with(folder))
+    let above = Dir::without_links(above)?;
+    let file = above.open(name, Access::Read)?;
+    if !above.still_leads_to(name, &real) {
+        return Err(io::Error::other("it was replaced"));
+    }
+    Ok(Some(file))
 }
 
-fn read_rule_file(path: &Path, total: &mut u64) -> Content {
+fn read_rule_file(
+    path: &Path,
+    total: &mut u64,
+    open: impl FnOnce() -> io::Result<Option<File>>,
+) -> Content {
     let unusable = |why: String| Content::Unusable(why);
     let entry = match fs::symlink_metadata(path) {
         Ok(entry) => entry,
@@ -315,14 +328,19 @@ fn read_rule_file(path: &Path, total: &mut u64) -> Content {
     if entry.is_dir() {
         return Content::None;
     }
-    let (file, metadata) = match open::open_without_waiting(path) {
-        Ok(opened) => opened,
+    let file = match open() {
+        Ok(Some(file)) => file,
+        Ok(None) => return unusable("is a link that leads outside this folder".to_owned()),
         Err(error) if entry.is_symlink() => {
             return unusable(format!("is a link that cannot be followed ({error})"));
         }
         // Deleted this moment.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
         Err(error) => return unusable(format!("cannot be opened ({error})")),
+    };
+    let metadata = match file.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return unusable(format!("cannot be examined ({error})")),
     };
     if !metadata.is_file() {
         return unusable("is not a regular file".to_owned());
@@ -362,4 +380,52 @@ fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
         return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
     }
     Ok(decoded.into_owned().into_bytes())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::{
+        os::unix::fs::symlink,
+        sync::atomic::{AtomicBool, Ordering},
+        time::Instant,
+    };
+
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+    use super::*;
+
+    /// What is opened is what was found to lie inside.
+    #[test]
+    fn exchanging_an_include_with_a_link_gains_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(dir.path()).unwrap();
+        let folder = top.join("ws");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("inside"), "a\n").unwrap();
+        fs::write(top.join("outside"), "leaked\n").unwrap();
+        let (rules, other) = (folder.join("rules"), folder.join("other"));
+        symlink(folder.join("inside"), &rules).unwrap();
+        symlink(top.join("outside"), &other).unwrap();
+        let folder = AbsPath::new(&folder).unwrap();
+        let is_over = AtomicBool::new(false);
+        let (mut reads, mut leaks) = (0, 0);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    renameat_with(CWD, &rules, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            let until = Instant::now() + Duration::from_secs(2);
+            while reads < 20_000 && Instant::now() < until {
+                let content = content_of(&folder, &rules, &mut 0);
+                let is_leak =
+                    matches!(&content, Content::Text(text) if text.starts_with(b"leaked"));
+                leaks += u32::from(is_leak);
+                reads += u32::from(matches!(content, Content::Text(_)));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(leaks, 0, "of {reads}");
+        assert!(reads > 0);
+    }
 }
