@@ -677,6 +677,30 @@ fn without_rules_no_folder_is_looked_at() {
     }
 }
 
+/// Rules above a root hold in it, but commands do not run above it.
+#[test]
+fn commands_run_in_roots_only() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = fs::canonicalize(parent.path()).unwrap();
+    write(
+        &folder,
+        &[
+            (".clineignore", "*.pem\n/only-top.txt\n"),
+            ("other/a.pem", "x"),
+            ("ws/b.txt", "x"),
+            ("ws/only-top.txt", "x"),
+        ],
+    );
+    let root = Root::new(AbsPath::new(&folder.join("ws")).unwrap(), None);
+    let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());
+    let check = |command: &str| access.view().0.check_command(command).allowed;
+    assert!(check("grep -r x ."));
+    assert!(check("cat only-top.txt"));
+    assert!(!check("cat c.pem"));
+    fs::write(folder.join("ws/c.pem"), "x").unwrap();
+    assert!(!check("grep -r x ."));
+}
+
 #[cfg(unix)]
 #[test]
 fn links_to_denied_files_count() {

@@ -165,12 +165,14 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// The folders a command may be run in: any root, for nobody says which.
+    /// The folders a command may be run in: any root. Without a root, those of the
+    /// files that are open.
     fn start(&self) -> Scope {
+        let areas = &self.view.areas;
+        let has_root = areas.iter().any(|area| area.is_root);
+        let areas = areas.iter().filter(|area| area.is_root || !has_root);
         Scope::new(
-            self.view
-                .areas
-                .iter()
+            areas
                 .map(|area| area.path().as_path().to_path_buf())
                 .collect(),
         )

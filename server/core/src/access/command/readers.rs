@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{
     access::{Denial, Rules},
-    gitignore::{self, Marks},
+    fs::dir::Dir,
+    gitignore,
     path::AbsPath,
 };
 
@@ -227,17 +228,14 @@ impl Audit<'_> {
         queue: &mut VecDeque<Folder>,
     ) {
         let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-        let rules = if search.skips_ignored {
-            let marks = Marks {
-                git: holds(".git"),
-                gitignore: holds(gitignore::FILE_NAME),
-            };
-            // What these files say is not looked at; they may show what `.gitignore` hides.
-            if holds(".ignore") || holds(".rgignore") || holds(".fdignore") {
-                gitignore::Rules::default()
-            } else {
-                folder.rules.enter(&folder.place, marks)
-            }
+        // What these files say is not looked at; they may show what `.gitignore` hides.
+        let is_other = [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds);
+        let rules = if search.skips_ignored && !is_other {
+            let dir = Dir::without_links(&folder.place).ok();
+            let text = dir
+                .filter(|_| holds(gitignore::FILE_NAME))
+                .and_then(|dir| gitignore::text_in(&dir));
+            folder.rules.enter(&folder.place, holds(".git"), text)
         } else {
             gitignore::Rules::default()
         };
@@ -294,7 +292,7 @@ impl Audit<'_> {
         }
         let with_rules = || {
             let areas = self.view.areas.iter();
-            areas.filter(|area| !matches!(*area.rules, Rules::None))
+            areas.filter(|area| !matches!(area.rules, Rules::None))
         };
         if with_rules().any(|area| area.relative(&real).is_some()) {
             return Some(vec![(real.as_path().to_path_buf(), written.to_owned())]);
@@ -350,7 +348,7 @@ impl Audit<'_> {
                 }
             },
         };
-        let is_readable = gitignore::open(&index, true)
+        let is_readable = gitignore::open(&index)
             .and_then(|file| file.metadata().ok())
             .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
         if !is_readable {
