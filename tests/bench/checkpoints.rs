@@ -370,7 +370,11 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
     }
     for (count, Both { git, ours }) in &measured.restored {
         let work = format!("restore of {count}");
-        let goal = Goal::ratio(0.35, 0.2);
+        // Of a few files the undo point and the look at everything are most of the work.
+        let goal = match count {
+            100 => Goal::ratio(0.45, 0.3),
+            _ => Goal::ratio(0.35, 0.2),
+        };
         add(work, Some(*count), ours, "git reset --hard", git, goal);
     }
     let Both { git, ours } = &measured.diff;
