@@ -32,6 +32,7 @@ const ENDING: &str = ".sightline-restore";
 /// How often, and how long each time, a file that is open for writing is waited for.
 const WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(10);
+const OPEN: &str = "another program has it open for writing, so it is left as it is; close it there and restore it again";
 /// So many names are tried for a file that is kept.
 const TRIES: u32 = 100;
 
@@ -132,28 +133,35 @@ impl Place<'_> {
         };
         let is_seen =
             matches!((&out, before), (Ok(Some((leaf, _))), Some(before)) if leaf.is_same(before));
-        if is_seen && !is_open {
-            return self
-                .dir
-                .remove(self.beside)
-                .map_err(|error| cannot("remove what it replaces", &error));
+        let removed = match (is_seen, is_open) {
+            (true, false) => self.dir.remove(self.beside),
+            _ => Ok(()),
+        };
+        if is_seen && !is_open && removed.is_ok() {
+            return Ok(());
         }
         step();
         let given_back = match put {
             Some(put) => self.give_back(put),
             None => self.dir.rename_new(self.beside, self.name).is_ok(),
         };
-        Err(match (given_back, is_seen) {
-            (true, true) => "another program has it open for writing, so it is left as it is; close it there and restore it again".to_owned(),
-            (true, false) => changed(),
-            (false, _) => {
-                let kept = self.keep();
-                format!(
-                    "it was saved more than once while it was restored; the newest has its place, and what it replaced is kept as {}",
-                    kept.display()
-                )
+        let reason = match (removed, given_back) {
+            (Err(error), _) => cannot("remove what it replaces", &error),
+            (Ok(()), true) if is_seen => return Err(OPEN.to_owned()),
+            (Ok(()), true) => return Err(changed()),
+            (Ok(()), false) => {
+                "it was saved more than once while it was restored; the newest has its place"
+                    .to_owned()
             }
-        })
+        };
+        if given_back {
+            return Err(reason);
+        }
+        let kept = self.keep();
+        Err(format!(
+            "{reason}; what it replaced is kept as {}",
+            kept.display()
+        ))
     }
 
     /// Exchanges them again, unless something newer than what was put there has the
