@@ -23,6 +23,7 @@ use sightline_testing::git;
 const PATH_DIFFERENCES: &[(&str, &str, &str)] = &[
     ("character-classes", "imgd.png", NEGATED),
     ("character-classes", "imga.png", NEGATED),
+    ("directory-slash-needs-child", "secret/", NAMED_AS_FOLDER),
     ("fuzz/040", "a", NEGATED),
     ("fuzz/040", ".env/A/q.txt", NEGATED),
     ("fuzz/040", "A/src/x.JS", NEGATED),
@@ -40,6 +41,8 @@ const PATH_DIFFERENCES: &[(&str, &str, &str)] = &[
 const NEGATED: &str = "git reads `[!a]` as anything but `a`, the recorded library as `!` or `a`";
 const ONLY_FOLDERS: &str =
     "for git a pattern that ends in `**/` matches folders, for the recorded library files too";
+const NAMED_AS_FOLDER: &str =
+    "a path that ends in `/` names a folder, and `secret/` denies that before it exists";
 
 /// Commands we judge otherwise on purpose: command, why.
 const COMMAND_DIFFERENCES: &[(&str, &str)] = &[

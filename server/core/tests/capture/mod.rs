@@ -63,8 +63,15 @@ impl Bench {
         Checkpoints::new(&storage, &root(&self.ws))
     }
 
+    /// The rules once no earlier ones hold any more.
     pub(crate) fn view(&self) -> AccessView {
-        self.access.view().0
+        self.access.view();
+        let Now { monotonic, wall } = Now::system();
+        let later = Now {
+            monotonic: monotonic + HOLD,
+            wall: wall + HOLD,
+        };
+        self.access.view_at(later).0
     }
 
     /// Lets go of access rules that still hold although their file is gone.
