@@ -2,9 +2,9 @@
 //! descriptors.
 //!
 //! A folder is reached from the top of its area (or of the file system), each
-//! name in a folder that is open and without following it: whoever exchanges a
-//! folder for a link meanwhile leads nowhere. A link is read, and where it points
-//! is gone to the same way. So a [`Place`] is a name in an open folder, whose path
+//! name in an open folder and without following it, so exchanging a folder for a
+//! link in between has no effect. A link is read, and its target is reached
+//! the same way. So a [`Place`] is a name in an open folder, whose path
 //! without links is known; what is opened there is what was judged.
 //!
 //! The system's own resolution tells only where a path ends. Here every name
@@ -153,9 +153,9 @@ enum Entries {
 }
 
 impl AccessView {
-    /// Is there no link in an absolute path inside an area? The common case, and
-    /// told without building the path it leads to. With it so many of its folder
-    /// are asked for next.
+    /// Returns whether an absolute path inside an area has no link in it: the common
+    /// case, decided without building the resolved path. `asked` is the number of
+    /// paths of its folder that follow, this one included.
     ///
     /// # Errors
     /// As [`Self::follow`].

@@ -97,7 +97,7 @@ impl Use {
             } else {
                 at = self.option(word, at, is_sure, invocation);
                 if is_set_command(self.program, &self.options) {
-                    // The rest is a command of its own.
+                    // The rest is another command.
                     break;
                 }
             }
