@@ -45,6 +45,14 @@ fn the_block_from_the_disk() {
 }
 
 #[test]
+fn a_slash_at_the_end_names_a_folder_that_may_not_exist_yet() {
+    let workspace = sample();
+    workspace.write(".clineignore", "later/\n");
+    assert_eq!(run(&workspace, &["access", "later/"]).0, 1);
+    assert_eq!(run(&workspace, &["access", "later"]).0, 0);
+}
+
+#[test]
 fn access_answers_by_exit_code() {
     let workspace = sample();
     for (arguments, code) in [

@@ -102,7 +102,12 @@ pub(super) fn access(
 ) -> Result<i32, Error> {
     let mut absolute_paths = Vec::new();
     for path in paths {
-        absolute_paths.push(absolute(path)?);
+        let mut full = absolute(path)?;
+        // It says that the path is a folder, which decides before there is one.
+        if path.ends_with('/') && !full.ends_with('/') {
+            full.push('/');
+        }
+        absolute_paths.push(full);
     }
     let params = json!({ "paths": absolute_paths, "command": command });
     let (mut result, _) = live.call(workspace, "sightline/checkAccess", params)?;
