@@ -250,11 +250,11 @@ pub(crate) fn open(path: &Path) -> Option<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
 
-    fs::OpenOptions::new()
+    let mut options = fs::OpenOptions::new();
+    options
         .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)
-        .ok()
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    crate::fs::retry_while_leased(|| options.open(path)).ok()
 }
 
 #[cfg(not(unix))]

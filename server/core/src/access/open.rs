@@ -290,5 +290,5 @@ pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
     }
-    options.open(path)
+    crate::fs::retry_while_leased(|| options.open(path))
 }

@@ -101,7 +101,9 @@ mod unix {
             name: &[u8],
         ) -> io::Result<(fs::File, Kind, Stamp)> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let file = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
+            let file = crate::fs::retry_while_leased(|| {
+                Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?)
+            })?;
             let (kind, stamp) = described(&rustix::fs::fstat(&file)?)?;
             Ok((file.into(), kind, stamp))
         }

@@ -199,6 +199,8 @@ impl Dir {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
+    /// Reading and writing an existing file.
+    Write,
     /// Reading and writing; it must not be there yet.
     Create {
         executable: bool,
@@ -389,6 +391,7 @@ mod unix {
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             let (flags, mode) = match access {
                 Access::Read => (flags | OFlags::RDONLY, 0),
+                Access::Write => (flags | OFlags::RDWR, 0),
                 Access::Create {
                     executable,
                     withheld,
@@ -401,8 +404,10 @@ mod unix {
                     (flags | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, 0o600)
                 }
             };
-            let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
-            Ok(File::from(file))
+            crate::fs::retry_while_leased(|| {
+                let file = fs::openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
+                Ok(File::from(file))
+            })
         }
 
         pub(crate) fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
@@ -440,6 +445,17 @@ mod unix {
                 }
                 Err(error) => Err(error.into()),
             }
+        }
+
+        /// Gives the file `name` a second name.
+        pub(crate) fn link(&self, name: &OsStr, second: &OsStr) -> io::Result<()> {
+            Ok(fs::linkat(
+                &self.0,
+                name,
+                &self.0,
+                second,
+                AtFlags::empty(),
+            )?)
         }
 
         /// Each gets the other's name, at once; false where that can't be done.
@@ -652,6 +668,11 @@ mod elsewhere {
                 None => self.rename(from, to),
                 Some(_) => Err(io::ErrorKind::AlreadyExists.into()),
             }
+        }
+
+        /// Gives the file `name` a second name.
+        pub(crate) fn link(&self, name: &OsStr, second: &OsStr) -> io::Result<()> {
+            fs::hard_link(self.0.join(name), self.0.join(second))
         }
 
         /// Not here.

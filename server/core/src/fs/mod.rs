@@ -1,6 +1,27 @@
-//! Folders and files by descriptors, and what tells that they changed.
+//! Folders and files by descriptors, leases, and what tells that they changed.
+
+use std::{io, thread, time::Duration};
 
 pub(crate) mod dir;
+pub(crate) mod lease;
 mod stamp;
 
 pub(crate) use stamp::Stamp;
+
+/// Attempts to open a file whose lease is held, one a millisecond: far longer than
+/// a restore holds one.
+const LEASE_RETRIES: u32 = 500;
+
+/// Opens a file with `open`, which does not block, and retries while another thread
+/// or process holds a lease on it.
+pub(crate) fn retry_while_leased<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..LEASE_RETRIES {
+        match open() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            opened => return opened,
+        }
+    }
+    open()
+}

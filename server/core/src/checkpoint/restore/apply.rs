@@ -6,11 +6,11 @@
 //! just before it is changed: what is no longer as the plan saw it stays. A
 //! failure is of its path alone.
 //!
-//! No file is written in its place. A new one is completed beside it, gets its
-//! owner, rights and other attributes, and then the two exchange their names. So
-//! a kill leaves nothing half written, and nothing that is saved meanwhile is
-//! written over. What was taken out is looked at once all steps are taken, see
-//! [`taken`].
+//! A file is written in place only under a lease, which excludes every other
+//! process, see [`in_place`]. Otherwise the new file is completed beside it, gets its
+//! owner, permissions and other attributes, and the two exchange names; what was
+//! taken out is checked after the last step, see [`taken`]. Either way, nothing that
+//! is saved during the restore is overwritten.
 
 #[cfg(test)]
 mod tests;
@@ -39,6 +39,7 @@ use super::{
         tree::Stamp,
     },
     attributes::{self, allow, rights},
+    in_place,
     plan::Step,
     sound::Contents,
     step,
@@ -400,6 +401,16 @@ impl NewFile<'_> {
 
     /// Where the plan saw a file or a link.
     fn replace(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
+        let is_in_place = before.is_file()
+            && before.mode == self.leaf.mode
+            && in_place::write(&self.at, before, found, self.content)?;
+        if is_in_place {
+            return Ok(Taken::Done);
+        }
+        self.exchange(before, found)
+    }
+
+    fn exchange(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
         let taken::Place { dir, name, beside } = self.at;
         require_unchanged(dir, name, before, found)?;
         let put = Some(self.complete(Some(found))?);
@@ -490,8 +501,8 @@ fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Is that what the file holds?
-fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
+/// Fails unless the file holds `content`.
+pub(super) fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
     let mut held = Vec::new();
     io::Seek::rewind(&mut file)?;
     // One byte more would show.

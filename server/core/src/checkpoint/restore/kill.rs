@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, VecDeque},
     env, fs,
     path::{Path, PathBuf},
@@ -30,6 +30,8 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// What happens at the next steps of this thread, one a step.
     static AT_STEPS: RefCell<VecDeque<Box<dyn FnOnce()>>> = RefCell::default();
+    /// What happens at a step under a lease, after how many others.
+    static AT_STEP_UNDER_LEASE: Cell<Option<(usize, Box<dyn FnOnce()>)>> = Cell::default();
 }
 
 /// Acts when this thread takes its next steps; `None` lets one pass.
@@ -38,12 +40,35 @@ pub(super) fn at_steps(acts: Vec<Option<Box<dyn FnOnce()>>>) {
     AT_STEPS.with_borrow_mut(|all| *all = acts.collect());
 }
 
+/// Acts once, when this thread takes its next step but `later` under a lease.
+pub(super) fn at_step_under_lease(later: usize, act: Box<dyn FnOnce()>) {
+    AT_STEP_UNDER_LEASE.set(Some((later, act)));
+}
+
+pub(super) fn cancel_step_under_lease() {
+    AT_STEP_UNDER_LEASE.take();
+}
+
 /// One more step; maybe the last one.
 pub(super) fn step() {
     let act = AT_STEPS.with_borrow_mut(VecDeque::pop_front);
     if let Some(act) = act {
         act();
     }
+    count_step();
+}
+
+/// One more step, at which a save would wait for this thread.
+pub(super) fn step_under_lease() {
+    match AT_STEP_UNDER_LEASE.take() {
+        Some((0, act)) => act(),
+        Some((later, act)) => at_step_under_lease(later - 1, act),
+        None => {}
+    }
+    count_step();
+}
+
+fn count_step() {
     let steps = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
     if steps == LAST.load(Ordering::SeqCst) {
         std::process::abort();
@@ -264,7 +289,7 @@ fn changed_ground() -> (TempDir, Ground, Oid) {
 
 #[test]
 fn t15_kill_at_every_journal_step_then_recover() {
-    let mut interrupted = 0;
+    let (mut interrupted, mut partly_written) = (0, 0);
     for at in 1.. {
         let (_folder, ground, id) = changed_ground();
         let before = ground.tree();
@@ -280,7 +305,8 @@ fn t15_kill_at_every_journal_step_then_recover() {
         }
         assert_eq!(found.recover(), None, "step {at}: recovered already");
         let undo = found.checkpoints.last_undo().unwrap().unwrap();
-        let recovered = found.tree();
+        let mut recovered = found.tree();
+        partly_written += take_kept(&mut recovered).len();
         interrupted += 1;
         let made = &recovered[Path::new("gone/deep/er")];
         assert_eq!(made, "0! it was deleted", "step {at}: for its owner");
@@ -291,6 +317,16 @@ fn t15_kill_at_every_journal_step_then_recover() {
     }
     // Every file has several steps.
     assert!(interrupted > 40, "{interrupted} steps");
+    if cfg!(target_os = "linux") {
+        assert!(partly_written > 3, "{partly_written} versions kept");
+    }
+}
+
+/// Takes out what recovery kept of files that were partly written.
+fn take_kept(tree: &mut BTreeMap<PathBuf, String>) -> Vec<(PathBuf, String)> {
+    let is_kept = |path: &Path| path.extension().is_some_and(|it| it == "kept-1");
+    let kept = tree.extract_if(.., |path, _| is_kept(path)).collect();
+    kept
 }
 
 #[test]
@@ -383,11 +419,20 @@ fn what_was_saved_shorter_after_the_interruption_stays() {
         assert!(ground.dies("restore", at));
         ground.write("grows", grows);
         ground.write("shrinks", shrinks);
-        let problems = ground.recover().map(|recovered| recovered.problems);
+        let recovered = ground.recover();
         let tree = ground.tree();
         for (path, text) in [("grows", grows), ("shrinks", shrinks)] {
-            let stands = &tree[Path::new(path)];
-            assert_eq!(*stands, format!("0 {text}"), "step {at}: {problems:?}");
+            let saved = format!("0 {text}");
+            let kept = tree.get(Path::new(&format!("{path}.kept-1")));
+            let names_it = |recovered: &Recovered| {
+                let mut problems = recovered.problems.iter();
+                problems.any(|problem| problem.path.to_string() == path)
+            };
+            assert!(
+                tree[Path::new(path)] == saved
+                    || kept == Some(&saved) && recovered.as_ref().is_some_and(names_it),
+                "step {at}: {path}: {tree:?}, {recovered:?}"
+            );
         }
     }
 }

@@ -18,6 +18,7 @@ mod saves;
 mod apply;
 mod attributes;
 mod guard;
+mod in_place;
 mod journal;
 mod plan;
 mod recover;
@@ -621,4 +622,10 @@ fn millis() -> u128 {
 fn step() {
     #[cfg(test)]
     kill::step();
+}
+
+/// As [`step`], while a lease keeps others from opening the file.
+fn step_under_lease() {
+    #[cfg(test)]
+    kill::step_under_lease();
 }

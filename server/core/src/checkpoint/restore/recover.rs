@@ -3,9 +3,9 @@
 //! First what stands beside the paths between the two checkpoints, under their
 //! unfinished names: a new file that was not complete goes; what was taken out is
 //! settled as the restore would have done. Then each path is looked at. One that
-//! is as it was before is still to be done; one that is as it will be is done.
-//! Anything else was changed by someone since, and stays: a restore leaves nothing
-//! half written in its place.
+//! is as it was before is still to be done; one that is as it will be is done. One that
+//! may have been partly written is kept under a second name and then done. Anything
+//! else was changed since, and stays.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,10 +25,11 @@ use super::{
     },
     Conflict, Recovered,
     apply::{Place, apply, enter, whole},
+    in_place,
     journal::Journal,
     plan::{Between, Step, steps_between},
     sound::Contents,
-    taken::{self, Put, open_for_writing, spare, unfinished},
+    taken::{self, Put, keep_too, kept_as, open_for_writing, spare, unfinished},
 };
 use crate::{error::Error, path::RelPath};
 
@@ -37,6 +38,9 @@ enum Left {
     Nothing,
     /// From what stands there now.
     All(Option<Leaf>),
+    /// All, from what stands there now: the restore was killed while it wrote the file
+    /// in place, or somebody saved exactly that.
+    Overwritten(Leaf),
     /// It stays, and why.
     Stays(String),
 }
@@ -106,9 +110,20 @@ impl Checkpoints {
                 });
                 continue;
             }
-            match left_of(walker, &step) {
+            match left_of(walker, &reader, &step) {
                 Left::Nothing => {}
                 Left::All(before) => todo.push(Step { before, ..step }),
+                Left::Overwritten(now) => {
+                    let (kept, reason) = keep_partly_written(walker, &step.path);
+                    problems.push(Conflict {
+                        path: step.path.clone(),
+                        reason,
+                    });
+                    if kept {
+                        let before = Some(now);
+                        todo.push(Step { before, ..step });
+                    }
+                }
                 Left::Stays(reason) => problems.push(Conflict {
                     path: step.path,
                     reason,
@@ -180,7 +195,8 @@ fn sweep(
         };
         let at = taken::Place { dir, name, beside };
         let is_open = open.contains(beside);
-        if !is_open && is_new(reader, &at, step) {
+        let is_kept = matches!(kept_as(dir, name, beside), Ok(Some(_)));
+        if !is_open && (is_kept || is_new(reader, &at, step)) {
             let _ = dir.remove(beside);
         } else if let Err(why) = at.settle(step.before.as_ref(), put(&at, step), is_open) {
             problems.insert(step.path.clone(), why);
@@ -236,7 +252,10 @@ fn is_new(reader: &Reader, at: &taken::Place<'_>, step: &Step) -> bool {
     // Once it has taken its place, what stands beside was taken out.
     let has_not_taken_place = match (replaces, at.dir.leaf(at.name)) {
         (None, _) => true,
-        (Some(before), Ok(Some((now, _)))) => now.is_same(&before),
+        (Some(before), Ok(Some((now, _)))) => {
+            let is_kept = || matches!(kept_as(at.dir, at.name, at.name), Ok(Some(_)));
+            now.is_same(&before) || is_kept()
+        }
         (Some(_), _) => false,
     };
     leaf.is_file() && after.is_file() && has_not_taken_place && is_begun()
@@ -247,7 +266,46 @@ fn can_be_written(reader: &Reader, steps: &[Step]) -> bool {
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
 
-fn left_of(walker: &mut Walker, step: &Step) -> Left {
+/// Keeps a file that may be partly written under a second name: it is then replaced, as
+/// every file with two names. Returns whether that worked, and what to tell the user.
+fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> (bool, String) {
+    let kept = match enter(walker, path, false) {
+        Ok(Some((dir, name))) => keep_too(dir, name).map_err(|error| error.to_string()),
+        Ok(None) => Err("its folder is gone".to_owned()),
+        Err(error) => Err(error),
+    };
+    match kept {
+        Ok(kept) => {
+            let kept = kept.display();
+            let reason = format!(
+                "it was partly written when the restore was interrupted; the restore is completed, and that version is kept as {kept}"
+            );
+            (true, reason)
+        }
+        Err(error) => {
+            let reason = format!(
+                "it was partly written when the restore was interrupted, and is left so, as that version cannot be kept under a second name: {error}; restore it again"
+            );
+            (false, reason)
+        }
+    }
+}
+
+/// Returns whether `now` is what a kill leaves of a file that is written in place, by the
+/// restore or, when that is taken back, by the one before.
+fn is_partly_written(reader: &Reader, step: &Step, now: &[u8]) -> bool {
+    let content = |side: Option<Leaf>| {
+        let leaf = side.filter(Leaf::is_file)?;
+        whole(reader, leaf.oid).ok()
+    };
+    let (Some(before), Some(after)) = (content(step.before), content(step.after)) else {
+        return false;
+    };
+    in_place::is_partly_written(now, &before, &after)
+        || in_place::is_partly_written(now, &after, &before)
+}
+
+fn left_of(walker: &mut Walker, reader: &Reader, step: &Step) -> Left {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
         return Left::Nothing;
     };
@@ -262,7 +320,7 @@ fn left_of(walker: &mut Walker, step: &Step) -> Left {
         Err(error) => return Left::Stays(format!("it can't be looked at: {error}")),
     };
     let is = |side: &Option<Leaf>| match (&now, side) {
-        (Some(now), Some(side)) => now.is_same(side),
+        (Some((now, _)), Some(side)) => now.is_same(side),
         (None, None) => true,
         _ => false,
     };
@@ -273,17 +331,20 @@ fn left_of(walker: &mut Walker, step: &Step) -> Left {
         // Either not yet made, or taken away to make way.
         None => Left::All(None),
         // A folder on the way out or not yet filled: the steps below it tell.
-        Some(leaf) if leaf.mode == Mode::Folder && step.before.is_none() => Left::All(None),
-        Some(leaf) if is(&step.before) => Left::All(Some(leaf)),
+        Some((leaf, _)) if leaf.mode == Mode::Folder && step.before.is_none() => Left::All(None),
+        Some((leaf, _)) if is(&step.before) => Left::All(Some(leaf)),
+        Some((leaf, content)) if leaf.is_file() && is_partly_written(reader, step, &content) => {
+            Left::Overwritten(leaf)
+        }
         Some(_) => Left::Stays(
             "it was changed after the restore was interrupted; it is left as it is".to_owned(),
         ),
     }
 }
 
-fn now(dir: &Dir, name: &OsStr) -> Result<Option<Leaf>, String> {
+fn now(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
     match dir.leaf(name) {
-        Ok(Some((leaf, _))) => Ok(Some(leaf)),
+        Ok(Some(now)) => Ok(Some(now)),
         Ok(None) if matches!(dir.look(name), Ok(Some(_))) => {
             Err("it is neither file, link nor folder".to_owned())
         }

@@ -189,13 +189,42 @@ impl Place<'_> {
 
     /// Gives what stands beside a name of its own that people can find.
     pub(super) fn keep(&self) -> OsString {
-        let mut names = (1..TRIES).map(|number| {
-            let mut name = self.name.to_owned();
-            name.push(format!(".kept-{number}"));
-            name
-        });
-        names
+        kept_names(self.name)
             .find(|name| self.dir.rename_new(self.beside, name).is_ok())
             .unwrap_or_else(|| self.beside.to_owned())
     }
+}
+
+/// Gives the file `name` a second name under which it is kept, unless it has one.
+///
+/// # Errors
+/// If the folder cannot be written, or the file system has no hard links.
+pub(super) fn keep_too(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
+    if let Some(kept) = kept_as(dir, name, name)? {
+        return Ok(kept);
+    }
+    for kept in kept_names(name) {
+        match dir.link(name, &kept) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            linked => return linked.map(|()| kept),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Returns the name under which a file of `name`, called `now` at the moment, is kept too.
+pub(super) fn kept_as(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result<Option<OsString>> {
+    let Some(found) = dir.look(now)?.filter(|found| found.links > 1) else {
+        return Ok(None);
+    };
+    let is_it = |kept: &OsString| matches!(dir.look(kept), Ok(Some(other)) if other.stamp.inode == found.stamp.inode);
+    Ok(kept_names(name).find(is_it))
+}
+
+fn kept_names(name: &OsStr) -> impl Iterator<Item = OsString> {
+    (1..TRIES).map(|number| {
+        let mut kept = name.to_owned();
+        kept.push(format!(".kept-{number}"));
+        kept
+    })
 }

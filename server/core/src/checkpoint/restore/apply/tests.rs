@@ -18,7 +18,8 @@ use super::{
             object::{Kind as Object, Mode, name_of},
             place::{Dir, Found},
         },
-        kill::at_steps,
+        in_place,
+        kill::{at_step_under_lease, at_steps, cancel_step_under_lease},
         taken,
     },
     NewFile, Put, Taken, require_before, require_unchanged, verify,
@@ -92,7 +93,7 @@ impl Ground {
             content: b"new",
             withheld: 0,
         };
-        match new.replace(before, found)? {
+        match new.exchange(before, found)? {
             Taken::Out { put } => Ok(put),
             Taken::Done => panic!("nothing was taken out"),
         }
@@ -183,6 +184,101 @@ fn what_is_saved_at_any_step_of_a_restore_is_not_lost() {
             break;
         }
     }
+}
+
+/// Writes "new" in place, or fails.
+#[cfg(target_os = "linux")]
+fn write_in_place(ground: &Ground) -> Result<bool, String> {
+    let before = ground.seen("before");
+    in_place::write(&ground.place(), &before, ground.found(), b"new content")
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_save_waits_while_a_file_is_written_in_place() {
+    for step in 0.. {
+        let ground = Ground::new("before");
+        let to = ground.at(NAME);
+        let (begin, begun) = std::sync::mpsc::channel();
+        let is_over = std::thread::scope(|scope| {
+            let save = scope.spawn(move || begun.recv().map(|()| fs::write(to, "saved!").unwrap()));
+            at_step_under_lease(
+                step,
+                Box::new(move || {
+                    begin.send(()).unwrap();
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }),
+            );
+            assert_eq!(write_in_place(&ground), Ok(true), "step {step}");
+            // Not acted any more: the channel closes.
+            cancel_step_under_lease();
+            save.join().unwrap().is_err()
+        });
+        let expected = if is_over { "new content" } else { "saved!" };
+        assert_eq!(ground.read(NAME).as_deref(), Some(expected), "step {step}");
+        assert_eq!(ground.names(), [NAME]);
+        if is_over {
+            assert!(step > 3, "{step} steps");
+            break;
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
+    for step in 0..4 {
+        let ground = Ground::new("before");
+        let (from, to) = (ground.at(NAME), ground.at("renamed"));
+        at_step_under_lease(
+            step,
+            Box::new(move || {
+                fs::rename(&from, to).unwrap();
+                fs::write(from, "saved!").unwrap();
+            }),
+        );
+        let why = write_in_place(&ground).unwrap_err();
+        assert!(why.contains("changed meanwhile"), "{why}");
+        assert_eq!(ground.read(NAME).as_deref(), Some("saved!"), "step {step}");
+        assert_eq!(
+            ground.read("renamed").as_deref(),
+            Some("before"),
+            "step {step}"
+        );
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn only_a_file_nobody_else_can_reach_is_written_in_place() {
+    let ground = Ground::new("before");
+    let inode = || fs::metadata(ground.at(NAME)).unwrap().ino();
+    let was = inode();
+    for other in [File::open(ground.at(NAME)).unwrap(), {
+        let mut options = File::options();
+        options.write(true).open(ground.at(NAME)).unwrap()
+    }] {
+        assert_eq!(write_in_place(&ground), Ok(false), "{other:?}");
+    }
+    fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
+    assert_eq!(write_in_place(&ground), Ok(false));
+    fs::remove_file(ground.at("second")).unwrap();
+    // Another content than the stamp says, as after a write through a mapping.
+    let other = Leaf {
+        oid: name_of(Object::Blob, b"other"),
+        ..ground.seen("before")
+    };
+    let (place, found) = (ground.place(), ground.found());
+    in_place::write(&place, &other, found, b"new content").unwrap_err();
+    let large = vec![b'x'; 2 << 20];
+    let before = ground.seen("before");
+    assert_eq!(in_place::write(&place, &before, found, &large), Ok(false));
+    assert_eq!(ground.read(NAME).as_deref(), Some("before"));
+    assert_eq!(write_in_place(&ground), Ok(true));
+    assert_eq!(
+        (ground.read(NAME).as_deref(), inode()),
+        (Some("new content"), was)
+    );
 }
 
 #[test]
@@ -329,7 +425,7 @@ fn a_new_file_has_the_rights_and_attributes_of_the_one_it_replaces() {
         assert_eq!(open_to, 0o600);
     }))]);
     let seen = ground.seen("before");
-    let Taken::Out { put } = new.replace(&seen, ground.found()).unwrap() else {
+    let Taken::Out { put } = new.exchange(&seen, ground.found()).unwrap() else {
         panic!("nothing was taken out");
     };
     at_steps(Vec::new());

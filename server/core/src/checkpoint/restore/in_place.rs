@@ -1,0 +1,133 @@
+//! Writes the new content into the file itself, under a lease.
+//!
+//! Creating a file and unlinking the one it replaces costs about ten times as much
+//! as overwriting it. A [`Lease`] makes overwriting safe: no other process has the
+//! file open, and one that opens it waits. Where no lease is granted, the file is
+//! replaced instead, see [`super::apply`].
+//!
+//! A kill can leave a file partly written: [`is_partly_written`] recognizes it.
+
+use std::{
+    fs::File,
+    io::{self, Seek, Write},
+};
+
+use super::{
+    super::{
+        compare::Leaf,
+        object::{Kind, name_of},
+        place::{Access, Found, found_of},
+        read,
+    },
+    apply::{cannot, changed, verify},
+    step_under_lease, taken,
+};
+use crate::fs::lease::Lease;
+
+/// Largest old or new content that is written in place, in bytes. The old one is held
+/// in memory, and the cost of creating and unlinking fades beside writing more.
+const MAX_BYTES: usize = 1024 * 1024;
+/// Size of a write, in bytes; small in tests, so that a kill can come between two.
+const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
+
+/// Writes `content` into the file at `at`, which the plan saw as `before` and which is
+/// `found` now. Returns `false`, with nothing changed, if it must be replaced instead.
+///
+/// # Errors
+/// Why the file is left, or was put back, as it was.
+pub(super) fn write(
+    at: &taken::Place<'_>,
+    before: &Leaf,
+    found: Found,
+    content: &[u8],
+) -> Result<bool, String> {
+    let is_small = |size: u64| size <= MAX_BYTES as u64;
+    if found.links != 1 || !is_small(found.stamp.size) || !is_small(content.len() as u64) {
+        return Ok(false);
+    }
+    let Ok(file) = at.dir.open(at.name, Access::Write) else {
+        return Ok(false);
+    };
+    let Some(_lease) = Lease::take(&file) else {
+        return Ok(false);
+    };
+    if found_of(&file).ok() != Some(found) {
+        return Err(changed());
+    }
+    // The content, not the stamp: a write through a mapping moves the stamp later.
+    let mut old = Vec::new();
+    read::up_to(&file, found.stamp.size + 1, &mut old)
+        .map_err(|error| cannot("read it", &error))?;
+    if name_of(Kind::Blob, &old) != before.oid {
+        return Err(changed());
+    }
+    step_under_lease();
+    let written = overwrite(&file, content).and_then(|()| verify(&file, content));
+    let is_in_place =
+        || matches!(at.dir.look(at.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
+    let problem = match written {
+        Ok(()) if is_in_place() => return Ok(true),
+        // The name was given to another file, which is newer.
+        Ok(()) => changed(),
+        Err(error) => cannot("write it", &error),
+    };
+    match overwrite(&file, &old) {
+        Ok(()) => Err(problem),
+        Err(error) => Err(format!(
+            "{problem}; its former content, which only the undo point has now, could not be put back: {error}"
+        )),
+    }
+}
+
+fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
+    file.rewind()?;
+    for piece in content.chunks(PIECE) {
+        file.write_all(piece)?;
+        step_under_lease();
+    }
+    if file.metadata()?.len() != content.len() as u64 {
+        file.set_len(content.len() as u64)?;
+    }
+    step_under_lease();
+    Ok(())
+}
+
+/// Returns whether a file that held `old` can hold `now` because the process died
+/// while it wrote `new` there: a beginning of `new`, then the rest of `old`.
+pub(super) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
+    let written = now.iter().zip(new).take_while(|(a, b)| a == b).count();
+    match now.len().checked_sub(old.len()) {
+        // The rest of `old` begins at the latest where `now` is no longer as `new`.
+        Some(0) => now[written..] == old[written..],
+        Some(_) => written == now.len(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_partly_written;
+
+    #[test]
+    fn what_a_write_leaves_when_it_is_killed_is_recognized() {
+        for (old, new) in [
+            ("short", "a much longer content"),
+            ("this was not so long before", "short"),
+            ("same size", "SAME SIZE"),
+            ("", "new"),
+            ("old", ""),
+        ] {
+            let (old, new) = (old.as_bytes(), new.as_bytes());
+            for written in 0..=new.len() {
+                let rest = old.get(written..).unwrap_or_default();
+                let now = [&new[..written], rest].concat();
+                assert!(is_partly_written(&now, old, new), "{now:?}");
+            }
+            assert!(!is_partly_written(b"something else", old, new));
+        }
+        for now in ["a much longer conTENT", "shor", "", "shart"] {
+            let (old, new) = (b"short", b"a much longer content");
+            assert!(!is_partly_written(now.as_bytes(), old, new), "{now}");
+        }
+    }
+}
