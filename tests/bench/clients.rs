@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::client::Client;
+use sightline::lsp_client::LspClient;
 
 /// Servers on the folder, each with a client.
 const CLIENTS: usize = 3;
@@ -156,7 +156,7 @@ struct Worker {
     root: PathBuf,
     number: usize,
     child: Child,
-    client: Client,
+    client: LspClient,
     /// What stands in the client's own folder.
     files: BTreeMap<String, String>,
     /// What stood there at a checkpoint.
@@ -180,7 +180,7 @@ impl Worker {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let client = Client::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let client = LspClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
         let root = base.join("ws");
         fs::create_dir(root.join(format!("part{number}"))).unwrap();
         let mut worker = Self {

@@ -28,7 +28,7 @@ pub(crate) fn all() -> Vec<(String, String)> {
         }
     };
     let mut found = vec![
-        ("sightline", sightline::build::LONG_VERSION.to_owned()),
+        ("sightline", sightline::version::LONG_VERSION.to_owned()),
         ("git", said("git", &["--version"])),
     ]
     .into_iter()

@@ -15,7 +15,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::client::Client;
+use sightline::lsp_client::LspClient;
 use sightline_protocol::{
     emit::REWRITE_EXAMPLES_COMMAND,
     method::{Direction, METHODS, Method},
@@ -134,7 +134,7 @@ fn replaced(value: &Value, change: &impl Fn(&str) -> String) -> Value {
 }
 
 /// The example with what this run answered.
-fn run(client: &mut Client, workspace: &Workspace, names: &mut Names, method: &Method) -> Value {
+fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method: &Method) -> Value {
     let example = fs::read_to_string(file_of(method))
         .unwrap_or_else(|error| panic!("{}: {error}", file_of(method).display()));
     let mut example: Value = serde_json::from_str(&example).unwrap();

@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use sightline::transport::Options;
+use sightline::main_loop::Options;
 
 use crate::harness::{Server, Workspace};
 

@@ -10,8 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline::{
-    client::Client,
-    transport::{self, Options},
+    lsp_client::LspClient,
+    main_loop::{self, Options},
 };
 use sightline_core::path::AbsPath;
 use sightline_protocol::method::{ANY_REQUEST, METHODS};
@@ -91,7 +91,7 @@ pub(crate) fn uri(path: &Path) -> String {
 
 /// A server in this process, through the real transport.
 pub(crate) struct Server {
-    client: Client,
+    client: LspClient,
     thread: Option<JoinHandle<i32>>,
 }
 
@@ -101,9 +101,9 @@ impl Server {
         let (server_input, client_output) = std::io::pipe().unwrap();
         let (client_input, server_output) = std::io::pipe().unwrap();
         let thread =
-            std::thread::spawn(move || transport::serve(server_input, server_output, options));
+            std::thread::spawn(move || main_loop::serve(server_input, server_output, options));
         Self {
-            client: Client::new(client_input, client_output),
+            client: LspClient::new(client_input, client_output),
             thread: Some(thread),
         }
     }
@@ -185,15 +185,15 @@ impl Server {
 }
 
 impl Deref for Server {
-    type Target = Client;
+    type Target = LspClient;
 
-    fn deref(&self) -> &Client {
+    fn deref(&self) -> &LspClient {
         &self.client
     }
 }
 
 impl DerefMut for Server {
-    fn deref_mut(&mut self) -> &mut Client {
+    fn deref_mut(&mut self) -> &mut LspClient {
         &mut self.client
     }
 }
@@ -228,8 +228,8 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sightline"))
 }
 
-/// The built program as a server; `Client` talks to it.
-pub(crate) fn spawn() -> (Child, Client) {
+/// The built program as a server; `LspClient` talks to it.
+pub(crate) fn spawn() -> (Child, LspClient) {
     let mut child = program()
         .arg("--stdio")
         .stdin(Stdio::piped())
@@ -237,7 +237,7 @@ pub(crate) fn spawn() -> (Child, Client) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let client = Client::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let client = LspClient::new(child.stdout.take().unwrap(), child.stdin.take().unwrap());
     (child, client)
 }
 

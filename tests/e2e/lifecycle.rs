@@ -97,7 +97,7 @@ fn initialize_twice_is_refused() {
 #[test]
 fn the_handshake_is_as_agreed() {
     let workspace = Workspace::new(&[]);
-    let mut server = Server::bare(sightline::transport::Options::default());
+    let mut server = Server::bare(sightline::main_loop::Options::default());
     let error = server.refused("sightline/checkAccess", json!({}));
     assert_eq!(error["code"], -32002);
     let mut params = workspace.initialize();
@@ -146,7 +146,7 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
         .spawn()
         .unwrap();
     let (output, input) = (shell.stdout.take().unwrap(), shell.stdin.take().unwrap());
-    let mut client = sightline::client::Client::new(output, input);
+    let mut client = sightline::lsp_client::LspClient::new(output, input);
     client
         .request("initialize", workspace.initialize())
         .unwrap()
@@ -176,7 +176,7 @@ fn a_reader_that_goes_away_ends_the_server() {
         .unwrap();
     drop(child.stdout.take());
     let silent = std::io::empty();
-    let mut client = sightline::client::Client::new(silent, child.stdin.take().unwrap());
+    let mut client = sightline::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
     // Nobody reads the answers; sending may fail once the server is gone.
     let _ = client.start("initialize", workspace.initialize());
     let _ = client.start("sightline/listFiles", json!({}));
@@ -231,7 +231,7 @@ fn editors_append_what_they_like_to_the_arguments() {
             .spawn()
             .unwrap();
         let (output, input) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-        let mut client = sightline::client::Client::new(output, input);
+        let mut client = sightline::lsp_client::LspClient::new(output, input);
         client
             .request("initialize", workspace.initialize())
             .unwrap()

@@ -11,34 +11,34 @@
 )]
 
 mod access;
+#[cfg(target_os = "linux")]
+mod backpressure;
 mod checkpoints;
 mod cli;
 mod cli_checkpoints;
 mod conversation;
+mod dirty_tracking;
 mod documents;
+mod editor_features;
 mod editors;
 mod environment;
 mod examples;
-mod face;
-mod face_rules;
-mod face_socket;
 mod faults;
 mod files;
 mod harness;
 mod helix;
-mod lenient;
+mod ipc;
 mod lifecycle;
 mod limits;
+mod main_loop;
 mod neovim;
 mod nvim_plugin;
+mod params_compat;
 mod races;
 mod restores;
 mod restores_task;
+mod rule_files;
 mod settings;
 mod soak;
 mod tasks;
 mod tracking;
-mod transport;
-#[cfg(target_os = "linux")]
-mod unread;
-mod watching;

@@ -1,7 +1,7 @@
 //! Settings from their three sources, and what people are told about mistakes.
 
 use serde_json::{Value, json};
-use sightline::transport::Options;
+use sightline::main_loop::Options;
 
 use crate::harness::{Server, Workspace};
 

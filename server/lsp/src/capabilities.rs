@@ -14,11 +14,11 @@ use sightline_protocol::{
     method::{Direction, METHODS},
 };
 
-use crate::{api::face, build};
+use crate::{editor_features, version};
 
 /// The client of a session.
 #[derive(Clone, Debug, Default)]
-pub struct Client {
+pub struct ClientInfo {
     /// `clientInfo.name`.
     pub name: String,
     /// `clientInfo.version`.
@@ -43,7 +43,7 @@ pub struct Client {
     pub versioned_edits: bool,
 }
 
-impl Client {
+impl ClientInfo {
     /// Reads the params of `initialize`.
     pub fn new(initialize: &Value) -> Self {
         let text = |pointer: &str| {
@@ -131,7 +131,7 @@ pub fn commands() -> Vec<String> {
     METHODS
         .iter()
         .filter_map(|method| method.command())
-        .chain(face::command_names())
+        .chain(editor_features::command_names())
         .collect()
 }
 
@@ -166,7 +166,7 @@ pub fn initialize_result(encoding: PositionEncoding) -> Value {
                 "sightline": { "protocolVersion": PROTOCOL_VERSION, "methods": methods },
             },
         },
-        "serverInfo": { "name": "sightline", "version": build::VERSION },
+        "serverInfo": { "name": "sightline", "version": version::VERSION },
     })
 }
 
@@ -182,7 +182,7 @@ mod tests {
             json!({ "capabilities": 5, "clientInfo": "x", "workspaceFolders": [null, 3] }),
             json!({ "rootUri": null, "rootPath": "relative" }),
         ] {
-            let client = Client::new(&odd);
+            let client = ClientInfo::new(&odd);
             assert_eq!(client.encoding, PositionEncoding::Utf16);
             assert!(initial_roots(&odd).is_empty());
         }

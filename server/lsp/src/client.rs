@@ -1,200 +1,207 @@
-//! A small LSP client: it starts a server, talks to it, and waits with a
-//! deadline. The demo and the tests are its users.
+//! Everything the server sends of its own accord: notifications and requests.
+//!
+//! Requests are never awaited inside a handler: [`Client::request`] gives the
+//! answer to a callback, on whatever thread it arrives, or nothing after the
+//! timeout. A late or unasked-for answer is dropped.
 
 use std::{
-    io::{self, Read, Write},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
+    collections::HashMap,
+    iter,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::frame::{FrameReader, write_frame};
+use crate::{response_body::ResponseBody, sync::lock, writer::FrameWriter};
 
-/// Answers a request of the server.
-pub type Answerer = Box<dyn FnMut(&str, &Value) -> Option<Value> + Send>;
+/// How long an answer of the client is waited for. Helix gives up after 20 s.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One end of a conversation with a server.
+/// The body of a message. A result may be megabytes, and is written as it is.
+pub struct OutgoingMessage {
+    head: Vec<u8>,
+    result: Option<ResponseBody>,
+}
+
+impl OutgoingMessage {
+    /// A successful answer.
+    pub fn of_result(id: &Value, result: ResponseBody) -> Self {
+        Self {
+            head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
+            result: Some(result),
+        }
+    }
+
+    /// Its parts, in order.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let result = self.result.iter().flat_map(ResponseBody::pieces);
+        let end = self.result.iter().map(|_| &b"}"[..]);
+        iter::once(&self.head[..]).chain(result).chain(end)
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> usize {
+        self.parts().map(<[u8]>::len).sum()
+    }
+}
+
+impl From<Vec<u8>> for OutgoingMessage {
+    fn from(head: Vec<u8>) -> Self {
+        Self { head, result: None }
+    }
+}
+
+/// What a client answered: a result or its error object.
+pub type ClientAnswer = Result<Value, Value>;
+
+type OnAnswer = Box<dyn FnOnce(ClientAnswer) + Send>;
+
+struct PendingRequest {
+    until: Instant,
+    on_answer: OnAnswer,
+}
+
+/// The way out, shared by all threads.
 pub struct Client {
-    output: Option<Box<dyn Write + Send>>,
-    incoming: Receiver<Value>,
-    answerer: Answerer,
-    /// Messages that came while something else was waited for.
-    set_aside: Vec<Value>,
-    next_id: i64,
-    deadline: Duration,
+    output: Arc<FrameWriter>,
+    next_id: AtomicU64,
+    waiting: Mutex<HashMap<u64, PendingRequest>>,
 }
 
 impl Client {
-    /// A client that reads the server's output from `input` and writes to
-    /// `output`. Requests of the server are answered with `null` until
-    /// [`Self::answer_with`] says otherwise.
-    pub fn new(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Self {
-        let (sender, incoming) = mpsc::channel();
-        thread::spawn(move || {
-            let mut frames = FrameReader::new(input);
-            while let Ok(Some(Ok(body))) = frames.next_frame() {
-                let message = serde_json::from_slice(&body).unwrap_or_else(
-                    |error| json!({ "unreadable": String::from_utf8_lossy(&body), "why": error.to_string() }),
-                );
-                if sender.send(message).is_err() {
-                    return;
-                }
-            }
-        });
+    /// What is sent goes to `output`.
+    pub fn new(output: Arc<FrameWriter>) -> Self {
         Self {
-            output: Some(Box::new(output)),
-            incoming,
-            answerer: Box::new(|_, _| Some(Value::Null)),
-            set_aside: Vec::new(),
-            next_id: 0,
-            deadline: Duration::from_secs(30),
+            output,
+            next_id: AtomicU64::new(0),
+            waiting: Mutex::default(),
         }
     }
 
-    /// Waits this long for an answer at most.
-    pub fn set_deadline(&mut self, deadline: Duration) {
-        self.deadline = deadline;
+    /// An client that goes nowhere, for work without an editor.
+    pub fn closed() -> Self {
+        Self::new(Arc::new(FrameWriter::closed()))
     }
 
-    /// Answers the server's requests with `answerer`; `None` leaves one
-    /// unanswered.
-    pub fn answer_with(
-        &mut self,
-        answerer: impl FnMut(&str, &Value) -> Option<Value> + Send + 'static,
-    ) {
-        self.answerer = Box::new(answerer);
+    /// Is there nobody to send to?
+    pub fn is_closed(&self) -> bool {
+        self.output.is_closed()
     }
 
-    /// Sends bytes as they are.
-    ///
-    /// # Errors
-    /// The server does not read any more.
-    pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let output = self.output.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-        output.write_all(bytes)?;
-        output.flush()
+    /// Waits until there is room for what work will send; at the end of the session
+    /// it waits no longer.
+    pub fn wait_for_room(&self) {
+        while !self.output.wait_for_room(Duration::MAX) {}
     }
 
-    /// Sends one message.
-    ///
-    /// # Errors
-    /// The server does not read any more.
-    pub fn send(&mut self, message: &Value) -> io::Result<()> {
-        let mut frame = Vec::new();
-        write_frame(&mut frame, message.to_string().as_bytes())?;
-        self.send_raw(&frame)
+    /// Sends a message body as it is.
+    pub fn send(&self, body: impl Into<OutgoingMessage>) {
+        self.output.send(body.into());
     }
 
     /// Sends a notification.
-    ///
-    /// # Errors
-    /// The server does not read any more.
-    pub fn notify(&mut self, method: &str, params: Value) -> io::Result<()> {
-        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
-    }
-
-    /// Sends a request without waiting; its id.
-    ///
-    /// # Errors
-    /// The server does not read any more.
-    pub fn start(&mut self, method: &str, params: Value) -> io::Result<i64> {
-        self.next_id += 1;
-        let id = self.next_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
-        Ok(id)
-    }
-
-    /// Waits for the answer to request `id`: `Ok` its result, `Err` its error.
-    ///
-    /// # Errors
-    /// The deadline passed, or the server went away.
-    pub fn wait(&mut self, id: i64) -> io::Result<Result<Value, Value>> {
-        let id = Value::from(id);
-        let mut answer = self.wait_for(|message| {
-            message.get("method").is_none() && message.get("id") == Some(&id)
-        })?;
-        Ok(match answer.get_mut("error").map(Value::take) {
-            Some(error) => Err(error),
-            None => Ok(answer
-                .get_mut("result")
-                .map(Value::take)
-                .unwrap_or_default()),
-        })
-    }
-
-    /// Sends a request and waits for its answer.
-    ///
-    /// # Errors
-    /// As [`Self::start`] and [`Self::wait`].
-    pub fn request(&mut self, method: &str, params: Value) -> io::Result<Result<Value, Value>> {
-        let id = self.start(method, params)?;
-        self.wait(id)
-    }
-
-    /// Waits for a notification; its params.
-    ///
-    /// # Errors
-    /// The deadline passed, or the server went away.
-    pub fn notified(&mut self, method: &str) -> io::Result<Value> {
-        let mut message = self.wait_for(|message| {
-            message.get("id").is_none() && message.get("method") == Some(&Value::from(method))
-        })?;
-        Ok(message
-            .get_mut("params")
-            .map(Value::take)
-            .unwrap_or_default())
-    }
-
-    /// Waits for a message that `wanted` picks; others are set aside, requests
-    /// of the server are answered.
-    ///
-    /// # Errors
-    /// The deadline passed, or the server went away.
-    pub fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> io::Result<Value> {
-        if let Some(at) = self.set_aside.iter().position(&wanted) {
-            return Ok(self.set_aside.remove(at));
-        }
-        let until = Instant::now() + self.deadline;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let message = match self.incoming.recv_timeout(left) {
-                Ok(message) => message,
-                Err(RecvTimeoutError::Timeout) => {
-                    let aside = Value::from(self.set_aside.clone()).to_string();
-                    let what = format!("no answer in {:?}; set aside: {aside}", self.deadline);
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, what));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
-                }
-            };
-            self.answer_request(&message)?;
-            if wanted(&message) {
-                return Ok(message);
-            }
-            self.set_aside.push(message);
+    pub fn notify(&self, method: &str, params: &impl Serialize) {
+        if let Some(body) = body_of(&notification(method, params)) {
+            self.send(body);
         }
     }
 
-    /// What was set aside so far.
-    pub fn set_aside(&self) -> &[Value] {
-        &self.set_aside
+    /// Sends a notification that says how `subject` is now: a client that does not
+    /// read gets the latest one only.
+    pub fn notify_latest(&self, method: &str, subject: &str, params: &impl Serialize) {
+        if let Some(body) = body_of(&notification(method, params)) {
+            let key = format!("{method} {subject}");
+            self.output.send_latest(key, body.into());
+        }
     }
 
-    /// Closes the server's input.
-    pub fn close(&mut self) {
-        self.output = None;
+    /// Sends a notification nobody misses: a client that does not read gets none.
+    pub fn notify_if_room(&self, method: &str, params: &impl Serialize) {
+        if !self.output.is_full() {
+            self.notify(method, params);
+        }
     }
 
-    fn answer_request(&mut self, message: &Value) -> io::Result<()> {
-        let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else {
-            return Ok(());
+    /// Sends a request; `on_answer` is called with the answer, if one comes in time.
+    pub fn request(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        on_answer: impl FnOnce(ClientAnswer) + Send + 'static,
+    ) {
+        self.request_within(method, params, ANSWER_TIMEOUT, on_answer);
+    }
+
+    /// The same for what a person answers, who takes longer.
+    pub fn request_within(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        within: Duration,
+        on_answer: impl FnOnce(ClientAnswer) + Send + 'static,
+    ) {
+        let now = Instant::now();
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let waiting = PendingRequest {
+            until: now + within,
+            on_answer: Box::new(on_answer),
         };
-        match (self.answerer)(method, &message["params"]) {
-            Some(result) => self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result })),
-            None => Ok(()),
+        {
+            let mut all = lock(&self.waiting);
+            all.retain(|_, waiting| waiting.until > now);
+            all.insert(id, waiting);
         }
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        if let Some(body) = body_of(&message) {
+            self.send(body);
+        }
+    }
+
+    /// Delivers an answer of the client. False when nobody waits for it.
+    pub fn answered(&self, id: &Value, answer: ClientAnswer) -> bool {
+        let Some(id) = id.as_u64() else {
+            return false;
+        };
+        let Some(waiting) = lock(&self.waiting).remove(&id) else {
+            return false;
+        };
+        (waiting.on_answer)(answer);
+        true
+    }
+}
+
+fn notification(method: &str, params: &impl Serialize) -> Value {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+fn body_of(message: &Value) -> Option<Vec<u8>> {
+    serde_json::to_vec(message)
+        .inspect_err(|error| tracing::error!(%error, "a message could not be written as JSON"))
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::FrameReader;
+
+    #[test]
+    fn an_answer_is_delivered_once_and_strays_are_dropped() {
+        let (reader, stream) = std::io::pipe().unwrap();
+        let client = Client::new(Arc::new(FrameWriter::new(stream)));
+        let got = Arc::new(Mutex::new(Vec::new()));
+        let sink = got.clone();
+        client.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
+        let sent = FrameReader::new(reader).next_frame().unwrap().unwrap();
+        let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
+        assert!(client.answered(&sent["id"], Ok(json!(1))));
+        assert!(!client.answered(&sent["id"], Ok(json!(2))));
+        assert!(!client.answered(&json!("no"), Ok(json!(3))));
+        assert_eq!(*lock(&got), [Ok(json!(1))]);
     }
 }

@@ -17,11 +17,11 @@ use sightline_protocol::settings::LogLevel;
 use tracing::Level;
 use tracing_subscriber::{filter::filter_fn, fmt, prelude::*};
 
-use crate::outbound::lock;
+use crate::sync::lock;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Warn as u8);
 static FILE: OnceLock<Mutex<std::fs::File>> = OnceLock::new();
-static NAMED: OnceLock<PathBuf> = OnceLock::new();
+static CONFIGURED_FILE: OnceLock<PathBuf> = OnceLock::new();
 
 /// Starts logging for this process; later calls do nothing.
 pub fn start() {
@@ -37,7 +37,7 @@ pub fn start() {
     });
     let layer = fmt::layer()
         .with_ansi(false)
-        .with_writer(|| Sink)
+        .with_writer(|| LogOutput)
         .with_filter(ours);
     let _ = tracing_subscriber::registry().with(layer).try_init();
 }
@@ -53,7 +53,7 @@ pub fn set_level(level: LogLevel) {
 /// # Errors
 /// The file is no regular file or cannot be opened for appending; told once.
 pub fn set_file(path: &Path) -> io::Result<()> {
-    if NAMED.set(path.to_path_buf()).is_err() {
+    if CONFIGURED_FILE.set(path.to_path_buf()).is_err() {
         return Ok(());
     }
     // Opening a named pipe would wait for its reader.
@@ -79,9 +79,9 @@ fn level_number(level: Level) -> u8 {
     level as u8
 }
 
-struct Sink;
+struct LogOutput;
 
-impl Write for Sink {
+impl Write for LogOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match FILE.get() {
             Some(file) => lock(file).write(bytes),

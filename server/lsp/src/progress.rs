@@ -17,7 +17,7 @@ use crate::server::Server;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What a listener in this process hears: the command line draws a bar of it.
-pub enum Heard<'a> {
+pub enum ProgressEvent<'a> {
     /// It begins, with a title for people.
     Begin(&'a str),
     /// How far it is.
@@ -32,7 +32,7 @@ pub enum Heard<'a> {
 }
 
 /// A listener in this process.
-pub type Listener = Box<dyn Fn(Heard<'_>) + Send + Sync>;
+pub type ProgressListener = Box<dyn Fn(ProgressEvent<'_>) + Send + Sync>;
 
 /// Progress of one request: begun when made, ended when dropped. Told from any
 /// thread; what comes too soon after the last report is left out.
@@ -54,14 +54,14 @@ impl Progress {
             reported: AtomicU64::new(0),
         };
         progress.send(&json!({ "kind": "begin", "title": title, "cancellable": true }));
-        progress.tell(Heard::Begin(title));
+        progress.tell(ProgressEvent::Begin(title));
         progress
     }
 
     /// Reports, if the last report is long enough ago: a message, and how many
     /// are done of how many.
     pub fn report(&self, of: Option<(u64, u64)>, message: impl FnOnce() -> String) {
-        let is_heard = self.token.is_some() || self.server.listener().is_some();
+        let is_heard = self.token.is_some() || self.server.progress_listener().is_some();
         if !is_heard || !self.is_due() {
             return;
         }
@@ -72,10 +72,10 @@ impl Progress {
         }
         if let Some(token) = &self.token {
             let params = json!({ "token": token, "value": value });
-            self.server.outbound().notify_if_room("$/progress", &params);
+            self.server.client().notify_if_room("$/progress", &params);
         }
         let message = &message;
-        self.tell(Heard::Report { message, of });
+        self.tell(ProgressEvent::Report { message, of });
     }
 
     /// Is it time? Of several threads that ask at once, for one.
@@ -92,12 +92,12 @@ impl Progress {
     fn send(&self, value: &Value) {
         if let Some(token) = &self.token {
             let params = json!({ "token": token, "value": value });
-            self.server.outbound().notify("$/progress", &params);
+            self.server.client().notify("$/progress", &params);
         }
     }
 
-    fn tell(&self, heard: Heard<'_>) {
-        if let Some(listener) = self.server.listener() {
+    fn tell(&self, heard: ProgressEvent<'_>) {
+        if let Some(listener) = self.server.progress_listener() {
             listener(heard);
         }
     }
@@ -106,6 +106,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.send(&json!({ "kind": "end" }));
-        self.tell(Heard::End);
+        self.tell(ProgressEvent::End);
     }
 }

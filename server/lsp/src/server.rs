@@ -29,27 +29,25 @@ use sightline_protocol::{
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
-    api::{
-        self,
-        compaction::Planned,
-        face::{
-            decision::Decisions,
-            diagnostics::{self, Published},
-        },
+    checkpoint_registry::CheckpointRegistry,
+    client::Client,
+    editor_features::{
+        confirm::Confirmations,
+        diagnostics::{self, PublishedDiagnostics},
     },
-    checkpoints::Registry,
-    jobs::{Jobs, Lane},
+    file_watcher::FileWatcher,
+    handlers::{self, compaction::PlannedCompaction},
+    ipc::IpcServer,
     logging,
-    outbound::{Outbound, lock},
-    progress::Listener,
+    progress::ProgressListener,
+    scheduler::{Queue, Scheduler},
     session::{Session, Snapshot},
     settings::Problem,
-    socket::Sockets,
-    watch::Watch,
+    sync::lock,
 };
 
 /// Called with a method's name before its handler runs; tests let it panic.
-pub type Fault = fn(&str);
+pub type FaultHook = fn(&str);
 
 /// Changes are told to the client at most this often.
 const NOTIFY_AFTER: Duration = Duration::from_millis(50);
@@ -57,8 +55,8 @@ const NOTIFY_AFTER: Duration = Duration::from_millis(50);
 /// What all threads share.
 pub struct Server {
     session: Mutex<Session>,
-    outbound: Arc<Outbound>,
-    jobs: Arc<Jobs>,
+    client: Arc<Client>,
+    scheduler: Arc<Scheduler>,
     runtime: tokio::runtime::Handle,
     initialize: Mutex<Value>,
     storage: Mutex<Option<Storage>>,
@@ -66,51 +64,57 @@ pub struct Server {
     /// Names this session in what it stores.
     session_id: String,
     /// The compactions that were planned last, by task.
-    planned: Mutex<HashMap<TaskId, Planned>>,
+    planned: Mutex<HashMap<TaskId, PlannedCompaction>>,
     tasks_stored: Mutex<Option<(PathBuf, TaskStore)>>,
     /// Tasks that were worked on in this session.
     tasks: Mutex<BTreeSet<String>>,
-    watch: Watch,
-    checkpoints: Registry,
-    telling: AtomicBool,
-    decisions: Decisions,
-    sockets: Sockets,
-    published: Published,
-    fault: Option<Fault>,
-    listener: Option<Listener>,
+    file_watcher: FileWatcher,
+    checkpoints: CheckpointRegistry,
+    context_change_pending: AtomicBool,
+    confirmations: Confirmations,
+    ipc_server: IpcServer,
+    published_diagnostics: PublishedDiagnostics,
+    fault: Option<FaultHook>,
+    progress_listener: Option<ProgressListener>,
 }
 
 impl Server {
     /// A server that has not been initialized.
     pub fn new(
-        outbound: Arc<Outbound>,
+        client: Arc<Client>,
         runtime: tokio::runtime::Handle,
-        fault: Option<Fault>,
+        fault: Option<FaultHook>,
     ) -> Arc<Self> {
-        Self::with_session(Session::default(), outbound, runtime, fault, None)
+        Self::with_session(Session::default(), client, runtime, fault, None)
     }
 
     /// A server without an editor, on one root; for the command line.
     pub fn offline(
         root: Root,
         runtime: tokio::runtime::Handle,
-        listener: Option<Listener>,
+        progress_listener: Option<ProgressListener>,
     ) -> Arc<Self> {
-        let outbound = Arc::new(Outbound::closed());
-        Self::with_session(Session::offline(root), outbound, runtime, None, listener)
+        let client = Arc::new(Client::closed());
+        Self::with_session(
+            Session::offline(root),
+            client,
+            runtime,
+            None,
+            progress_listener,
+        )
     }
 
     fn with_session(
         session: Session,
-        outbound: Arc<Outbound>,
+        client: Arc<Client>,
         runtime: tokio::runtime::Handle,
-        fault: Option<Fault>,
-        listener: Option<Listener>,
+        fault: Option<FaultHook>,
+        progress_listener: Option<ProgressListener>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session: Mutex::new(session),
-            jobs: Arc::new(Jobs::new(outbound.clone(), runtime.clone())),
-            outbound,
+            scheduler: Arc::new(Scheduler::new(client.clone(), runtime.clone())),
+            client,
             runtime,
             initialize: Mutex::default(),
             storage: Mutex::default(),
@@ -119,14 +123,14 @@ impl Server {
             planned: Mutex::default(),
             tasks_stored: Mutex::default(),
             tasks: Mutex::default(),
-            watch: Watch::default(),
-            checkpoints: Registry::default(),
-            telling: AtomicBool::new(false),
-            decisions: Decisions::default(),
-            sockets: Sockets::default(),
-            published: Published::default(),
+            file_watcher: FileWatcher::default(),
+            checkpoints: CheckpointRegistry::default(),
+            context_change_pending: AtomicBool::new(false),
+            confirmations: Confirmations::default(),
+            ipc_server: IpcServer::default(),
+            published_diagnostics: PublishedDiagnostics::default(),
             fault,
-            listener,
+            progress_listener,
         })
     }
 
@@ -141,13 +145,13 @@ impl Server {
     }
 
     /// The way out.
-    pub fn outbound(&self) -> &Outbound {
-        &self.outbound
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// The requests in flight.
-    pub fn jobs(&self) -> &Arc<Jobs> {
-        &self.jobs
+    pub fn scheduler(&self) -> &Arc<Scheduler> {
+        &self.scheduler
     }
 
     /// Counts tokens, and remembers what it counted.
@@ -156,32 +160,32 @@ impl Server {
     }
 
     /// What is watched on disk.
-    pub fn watch(&self) -> &Watch {
-        &self.watch
+    pub fn file_watcher(&self) -> &FileWatcher {
+        &self.file_watcher
     }
 
     /// The checkpoints of the roots.
-    pub fn checkpoints(&self) -> &Registry {
+    pub fn checkpoints(&self) -> &CheckpointRegistry {
         &self.checkpoints
     }
 
     /// The diagnostics that the client has.
-    pub fn published(&self) -> &Published {
-        &self.published
+    pub fn published_diagnostics(&self) -> &PublishedDiagnostics {
+        &self.published_diagnostics
     }
 
     /// Where the command line reaches this server.
-    pub fn sockets(&self) -> &Sockets {
-        &self.sockets
+    pub fn ipc_server(&self) -> &IpcServer {
+        &self.ipc_server
     }
 
     /// What the user is being asked.
-    pub fn decisions(&self) -> &Decisions {
-        &self.decisions
+    pub fn confirmations(&self) -> &Confirmations {
+        &self.confirmations
     }
 
     /// Runs `work` once, after a while.
-    pub fn later(
+    pub fn run_after(
         self: &Arc<Self>,
         after: Duration,
         work: impl FnOnce(&Arc<Self>) + Send + 'static,
@@ -196,8 +200,8 @@ impl Server {
     }
 
     /// Who hears of progress in this process.
-    pub fn listener(&self) -> Option<&Listener> {
-        self.listener.as_ref()
+    pub fn progress_listener(&self) -> Option<&ProgressListener> {
+        self.progress_listener.as_ref()
     }
 
     /// Keeps the params of `initialize` for the handler, which gets none.
@@ -225,8 +229,8 @@ impl Server {
                 let params = DidChangeAccessRulesParams {
                     root: root.path.to_uri(),
                 };
-                let outbound = &self.outbound;
-                outbound.notify_latest(DidChangeAccessRules::NAME, &params.root, &params);
+                let client = &self.client;
+                client.notify_latest(DidChangeAccessRules::NAME, &params.root, &params);
             }
         }
         if !changed.is_empty() {
@@ -270,12 +274,12 @@ impl Server {
     }
 
     /// A compaction of a task was planned.
-    pub fn planned(&self, task: &TaskId, plan: Planned) {
+    pub fn set_planned_compaction(&self, task: &TaskId, plan: PlannedCompaction) {
         lock(&self.planned).insert(task.clone(), plan);
     }
 
     /// The compaction of a task that was planned last.
-    pub fn planned_for(&self, task: &TaskId) -> Option<Planned> {
+    pub fn planned_compaction(&self, task: &TaskId) -> Option<PlannedCompaction> {
         lock(&self.planned).get(task).cloned()
     }
 
@@ -291,40 +295,42 @@ impl Server {
     pub fn tracker(&self, snapshot: &Snapshot, task_id: &str) -> Result<Tracker, Error> {
         let task = TaskId::new(task_id)?;
         let tracker = Tracker::open(&self.storage(snapshot)?, &task, self.view(snapshot));
-        self.works_on(&task);
+        self.touch_task(&task);
         Ok(tracker)
     }
 
     /// A task is gone.
-    pub fn forget(&self, task: &TaskId) {
+    pub fn forget_task(&self, task: &TaskId) {
         lock(&self.tasks).remove(task.as_str());
         lock(&self.planned).remove(task);
     }
 
     /// A task is worked on in this session, and kept.
-    pub fn works_on(&self, task: &TaskId) {
+    pub fn touch_task(&self, task: &TaskId) {
         lock(&self.tasks).insert(task.as_str().to_owned());
     }
 
     /// The tasks of this session.
-    pub fn tasks(&self) -> BTreeSet<String> {
+    pub fn active_tasks(&self) -> BTreeSet<String> {
         lock(&self.tasks).clone()
     }
 
     /// Tells the client, soon and once, that what it can see has changed.
     pub fn context_changed(self: &Arc<Self>) {
         let wanted = self.session(|session| session.settings().notifications);
-        if !wanted || self.telling.swap(true, Ordering::AcqRel) {
+        if !wanted || self.context_change_pending.swap(true, Ordering::AcqRel) {
             return;
         }
         let server = self.clone();
         self.runtime.spawn(async move {
             tokio::time::sleep(NOTIFY_AFTER).await;
-            server.telling.store(false, Ordering::Release);
+            server
+                .context_change_pending
+                .store(false, Ordering::Release);
             let revision = server.session(|session| session.revision());
             let params = DidChangeContextParams { revision };
-            let outbound = &server.outbound;
-            outbound.notify_latest(DidChangeContext::NAME, "", &params);
+            let client = &server.client;
+            client.notify_latest(DidChangeContext::NAME, "", &params);
         });
     }
 
@@ -336,7 +342,7 @@ impl Server {
         if let Some(file) = &settings.log_file
             && let Err(error) = logging::set_file(file)
         {
-            self.show(
+            self.show_message(
                 MessageType::WARNING,
                 &format!(
                     "sightline: the log file {} cannot be opened: {error}",
@@ -353,14 +359,14 @@ impl Server {
                 "sightline: wrong settings, using defaults: {}",
                 listed.join("; ")
             );
-            self.show(MessageType::WARNING, &message);
+            self.show_message(MessageType::WARNING, &message);
         }
         if settings.notifications || settings.diagnostics.changed_files {
-            self.watch.start(self);
+            self.file_watcher.start(self);
         }
         diagnostics::schedule(self);
         self.prune_tasks();
-        Sockets::update(self);
+        IpcServer::update(self);
     }
 
     /// Deletes the tasks that settings do not keep, before later requests.
@@ -370,30 +376,31 @@ impl Server {
             return;
         }
         let server = self.clone();
-        self.jobs.run_silent(Lane::Tasks, "tasks", move || {
-            let store = server.task_store(&server.snapshot());
-            let pruned = store.and_then(|store| {
-                let tasks = server.tasks();
-                let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
-                let now = api::tracking::now();
-                store.prune(&limits, &is_in_use, now, &Cancel::default())
-            });
-            match pruned {
-                Ok(pruned) => {
-                    tracing::info!(removed = pruned.removed.len(), "tasks pruned");
-                    api::checkpoints::forget_tasks(&server, pruned.removed);
+        self.scheduler
+            .run_in_background(Queue::Tasks, "tasks", move || {
+                let store = server.task_store(&server.snapshot());
+                let pruned = store.and_then(|store| {
+                    let tasks = server.active_tasks();
+                    let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
+                    let now = handlers::tracking::now();
+                    store.prune(&limits, &is_in_use, now, &Cancel::default())
+                });
+                match pruned {
+                    Ok(pruned) => {
+                        tracing::info!(removed = pruned.removed.len(), "tasks pruned");
+                        handlers::checkpoints::forget_tasks(&server, pruned.removed);
+                    }
+                    Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
                 }
-                Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
-            }
-        });
+            });
     }
 
     /// `window/showMessage`, on one line.
-    pub fn show(&self, kind: MessageType, message: &str) {
+    pub fn show_message(&self, kind: MessageType, message: &str) {
         let message = message.replace(['\n', '\r'], " ");
         let message = line::one_line(&message);
         let params = serde_json::json!({ "type": kind, "message": message });
-        self.outbound.notify("window/showMessage", &params);
+        self.client.notify("window/showMessage", &params);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a session knows: client, settings, roots, rules, editor state.
+//! What a session knows: client_info, settings, roots, rules, editor state.
 //!
 //! [`Session`] is changed by notifications only, by who reads and
 //! behind one lock that is held for memory work alone. A request takes a
@@ -16,9 +16,9 @@ use sightline_core::{
 };
 
 use crate::{
-    capabilities::{self, Client},
-    outbound::lock,
+    capabilities::{self, ClientInfo},
     settings::{Problem, Settings, SettingsSources, Source},
+    sync::lock,
 };
 
 /// Where a session stands in LSP's life cycle.
@@ -38,7 +38,7 @@ pub enum Phase {
 pub struct Session {
     /// Where it stands.
     pub phase: Phase,
-    client: Arc<Client>,
+    client_info: Arc<ClientInfo>,
     sources: SettingsSources,
     settings: Arc<Settings>,
     roots: Arc<Roots>,
@@ -54,8 +54,8 @@ pub struct Session {
 /// What a request may see: the session at the moment it arrived.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// The client.
-    pub client: Arc<Client>,
+    /// The client_info.
+    pub client_info: Arc<ClientInfo>,
     /// The settings.
     pub settings: Arc<Settings>,
     /// The rules, with their roots.
@@ -103,7 +103,7 @@ impl Session {
     pub fn offline(root: Root) -> Self {
         let mut session = Self {
             phase: Phase::Running,
-            client: Arc::new(Client::new(&Value::Null)),
+            client_info: Arc::new(ClientInfo::new(&Value::Null)),
             ..Self::default()
         };
         session.set_roots(Roots::new(vec![root]));
@@ -115,9 +115,9 @@ impl Session {
         &self.roots
     }
 
-    /// `initialize`: client, roots and first settings.
+    /// `initialize`: client_info, roots and first settings.
     pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
-        self.client = Arc::new(Client::new(params));
+        self.client_info = Arc::new(ClientInfo::new(params));
         self.set_roots(capabilities::initial_roots(params));
         let options = params.get("initializationOptions").unwrap_or(&Value::Null);
         self.configure(Source::InitializationOptions, options)
@@ -131,9 +131,9 @@ impl Session {
         problems
     }
 
-    /// The client.
-    pub fn client(&self) -> &Arc<Client> {
-        &self.client
+    /// The client_info.
+    pub fn client_info(&self) -> &Arc<ClientInfo> {
+        &self.client_info
     }
 
     /// The settings.
@@ -175,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Something a client can see has changed; the new revision.
+    /// Something a client_info can see has changed; the new revision.
     pub fn touch(&mut self) -> u64 {
         self.revision = lock(&self.revisions).context_changed();
         self.revision
@@ -189,7 +189,7 @@ impl Session {
     /// The session as it is now.
     pub fn snapshot(&mut self) -> Snapshot {
         Snapshot {
-            client: self.client.clone(),
+            client_info: self.client_info.clone(),
             settings: self.settings.clone(),
             access: self.access(),
             editor: self.editor.clone(),

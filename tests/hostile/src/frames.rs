@@ -5,9 +5,9 @@ use std::io::Read;
 
 use serde_json::{Value, json};
 use sightline::{
-    client::Client,
     frame::{Frame, FrameReader, write_frame},
-    transport::{self, Options},
+    lsp_client::LspClient,
+    main_loop::{self, Options},
 };
 
 use crate::draw::Draw;
@@ -143,9 +143,9 @@ fn serve(mut stream: Vec<u8>) {
     let (server_input, mut client_output) = std::io::pipe().unwrap();
     let (client_input, server_output) = std::io::pipe().unwrap();
     let server = std::thread::spawn(move || {
-        transport::serve(server_input, server_output, Options::default())
+        main_loop::serve(server_input, server_output, Options::default())
     });
-    let mut client = Client::new(client_input, std::io::sink());
+    let mut client = LspClient::new(client_input, std::io::sink());
     let writer = std::thread::spawn(move || {
         // The end of the server is the end of the pipe.
         let _ = std::io::Write::write_all(&mut client_output, &stream);

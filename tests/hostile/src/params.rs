@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::{Map, Value, json};
 use sightline::{
-    client::Client,
-    transport::{self, Options},
+    lsp_client::LspClient,
+    main_loop::{self, Options},
 };
 use sightline_core::{limits::MAX_ERROR_MESSAGE_BYTES, path::AbsPath};
 use sightline_protocol::method::{Direction, METHODS, Method};
@@ -85,7 +85,7 @@ fn in_object(fields: &mut Map<String, Value>, draw: &mut Draw<'_>) {
 /// A server with a workspace, a task and a checkpoint.
 struct Ground {
     folder: TempDir,
-    client: Client,
+    client: LspClient,
     server: Option<std::thread::JoinHandle<i32>>,
     checkpoint: String,
     state: State,
@@ -114,13 +114,13 @@ impl Ground {
         let (server_input, client_output) = std::io::pipe().unwrap();
         let (client_input, server_output) = std::io::pipe().unwrap();
         let server = std::thread::spawn(move || {
-            transport::serve(server_input, server_output, Options::default())
+            main_loop::serve(server_input, server_output, Options::default())
         });
         let uri = AbsPath::new(&fs::canonicalize(&root).unwrap())
             .unwrap()
             .to_uri();
         let mut ground = Self {
-            client: Client::new(client_input, client_output),
+            client: LspClient::new(client_input, client_output),
             server: Some(server),
             checkpoint: String::new(),
             state: State {

@@ -1,9 +1,9 @@
 //! `sightline checkpoint`: checkpoints without an editor.
 
 mod arguments;
-mod consent;
+mod confirm;
+mod format;
 mod restore;
-mod show;
 
 use std::{
     io,
@@ -22,19 +22,19 @@ use super::{
     offline, print_raw, print_to,
 };
 use crate::{
-    api::{
-        Context,
+    handlers::{
+        RequestContext,
         checkpoints::{Way, import, patch, transfer},
         tracking::now,
     },
-    lifetime,
     server::Server,
+    signals,
 };
 
 pub(super) use arguments::Checkpoint;
 use arguments::Prune;
-use consent::{Go, confirmed};
-use show::{FAINT, ago, coloured, counts, difference, id_of, items, line, print, size, text};
+use confirm::{Proceed, confirmed};
+use format::{FAINT, ago, coloured, counts, difference, id_of, items, line, print, size, text};
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
@@ -125,7 +125,7 @@ fn changing<T>(
 ) -> Result<T, Error> {
     offline::with_server(workspace, |server| {
         let outcome = work(server);
-        server.checkpoints().tidy();
+        server.checkpoints().maintain();
         outcome
     })
 }
@@ -281,13 +281,13 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
         let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
         Ok::<_, Error>((doomed_lines(&parsed(&result)?, &listed), result))
     };
-    if go == Go::Show {
+    if go == Proceed::DryRun {
         let (lines, result) = offline::with_server(workspace, see)?;
         shown(workspace, &result, |_| lines)?;
         return Ok(DONE);
     }
     let pruned = changing(workspace, |server| {
-        if go == Go::Ask {
+        if go == Proceed::Ask {
             let (lines, seen) = see(server)?;
             match workspace.json {
                 true => print_to(anstream::stderr().lock(), lines.as_bytes())?,
@@ -400,9 +400,9 @@ fn usual_places() -> Vec<PathBuf> {
 
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     let said = changing(workspace, |server| {
-        let cancel = lifetime::cancel_when_told()
+        let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("could not wait for signals: {error}")))?;
-        let context = Context::new(server, server.snapshot(), cancel);
+        let context = RequestContext::new(server, server.snapshot(), cancel);
         transfer(&context, way, remote)
     })?;
     match workspace.json {

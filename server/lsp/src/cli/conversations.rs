@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sightline_core::{error::Error, limits::MAX_IMPORT_BYTES};
 use sightline_protocol::error::ErrorKind;
 
-use crate::lenient;
+use crate::params_compat;
 
 use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
 
@@ -35,7 +35,7 @@ pub(super) enum History {
         /// The stored task.
         #[arg(long, value_name = "ID", requires = "to")]
         task: Option<String>,
-        /// Decisions made after this time go, milliseconds since the Unix epoch.
+        /// Confirmations made after this time go, milliseconds since the Unix epoch.
         #[arg(long, value_name = "TIME", requires = "task")]
         to: Option<i64>,
     },
@@ -83,7 +83,7 @@ pub(super) enum Task {
         #[arg(value_name = "ID")]
         id: String,
         /// The form: json can be imported again, markdown can be read.
-        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
+        #[arg(long, value_enum, default_value_t = ExportFormat::ResponseBody)]
         format: ExportFormat,
         /// The file to write; it must not exist.
         #[arg(long, short, value_name = "FILE")]
@@ -125,7 +125,7 @@ pub(super) enum Task {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum ExportFormat {
-    Json,
+    ResponseBody,
     Markdown,
 }
 
@@ -470,5 +470,5 @@ pub(super) fn without_nulls(mut params: Value) -> String {
 }
 
 pub(super) fn parsed(result: &str) -> Result<Value, Error> {
-    lenient::value("result", Some(result))
+    params_compat::value("result", Some(result))
 }

@@ -17,7 +17,7 @@ use sightline_core::{
 };
 
 use super::{DONE, FAILURE, print};
-use crate::client::Client;
+use crate::lsp_client::LspClient;
 
 /// The sample, as it stands in `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[
@@ -80,7 +80,7 @@ pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
         return Err(Error::storage("the demo: the server has no pipes"));
     };
     let mut session = Session {
-        client: Client::new(input, output),
+        client: LspClient::new(input, output),
         workspace,
     };
     let played = session.play(&data, writable);
@@ -104,7 +104,7 @@ fn sample(folder: &Path) -> io::Result<PathBuf> {
 }
 
 struct Session {
-    client: Client,
+    client: LspClient,
     workspace: PathBuf,
 }
 

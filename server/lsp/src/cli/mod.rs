@@ -3,15 +3,15 @@
 //! Each feature builds the params of its request and calls the same handler the
 //! wire does. Exit code: 0 done, 1 a negative answer, 2 bad use, 3 failure.
 
-mod bar;
+mod attached;
 mod checkpoints;
 mod conversations;
 mod demo;
 mod doctor;
 mod helix;
-mod live;
 mod man;
 mod offline;
+mod progress_bar;
 
 use std::{
     borrow::Cow,
@@ -25,7 +25,7 @@ use serde_json::json;
 use sightline_core::error::Error;
 use sightline_protocol::{emit, error::ErrorKind};
 
-use crate::{build, lifetime, logging, transport};
+use crate::{logging, main_loop, signals, version};
 
 /// Done.
 pub const DONE: i32 = 0;
@@ -46,7 +46,7 @@ pub const FAILURE: i32 = 3;
 #[command(
     name = "sightline",
     version,
-    long_version = build::LONG_VERSION,
+    long_version = version::LONG_VERSION,
     after_help = AFTER_HELP
 )]
 struct Arguments {
@@ -80,7 +80,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: live::Live,
+        live: attached::Attached,
         /// Add the file list, the workspace configuration and the tools found.
         #[arg(long)]
         files: bool,
@@ -101,7 +101,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: live::Live,
+        live: attached::Attached,
         /// Paths to judge.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
@@ -128,7 +128,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: live::Live,
+        live: attached::Attached,
         /// The file.
         #[arg(value_name = "FILE")]
         file: String,
@@ -147,7 +147,7 @@ enum Command {
     /// Decide what of a conversation is sent.
     #[command(subcommand)]
     History(conversations::History),
-    /// Stored conversations.
+    /// StoredTask conversations.
     #[command(subcommand)]
     Task(conversations::Task),
     /// Replace the older part of a conversation by a summary.
@@ -208,7 +208,7 @@ enum ModeArgument {
 
 /// Runs the program; its exit code.
 pub fn main() -> i32 {
-    lifetime::survive_file_size_limit();
+    signals::ignore_file_size_signal();
     // Editors append this to whatever else they were told to pass.
     if std::env::args_os()
         .skip(1)
@@ -244,12 +244,12 @@ pub fn main() -> i32 {
 
 fn serve() -> i32 {
     logging::start();
-    let options = transport::Options {
+    let options = main_loop::Options {
         watch_parent: true,
-        ..transport::Options::default()
+        ..main_loop::Options::default()
     };
     match streams() {
-        Ok((input, output)) => transport::serve(input, output, options),
+        Ok((input, output)) => main_loop::serve(input, output, options),
         Err(error) => {
             complain(&format!("the standard streams cannot be had: {error}"));
             FAILURE
@@ -294,7 +294,7 @@ fn run(command: Command) -> Result<i32, Error> {
             });
             let method = "sightline/environmentDetails";
             let (result, from) = live.call(&workspace, method, params)?;
-            if from == live::From::Disk && !live.offline {
+            if from == attached::AnsweredBy::Disk && !live.offline {
                 complain("no server runs for this workspace; this is from the disk");
             }
             print_result(&workspace, &result, |result| {

@@ -19,11 +19,11 @@ use sightline_core::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    DONE, NEGATIVE, Workspace, bar, complain, conversations::ExportFormat, live::Live, print,
-    print_result,
+    DONE, NEGATIVE, Workspace, attached::Attached, complain, conversations::ExportFormat, print,
+    print_result, progress_bar,
 };
 use crate::{
-    api::{self, tracking::now},
+    handlers::{self, tracking::now},
     server::Server,
     session::Session,
     settings::Source,
@@ -58,15 +58,15 @@ pub(super) fn call_text(
 /// # Errors
 /// As the request.
 pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result<String, Error> {
-    let handler = api::method(method)
+    let handler = handlers::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    let result = context(server).run_here(handler, params.to_owned())?;
+    let result = context(server).run_to_completion(handler, params.to_owned())?;
     Ok(result.into_text())
 }
 
 /// What a handler works with that is called without an editor.
-pub(super) fn context(server: &Arc<Server>) -> api::Context<'_> {
-    api::Context::new(server, server.snapshot(), Cancel::default())
+pub(super) fn context(server: &Arc<Server>) -> handlers::RequestContext<'_> {
+    handlers::RequestContext::new(server, server.snapshot(), Cancel::default())
 }
 
 /// Works with a server that has no editor.
@@ -79,7 +79,11 @@ pub(super) fn with_server<T>(
         .enable_time()
         .build()
         .map_err(|error| Error::storage(format!("no threads to work with: {error}")))?;
-    let server = Server::offline(root(workspace)?, runtime.handle().clone(), bar::listener());
+    let server = Server::offline(
+        root(workspace)?,
+        runtime.handle().clone(),
+        progress_bar::listener(),
+    );
     if let Some(storage) = &workspace.storage {
         let storage = absolute_path(storage)?;
         let settings = json!({ "storage": { "path": storage.as_path() } });
@@ -96,7 +100,7 @@ pub(super) fn with_server<T>(
 /// `sightline access`.
 pub(super) fn access(
     workspace: &Workspace,
-    live: &Live,
+    live: &Attached,
     paths: &[String],
     command: Option<String>,
 ) -> Result<i32, Error> {
@@ -219,7 +223,7 @@ pub(super) fn export(
             keep
         };
         let text = match format {
-            ExportFormat::Json => store.export_json(&task, &may_name, &cancel)?,
+            ExportFormat::ResponseBody => store.export_json(&task, &may_name, &cancel)?,
             ExportFormat::Markdown => store.export_markdown(&task, &cancel)?,
         };
         match left_out.get() {
@@ -253,7 +257,7 @@ fn says_denied_name(view: &AccessView, text: &str, format: ExportFormat) -> bool
     }
     match format {
         ExportFormat::Markdown => names_denied_file(view, text),
-        ExportFormat::Json => {
+        ExportFormat::ResponseBody => {
             let value = serde_json::from_str(text).unwrap_or_default();
             in_strings(view, &value)
         }

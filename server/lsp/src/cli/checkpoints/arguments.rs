@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::consent::Consent;
+use super::confirm::ConfirmArgs;
 use crate::cli::Workspace;
 
 #[derive(Subcommand)]
@@ -111,7 +111,7 @@ pub(in crate::cli) struct Restore {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: Consent,
+    pub(super) consent: ConfirmArgs,
     /// The checkpoint: an id or its beginning, or `last`.
     #[arg(value_name = "ID")]
     pub(super) id: String,
@@ -137,7 +137,7 @@ pub(in crate::cli) struct Undo {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: Consent,
+    pub(super) consent: ConfirmArgs,
     /// What the restore printed; the last one when absent.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
@@ -148,7 +148,7 @@ pub(in crate::cli) struct Prune {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: Consent,
+    pub(super) consent: ConfirmArgs,
     /// Keep the newest so many.
     #[arg(long, value_name = "N")]
     pub(super) keep: Option<u32>,

@@ -9,8 +9,8 @@ use sightline_protocol::error::ErrorKind;
 use super::{
     arguments::{ModeArgument, Restore, Undo},
     ask, changing,
-    consent::{Go, confirmed},
-    show::{CHANGED, FAINT, REMOVED, items, left_alone, line, print, text},
+    confirm::{Proceed, confirmed},
+    format::{CHANGED, FAINT, REMOVED, items, left_alone, line, print, text},
     shown, wanted, whole_id,
 };
 use crate::{
@@ -48,13 +48,13 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
         }
         _ => previewed(server, &asked.id, &asked.paths),
     };
-    if go == Go::Show {
+    if go == Proceed::DryRun {
         let result = offline::with_server(workspace, see)?;
         return Plan::new(&result, conversation)?.dry_run(workspace, &result);
     }
     let restored = changing(workspace, |server| {
         let mut token = asked.token.clone();
-        if go == Go::Ask {
+        if go == Proceed::Ask {
             let result = see(server)?;
             let plan = Plan::new(&result, conversation.clone())?;
             if !plan.agreed(workspace, &result, asked.force)? {
@@ -112,13 +112,13 @@ fn undone(asked: &Undo) -> Result<i32, Error> {
         });
         Plan::new(result, conversation)
     };
-    if go == Go::Show {
+    if go == Proceed::DryRun {
         let result = offline::with_server(workspace, see)?;
         return planned(&result)?.dry_run(workspace, &result);
     }
     let undone = changing(workspace, |server| {
         let mut token = None;
-        if go == Go::Ask {
+        if go == Proceed::Ask {
             let result = see(server)?;
             let plan = planned(&result)?;
             if !plan.agreed(workspace, &result, false)? {
@@ -208,7 +208,7 @@ impl Plan {
     /// Shows it and asks, where there is something to ask about.
     fn agreed(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
         match workspace.json {
-            // Standard output is for the result.
+            // LspHandlers output is for the result.
             true => print_to(anstream::stderr().lock(), self.lines.as_bytes())?,
             false => self.show(workspace, result)?,
         }

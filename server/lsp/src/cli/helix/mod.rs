@@ -5,9 +5,9 @@
 //! repeats what Helix or the user has, and adds one name at its end: nothing that
 //! worked before is taken away. What the user wrote stays as it is written.
 
+mod config_file;
 mod keys;
 mod languages;
-mod replace;
 #[cfg(test)]
 mod tests;
 
@@ -80,12 +80,12 @@ fn print_both(wanted: &[languages::Language], program: &str) -> Result<i32, Erro
 
 /// A file that was read and merged, and not written yet.
 struct Pending {
-    file: replace::File,
+    file: config_file::File,
     merged: Merged,
 }
 
 fn merge(path: &Path, merge: impl Fn(&str) -> Result<Merged, Error>) -> Result<Pending, Error> {
-    let file = replace::File::read(path)?;
+    let file = config_file::File::read(path)?;
     let merged = merge(file.text()).map_err(|error| {
         Error::new(
             error.kind,

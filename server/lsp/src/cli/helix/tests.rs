@@ -4,7 +4,7 @@ use std::fs;
 
 use toml_edit::{DocumentMut, Item};
 
-use super::{Merged, keys, languages, replace};
+use super::{Merged, config_file, keys, languages};
 
 fn merged(text: &str, names: &[&str]) -> Merged {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -347,7 +347,7 @@ fn the_file_as_it_was_is_kept() {
         .into_iter()
         .enumerate()
     {
-        let file = replace::File::read(&path).unwrap();
+        let file = config_file::File::read(&path).unwrap();
         assert_eq!(file.text(), old);
         let backup = file.replace(new).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), new);
@@ -363,7 +363,7 @@ fn a_file_that_changed_meanwhile_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("languages.toml");
     fs::write(&path, "old").unwrap();
-    let file = replace::File::read(&path).unwrap();
+    let file = config_file::File::read(&path).unwrap();
     fs::write(&path, "edited").unwrap();
     let error = file.replace("new").unwrap_err();
     assert!(error.message.contains("changed meanwhile"), "{error}");
@@ -374,13 +374,13 @@ fn a_file_that_changed_meanwhile_is_left_alone() {
 #[test]
 fn what_is_no_text_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(replace::File::read(folder.path()).is_err());
+    assert!(config_file::File::read(folder.path()).is_err());
     let binary = folder.path().join("binary.toml");
     fs::write(&binary, [0xff, 0xfe]).unwrap();
-    assert!(replace::File::read(&binary).is_err());
+    assert!(config_file::File::read(&binary).is_err());
     let large = folder.path().join("large.toml");
     fs::write(&large, vec![b'#'; 5 * 1024 * 1024]).unwrap();
-    assert!(replace::File::read(&large).is_err());
+    assert!(config_file::File::read(&large).is_err());
 }
 
 #[cfg(unix)]
@@ -396,7 +396,10 @@ fn a_link_stays_a_link_and_permissions_stay() {
     let link = folder.path().join("languages.toml");
     symlink("dotfiles/languages.toml", &link).unwrap();
 
-    let backup = replace::File::read(&link).unwrap().replace("new").unwrap();
+    let backup = config_file::File::read(&link)
+        .unwrap()
+        .replace("new")
+        .unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_to_string(&real).unwrap(), "new");
     for path in [real, backup.unwrap()] {
@@ -406,5 +409,5 @@ fn a_link_stays_a_link_and_permissions_stay() {
 
     let nowhere = folder.path().join("nowhere.toml");
     symlink("gone/languages.toml", &nowhere).unwrap();
-    assert!(replace::File::read(&nowhere).is_err());
+    assert!(config_file::File::read(&nowhere).is_err());
 }

@@ -1,0 +1,361 @@
+//! The checkpoints of each open root, kept from request to request: they
+//! remember the work tree, and what changed in it since.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+use sightline_core::{
+    access::AccessView,
+    cancel::Cancel,
+    checkpoint::{Checkpoints, Job, Oid, restore::Recovered},
+    error::Error,
+    path::{AbsPath, Location, Root, Roots, uri_to_path},
+};
+use sightline_protocol::{
+    error::ErrorKind,
+    method::{Request, RestoreCheckpoint, UndoRestore},
+};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{
+    dirty_tracker::DirtyTracker,
+    editor_features::diagnostics,
+    scheduler::{Queue, TaskOrdering},
+    server::Server,
+    session::Snapshot,
+    sync::lock,
+};
+
+/// Idle work begins so long after the last change of a store.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
+
+/// Ids whose root is remembered.
+const MAX_KNOWN_IDS: usize = 10_000;
+
+/// The checkpoints of one root.
+pub struct RootCheckpoints {
+    /// What is stored.
+    pub store: Checkpoints,
+    /// What changed in the work tree.
+    pub changes: DirtyTracker,
+    /// Is idle work to come?
+    maintenance_pending: AtomicBool,
+}
+
+/// The checkpoints of the open roots.
+#[derive(Default)]
+pub struct CheckpointRegistry {
+    /// By the root's path without links, with the data directory they are in.
+    roots: Mutex<HashMap<PathBuf, (PathBuf, Arc<RootCheckpoints>)>>,
+    /// In which root a checkpoint is: for its queue, before anything is read.
+    ids: Mutex<HashMap<Oid, PathBuf>>,
+}
+
+impl CheckpointRegistry {
+    /// The checkpoints of a root.
+    ///
+    /// # Errors
+    /// Kind `storage` when the data directory cannot be used.
+    pub fn of(
+        &self,
+        server: &Server,
+        snapshot: &Snapshot,
+        root: &Root,
+    ) -> Result<Arc<RootCheckpoints>, Error> {
+        let storage = server.storage(snapshot)?;
+        let key = root.canonical.as_path();
+        let mut roots = lock(&self.roots);
+        if let Some((dir, known)) = roots.get(key)
+            && dir == storage.dir()
+        {
+            return Ok(known.clone());
+        }
+        let made = Arc::new(RootCheckpoints {
+            store: Checkpoints::new(&storage, root),
+            changes: DirtyTracker::new(root.canonical.clone()),
+            maintenance_pending: AtomicBool::new(false),
+        });
+        let dir = storage.dir().to_owned();
+        roots.insert(key.to_owned(), (dir, made.clone()));
+        Ok(made)
+    }
+
+    /// Forgets the roots that are open no more.
+    pub fn retain(&self, roots: &Roots) {
+        let is_open = |path: &PathBuf| {
+            let mut roots = roots.as_slice().iter();
+            roots.any(|root| root.canonical.as_path() == path)
+        };
+        lock(&self.roots).retain(|path, _| is_open(path));
+    }
+
+    /// Remembers in which root a checkpoint is.
+    pub fn remember(&self, id: Oid, root: &Root) {
+        let mut ids = lock(&self.ids);
+        if ids.len() >= MAX_KNOWN_IDS {
+            ids.clear();
+        }
+        ids.insert(id, root.canonical.as_path().to_owned());
+    }
+
+    /// A file was changed, says the editor.
+    pub fn mark_changed(&self, path: &AbsPath) {
+        let roots: Vec<Arc<RootCheckpoints>> = {
+            let roots = lock(&self.roots);
+            roots.values().map(|(_, of)| of.clone()).collect()
+        };
+        for of in roots {
+            let root = of.store.root();
+            let below = path.relative_to(&root.path);
+            if let Some(rel) = below.or_else(|| path.relative_to(&root.canonical)) {
+                of.changes.mark(rel);
+            }
+        }
+    }
+
+    /// The queue of a request that changes roots: those its params name, all
+    /// where they cannot be told before something is read. `None` are params
+    /// too large to be looked into.
+    pub fn queue(&self, method: &str, snapshot: &Snapshot, params: Option<&str>) -> Queue {
+        #[derive(Default, Deserialize)]
+        #[serde(default, rename_all = "camelCase")]
+        struct Asks {
+            root: Value,
+            id: Value,
+            undo_id: Value,
+            all_roots: Value,
+            mode: Value,
+            task_id: Value,
+        }
+        let asks = match params.map(serde_json::from_str::<Option<Asks>>) {
+            Some(Ok(asks)) => asks.unwrap_or_default(),
+            Some(Err(_)) | None => Asks::default(),
+        };
+        let roots = snapshot.access.roots();
+        let by_name = asks.root.as_str();
+        let by_name = by_name.and_then(|name| Some(vec![named_root(roots, name).ok()?]));
+        let by_id = || {
+            let id: Oid = asks.id.as_str().or(asks.undo_id.as_str())?.parse().ok()?;
+            let ids = lock(&self.ids);
+            let known = ids.get(&id)?;
+            let mut all = roots.as_slice().iter();
+            let found = all.position(|root| root.canonical.as_path() == known)?;
+            (method == RestoreCheckpoint::NAME && asks.all_roots != true).then(|| vec![found])
+        };
+        let all = || (0..roots.as_slice().len()).collect();
+        let changed: Vec<usize> = by_name.or_else(by_id).unwrap_or_else(all);
+        let files_only = asks.mode.is_null() || asks.mode == "files";
+        Queue::Roots {
+            roots: changed
+                .into_iter()
+                .filter_map(|index| Some(roots.get(index)?.canonical.as_path().to_owned()))
+                .collect(),
+            tasks: if method == UndoRestore::NAME || !files_only || params.is_none() {
+                // What it undoes may have been about a conversation.
+                TaskOrdering::BlocksTasks
+            } else if asks.task_id.is_null() {
+                TaskOrdering::Unordered
+            } else {
+                TaskOrdering::AfterTasks
+            },
+        }
+    }
+
+    /// Looks after all that was used, at once.
+    pub fn maintain(&self) {
+        let all: Vec<Arc<RootCheckpoints>> = {
+            let roots = lock(&self.roots);
+            roots.values().map(|(_, of)| of.clone()).collect()
+        };
+        all.iter().for_each(|of| of.maintain(&Cancel::default()));
+    }
+
+    /// Completes or rolls back what was interrupted in the open roots, before
+    /// anything else changes them.
+    pub fn recover(&self, server: &Arc<Server>) {
+        let snapshot = server.snapshot();
+        for root in all_roots(&snapshot) {
+            let (worker, snapshot) = (server.clone(), snapshot.clone());
+            let queue = queue_for_roots([&root]);
+            server
+                .scheduler()
+                .run_in_background(queue, "recover checkpoints", move || {
+                    try_recover(&worker, &snapshot, &root);
+                });
+        }
+    }
+}
+
+/// The queue of these roots.
+pub fn queue_for_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Queue {
+    let roots = roots.into_iter();
+    Queue::Roots {
+        roots: roots
+            .map(|root| root.canonical.as_path().to_owned())
+            .collect(),
+        tasks: TaskOrdering::Unordered,
+    }
+}
+
+/// The open roots.
+pub fn all_roots(snapshot: &Snapshot) -> Vec<Root> {
+    snapshot.access.roots().as_slice().to_vec()
+}
+
+/// The root that a param means: a path, URI or name of a workspace folder.
+///
+/// # Errors
+/// `invalidParams` that lists the folders there are.
+pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
+    let all = roots.as_slice();
+    let uri = uri_to_path(written).ok().flatten();
+    let path = uri.or_else(|| AbsPath::new(written.as_ref()));
+    let by_path = path.and_then(|path| {
+        all.iter()
+            .position(|root| root.path == path || root.canonical == path)
+    });
+    by_path
+        .or_else(|| all.iter().position(|root| root.name == written))
+        .ok_or_else(|| {
+            let known: Vec<String> = all.iter().map(|root| root.path.display()).collect();
+            let shown: String = written.chars().take(200).collect();
+            Error::invalid(format!(
+                "root {shown:?} is no workspace folder; there are: {}",
+                known.join(", ")
+            ))
+        })
+}
+
+impl RootCheckpoints {
+    /// The work tree was looked at, and is watched from now on by who stays.
+    pub fn scanned(self: &Arc<Self>, server: &Server) {
+        if !server.client().is_closed() {
+            self.changes.scanned(self);
+        }
+    }
+
+    /// What was stored is looked after once nobody changes the root; a store
+    /// that was found broken is told of.
+    pub fn schedule_maintenance(self: &Arc<Self>, server: &Arc<Server>) {
+        if let Some(rebuilt) = self.store.take_rebuilt() {
+            let lost = match rebuilt.lost.len() {
+                0 => "none of them is lost".to_owned(),
+                count => format!("{count} of them could not be read and are lost"),
+            };
+            let message = format!(
+                "sightline: the checkpoints of {} were damaged ({}); {lost}; the damaged store is kept at {}",
+                self.store.root().name,
+                rebuilt.reason,
+                rebuilt.kept.display()
+            );
+            tracing::warn!(message);
+            server.show_message(MessageType::WARNING, &message);
+        }
+        diagnostics::schedule(server);
+        if self.maintenance_pending.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let of = Arc::downgrade(self);
+        server.run_after(IDLE_AFTER, move |server| {
+            let Some(of) = of.upgrade() else { return };
+            of.maintenance_pending.store(false, Ordering::Release);
+            let root = of.store.root().canonical.as_path().to_owned();
+            server
+                .scheduler()
+                .run_idle(&root, "tidy checkpoints", move |cancel| of.maintain(cancel));
+        });
+    }
+
+    /// Folds small packs, saves caches.
+    pub fn maintain(&self, cancel: &Cancel) {
+        match self.store.tidy(cancel) {
+            Err(error) if !cancel.is_cancelled() => {
+                tracing::warn!(%error, "checkpoints could not be tidied");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Completes or rolls back a restore of this root that was interrupted, and says so;
+/// also where it fails: what does not depend on the work tree goes on.
+pub fn try_recover(server: &Server, snapshot: &Snapshot, root: &Root) {
+    if let Err(error) = recover(server, snapshot, root) {
+        if error.kind == ErrorKind::Busy {
+            // Most likely it is not interrupted but under way.
+            return tracing::info!(%error, "an interrupted restore was not looked for");
+        }
+        let name = &root.name;
+        let message = format!(
+            "sightline: cannot complete an interrupted restore of {name}: {}",
+            error.message
+        );
+        tracing::warn!(message);
+        server.show_message(MessageType::WARNING, &message);
+    }
+}
+
+fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Error> {
+    let of = server.checkpoints().of(server, snapshot, root)?;
+    if !of.store.has_journal() {
+        return Ok(());
+    }
+    let view = server.view(snapshot);
+    let mut roots = view.roots().as_slice().iter();
+    let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
+        return Ok(());
+    };
+    let recovered = of.store.recover(&Job {
+        view: &view,
+        root: index,
+        settings: &snapshot.settings.checkpoints,
+        cancel: &Cancel::default(),
+        progress: &|_| (),
+    })?;
+    if let Some(recovered) = recovered {
+        report_recovered(server, &view, root, &recovered);
+    }
+    Ok(())
+}
+
+/// Says that an interrupted restore was completed or taken back.
+pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recovered: &Recovered) {
+    let mut roots = view.roots().as_slice().iter();
+    let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
+        return;
+    };
+    let how = match recovered.completed {
+        true => "completed",
+        false => "taken back",
+    };
+    let mut message = format!(
+        "sightline: a restore of {} that was interrupted was {how}; checkpoint {} has what was before",
+        root.name, recovered.undo
+    );
+    let mut kind = MessageType::INFO;
+    if !recovered.problems.is_empty() {
+        kind = MessageType::WARNING;
+        let problems = recovered.problems.iter().take(5).map(|problem| {
+            let place = Location::Inside {
+                root: index,
+                rel: problem.path.clone(),
+            };
+            let (path, _) = view.roots().result_path(&place);
+            format!("{path}: {}", problem.reason)
+        });
+        let problems: Vec<String> = problems.collect();
+        message.push_str(&format!("; look at {}", problems.join("; ")));
+    }
+    // The command line shows the log, and no messages.
+    tracing::warn!(message);
+    server.show_message(kind, &message);
+}

@@ -1,0 +1,142 @@
+//! Checkpoints for people: short lines, ages, colours.
+
+use std::borrow::Cow;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+use sightline_core::{error::Error, line::one_line};
+
+use crate::{cli::print_to, handlers::tracking::now};
+
+pub(super) const ADDED: Style = AnsiColor::Green.on_default();
+pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
+pub(super) const CHANGED: Style = AnsiColor::Yellow.on_default();
+pub(super) const PLACE: Style = AnsiColor::Cyan.on_default();
+pub(super) const FAINT: Style = Style::new().dimmed();
+pub(super) const STRONG: Style = Style::new().bold();
+
+pub(super) fn difference(file: &Value) -> String {
+    let (sign, style) = match text(file, "status") {
+        "added" => ("A", ADDED),
+        "deleted" => ("D", REMOVED),
+        "renamed" => ("R", CHANGED),
+        "typeChanged" => ("T", CHANGED),
+        _ => ("M", CHANGED),
+    };
+    let lines = match file["binary"] == true {
+        true => format!("{:>12}", "binary"),
+        false => {
+            let (added, gone) = (&file["additions"], &file["deletions"]);
+            format!("{:>12}", format!("+{added} -{gone}"))
+        }
+    };
+    let from = file["oldPath"].as_str();
+    let from = from.map_or_else(String::new, |old| format!("{} -> ", one_line(old)));
+    let path = line(file, "path");
+    let why = match file.get("omitted") {
+        Some(_) => format!("  {FAINT}{}{FAINT:#}", line(file, "omitted")),
+        None => String::new(),
+    };
+    format!("{style}{sign}{style:#} {lines}  {from}{path}{why}\n")
+}
+
+/// What a restore leaves as it is.
+pub(super) fn left_alone(conflict: &Value) -> String {
+    let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
+    format!("{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
+}
+
+/// Unified text in git's colours; whoever prints it may take them out again.
+pub(super) fn coloured(patch: &[u8]) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(patch.len());
+    for line in patch.split_inclusive(|byte| *byte == b'\n') {
+        let style = match line {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => STRONG,
+            [b'+', ..] => ADDED,
+            [b'-', ..] => REMOVED,
+            [b'@', b'@', ..] => PLACE,
+            [b' ' | b'\n' | b'\\', ..] => Style::new(),
+            _ => STRONG,
+        };
+        let end = line.strip_suffix(b"\n").unwrap_or(line);
+        shown.extend_from_slice(style.render().to_string().as_bytes());
+        shown.extend_from_slice(end);
+        shown.extend_from_slice(style.render_reset().to_string().as_bytes());
+        shown.extend_from_slice(&line[end.len()..]);
+    }
+    shown
+}
+
+/// Prints text with colours, which are left out where nobody sees them.
+pub(super) fn print(text: &str) -> Result<(), Error> {
+    print_to(anstream::stdout().lock(), text.as_bytes())
+}
+
+pub(super) fn items<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    value[field].as_array().into_iter().flatten()
+}
+
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value[field].as_str().unwrap_or_default()
+}
+
+/// The same on one line: names of files may hold anything.
+pub(super) fn line<'a>(value: &'a Value, field: &str) -> Cow<'a, str> {
+    one_line(text(value, field))
+}
+
+/// So much of an id that people can tell it from others.
+pub(super) fn id_of(checkpoint: &Value) -> String {
+    let id = text(checkpoint, "id");
+    format!("{CHANGED}{}{CHANGED:#}", id.get(..10).unwrap_or(id))
+}
+
+pub(super) fn counts(checkpoint: &Value) -> String {
+    format!(
+        "{ADDED}+{}{ADDED:#} {CHANGED}~{}{CHANGED:#} {REMOVED}-{}{REMOVED:#}",
+        checkpoint["added"], checkpoint["modified"], checkpoint["deleted"]
+    )
+}
+
+/// How long ago that was, as people say it.
+pub(super) fn ago(millis: i64) -> String {
+    let seconds = now().saturating_sub(millis).max(0) / 1000;
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        86_400..172_800 => "yesterday".to_owned(),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+pub(super) fn size(bytes: &Value) -> String {
+    let bytes = bytes.as_u64().unwrap_or_default();
+    indicatif::HumanBytes(bytes).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_read_as_people_say_them() {
+        let at = |seconds: i64| ago(now() - seconds * 1000 - 500);
+        assert_eq!(at(-100), "just now");
+        assert_eq!(at(300), "5 min ago");
+        assert_eq!(at(7300), "2 h ago");
+        assert_eq!(at(90_000), "yesterday");
+        assert_eq!(at(260_000), "3 days ago");
+    }
+
+    #[test]
+    fn a_patch_loses_nothing_but_colours() {
+        let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\xff\n+b\n c";
+        let shown = coloured(patch);
+        assert!(shown.len() > patch.len());
+        for line in patch.split(|byte| *byte == b'\n') {
+            assert!(shown.windows(line.len()).any(|part| part == line));
+        }
+        assert_eq!(coloured(b" same\n\\ end"), b" same\n\\ end");
+    }
+}

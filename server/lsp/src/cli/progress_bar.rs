@@ -1,0 +1,55 @@
+//! A progress bar for people who wait at a terminal.
+
+use std::{
+    io::{self, IsTerminal},
+    sync::Mutex,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{
+    progress::{ProgressEvent, ProgressListener},
+    sync::lock,
+};
+
+/// Draws a bar on standard error; `None` when that is no terminal.
+pub(super) fn listener() -> Option<ProgressListener> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let bar: Mutex<Option<ProgressBar>> = Mutex::default();
+    let title: Mutex<String> = Mutex::default();
+    Some(Box::new(move |heard| match heard {
+        ProgressEvent::Begin(begun) => *lock(&title) = begun.to_owned(),
+        // Shown with the first report only: what is done by then needs no bar.
+        ProgressEvent::Report { message, of } => {
+            let mut bar = lock(&bar);
+            let bar = bar.get_or_insert_with(ProgressBar::no_length);
+            draw(bar, &lock(&title), message, of);
+        }
+        ProgressEvent::End => {
+            if let Some(bar) = lock(&bar).take() {
+                bar.finish_and_clear();
+            }
+        }
+    }))
+}
+
+fn draw(bar: &ProgressBar, title: &str, message: &str, of: Option<(u64, u64)>) {
+    let template = match of {
+        Some(_) => "{prefix}  {wide_bar} {percent:>3} %  {msg}",
+        None => "{prefix}  {spinner} {msg}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_prefix(title.to_owned());
+    bar.set_message(message.to_owned());
+    match of {
+        Some((done, total)) => {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+        None => bar.tick(),
+    }
+}

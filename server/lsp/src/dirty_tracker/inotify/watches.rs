@@ -1,0 +1,178 @@
+//! The watches: on which folders, and whether what they tell can be relied on.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use rustix::{
+    fs::inotify::{self, CreateFlags, WatchFlags},
+    io::Errno,
+};
+use sightline_core::path::RelPath;
+
+use super::State;
+use crate::sync::lock;
+
+/// Folders watched at most, whatever the system allows.
+const MAX_FOLDERS: usize = 60_000;
+/// Watches are added so many at a time: who asks for changes waits that long.
+const BATCH: usize = 256;
+
+/// What is asked of the kernel for each folder.
+const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
+    .union(WatchFlags::MODIFY)
+    .union(WatchFlags::CREATE)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::ATTRIB)
+    .union(WatchFlags::DELETE_SELF)
+    .union(WatchFlags::MOVE_SELF)
+    .union(WatchFlags::ONLYDIR)
+    .union(WatchFlags::DONT_FOLLOW)
+    .union(WatchFlags::EXCL_UNLINK);
+
+/// File systems whose every change goes through this kernel.
+const LOCAL: [u32; 11] = [
+    0x0000_ef53, // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683e, // Btrfs
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+    0x794c_7630, // overlayfs
+    0x2fc1_2fc1, // ZFS
+    0xf2f5_2010, // F2FS
+    0xca45_1a4e, // bcachefs
+    0x3153_464a, // JFS
+    0x5265_4973, // ReiserFS
+];
+
+impl State {
+    /// Watches no more what is or was at this path, and below. False when
+    /// nothing was watched there.
+    pub(super) fn unwatch(&mut self, path: &RelPath) -> bool {
+        let below: Vec<(RelPath, i32)> = self
+            .watches
+            .range(path.clone()..)
+            .take_while(|(other, _)| other.as_path().starts_with(path.as_path()))
+            .map(|(other, watch)| (other.clone(), *watch))
+            .collect();
+        let was_watched = !below.is_empty();
+        for (folder, watch) in below {
+            self.watches.remove(&folder);
+            self.folders.remove(&watch);
+            if let Some(inotify) = &self.inotify {
+                // The kernel may have dropped it already.
+                let _ = inotify::remove_watch(&**inotify, watch);
+            }
+        }
+        was_watched
+    }
+
+    /// Watches folders that are not watched yet. False when there is no use in
+    /// going on.
+    fn watch(&mut self, folders: &[RelPath], device: u64) -> bool {
+        let Some(inotify) = self.inotify.clone() else {
+            return false;
+        };
+        for folder in folders {
+            if self.watches.contains_key(folder) {
+                continue;
+            }
+            let path = self.root.join(folder);
+            match inotify::add_watch(&*inotify, path.as_path(), WANTED) {
+                Ok(watch) => {
+                    // The same folder by another name: it was moved, and the
+                    // event of that is still in the queue.
+                    if let Some(old) = self.folders.insert(watch, folder.clone()) {
+                        self.watches.remove(&old);
+                        self.unsettle(old);
+                    }
+                    self.watches.insert(folder.clone(), watch);
+                }
+                // It is gone, or no folder any more, and an event says so.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => {
+                    self.disable(&format!("{}: {error}", path.display()));
+                    return false;
+                }
+            }
+            let metadata = fs::symlink_metadata(path.as_path());
+            if metadata.is_ok_and(|metadata| metadata.dev() != device) {
+                self.disable("another file system is mounted in it");
+                return false;
+            }
+            self.last_watch_added = self.scans;
+            if self.armed {
+                self.unsettle(folder.clone());
+            }
+        }
+        true
+    }
+}
+
+/// Brings the watches to the folders that a look at the work tree, or a later
+/// one, found.
+pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPath>) {
+    let mut locked = lock(state);
+    let root = locked.root.clone();
+    if !locked.needs_watches() || folders.is_empty() {
+        return;
+    }
+    if let Err(why) = can_be_trusted(root.as_path(), folders.len()) {
+        return locked.disable(&why);
+    }
+    let Ok(device) = fs::metadata(root.as_path()).map(|metadata| metadata.dev()) else {
+        return locked.invalidate("the folder is gone");
+    };
+    if locked.inotify.is_none() {
+        match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
+            Ok(inotify) => locked.inotify = Some(Arc::new(inotify)),
+            Err(error) => return locked.disable(&error.to_string()),
+        }
+    }
+    drop(locked);
+    for batch in folders.chunks(BATCH) {
+        if !lock(state).watch(batch, device) {
+            return;
+        }
+    }
+    let mut locked: MutexGuard<'_, State> = lock(state);
+    locked.drain();
+    // What that look took in, and is watched since before it.
+    locked
+        .unsettled
+        .retain(|_, taken| taken.is_none_or(|taken| taken > look));
+    if locked.inotify.is_some() && !locked.armed && look > locked.last_watch_added {
+        locked.armed = true;
+        let count = locked.watches.len();
+        tracing::debug!(folders = count, "watching");
+    }
+}
+
+/// May what the kernel tells of this folder be relied on?
+fn can_be_trusted(root: &Path, folders: usize) -> Result<(), String> {
+    let kind = rustix::fs::statfs(root).map_err(|error| error.to_string())?;
+    // Numbers of 32 bits, in a field of another size and sign on some machines.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let kind = kind.f_type as u32;
+    if !LOCAL.contains(&kind) {
+        return Err(format!(
+            "file systems of kind {kind:x} do not tell of every change"
+        ));
+    }
+    let allowed = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
+    let allowed = allowed
+        .ok()
+        .and_then(|text| text.trim().parse::<usize>().ok());
+    let most = allowed.map_or(MAX_FOLDERS, |allowed| MAX_FOLDERS.min(allowed / 2));
+    if folders > most {
+        return Err(format!(
+            "{folders} folders are over the limit of {most} watches"
+        ));
+    }
+    Ok(())
+}

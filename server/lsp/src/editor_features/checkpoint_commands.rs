@@ -1,0 +1,391 @@
+//! `sightline.checkpointNow`, `showChanges`, `restoreFile` and `undoLastRestore`.
+//!
+//! A file that is open is put back in the editor, whose undo takes that back;
+//! any other one on the disk, with an undo point before it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sightline_core::{
+    cancel::Cancel,
+    error::Error,
+    line::one_line,
+    path::{Location, Root},
+};
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint, CheckpointPurpose, CreateCheckpointParams, DiffCheckpointsParams,
+        DifferenceStatus, FileDifference, ListCheckpointsParams, PreviewRestoreParams,
+        PreviewRestoreResult, RestoreChange, RestoreCheckpointParams, UndoRestoreParams,
+    },
+    error::ErrorKind,
+    method::{Request, UndoRestore},
+};
+use tower_lsp::lsp_types::MessageType;
+
+use super::{confirm, document_arg::DocumentArg, report};
+use crate::{
+    checkpoint_registry::queue_for_roots,
+    handlers::{self, HandlerResult, RequestContext, restore},
+    server::Server,
+    session::normal_uri,
+};
+
+/// Takes a checkpoint of every folder.
+pub(super) fn take(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let target = DocumentArg::read("sightline.checkpointNow", params)?;
+    let params = CreateCheckpointParams {
+        label: target.label,
+        ..CreateCheckpointParams::default()
+    };
+    handlers::checkpoints::create(context, params)?;
+    report::message(context, context.summary().unwrap_or_default())
+}
+
+/// Shows what changed since a checkpoint, the last one where none is named.
+pub(super) fn changes(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let target = DocumentArg::read("sightline.showChanges", params)?;
+    let view = context.view();
+    let from = match &target.id {
+        Some(id) => BaseCheckpoint::named(id),
+        None => last(context, target.root(context, &view)?)?,
+    };
+    let params = DiffCheckpointsParams {
+        from: from.id.clone(),
+        paths: target.named().map(|path| vec![path.to_owned()]),
+        patch: true,
+        ..DiffCheckpointsParams::default()
+    };
+    let difference = handlers::checkpoints::diff(context, params)?;
+    if difference.files.is_empty() {
+        return report::message(context, format!("nothing changed since {from}"));
+    }
+    let count = match difference.files.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
+    let message = format!("{count} changed since {from}");
+    let mut text = format!("{message}; text that is not saved is not in here\n\n");
+    for file in &difference.files {
+        text.push_str(&format!("{}\n", line(file)));
+    }
+    text.push('\n');
+    text.push_str(&difference.text.unwrap_or_default());
+    report::document(context, message, ("changes", ".diff"), &text)
+}
+
+fn line(file: &FileDifference) -> String {
+    let status = match file.status {
+        DifferenceStatus::Added => "added",
+        DifferenceStatus::Modified => "modified",
+        DifferenceStatus::Deleted => "deleted",
+        DifferenceStatus::Renamed => "renamed",
+        DifferenceStatus::TypeChanged => "type changed",
+    };
+    let from = match &file.old_path {
+        Some(old) => format!(" (was {})", one_line(old)),
+        None => String::new(),
+    };
+    format!("{status}: {}{from}{}", one_line(&file.path), lines_of(file))
+}
+
+fn lines_of(file: &FileDifference) -> String {
+    match file.binary {
+        true => ", binary".to_owned(),
+        false => format!(", +{} -{}", file.additions, file.deletions),
+    }
+}
+
+/// Asks whether a file is to be put back, and puts it back.
+pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let target = DocumentArg::read("sightline.restoreFile", params)?;
+    let document = target.document(context)?;
+    let view = context.view();
+    let location = view.roots().locate(&document)?;
+    let Location::Inside { root, .. } = &location else {
+        let why =
+            format!("{document} is in no folder that is open; there are no checkpoints of it");
+        return Err(Error::invalid(why));
+    };
+    let root = view.roots().get(*root).cloned();
+    let root = root.ok_or_else(|| Error::invalid("the folder is not open any more"))?;
+    let name = one_line(&view.roots().result_path(&location).0).into_owned();
+    let uri = normal_uri(&view.roots().absolute(&location).to_uri());
+    let from = match target.id {
+        Some(id) => BaseCheckpoint::named(&id),
+        None => last(context, &root)?,
+    };
+    let params = DiffCheckpointsParams {
+        from: from.id.clone(),
+        paths: Some(vec![uri.clone()]),
+        contents: true,
+        ..DiffCheckpointsParams::default()
+    };
+    let mut files = handlers::checkpoints::diff(context, params)?.files;
+    files.retain(|file| normal_uri(&file.uri) == uri);
+    let Some(file) = files.pop() else {
+        return report::message(
+            context,
+            format!("{name} is on the disk as it was in {from}"),
+        );
+    };
+    let params = PreviewRestoreParams {
+        id: from.id.clone(),
+        paths: Some(vec![uri.clone()]),
+        ..PreviewRestoreParams::default()
+    };
+    let preview = restore::preview(context, params)?;
+    let what = format!("restore {name}");
+    let mut question = match file.status {
+        DifferenceStatus::Added => format!("Delete {name}? It was not there in {from}."),
+        _ => format!(
+            "Restore {name} from {from}? Since then: {}.",
+            &lines_of(&file)[2..]
+        ),
+    };
+    if let Some(conflict) = preview.conflicts.first() {
+        question.push_str(&format!(" Mind: {}.", one_line(&conflict.reason)));
+    }
+    let yes = match file.status {
+        DifferenceStatus::Added => "Delete",
+        _ => "Restore",
+    };
+    let plan = Plan {
+        name,
+        uri,
+        id: from.id,
+        text: file.before,
+        token: preview.token,
+        root,
+    };
+    confirm::ask(context.server, what, &question, yes, move |server| {
+        plan.start(server);
+    });
+    report::silent(question)
+}
+
+/// A file that is to be put back.
+struct Plan {
+    /// As people know it.
+    name: String,
+    uri: String,
+    root: Root,
+    /// The checkpoint.
+    id: String,
+    /// What the file held, where that is text.
+    text: Option<String>,
+    /// What was looked at, for the disk.
+    token: String,
+}
+
+impl Plan {
+    fn start(self, server: &Arc<Server>) {
+        let snapshot = server.snapshot();
+        let open = snapshot.editor.document(&self.uri);
+        let (text, can_edit) = (self.text.as_deref(), snapshot.client_info.applies_edits);
+        if let (Some(open), Some(text), true) = (open, text, can_edit)
+            && open.document.text() != text
+        {
+            let edits = [(self.uri.as_str(), open, text)];
+            let edit = restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
+            return self.put_into_editor(server, &edit);
+        }
+        let (worker, queue) = (server.clone(), queue_for_roots([&self.root]));
+        let scheduler = server.scheduler();
+        scheduler.run_in_background(queue, "restore a file", move || {
+            let context = RequestContext::new(&worker, snapshot, Cancel::default());
+            match self.put_on_disk(&context) {
+                Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
+                Err(error) => report::failed(&context, &error),
+            }
+        });
+    }
+
+    fn put_into_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
+        let params = json!({ "label": "sightline: restore", "edit": edit });
+        let told = server.clone();
+        let client = server.client();
+        client.request("workspace/applyEdit", &params, move |answer| {
+            let Self { name, .. } = self;
+            if answer.is_ok_and(|answer| answer["applied"] == true) {
+                let message =
+                    format!("sightline: {name} is restored in the editor; save it to keep it");
+                told.show_message(MessageType::INFO, &message);
+            } else {
+                let message = format!(
+                    "sightline: the editor did not take the old text of {name}; nothing was changed"
+                );
+                told.show_message(MessageType::ERROR, &message);
+            }
+        });
+    }
+
+    fn put_on_disk(self, context: &RequestContext<'_>) -> Result<String, Error> {
+        let params = RestoreCheckpointParams {
+            id: self.id,
+            paths: Some(vec![self.uri]),
+            token: Some(self.token),
+            // The user has read what is in the way.
+            force: true,
+            ..RestoreCheckpointParams::default()
+        };
+        let restored = restore::restore(context, params)?;
+        let failed = restored.outcomes.iter().find_map(|o| o.error.as_deref());
+        match failed {
+            Some(why) => Err(Error::storage(format!(
+                "{} was not restored: {why}",
+                self.name
+            ))),
+            None => Ok(format!(
+                "{} is restored; sightline.undoLastRestore takes that back",
+                self.name
+            )),
+        }
+    }
+}
+
+/// Asks whether the last restore is to be undone, and undoes it.
+pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let target = DocumentArg::read("sightline.undoLastRestore", params)?;
+    let params = PreviewRestoreParams {
+        id: target.id.unwrap_or_else(|| "last".to_owned()),
+        undo: true,
+        ..PreviewRestoreParams::default()
+    };
+    let preview = restore::preview(context, params)?;
+    let kept = preview.conflicts.iter();
+    let kept: Vec<String> = kept
+        .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
+        .collect();
+    if preview.changes.is_empty() && preview.task_id.is_none() {
+        return report::message(
+            context,
+            match kept.is_empty() {
+                true => "already up to date".to_owned(),
+                false => format!("nothing can be undone: {}", named(&kept)),
+            },
+        );
+    }
+    let question = undo_question(&preview, &kept);
+    let what = "undo the last restore".to_owned();
+    let params = UndoRestoreParams {
+        undo_id: preview.undo_id,
+        token: Some(preview.token),
+        ..UndoRestoreParams::default()
+    };
+    confirm::ask(context.server, what, &question, "Undo", move |server| {
+        undo(server, params);
+    });
+    report::silent(question)
+}
+
+fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
+    let paths = |of: &mut dyn Iterator<Item = &RestoreChange>| -> Vec<String> {
+        of.map(|change| one_line(&change.path).into_owned())
+            .collect()
+    };
+    let all = paths(&mut preview.changes.iter());
+    let later = paths(&mut preview.changes.iter().filter(|c| c.changed_since));
+    let mut question = "Undo the last restore?".to_owned();
+    if !all.is_empty() {
+        let count = match all.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        question.push_str(&format!(" It changes {count}: {}.", named(&all)));
+    }
+    if !later.is_empty() {
+        let later = named(&later);
+        question.push_str(&format!(
+            " Changed after the restore, and undone too: {later}."
+        ));
+    }
+    if let Some(task) = &preview.task_id {
+        let task = one_line(task);
+        question.push_str(&format!(
+            " The conversation of task {task} is put back too."
+        ));
+    }
+    if !kept.is_empty() {
+        question.push_str(&format!(" Left alone: {}.", named(kept)));
+    }
+    question
+}
+
+/// Files a question names.
+const MAX_NAMED: usize = 5;
+
+fn named(all: &[String]) -> String {
+    let more = match all.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", all[..all.len().min(MAX_NAMED)].join(", "))
+}
+
+fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
+    let snapshot = server.snapshot();
+    let queue = server
+        .checkpoints()
+        .queue(UndoRestore::NAME, &snapshot, None);
+    let worker = server.clone();
+    server
+        .scheduler()
+        .run_in_background(queue, "undo a restore", move || {
+            let context = RequestContext::new(&worker, snapshot, Cancel::default());
+            match restore::undo(&context, params) {
+                Ok(_) => {
+                    let done = context.summary().unwrap_or_default();
+                    worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
+                }
+                Err(error) => report::failed(&context, &error),
+            }
+        });
+}
+
+/// The checkpoint something is compared with.
+pub(super) struct BaseCheckpoint {
+    pub(super) id: String,
+    label: Option<String>,
+}
+
+impl BaseCheckpoint {
+    fn named(id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            label: None,
+        }
+    }
+}
+
+impl std::fmt::Display for BaseCheckpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = self.id.get(..8).unwrap_or(&self.id);
+        match &self.label {
+            Some(label) => write!(f, "checkpoint {short} ({})", one_line(label)),
+            None => write!(f, "checkpoint {short}"),
+        }
+    }
+}
+
+/// The last checkpoint of a folder. Those that restores took for their undoing
+/// are none that people think of.
+pub(super) fn last(context: &RequestContext<'_>, root: &Root) -> Result<BaseCheckpoint, Error> {
+    let params = ListCheckpointsParams {
+        root: Some(root.path.to_uri()),
+        ..ListCheckpointsParams::default()
+    };
+    let listed = handlers::checkpoints::list(context, params)?.checkpoints;
+    let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
+    let last = listed.into_iter().find(is_asked).ok_or_else(|| {
+        let why = format!(
+            "there is no checkpoint of {} yet; create one first",
+            root.name
+        );
+        Error::new(ErrorKind::NotFound, why)
+    })?;
+    Ok(BaseCheckpoint {
+        id: last.id,
+        label: last.label,
+    })
+}

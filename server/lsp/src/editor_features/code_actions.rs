@@ -1,0 +1,142 @@
+//! `textDocument/codeAction`: the commands that fit a document.
+//!
+//! Editors ask at every move of the cursor, so nothing is looked at here but the
+//! rules. The kind is one that editors offer when asked and advertise by no
+//! light bulb.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sightline_core::{access::Verdict, error::Error, path::Location};
+
+use crate::{
+    capabilities::CODE_ACTION_KIND,
+    handlers::{self, HandlerResult, RequestContext},
+    params_compat,
+};
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Params {
+    text_document: Document,
+    context: Wanted,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Document {
+    uri: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    only: Option<Vec<String>>,
+}
+
+/// The actions for a document.
+pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let mut params = params_compat::object("textDocument/codeAction", Some(params))?;
+    params_compat::drop_nulls(&mut params);
+    let params: Params = serde_json::from_value(params)
+        .map_err(|error| Error::invalid(format!("textDocument/codeAction: {error}")))?;
+    let actions = match params.context.only.as_deref().is_none_or(is_wanted) {
+        true => offered(context, &params.text_document.uri),
+        false => Vec::new(),
+    };
+    let literals = context.snapshot.client_info.action_literals;
+    let actions: Vec<Value> = actions
+        .into_iter()
+        .map(|(title, command, argument)| {
+            let arguments = argument.map(|argument| vec![argument]);
+            let command = json!({
+                "title": title,
+                "command": command,
+                "arguments": arguments.unwrap_or_default(),
+            });
+            match literals {
+                true => json!({ "title": title, "kind": CODE_ACTION_KIND, "command": command }),
+                false => command,
+            }
+        })
+        .collect();
+    handlers::to_body("textDocument/codeAction", &actions)
+}
+
+/// Is our kind one of these, or below one?
+fn is_wanted(only: &[String]) -> bool {
+    only.iter().any(|kind| {
+        let rest = CODE_ACTION_KIND.strip_prefix(kind.as_str());
+        kind.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+type Action = (String, &'static str, Option<Value>);
+
+fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
+    let mut actions: Vec<Action> = Vec::new();
+    if let Some(what) = context.server.confirmations().waiting() {
+        actions.push((format!("Sightline: allow: {what}"), "sightline.allow", None));
+        actions.push((format!("Sightline: deny: {what}"), "sightline.deny", None));
+    }
+    let mut offer = |title: &str, command, argument| {
+        actions.push((format!("Sightline: {title}"), command, argument));
+    };
+    offer(
+        "copy environment details (opens them)",
+        "sightline.showEnvironment",
+        None,
+    );
+    let view = context.view();
+    if view.roots().is_empty() {
+        return actions;
+    }
+    offer("create checkpoint", "sightline.checkpointNow", None);
+    // A document that is no file is in no folder, and that is no mistake.
+    let place = sightline_core::path::uri_to_path(uri).ok().flatten();
+    let place = place.map(|path| view.roots().place(path));
+    let verdict = place.as_ref().map(|place| view.check(place));
+    let about = Some(json!({ "uri": uri }));
+    if let Some(Location::Inside { root, .. }) = &place
+        && verdict == Some(Verdict::Allowed)
+        && has_checkpoints(context, *root)
+    {
+        offer(
+            "show changes since the last checkpoint",
+            "sightline.showChanges",
+            None,
+        );
+        offer(
+            "restore this file from the last checkpoint...",
+            "sightline.restoreFile",
+            about.clone(),
+        );
+    }
+    if matches!(verdict, Some(Verdict::Denied(_) | Verdict::Outside)) {
+        offer(
+            "why is this file hidden from agents?",
+            "sightline.explainAccess",
+            about,
+        );
+    }
+    actions
+}
+
+fn has_checkpoints(context: &RequestContext<'_>, root: usize) -> bool {
+    let (server, snapshot) = (context.server, &context.snapshot);
+    let root = snapshot.access.roots().get(root);
+    let of = root.map(|root| server.checkpoints().of(server, snapshot, root));
+    of.is_some_and(|of| of.is_ok_and(|of| of.store.git_dir().exists()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_asked_for_from_above() {
+        let wanted = |kind: &str| is_wanted(&[kind.to_owned()]);
+        assert!(wanted("source") && wanted("source.sightline") && wanted(""));
+        assert!(!wanted("sour") && !wanted("quickfix") && !wanted("source.sightline.more"));
+        assert!(!is_wanted(&[]));
+    }
+}

@@ -1,0 +1,241 @@
+//! Diagnostics: what is wrong in an open `.clineignore`, and which open files
+//! changed since the last checkpoint.
+//!
+//! [`schedule`] may be called as often as something may have changed. A while
+//! later all open documents are looked at in the pool, and what differs from
+//! what the client has is sent.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use sightline_core::{
+    access::review::{self, IncludeProblem, Line},
+    cancel::Cancel,
+    error::Error,
+    path::{Location, Root, uri_to_path},
+};
+use sightline_protocol::{
+    checkpoint::{DiffCheckpointsParams, DifferenceStatus, FileDifference},
+    error::ErrorKind,
+};
+
+use super::{
+    checkpoint_commands::last,
+    rule_file::{RuleFile, units},
+};
+use crate::{
+    handlers::{self, RequestContext},
+    scheduler::Queue,
+    server::Server,
+    session::{Phase, normal_uri},
+    sync::lock,
+};
+
+/// Looking begins so long after something changed.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// LSP's severities.
+const ERROR: u32 = 1;
+const WARNING: u32 = 2;
+const HINT: u32 = 4;
+
+/// What the client was told.
+#[derive(Default)]
+pub struct PublishedDiagnostics {
+    scheduled: AtomicBool,
+    /// By URI; documents without any are not in it.
+    told: Mutex<BTreeMap<String, Vec<Value>>>,
+}
+
+/// Something may have changed: look soon.
+pub fn schedule(server: &Arc<Server>) {
+    if server
+        .published_diagnostics()
+        .scheduled
+        .swap(true, Ordering::AcqRel)
+    {
+        return;
+    }
+    server.run_after(SETTLE, |server| {
+        let worker = server.clone();
+        server
+            .scheduler()
+            .run_in_background(Queue::Pool, "diagnostics", move || {
+                // What changes from here on is looked at again.
+                worker
+                    .published_diagnostics()
+                    .scheduled
+                    .store(false, Ordering::Release);
+                if let Err(error) = look(&worker) {
+                    tracing::info!(%error, "diagnostics could not be made");
+                }
+            });
+    });
+}
+
+fn look(server: &Arc<Server>) -> Result<(), Error> {
+    if server.session(|session| session.phase) != Phase::Running {
+        return Ok(());
+    }
+    // One after the other: what was looked at later is told later.
+    let mut told = lock(&server.published_diagnostics().told);
+    let context = RequestContext::new(server, server.snapshot(), Cancel::default());
+    let settings = context.snapshot.settings.diagnostics;
+    let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    if settings.rules {
+        for (uri, _) in context.snapshot.editor.documents() {
+            let Some(file) = RuleFile::open(&context.snapshot, uri) else {
+                continue;
+            };
+            found.insert(uri.to_owned(), of_rules(&context, &file)?);
+        }
+    }
+    if settings.changed_files {
+        for (uri, diagnostic) in of_changes(&context)? {
+            found.entry(uri).or_default().push(diagnostic);
+        }
+    }
+    found.retain(|_, diagnostics| !diagnostics.is_empty());
+    for (uri, diagnostics) in &found {
+        if told.get(uri) != Some(diagnostics) {
+            publish(server, uri, diagnostics);
+        }
+    }
+    let gone = told.keys().filter(|uri| !found.contains_key(*uri));
+    gone.for_each(|uri| publish(server, uri, &[]));
+    *told = found;
+    Ok(())
+}
+
+fn publish(server: &Server, uri: &str, diagnostics: &[Value]) {
+    let params = json!({ "uri": uri, "diagnostics": diagnostics });
+    let client = server.client();
+    client.notify_latest("textDocument/publishDiagnostics", uri, &params);
+}
+
+fn diagnostic(line: usize, end: u32, severity: u32, code: &str, message: String) -> Value {
+    json!({
+        "range": {
+            "start": { "line": line, "character": 0 },
+            "end": { "line": line, "character": end },
+        },
+        "severity": severity,
+        "source": "sightline",
+        "code": code,
+        "message": message,
+    })
+}
+
+/// What is wrong in a rule file.
+fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>, Error> {
+    let text = file.text.as_bytes();
+    let effects = review::effects(&file.folder, text, &context.cancel)?;
+    let encoding = context.snapshot.client_info.encoding;
+    let lines = review::lines(&file.folder, text);
+    let mut found = Vec::new();
+    for (index, (line, written)) in lines.into_iter().zip(file.text.split('\n')).enumerate() {
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let is_idle = effects.complete && !effects.by_line.contains_key(&number);
+        let (severity, code, message) = match line {
+            Line::Nothing => continue,
+            Line::Unmatchable => (
+                WARNING,
+                "unmatchable",
+                "git matches this line with nothing; it has no effect".to_owned(),
+            ),
+            Line::Include {
+                name,
+                problem: Some(IncludeProblem::Missing),
+            } => (
+                WARNING,
+                "missing-include",
+                format!("there is no file {name}; this line adds no rules"),
+            ),
+            Line::Include {
+                name,
+                problem: Some(IncludeProblem::Unusable(why)),
+            } => (
+                ERROR,
+                "unusable-include",
+                format!("{name} {why}; everything in this folder is hidden until that is repaired"),
+            ),
+            Line::Pattern { .. } if is_idle => (
+                HINT,
+                "idle-rule",
+                "this rule decides on nothing that is there now".to_owned(),
+            ),
+            Line::Pattern { .. } | Line::Include { .. } => continue,
+        };
+        let end = units(written.trim_end_matches('\r'), encoding);
+        found.push(diagnostic(index, end, severity, code, message));
+    }
+    Ok(found)
+}
+
+/// The open files that changed since the last checkpoint of their folder.
+fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Error> {
+    let view = context.view();
+    let roots = view.roots();
+    let mut open: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (uri, _) in context.snapshot.editor.documents() {
+        let path = uri_to_path(uri).ok().flatten();
+        if let Some(Location::Inside { root, .. }) = path.map(|path| roots.place(path)) {
+            open.entry(root).or_default().push(uri.to_owned());
+        }
+    }
+    let mut found = Vec::new();
+    for (root, uris) in open {
+        let Some(root) = roots.get(root) else {
+            continue;
+        };
+        match changed(context, root, &uris) {
+            Ok(changed) => found.extend(changed),
+            // Before the first checkpoint nothing has changed since.
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn changed(
+    context: &RequestContext<'_>,
+    root: &Root,
+    uris: &[String],
+) -> Result<Vec<(String, Value)>, Error> {
+    let since = last(context, root)?;
+    let params = DiffCheckpointsParams {
+        from: since.id.clone(),
+        paths: Some(uris.to_vec()),
+        ..DiffCheckpointsParams::default()
+    };
+    let files = handlers::checkpoints::diff(context, params)?.files;
+    let told = files.into_iter().filter_map(|file| {
+        let uri = normal_uri(&file.uri);
+        let message = format!("{} since {since}", how(&file));
+        let hint = diagnostic(0, 0, HINT, "changed", message);
+        uris.contains(&uri).then_some((uri, hint))
+    });
+    Ok(told.collect())
+}
+
+fn how(file: &FileDifference) -> String {
+    let what = match file.status {
+        DifferenceStatus::Added => "new",
+        DifferenceStatus::Deleted => "deleted",
+        DifferenceStatus::Modified | DifferenceStatus::Renamed | DifferenceStatus::TypeChanged => {
+            "changed"
+        }
+    };
+    match file.binary {
+        true => what.to_owned(),
+        false => format!("{what} (+{} -{})", file.additions, file.deletions),
+    }
+}

@@ -1,0 +1,112 @@
+//! What a command is about: what its argument names, else the document the
+//! user is in.
+
+use serde::Deserialize;
+use serde_json::Value;
+use sightline_core::{
+    access::AccessView,
+    error::Error,
+    path::{Location, Root, uri_to_path},
+};
+
+use crate::{handlers::RequestContext, params_compat};
+
+/// The argument of a command.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct DocumentArg {
+    /// A document, by URI or path.
+    uri: Option<String>,
+    path: Option<String>,
+    /// A checkpoint.
+    pub(super) id: Option<String>,
+    /// What a new checkpoint is called.
+    pub(super) label: Option<String>,
+}
+
+impl DocumentArg {
+    /// Reads the argument of a command. A string is a path: it is what Helix
+    /// can write on its command line.
+    ///
+    /// # Errors
+    /// `invalidParams`.
+    pub(super) fn read(command: &str, params: &str) -> Result<Self, Error> {
+        if let Value::String(path) = params_compat::value(command, Some(params))? {
+            return Ok(Self {
+                path: Some(path),
+                ..Self::default()
+            });
+        }
+        let fields = params_compat::object(command, Some(params))?;
+        serde_path_to_error::deserialize(fields).map_err(|error| {
+            let field = error.path().to_string();
+            Error::invalid(format!("{command}: `{field}`: {}", error.into_inner()))
+        })
+    }
+
+    /// The document that was named, as it was written.
+    pub(super) fn named(&self) -> Option<&str> {
+        self.uri.as_deref().or(self.path.as_deref())
+    }
+
+    /// The document this is about.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no file, or when no document is open.
+    pub(super) fn document(&self, context: &RequestContext<'_>) -> Result<String, Error> {
+        if let Some(named) = self.named() {
+            return Ok(named.to_owned());
+        }
+        let active = context.snapshot.editor.active();
+        let uri = active.ok_or_else(|| {
+            Error::invalid("no document is open; open one, or name it: {\"path\": \"...\"}")
+        })?;
+        match uri_to_path(uri) {
+            Ok(Some(path)) if path.as_path().parent().is_some() => Ok(uri.to_owned()),
+            _ => Err(Error::invalid(format!("{uri} is no file"))),
+        }
+    }
+
+    /// The workspace folder this is about: that of the document, else the first.
+    ///
+    /// # Errors
+    /// `invalidParams` without any folder.
+    pub(super) fn root<'v>(
+        &self,
+        context: &RequestContext<'_>,
+        view: &'v AccessView,
+    ) -> Result<&'v Root, Error> {
+        let roots = view.roots();
+        let document = self.document(context).ok();
+        let place = document.and_then(|written| roots.locate(&written).ok());
+        let of_document = match place {
+            Some(Location::Inside { root, .. }) => roots.get(root),
+            _ => None,
+        };
+        of_document.or_else(|| roots.primary()).ok_or_else(|| {
+            Error::invalid("no folder is open, and checkpoints are of folders; open one")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_objects_paths_or_absent() {
+        for nothing in ["null", "[]", "{}"] {
+            assert_eq!(DocumentArg::read("x", nothing), Ok(DocumentArg::default()));
+        }
+        let named = |params| DocumentArg::read("x", params).map(|t| t.named().map(str::to_owned));
+        assert_eq!(named(r#""a b.rs""#), Ok(Some("a b.rs".to_owned())));
+        assert_eq!(
+            named(r#"{"path":"a","uri":"file:///b"}"#),
+            Ok(Some("file:///b".to_owned()))
+        );
+        assert!(
+            DocumentArg::read("x", r#"{"path":5}"#).is_err_and(|e| e.message.contains("`path`"))
+        );
+        assert!(DocumentArg::read("x", "7").is_err());
+    }
+}

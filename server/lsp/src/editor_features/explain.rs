@@ -1,0 +1,52 @@
+//! `sightline.showEnvironment` and `sightline.explainAccess`.
+
+use sightline_core::{access::AccessView, line::one_line};
+use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsParams};
+
+use super::{document_arg::DocumentArg, report};
+use crate::handlers::{HandlerResult, RequestContext, environment_details};
+
+/// Opens a document with the block an agent would get now. Nothing in it counts
+/// as delivered.
+pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResult {
+    let params = EnvironmentDetailsParams {
+        include_files: true,
+        consume: false,
+        ..EnvironmentDetailsParams::default()
+    };
+    let block = environment_details::run(context, params)?;
+    let text = format!("{}\n", block.text);
+    report::document(
+        context,
+        "the environment details are in the opened document",
+        ("environment", ".md"),
+        &text,
+    )
+}
+
+/// Says whether agents may see a file, and which rule decided.
+pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+    let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
+    report::message(context, explained(&context.view(), &document))
+}
+
+/// Why agents may or may not see a path, in one line.
+pub(super) fn explained(view: &AccessView, written: &str) -> String {
+    let (location, verdict) = view.check_written(written);
+    let name = match &location {
+        Some(location) => view.roots().result_path(location).0,
+        None => written.to_owned(),
+    };
+    let why = match (&verdict.rule, &verdict.reason) {
+        (Some(rule), _) if rule.line == 0 => "rule files are hidden from agents".to_owned(),
+        (Some(rule), _) => format!("line {} of {}: {}", rule.line, rule.source, rule.pattern),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => String::new(),
+    };
+    let (name, why) = (one_line(&name), one_line(&why));
+    match verdict.access {
+        AccessKind::Allowed => format!("agents may see {name}"),
+        AccessKind::Denied => format!("{name} is hidden from agents: {why}"),
+        AccessKind::Outside => format!("{name} is hidden from agents: it is outside every folder"),
+    }
+}

@@ -1,0 +1,78 @@
+//! How a command ends: what the user is shown, and what the caller gets.
+
+use serde::Serialize;
+use serde_json::json;
+use sightline_core::{error::Error, line, path::uri_to_path};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::handlers::{self, HandlerResult, RequestContext, result_documents};
+
+/// The result of every command.
+#[derive(Serialize)]
+pub(super) struct Outcome {
+    /// What happened, in one line.
+    message: String,
+    /// The document that tells more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<String>,
+}
+
+/// Ends with a message.
+pub(super) fn message(context: &RequestContext<'_>, text: impl Into<String>) -> HandlerResult {
+    let message = text.into();
+    context
+        .server
+        .show_message(MessageType::INFO, &format!("sightline: {message}"));
+    written(Outcome { message, uri: None })
+}
+
+/// Ends with nothing shown: the user is asked, or told by what goes on.
+pub(super) fn silent(message: impl Into<String>) -> HandlerResult {
+    written(Outcome {
+        message: message.into(),
+        uri: None,
+    })
+}
+
+/// Ends with a fresh document, which `message` introduces. Where the client
+/// cannot show it, it is told where it lies.
+pub(super) fn document(
+    context: &RequestContext<'_>,
+    message: impl Into<String>,
+    (name, ending): (&str, &str),
+    text: &str,
+) -> HandlerResult {
+    let message = message.into();
+    let uri = result_documents::write_as(context, name, ending, text)?;
+    let params = json!({ "uri": uri, "external": false, "takeFocus": true });
+    let server = context.server.clone();
+    let (shown, place) = (message.clone(), uri.clone());
+    context
+        .server
+        .client()
+        .request("window/showDocument", &params, move |answer| {
+            let is_open = answer.is_ok_and(|answer| answer["success"] != false);
+            let path = uri_to_path(&place).ok().flatten();
+            let message = match path.filter(|_| !is_open) {
+                Some(path) => format!("sightline: {shown}; it is in {}", path.display()),
+                None => format!("sightline: {shown}"),
+            };
+            server.show_message(MessageType::INFO, &message);
+        });
+    written(Outcome {
+        message,
+        uri: Some(uri),
+    })
+}
+
+fn written(outcome: Outcome) -> HandlerResult {
+    let message = line::printable(&outcome.message).into_owned();
+    handlers::to_body("a command", &Outcome { message, ..outcome })
+}
+
+/// Tells of an error that no answer will carry.
+pub(super) fn failed(context: &RequestContext<'_>, error: &Error) {
+    context
+        .server
+        .show_message(MessageType::ERROR, &format!("sightline: {error}"));
+}

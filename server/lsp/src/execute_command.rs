@@ -1,0 +1,302 @@
+//! Runs a request of the protocol, whichever origin it came through.
+//!
+//! The custom request and `workspace/executeCommand` meet here: one [`BoundRequest`],
+//! one code path. The command origin can also show its result to people, for
+//! clients that drop what a command returns.
+
+use std::{ops::Range, sync::Arc};
+
+use memchr::memmem;
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json, value::RawValue};
+use sightline_core::{cancel::Cancel, error::Error};
+use sightline_protocol::files::ProgressToken;
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{
+    editor_features,
+    handlers::{self, Handler, HandlerResult, QueueRule},
+    params_compat,
+    raw_message::{Params, RawMessage},
+    response_body::ResponseBody,
+    scheduler::Queue,
+    scheduler::root_queues::Job,
+    server::Server,
+    session::Snapshot,
+};
+
+/// Params over this many bytes are not looked into before the next message is read,
+/// but for what was found while they were.
+const LARGE_PARAMS: usize = 256 * 1024;
+
+/// Lines on_outcome in a message; longer results go to a document.
+const MESSAGE_CHARS: usize = 200;
+
+/// How a request came, which decides what the user is on_outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// By its own name: nothing is on_outcome.
+    Request,
+    /// As a command: its result is on_outcome where the client drops it.
+    Command,
+    /// As a command that shows by itself what came of it.
+    EditorCommand,
+}
+
+/// Where the params of a request are.
+enum ParamsSource {
+    /// They are those of the message.
+    Message,
+    /// There, in the text of the message.
+    Range(Range<usize>),
+    /// There are none.
+    Absent,
+}
+
+/// A request found in a message.
+pub struct ParsedRequest {
+    handler: &'static Handler,
+    params: ParamsSource,
+    token: Option<ProgressToken>,
+    origin: Origin,
+}
+
+impl ParsedRequest {
+    /// A custom request.
+    pub fn from_request(handler: &'static Handler, message: &RawMessage) -> Self {
+        let params = message.envelope().params.as_ref();
+        Self {
+            handler,
+            params: ParamsSource::Message,
+            token: params.and_then(|params| token_in(params.text())),
+            origin: Origin::Request,
+        }
+    }
+
+    /// `workspace/executeCommand`: the params are its only argument.
+    ///
+    /// # Errors
+    /// `invalidParams` for a command that is not ours.
+    pub fn from_command(message: &RawMessage) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct ExecuteCommand<'a> {
+            command: String,
+            #[serde(default, borrow)]
+            arguments: Option<Vec<&'a RawValue>>,
+            #[serde(default, borrow)]
+            work_done_token: Option<&'a RawValue>,
+        }
+        let params = message.envelope().params.as_ref();
+        let text = params.map_or("null", Params::text);
+        let params: ExecuteCommand<'_> = serde_json::from_str(text)
+            .map_err(|error| Error::invalid(format!("workspace/executeCommand: {error}")))?;
+        let method = params.command.replacen('.', "/", 1);
+        let protocol_command = handlers::method(&method).map(|handler| (handler, Origin::Command));
+        let editor_command = || Some((editor_features::command(&method)?, Origin::EditorCommand));
+        let (handler, origin) = protocol_command.or_else(editor_command).ok_or_else(|| {
+            let names: Vec<String> = crate::capabilities::commands();
+            Error::invalid(format!(
+                "workspace/executeCommand: {:?} is no command of this server; there are {}",
+                params.command,
+                names.join(", ")
+            ))
+        })?;
+        // Clients that write the command for their user put it where LSP says.
+        let by_client = params
+            .work_done_token
+            .and_then(|token| serde_json::from_str(token.get()).ok());
+        let argument = params.arguments.unwrap_or_default().first().copied();
+        let argument = argument.map_or("null", RawValue::get);
+        Ok(Self {
+            handler,
+            params: message
+                .range_of(argument.as_bytes())
+                .map_or(ParamsSource::Absent, ParamsSource::Range),
+            token: token_in(argument).or(by_client),
+            origin,
+        })
+    }
+
+    /// Under which its progress is reported, and by which it can be cancelled.
+    pub fn token(&self) -> Option<&ProgressToken> {
+        self.token.as_ref()
+    }
+
+    /// The request, with the message it stands in.
+    pub fn bind(self, message: Arc<RawMessage>) -> BoundRequest {
+        BoundRequest {
+            parsed: self,
+            message,
+        }
+    }
+}
+
+/// A request to be run. Its params stay in the message they came in.
+pub struct BoundRequest {
+    parsed: ParsedRequest,
+    message: Arc<RawMessage>,
+}
+
+impl BoundRequest {
+    fn with_params<T>(&self, work: impl FnOnce(&Params<'_>) -> T) -> T {
+        let text = match &self.parsed.params {
+            ParamsSource::Message => match &self.message.envelope().params {
+                Some(params) => return work(params),
+                None => None,
+            },
+            ParamsSource::Range(range) => self.message.text().get(range.clone()),
+            ParamsSource::Absent => None,
+        };
+        work(&Params::whole(text.unwrap_or("null")))
+    }
+}
+
+/// Starts a request: what it sees is what the session is now. Job that is given
+/// back can start at once, on any thread.
+#[must_use]
+pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest) -> Option<Job> {
+    let snapshot = server.snapshot();
+    let handler = call.parsed.handler;
+    let queue = match handler.queue {
+        QueueRule::Tasks => Queue::Tasks,
+        QueueRule::ByTask if call.with_params(|params| names_task(params.text())) => Queue::Tasks,
+        QueueRule::Roots => call.with_params(|params| {
+            let params = Some(params.text()).filter(|params| params.len() <= LARGE_PARAMS);
+            server.checkpoints().queue(handler.name, &snapshot, params)
+        }),
+        QueueRule::Pool | QueueRule::ByTask => Queue::Pool,
+    };
+    let scheduler = server.scheduler().clone();
+    let server = server.clone();
+    scheduler.run(id, queue, handler.name, move || {
+        let context = handlers::RequestContext::new(&server, snapshot, cancel)
+            .of(call.message.clone())
+            .reporting(call.parsed.token.clone());
+        let origin = call.parsed.origin;
+        let part: handlers::Stage = Box::new(move |context| {
+            context.server.fault(handler.name);
+            call.with_params(|params| handler.run(context, params))
+        });
+        let on_outcome: handlers::OnOutcome = Box::new(move |context, outcome| {
+            match (origin, outcome) {
+                (Origin::Request, _) | (Origin::EditorCommand, Ok(_)) => {}
+                (Origin::Command, outcome) => show(context, handler.name, outcome),
+                // A plugin shows what it gets.
+                (Origin::EditorCommand, Err(_)) if context.snapshot.client_info.plugin => {}
+                (Origin::EditorCommand, Err(error)) => {
+                    let message = format!("sightline: {error}");
+                    context.server.show_message(MessageType::ERROR, &message);
+                }
+            }
+        });
+        context.step(part, on_outcome)
+    })
+}
+
+/// The `workDoneToken` of params. The requests that have one are small, and most
+/// have none, which is seen without parsing them.
+fn token_in(params: &str) -> Option<ProgressToken> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TokenField {
+        #[serde(default)]
+        work_done_token: Option<ProgressToken>,
+    }
+    let may_have = params.len() <= LARGE_PARAMS && params.starts_with('{');
+    if !may_have || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
+        return None;
+    }
+    let reported: TokenField = serde_json::from_str(params).ok()?;
+    reported.work_done_token
+}
+
+/// Do params, without the messages that were taken out, name a task? Of large ones,
+/// which are not parsed on this thread, it is enough that a name like that, or an
+/// escape that may be a letter of it, is anywhere in them.
+fn names_task(params: &str) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TaskIdField {
+        #[serde(default)]
+        task_id: Option<IgnoredAny>,
+    }
+    if params.len() > LARGE_PARAMS {
+        let may_have = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
+        return may_have(b"\"taskId\"") || may_have(b"\\u00");
+    }
+    match serde_json::from_str::<Option<TaskIdField>>(params) {
+        Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
+        Err(_) => true,
+    }
+}
+
+/// Shows the outcome of a command to people, where the client or its user
+/// wants that.
+fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerResult) {
+    let snapshot: &Snapshot = &context.snapshot;
+    let wanted = snapshot.settings.show_results;
+    if !wanted.unwrap_or_else(|| snapshot.client_info.drops_results()) {
+        return;
+    }
+    let text = match outcome {
+        Err(error) => {
+            let message = format!("sightline: {error}");
+            return context.server.show_message(MessageType::ERROR, &message);
+        }
+        Ok(result) => context.summary().unwrap_or_else(|| readable(result)),
+    };
+    if text.chars().count() <= MESSAGE_CHARS && text.lines().count() <= 1 {
+        let message = format!("{}: {text}", handlers::method_title(method));
+        return context.server.show_message(MessageType::INFO, &message);
+    }
+    match handlers::result_documents::write(context, method, &text) {
+        Ok(uri) => {
+            let message = format!(
+                "{}: see the opened document",
+                handlers::method_title(method)
+            );
+            context.server.show_message(MessageType::INFO, &message);
+            let params = json!({ "uri": uri, "external": false, "takeFocus": true });
+            context
+                .server
+                .client()
+                .request("window/showDocument", &params, |answer| {
+                    if let Err(error) = answer {
+                        tracing::info!(%error, "the client shows no documents");
+                    }
+                });
+        }
+        Err(error) => context
+            .server
+            .show_message(MessageType::ERROR, &format!("sightline: {error}")),
+    }
+}
+
+/// A result for people: its text where it has one, else the JSON, indented.
+fn readable(result: &ResponseBody) -> String {
+    let text = result.text();
+    let value = params_compat::value("result", Some(&text)).unwrap_or_default();
+    match value.get("text").and_then(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None if text.len() <= MESSAGE_CHARS => text.into_owned(),
+        None => serde_json::to_string_pretty(&value).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_is_seen_however_its_name_is_written() {
+        let long = "x".repeat(LARGE_PARAMS);
+        for text in ["", &long] {
+            for key in ["taskId", r"task\u0049d"] {
+                let params = format!(r#"{{"texts":["{text}"],"{key}":"a"}}"#);
+                assert!(names_task(&params), "{key}");
+            }
+            assert!(!names_task(&format!(r#"{{"texts":["{text}"]}}"#)));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Notices changes on disk early: rule files, and files that tasks track.
+//!
+//! An accelerator, never the truth: every request looks at the disk itself.
+//! This thread only lets the client be told soon. It watches directories, so
+//! that a file replaced by rename is seen; and it looks every `INTERVAL`
+//! anyway, which covers network file systems, a full event queue and directories
+//! over the system's limit.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak, mpsc},
+    time::{Duration, SystemTime},
+};
+
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::AccessKind};
+
+use sightline_core::{access::HOLD, path::uri_to_path};
+
+use crate::{editor_features::diagnostics, server::Server, session::Session, sync::lock};
+
+/// How often the disk is looked at without any event.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Events that come this close together are looked at together.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// Directories watched at most; what is beyond is looked at every [`INTERVAL`].
+const MAX_DIRECTORIES: usize = 4096;
+
+/// What is watched.
+#[derive(Default)]
+pub struct FileWatcher {
+    tracked: Mutex<BTreeSet<PathBuf>>,
+    wake: Mutex<Option<mpsc::Sender<()>>>,
+}
+
+impl FileWatcher {
+    /// Starts watching; once is enough.
+    pub fn start(&self, server: &Arc<Server>) {
+        let mut wake = lock(&self.wake);
+        if wake.is_some() {
+            return;
+        }
+        let (sender, events) = mpsc::channel();
+        *wake = Some(sender.clone());
+        let server = Arc::downgrade(server);
+        std::thread::spawn(move || run(&server, &sender, &events));
+    }
+
+    /// Also watch this file, which a task tracks.
+    pub fn track(&self, path: &Path) {
+        if lock(&self.tracked).insert(path.to_path_buf()) {
+            self.wake();
+        }
+    }
+
+    /// Something may have changed: look soon. (The client says so, or the set
+    /// of watched files has grown.)
+    pub fn wake(&self) {
+        if let Some(wake) = &*lock(&self.wake) {
+            let _ = wake.send(());
+        }
+    }
+}
+
+fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<()>) {
+    let mut directories = Directories::new(wake.clone());
+    let mut stamps = BTreeMap::new();
+    let mut first = true;
+    loop {
+        let Some(server) = server.upgrade() else {
+            return;
+        };
+        let is_holding = scan(&server, &mut directories, &mut stamps, first);
+        first = false;
+        drop(server);
+        match events.recv_timeout(if is_holding { HOLD } else { INTERVAL }) {
+            Ok(()) => {
+                std::thread::sleep(SETTLE);
+                events.try_iter().for_each(drop);
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Compares the disk with what it was and tells the client of differences. Returns
+/// whether rules hold that the files no longer have.
+fn scan(
+    server: &Arc<Server>,
+    directories: &mut Directories,
+    stamps: &mut BTreeMap<PathBuf, Stamp>,
+    first: bool,
+) -> bool {
+    let snapshot = server.snapshot();
+    // FileWatcher before looking: a change in between is then seen twice, not never.
+    let rules = snapshot.access.get().watched_files();
+    let mut tracked: BTreeSet<PathBuf> = lock(&server.file_watcher().tracked).clone();
+    if snapshot.settings.diagnostics.changed_files {
+        let documents = snapshot.editor.documents().into_iter();
+        let paths = documents.filter_map(|(uri, _)| uri_to_path(uri).ok().flatten());
+        tracked.extend(paths.map(|path| path.as_path().to_path_buf()));
+    }
+    directories.watch(rules.iter().chain(&tracked));
+
+    let revision = server.session(|session| session.revision());
+    server.view(&snapshot);
+    let mut changed = server.session(|session| session.revision()) != revision;
+    for path in tracked {
+        let stamp = std::fs::symlink_metadata(&path)
+            .ok()
+            .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+        let before = stamps.insert(path, stamp);
+        if before.is_none() && snapshot.settings.diagnostics.changed_files {
+            // What happened before it was first seen is found by looking.
+            diagnostics::schedule(server);
+        }
+        if before.is_some_and(|before| before != stamp) && !first {
+            server.session(Session::touch);
+            diagnostics::schedule(server);
+            changed = true;
+        }
+    }
+    if changed {
+        server.context_changed();
+    }
+    snapshot.access.get().is_holding()
+}
+
+/// The directories the system watches for us.
+struct Directories {
+    watcher: Option<RecommendedWatcher>,
+    /// With what tells a directory from another one of the same name.
+    watched: BTreeMap<PathBuf, Option<u64>>,
+    names: Arc<Mutex<Names>>,
+}
+
+/// The names of what is watched, and of the directories it is in.
+type Names = BTreeSet<OsString>;
+
+/// Returns whether an event may be about what is watched. Folders above a root, as
+/// the one for temporary files, see many others. Anything unclear is worth a look.
+fn is_wanted(event: &notify::Event, names: &Names) -> bool {
+    // Reading is no change.
+    if matches!(event.kind, EventKind::Access(kind)
+        if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
+    {
+        return false;
+    }
+    let mut paths = event.paths.iter();
+    event.paths.is_empty()
+        || event.need_rescan()
+        || paths.any(|path| path.file_name().is_none_or(|name| names.contains(name)))
+}
+
+impl Directories {
+    fn new(wake: mpsc::Sender<()>) -> Self {
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let names = Arc::<Mutex<Names>>::default();
+        let seen_names = names.clone();
+        let on_event = move |event: notify::Result<notify::Event>| {
+            if event.is_ok_and(|event| !is_wanted(&event, &lock(&seen_names))) {
+                return;
+            }
+            let _ = wake.send(());
+        };
+        let watcher = RecommendedWatcher::new(on_event, config)
+            .inspect_err(|error| tracing::warn!(%error, "no watching; looking every two seconds"))
+            .ok();
+        Self {
+            watcher,
+            watched: BTreeMap::new(),
+            names,
+        }
+    }
+
+    /// Watches the directories of `files`, and no others.
+    fn watch<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf> + Clone) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        *lock(&self.names) = files
+            .clone()
+            .flat_map(|file| [Some(&**file), file.parent()])
+            .filter_map(|path| Some(path?.file_name()?.to_owned()))
+            .collect();
+        let wanted: BTreeSet<&Path> = files.filter_map(|file| file.parent()).collect();
+        let wanted: BTreeMap<PathBuf, Option<u64>> = wanted
+            .into_iter()
+            .take(MAX_DIRECTORIES)
+            .map(|directory| (directory.to_path_buf(), identity(directory)))
+            .collect();
+        self.watched.retain(|directory, known| {
+            let stays = wanted.get(directory) == Some(known);
+            if !stays {
+                // Deleted and made again, it must be watched again.
+                let _ = watcher.unwatch(directory);
+            }
+            stays
+        });
+        for (directory, identity) in wanted {
+            if identity.is_none() || self.watched.contains_key(&directory) {
+                continue;
+            }
+            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+                Ok(()) => drop(self.watched.insert(directory, identity)),
+                Err(error) => {
+                    let kind = format!("{:?}", error.kind);
+                    tracing::info!(kind, "a directory is looked at instead of watched");
+                }
+            }
+        }
+    }
+}
+
+/// What tells a directory from another one of the same name; `None` when there
+/// is none.
+fn identity(directory: &Path) -> Option<u64> {
+    let metadata = std::fs::metadata(directory).ok()?;
+    #[cfg(unix)]
+    return Some(std::os::unix::fs::MetadataExt::ino(&metadata));
+    #[cfg(not(unix))]
+    return metadata.is_dir().then_some(0);
+}

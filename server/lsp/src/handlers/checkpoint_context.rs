@@ -1,0 +1,251 @@
+//! The open roots as one request about checkpoints sees them: finding a
+//! checkpoint, understanding and naming paths, working on a root.
+
+use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
+
+use sightline_core::{
+    access::AccessView,
+    cancel::Cancel,
+    checkpoint::{Job, Oid, Progress as Stage, Record},
+    error::Error,
+    limits,
+    path::{Location, RelPath, Root, Roots, uri_to_path},
+};
+use sightline_protocol::{error::ErrorKind, files::ProgressToken};
+
+use super::RequestContext;
+use crate::{
+    checkpoint_registry::{RootCheckpoints, report_recovered, try_recover},
+    progress::Progress,
+};
+
+/// The circumstances of one request: what core's [`Job`]s are made of.
+pub(super) struct CheckpointContext<'a> {
+    pub(super) context: &'a RequestContext<'a>,
+    pub(super) view: AccessView,
+    progress: Progress,
+    /// The roots of which no restore is left interrupted.
+    whole: RefCell<HashSet<usize>>,
+}
+
+impl<'a> CheckpointContext<'a> {
+    /// Begins; `title` is for people who watch the progress.
+    pub(super) fn begin(
+        context: &'a RequestContext<'a>,
+        token: Option<ProgressToken>,
+        title: &str,
+    ) -> Result<Self, Error> {
+        let view = context.view();
+        if view.roots().is_empty() {
+            let message = "no folder is open, and checkpoints are of folders; open one";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        Ok(Self {
+            context,
+            view,
+            progress: context.progress(token, title),
+            whole: RefCell::default(),
+        })
+    }
+
+    pub(super) fn roots(&self) -> &Roots {
+        self.view.roots()
+    }
+
+    /// Works on root number `root`.
+    pub(super) fn on<T>(
+        &self,
+        root: usize,
+        cancel: &Cancel,
+        work: impl FnOnce(&Job<'_>) -> T,
+    ) -> T {
+        let reported = &self.progress;
+        let progress = |stage: Stage| {
+            let of = stage.total.map(|total| (stage.done, total));
+            reported.report(of, || match stage.total {
+                Some(total) => format!("{} {} of {total}", stage.stage, stage.done),
+                None => format!("{} {}", stage.stage, stage.done),
+            });
+        };
+        let done = work(&Job {
+            view: &self.view,
+            root,
+            settings: &self.context.snapshot.settings.checkpoints,
+            cancel,
+            progress: &progress,
+        });
+        if let Some(known) = self.roots().get(root)
+            && let Ok((_, of)) = self.of(root)
+            && let Some(recovered) = of.store.take_recovered()
+        {
+            report_recovered(self.context.server, &self.view, known, &recovered);
+        }
+        done
+    }
+
+    /// Those of root number `root`. A restore of it that was interrupted is completed
+    /// first.
+    pub(super) fn of(&self, root: usize) -> Result<(&Root, Arc<RootCheckpoints>), Error> {
+        let (known, of) = of(self.context, self.roots(), root)?;
+        if self.whole.borrow_mut().insert(root) {
+            try_recover(self.context.server, &self.context.snapshot, known);
+        }
+        Ok((known, of))
+    }
+
+    /// A checkpoint by its id, in whichever root it is. An id of Cline's, also as
+    /// its tasks keep it (`HEAD <id>`), means the checkpoint imported from it.
+    pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
+        let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
+        let by_id = |of: &RootCheckpoints| match of.store.record(id) {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+            found => found.map(Some),
+        };
+        let (mut found, mut failed) = self.find_by(by_id)?;
+        if found.is_none() {
+            let imported = self.find_by(|of| of.store.imported_from(id))?;
+            found = imported.0;
+            failed = failed.or(imported.1);
+        }
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        Err(failed.unwrap_or_else(|| {
+            let why = format!(
+                "there is no checkpoint {id}; sightline/listCheckpoints names those there are"
+            );
+            Error::new(ErrorKind::NotFound, why)
+        }))
+    }
+
+    /// The first root that has it; and why one could not be asked.
+    fn find_by(
+        &self,
+        ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Record>>, Error>,
+    ) -> Result<(Option<Found>, Option<Error>), Error> {
+        let mut failed = None;
+        for root in 0..self.roots().as_slice().len() {
+            self.context.cancel.check()?;
+            let (known, of) = self.of(root)?;
+            match ask(&of) {
+                Ok(Some(record)) => {
+                    let registry = self.context.server.checkpoints();
+                    registry.remember(record.id, known);
+                    return Ok((Some(Found { root, of, record }), failed));
+                }
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        Ok((None, failed))
+    }
+
+    /// How results name a path of root number `root`: the path, whether it is
+    /// encoded, its URI.
+    pub(super) fn name(&self, root: usize, rel: &RelPath) -> (String, bool, String) {
+        let location = Location::Inside {
+            root,
+            rel: rel.clone(),
+        };
+        let (path, encoded) = self.roots().result_path(&location);
+        (path, encoded, self.roots().absolute(&location).to_uri())
+    }
+
+    /// The paths of a request that lie below root number `root`. A relative one
+    /// is meant below that root, unless another one has it.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no path, or no path of that root where
+    /// `only_this` is wanted.
+    pub(super) fn paths(
+        &self,
+        root: usize,
+        written: Option<&[String]>,
+        only_this: bool,
+    ) -> Result<Paths, Error> {
+        let Some(written) = written else {
+            return Ok(Paths::All);
+        };
+        if written.is_empty() {
+            return Err(Error::invalid(
+                "paths is empty; leave it out to mean all, or name some",
+            ));
+        }
+        if written.len() > limits::MAX_NAMED_PATHS {
+            let (count, limit) = (written.len(), limits::MAX_NAMED_PATHS);
+            let why = format!(
+                "{count} paths at once are over the limit of {limit}; name folders, or go in parts"
+            );
+            return Err(Error::new(ErrorKind::TooLarge, why));
+        }
+        let mut kept = Vec::new();
+        for path in written {
+            let is_relative =
+                uri_to_path(path).is_ok_and(|uri| uri.is_none()) && !Path::new(path).is_absolute();
+            let rel = match self.roots().locate(path)? {
+                Location::Inside { root: found, rel } if found == root => Some(rel),
+                Location::Inside { root: found, rel } => {
+                    let there = self
+                        .roots()
+                        .absolute(&Location::Inside { root: found, rel });
+                    let is_there = std::fs::symlink_metadata(there.as_path()).is_ok();
+                    let here = RelPath::new(path.as_ref());
+                    here.filter(|_| is_relative && (only_this || !is_there))
+                }
+                Location::Outside(_) => None,
+            };
+            match rel {
+                Some(rel) if rel.is_root() => return Ok(Paths::All),
+                Some(rel) => kept.push(rel),
+                None if only_this => {
+                    let name = self.roots().get(root).map_or("", |root| &root.name);
+                    let message = format!("{path} is not below {name}, which the checkpoint is of");
+                    return Err(Error::invalid(message).with_path(path.clone()));
+                }
+                None => {}
+            }
+        }
+        Ok(match kept.is_empty() {
+            true => Paths::None,
+            false => Paths::Some(kept),
+        })
+    }
+}
+
+/// Which paths of a root are meant.
+pub(super) enum Paths {
+    All,
+    Some(Vec<RelPath>),
+    /// None of this root.
+    None,
+}
+
+impl Paths {
+    /// As core takes them: empty means all. `None` when none are meant.
+    pub(super) fn wanted(self) -> Option<Vec<RelPath>> {
+        match self {
+            Self::All => Some(Vec::new()),
+            Self::Some(paths) => Some(paths),
+            Self::None => None,
+        }
+    }
+}
+
+/// A checkpoint that was found.
+pub(super) struct Found {
+    pub(super) root: usize,
+    pub(super) of: Arc<RootCheckpoints>,
+    pub(super) record: Arc<Record>,
+}
+
+fn of<'r>(
+    context: &RequestContext<'_>,
+    roots: &'r Roots,
+    root: usize,
+) -> Result<(&'r Root, Arc<RootCheckpoints>), Error> {
+    let known = roots.get(root);
+    let known = known.ok_or_else(|| Error::invalid(format!("there is no root number {root}")))?;
+    let server = context.server;
+    let of = server.checkpoints().of(server, &context.snapshot, known)?;
+    Ok((known, of))
+}

@@ -1,0 +1,597 @@
+//! `sightline/createCheckpoint`, `listCheckpoints`, `diffCheckpoints`,
+//! `checkpointStats`, `pruneCheckpoints` and `verifyCheckpoints`.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use sightline_core::{
+    access::AccessView,
+    cancel::Cancel,
+    checkpoint::{
+        ConversationMark, Filter, Keep, Oid, Purpose, Record, Request, Side, Skipped,
+        diff::{self, DiffOptions, FileDiff, Status},
+        import::Imported,
+    },
+    error::Error,
+    limits,
+    path::{Root, Roots},
+    storage::TaskId,
+};
+use sightline_protocol::{
+    checkpoint::{
+        Checkpoint, CheckpointPurpose, CheckpointStatsParams, CheckpointStatsResult,
+        CreateCheckpointParams, DidCreateCheckpointParams, DiffCheckpointsParams,
+        DiffCheckpointsResult, DifferenceStatus, FileDifference, GroupMember,
+        ListCheckpointsParams, ListCheckpointsResult, PruneCheckpointsParams,
+        PruneCheckpointsResult, SkippedPath, VerifyCheckpointsParams, VerifyCheckpointsResult,
+    },
+    error::ErrorKind,
+    method::{DidCreateCheckpoint, Notification},
+};
+
+use super::{RequestContext, checkpoint_context::CheckpointContext};
+use crate::{
+    checkpoint_registry::{all_roots, named_root, queue_for_roots, try_recover},
+    server::Server,
+};
+
+/// The root that was named, or all.
+fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
+    match name {
+        Some(name) => Ok(vec![named_root(roots, name)?]),
+        None => Ok((0..roots.as_slice().len()).collect()),
+    }
+}
+
+/// `sightline/createCheckpoint`.
+pub fn create(
+    context: &RequestContext<'_>,
+    params: CreateCheckpointParams,
+) -> Result<Checkpoint, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let label = params.label.as_ref().map_or(0, String::len);
+    if label > limits::MAX_LABEL_BYTES {
+        let limit = limits::MAX_LABEL_BYTES;
+        let why = format!("a label of {label} bytes is over the limit of {limit}; say it shorter");
+        return Err(Error::new(ErrorKind::TooLarge, why));
+    }
+    let work = CheckpointContext::begin(context, params.work_done_token, "Taking a checkpoint")?;
+    let roots = chosen(work.roots(), params.root.as_deref())?;
+    let messages = match &task {
+        Some(task) => mark(context, task),
+        None => None,
+    };
+    let request = Request {
+        task,
+        label: params.label,
+        purpose: Purpose::Asked,
+        messages,
+        confirm_large: params.confirm_large,
+        group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
+        group_roots: uris(work.roots(), roots.iter().copied()),
+        ..Request::default()
+    };
+    let mut taken = Vec::new();
+    for root in roots {
+        match take(&work, root, &request) {
+            Ok(record) => taken.push((root, record)),
+            Err(error) => {
+                take_back(&work, &taken);
+                return Err(error);
+            }
+        }
+    }
+    let members = members(work.roots(), &taken);
+    let mut checkpoints = taken.iter().map(|(root, record)| {
+        let mut checkpoint = wire(&work.view, *root, record);
+        checkpoint.group = (members.len() > 1).then(|| members.clone());
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
+    for checkpoint in &checkpoints {
+        tell(context, checkpoint);
+    }
+    let first = checkpoints.into_iter().next();
+    let first = first.ok_or_else(|| Error::invalid("there is no root to take a checkpoint of"))?;
+    context.summarize(format!(
+        "checkpoint {}: {} added, {} modified, {} deleted{}",
+        first.id.get(..8).unwrap_or(&first.id),
+        first.added,
+        first.modified,
+        first.deleted,
+        match first.skipped.len() {
+            0 => String::new(),
+            count => format!(", {count} skipped"),
+        }
+    ));
+    Ok(first)
+}
+
+/// Takes the checkpoint of one root.
+fn take(
+    work: &CheckpointContext<'_>,
+    root: usize,
+    request: &Request,
+) -> Result<Arc<Record>, Error> {
+    let context = work.context;
+    let (known, of) = work.of(root)?;
+    let taken = work.on(root, &context.cancel, |job| {
+        of.store.create(job, request, Some(&of.changes))
+    });
+    let record = taken.map_err(|error| in_root(work.roots(), known, error))?;
+    context.server.checkpoints().remember(record.id, known);
+    of.scanned(context.server);
+    of.schedule_maintenance(context.server);
+    Ok(record)
+}
+
+/// Removes what was taken of a group that has no more members: it would be
+/// restored as if it were the whole.
+fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<Record>)]) {
+    for (root, record) in taken {
+        let keep = Keep {
+            without: Some(record.id),
+            ..Keep::default()
+        };
+        let pruned = work
+            .of(*root)
+            .and_then(|(_, of)| of.store.prune(&keep, &Cancel::default()));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "a checkpoint whose group failed could not be removed");
+        }
+    }
+}
+
+/// The folders of checkpoints that are taken together.
+pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>) -> Vec<String> {
+    if together.len() < 2 {
+        return Vec::new();
+    }
+    let together = together.filter_map(|root| roots.get(root));
+    together.map(|root| root.path.to_uri()).collect()
+}
+
+/// Says in which of several roots something failed.
+pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
+    if roots.as_slice().len() > 1 {
+        error.message = format!("{}: {}", root.name, error.message);
+    }
+    error
+}
+
+/// Tells the client of a checkpoint.
+pub(super) fn tell(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
+    if context.snapshot.settings.notifications {
+        let params = DidCreateCheckpointParams {
+            checkpoint: checkpoint.clone(),
+        };
+        let client = context.server.client();
+        client.notify(DidCreateCheckpoint::NAME, &params);
+    }
+}
+
+/// Where the conversation of a task stands. A checkpoint is worth more than
+/// that: when it cannot be read, the log says so.
+pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<ConversationMark> {
+    let store = context.server.task_store(&context.snapshot).ok()?;
+    match store.load(task, &context.cancel) {
+        Ok(conversation) => Some(ConversationMark {
+            messages: conversation.messages.len() as u64,
+            compactions: conversation.facts.compactions,
+            entry: conversation.entry,
+        }),
+        Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
+        Err(error) => {
+            tracing::warn!(%error, "a checkpoint is taken without its conversation");
+            None
+        }
+    }
+}
+
+fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
+    let taken = taken.iter();
+    taken
+        .filter_map(|(root, record)| {
+            Some(GroupMember {
+                root: roots.get(*root)?.path.to_uri(),
+                id: record.id.to_string(),
+            })
+        })
+        .collect()
+}
+
+/// A checkpoint as it goes over the wire, without its group.
+/// What of its skipped paths the rules deny now is counted.
+pub(super) fn wire(view: &AccessView, root: usize, record: &Record) -> Checkpoint {
+    let roots = view.roots();
+    let notes = &record.notes;
+    let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = notes
+        .skipped
+        .iter()
+        .partition(|skipped| skipped.may_be_shown(view, root));
+    let shown = shown.into_iter().map(|skipped| SkippedPath {
+        path: skipped.path.clone(),
+        reason: skipped.reason.clone(),
+        path_encoded: skipped.encoded,
+    });
+    let counted = (!hidden.is_empty()).then(|| SkippedPath {
+        path: String::new(),
+        reason: format!("access rules deny {} more that were skipped", hidden.len()),
+        path_encoded: false,
+    });
+    let messages = notes.messages.filter(|_| notes.task.is_some());
+    Checkpoint {
+        id: record.id.to_string(),
+        root: roots
+            .get(root)
+            .map_or_else(String::new, |root| root.path.to_uri()),
+        task_id: notes.task.clone(),
+        label: notes.label.clone(),
+        created_at: signed(notes.created),
+        added: notes.counts.added,
+        modified: notes.counts.modified,
+        deleted: notes.counts.deleted,
+        skipped: shown.chain(counted).collect(),
+        duration_ms: notes.duration_ms,
+        files: notes.files,
+        bytes: notes.bytes,
+        purpose: match notes.purpose {
+            Purpose::Asked => None,
+            Purpose::Undo { .. } => Some(CheckpointPurpose::Undo),
+            Purpose::Imported => Some(CheckpointPurpose::Imported),
+        },
+        messages: messages.map(|mark| mark.messages),
+        group: None,
+        imported: notes.imported.clone(),
+    }
+}
+
+fn signed(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+/// `sightline/listCheckpoints`.
+pub fn list(
+    context: &RequestContext<'_>,
+    params: ListCheckpointsParams,
+) -> Result<ListCheckpointsResult, Error> {
+    let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
+    let work = CheckpointContext::begin(context, None, "Listing checkpoints")?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let filter = Filter { task, limit };
+    let mut listed = Vec::new();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (known, of) = work.of(root)?;
+        for record in of.store.list(&filter)? {
+            context.server.checkpoints().remember(record.id, known);
+            listed.push((root, record));
+        }
+    }
+    listed.sort_by_key(|(_, record)| {
+        std::cmp::Reverse((record.notes.created, record.notes.sequence))
+    });
+    listed.truncate(limit.unwrap_or(usize::MAX));
+    let is_grouped = |(_, record): &(usize, Arc<Record>)| record.notes.group.is_some();
+    let groups = match listed.iter().any(is_grouped) {
+        true => groups(&work)?,
+        false => BTreeMap::new(),
+    };
+    let checkpoints = listed.iter().map(|(root, record)| {
+        let mut checkpoint = wire(&work.view, *root, record);
+        let group = record.notes.group.as_ref();
+        let members = group.and_then(|group| groups.get(group));
+        checkpoint.group = members.filter(|members| members.len() > 1).cloned();
+        checkpoint
+    });
+    let checkpoints: Vec<Checkpoint> = checkpoints.collect();
+    Ok(ListCheckpointsResult { checkpoints })
+}
+
+/// The members of every group.
+fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
+    let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
+    for (root, record) in grouped(work)? {
+        let Some(group) = record.notes.group.clone() else {
+            continue;
+        };
+        let member = members(work.roots(), &[(root, record)]);
+        groups.entry(group).or_default().extend(member);
+    }
+    Ok(groups)
+}
+
+/// The checkpoints of all roots that belong to groups, by root.
+pub(super) fn grouped(work: &CheckpointContext<'_>) -> Result<Vec<(usize, Arc<Record>)>, Error> {
+    let mut all = Vec::new();
+    for root in 0..work.roots().as_slice().len() {
+        let (_, of) = work.of(root)?;
+        let records = of.store.list(&Filter::default())?;
+        let grouped = records.into_iter().filter(|r| r.notes.group.is_some());
+        all.extend(grouped.map(|record| (root, record)));
+    }
+    Ok(all)
+}
+
+/// `sightline/diffCheckpoints`.
+pub fn diff(
+    context: &RequestContext<'_>,
+    params: DiffCheckpointsParams,
+) -> Result<DiffCheckpointsResult, Error> {
+    let (contents, patch) = (params.contents, params.patch);
+    let work = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (root, files) = differences(&work, &params, contents || patch)?;
+    let text = patch.then(|| String::from_utf8_lossy(&diff::patch(&files)).into_owned());
+    let files = files
+        .into_iter()
+        .map(|file| difference(&work, root, file, contents));
+    Ok(DiffCheckpointsResult {
+        files: files.collect(),
+        text,
+    })
+}
+
+/// The differences as unified text, whatever bytes the files hold.
+///
+/// # Errors
+/// As [`diff()`].
+pub fn patch(
+    context: &RequestContext<'_>,
+    params: &DiffCheckpointsParams,
+) -> Result<Vec<u8>, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (_, files) = differences(&work, params, true)?;
+    Ok(diff::patch(&files))
+}
+
+fn differences(
+    work: &CheckpointContext<'_>,
+    params: &DiffCheckpointsParams,
+    contents: bool,
+) -> Result<(usize, Vec<FileDiff>), Error> {
+    let from = work.find(&params.from)?;
+    let to = match &params.to {
+        None => Side::Now,
+        Some(id) => {
+            let to = work.find(id)?;
+            if to.root != from.root {
+                return Err(Error::invalid(format!(
+                    "{} and {id} are of two workspace folders; compare checkpoints of one",
+                    params.from
+                )));
+            }
+            Side::Checkpoint(to.record.id)
+        }
+    };
+    let paths = work.paths(from.root, params.paths.as_deref(), true)?;
+    let options = DiffOptions {
+        paths: paths.wanted().unwrap_or_default(),
+        contents,
+        max_file_bytes: limits::MAX_FILE_CONTENTS_BYTES,
+        max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
+    };
+    let side = Side::Checkpoint(from.record.id);
+    let files = work.on(from.root, &work.context.cancel, |job| {
+        from.of.store.diff(job, &side, &to, &options)
+    })?;
+    Ok((from.root, files))
+}
+
+fn difference(
+    work: &CheckpointContext<'_>,
+    root: usize,
+    file: FileDiff,
+    contents: bool,
+) -> FileDifference {
+    let (path, encoded, uri) = work.name(root, &file.path);
+    let old = file.old_path.as_ref().map(|old| work.name(root, old));
+    let mut omitted = file.omitted.clone().filter(|_| contents || file.uncaptured);
+    let mut text = |bytes: Option<Vec<u8>>| {
+        let text = String::from_utf8(bytes.filter(|_| contents && !file.binary)?);
+        let text = text.map_err(|_| "it is not UTF-8".to_owned());
+        text.map_err(|why| omitted.get_or_insert(why).clone()).ok()
+    };
+    let (before, after) = (text(file.before), text(file.after));
+    if contents && file.binary {
+        omitted.get_or_insert_with(|| "it is no text".to_owned());
+    }
+    FileDifference {
+        path,
+        path_encoded: encoded || old.as_ref().is_some_and(|(_, encoded, _)| *encoded),
+        old_path: old.map(|(path, ..)| path),
+        status: match file.status {
+            Status::Added => DifferenceStatus::Added,
+            Status::Modified => DifferenceStatus::Modified,
+            Status::Deleted => DifferenceStatus::Deleted,
+            Status::Renamed => DifferenceStatus::Renamed,
+            Status::TypeChanged => DifferenceStatus::TypeChanged,
+        },
+        binary: file.binary,
+        additions: file.additions,
+        deletions: file.deletions,
+        before,
+        after,
+        omitted,
+        old_mode: file.modes.0.map(str::to_owned),
+        new_mode: file.modes.1.map(str::to_owned),
+        uri,
+    }
+}
+
+/// `sightline/checkpointStats`.
+pub fn stats(
+    context: &RequestContext<'_>,
+    params: CheckpointStatsParams,
+) -> Result<CheckpointStatsResult, Error> {
+    let work = CheckpointContext::begin(context, None, "Looking at checkpoints")?;
+    let mut total = CheckpointStatsResult::default();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (_, of) = work.of(root)?;
+        let stats = of.store.stats()?;
+        total.count += stats.count;
+        total.bytes += stats.bytes;
+        let (oldest, newest) = (stats.oldest.map(signed), stats.newest.map(signed));
+        total.oldest = [total.oldest, oldest].into_iter().flatten().min();
+        total.newest = total.newest.max(newest);
+    }
+    Ok(total)
+}
+
+/// `sightline/pruneCheckpoints`.
+pub fn prune(
+    context: &RequestContext<'_>,
+    params: PruneCheckpointsParams,
+) -> Result<PruneCheckpointsResult, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token, "Removing checkpoints")?;
+    let keep = Keep {
+        newest: params.keep.map(|keep| keep as usize),
+        since: params
+            .older_than
+            .map(|time| u64::try_from(time).unwrap_or(0)),
+        max_bytes: params.max_bytes,
+        ..Keep::default()
+    };
+    let mut total = PruneCheckpointsResult::default();
+    let roots = chosen(work.roots(), params.root.as_deref())?;
+    if keep == Keep::default() {
+        return Ok(total);
+    }
+    for root in roots {
+        let (known, of) = work.of(root)?;
+        let pruned = match params.dry_run {
+            true => of.store.would_prune(&keep, &context.cancel),
+            false => of.store.prune(&keep, &context.cancel),
+        };
+        let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+        if params.dry_run {
+            let removed = pruned.removed.iter();
+            total.checkpoints.extend(removed.map(Oid::to_string));
+        } else {
+            of.schedule_maintenance(context.server);
+        }
+    }
+    let (count, bytes) = (total.removed, total.freed_bytes);
+    context.summarize(match params.dry_run {
+        true => format!("{count} checkpoints would be removed, about {bytes} bytes freed"),
+        false => format!("{count} checkpoints removed, {bytes} bytes freed"),
+    });
+    Ok(total)
+}
+
+/// `sightline/verifyCheckpoints`.
+pub fn verify(
+    context: &RequestContext<'_>,
+    params: VerifyCheckpointsParams,
+) -> Result<VerifyCheckpointsResult, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token, "Verifying checkpoints")?;
+    let mut problems = Vec::new();
+    for root in chosen(work.roots(), params.root.as_deref())? {
+        let (_, of) = work.of(root)?;
+        problems.extend(work.on(root, &context.cancel, |job| of.store.verify(job))?);
+    }
+    Ok(VerifyCheckpointsResult {
+        ok: problems.is_empty(),
+        problems,
+    })
+}
+
+/// Removes the checkpoints of a task, in all open roots: how many, and the
+/// bytes they took.
+pub(super) fn remove_of_task(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+) -> Result<PruneCheckpointsResult, Error> {
+    let mut total = PruneCheckpointsResult::default();
+    for root in all_roots(&context.snapshot) {
+        let server = context.server;
+        let of = server.checkpoints().of(server, &context.snapshot, &root)?;
+        if !of.store.git_dir().exists() {
+            continue;
+        }
+        try_recover(server, &context.snapshot, &root);
+        let pruned = of.store.prune(&of_task(task), &context.cancel)?;
+        total.removed += pruned.removed.len() as u64;
+        total.freed_bytes += pruned.freed_bytes;
+    }
+    Ok(total)
+}
+
+fn of_task(task: &TaskId) -> Keep {
+    Keep {
+        without_task: Some(task.clone()),
+        ..Keep::default()
+    }
+}
+
+/// Takes over the checkpoints of another tool for the first root: a shadow
+/// repository, or the folder of that tool's data in which there is one.
+///
+/// # Errors
+/// `notFound` when there is none; those of core.
+pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Imported, Error> {
+    let work = CheckpointContext::begin(context, None, "Importing checkpoints")?;
+    let (root, of) = work.of(0)?;
+    let shadow = places.iter().find_map(|place| {
+        let is_repository = place.join(".git").exists() || place.join("HEAD").exists();
+        let within = || of.store.shadow_repository(place);
+        is_repository.then(|| place.clone()).or_else(within)
+    });
+    let shadow = shadow.ok_or_else(|| {
+        let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
+        let why = format!(
+            "no checkpoints of {} in {}; name the folder they are in",
+            root.path.display(),
+            places.join(", ")
+        );
+        Error::new(ErrorKind::NotFound, why)
+    })?;
+    work.on(0, &context.cancel, |job| of.store.import(job, &shadow))
+}
+
+/// Which way checkpoints go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To a remote.
+    Push,
+    /// From a remote.
+    Fetch,
+}
+
+/// Moves the checkpoints of the first root to or from a git remote; what git
+/// said.
+///
+/// # Errors
+/// Those of core.
+pub fn transfer(context: &RequestContext<'_>, way: Way, remote: &str) -> Result<String, Error> {
+    let title = match way {
+        Way::Push => "Sending checkpoints",
+        Way::Fetch => "Getting checkpoints",
+    };
+    let work = CheckpointContext::begin(context, None, title)?;
+    let (_, of) = work.of(0)?;
+    match way {
+        Way::Push => of.store.push(remote, &context.cancel),
+        Way::Fetch => work.on(0, &context.cancel, |job| of.store.fetch(remote, job)),
+    }
+}
+
+/// Tasks are gone; their checkpoints in the open roots go too, soon.
+pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
+    if tasks.is_empty() {
+        return;
+    }
+    let snapshot = server.snapshot();
+    let roots = all_roots(&snapshot);
+    let worker = server.clone();
+    let queue = queue_for_roots(&roots);
+    server
+        .scheduler()
+        .run_in_background(queue, "prune checkpoints", move || {
+            let context = RequestContext::new(&worker, snapshot, Cancel::default());
+            for task in tasks {
+                if let Err(error) = remove_of_task(&context, &task) {
+                    tracing::warn!(%error, "checkpoints of a deleted task could not be removed");
+                }
+            }
+        });
+}

@@ -1,0 +1,302 @@
+//! `sightline/planCompaction` and `applyCompaction`: a summary in place of the
+//! older part of a conversation.
+
+use serde_json::value::RawValue;
+use sightline_core::{
+    compaction::{
+        self, ApplyOptions, Conversation, Item, KeyFileText, PlanOptions, TrackedFile, Workspace,
+    },
+    conversation::Window,
+    error::Error,
+    model::DEFAULT_CONTEXT_WINDOW,
+    path::Location,
+    storage::TaskId,
+    task::{self, CompactedMessage, Compaction, Decided},
+    tokens::{Calibration, Encoding, Family},
+};
+use sightline_protocol::{
+    compaction::{ApplyCompactionParams, PlanCompactionParams},
+    environment::ModelRef,
+    error::ErrorKind,
+    files::ReadFileParams,
+    method::{ApplyCompaction, PlanCompaction, Request},
+    task::MessageMeta,
+    tracker::FileMetadataEntry,
+};
+
+use super::{HandlerResult, RequestContext, read_file, tasks, to_body, tracking};
+
+/// `sightline/planCompaction`.
+pub fn plan(
+    context: &RequestContext<'_>,
+    params: PlanCompactionParams,
+    messages: Option<&[&RawValue]>,
+) -> HandlerResult {
+    let options = PlanOptions::of(&params);
+    let task = task_of(params.task_id.as_deref(), messages)?;
+    let stored = match &task {
+        Some(task) => Some(StoredTask::load(context, task)?),
+        None => None,
+    };
+    let plan = about(
+        context,
+        messages,
+        stored.as_ref(),
+        Some(&params.model),
+        |conversation| compaction::plan(conversation, &options, &context.cancel),
+    )?;
+    if let (Some(task), Some(stored)) = (&task, &stored) {
+        let plan = PlannedCompaction {
+            model: params.model.clone(),
+            compactions: stored.conversation.facts.compactions,
+        };
+        context.server.set_planned_compaction(task, plan);
+    }
+    to_body(PlanCompaction::NAME, &plan)
+}
+
+/// How often a compaction is tried while others write to the task.
+const ATTEMPTS: usize = 5;
+
+/// `sightline/applyCompaction`.
+pub fn apply(
+    context: &RequestContext<'_>,
+    params: ApplyCompactionParams,
+    messages: Option<&[&RawValue]>,
+) -> HandlerResult {
+    let options = ApplyOptions::of(&params);
+    let apply = |conversation: &Conversation<'_>| {
+        let applied = compaction::apply(conversation, &options, &context.cancel)?;
+        Ok((
+            applied,
+            conversation
+                .items
+                .iter()
+                .map(|item| item.index)
+                .collect::<Vec<_>>(),
+        ))
+    };
+    let Some(task) = task_of(params.task_id.as_deref(), messages)? else {
+        let model = params.model.as_ref();
+        return about(context, messages, None, model, |conversation| {
+            let (applied, _) = apply(conversation)?;
+            to_body(
+                ApplyCompaction::NAME,
+                &applied.into_result(conversation.items),
+            )
+        });
+    };
+    let store = context.server.task_store(&context.snapshot)?;
+    for _ in 0..ATTEMPTS {
+        let stored = StoredTask::load(context, &task)?;
+        // The model it was planned for, else the one in use.
+        let planned = context.server.planned_compaction(&task);
+        let compactions = stored.conversation.facts.compactions;
+        let is_stale = |planned: &PlannedCompaction| planned.compactions != compactions;
+        if params.retain_from.is_some() && planned.as_ref().is_some_and(is_stale) {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("task {task} was compacted after this was planned; plan again"),
+            ));
+        }
+        let model = planned.as_ref().map(|planned| &planned.model);
+        let model = params.model.as_ref().or(model);
+        let model = model.or(stored.model.as_ref());
+        let outcome = about(context, None, Some(&stored), model, |conversation| {
+            let (applied, indexes) = apply(conversation)?;
+            let answer = to_body(
+                ApplyCompaction::NAME,
+                &applied.clone().into_result(conversation.items),
+            )?;
+            let Some(first) = &applied.first else {
+                // Nothing is left out: nothing to store.
+                return Ok((answer, Decided::Stored(())));
+            };
+            let summary = CompactedMessage {
+                message: first,
+                source: applied.fallback.then(|| indexes.first().copied()).flatten(),
+            };
+            let kept = conversation.items.iter().skip(applied.retained);
+            let kept = kept.map(|item| CompactedMessage {
+                message: item.message,
+                source: Some(item.index),
+            });
+            let compaction = Compaction {
+                trigger: params.trigger,
+                pre_tokens: applied.pre_tokens,
+                post_tokens: applied.post_tokens,
+                fallback_reason: applied.fallback_reason.clone(),
+                messages: std::iter::once(summary).chain(kept).collect(),
+            };
+            let meta = tasks::meta(context, MessageMeta::default());
+            let seen = &stored.conversation;
+            let decided = store.compact(&task, seen, &compaction, &meta, &context.cancel)?;
+            Ok((
+                answer,
+                match decided {
+                    Decided::Stored(_) => Decided::Stored(()),
+                    Decided::Outdated(now) => Decided::Outdated(now),
+                },
+            ))
+        })?;
+        // Else messages came meanwhile: decide again, with them.
+        if let (answer, Decided::Stored(())) = outcome {
+            return Ok(answer);
+        }
+    }
+    Err(Error::new(
+        ErrorKind::Busy,
+        format!("task {task} is being written to all the time; compact it when that is over"),
+    ))
+}
+
+/// A compaction that was planned.
+#[derive(Clone, Debug)]
+pub struct PlannedCompaction {
+    /// The model it was planned for.
+    pub model: ModelRef,
+    /// Compactions there had been by then.
+    pub compactions: u64,
+}
+
+/// The stored task that is meant, when no messages are given.
+fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Option<TaskId>, Error> {
+    match (messages, task_id) {
+        (Some(_), _) => Ok(None),
+        (None, Some(task_id)) => Ok(Some(TaskId::new(task_id)?)),
+        (None, None) => Err(Error::invalid(
+            "to compact, neither messages nor taskId is given; give one of them",
+        )),
+    }
+}
+
+/// A stored conversation with what is known of its task.
+struct StoredTask {
+    conversation: std::sync::Arc<task::Conversation>,
+    calibration: Calibration,
+    tracked: Vec<TrackedFile>,
+    /// The one recorded last.
+    model: Option<ModelRef>,
+}
+
+impl StoredTask {
+    fn load(context: &RequestContext<'_>, task: &TaskId) -> Result<Self, Error> {
+        let store = context.server.task_store(&context.snapshot)?;
+        let conversation = store.load(task, &context.cancel)?;
+        let dir = context.server.storage(&context.snapshot)?.task(task);
+        let tracker = context.server.tracker(&context.snapshot, task.as_str())?;
+        let records = tracker.records()?;
+        let model = records.models.last();
+        Ok(Self {
+            conversation,
+            calibration: Calibration::load(&dir)?,
+            tracked: tracked(&records.files),
+            model: model.map(|entry| ModelRef::Id(entry.model_id.clone())),
+        })
+    }
+}
+
+/// One entry per file, with the newest time of each kind.
+fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
+    let mut files: Vec<TrackedFile> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for entry in entries {
+        let place = *places.entry(entry.path.as_str()).or_insert_with(|| {
+            files.push(TrackedFile {
+                path: entry.path.clone(),
+                ..TrackedFile::default()
+            });
+            files.len() - 1
+        });
+        let file = &mut files[place];
+        file.agent_edited_at = file.agent_edited_at.max(entry.cline_edit_date);
+        file.user_edited_at = file.user_edited_at.max(entry.user_edit_date);
+        file.read_at = file.read_at.max(entry.cline_read_date);
+    }
+    files
+}
+
+/// Works on what would be sent of the given messages, or of the stored ones.
+fn about<T>(
+    context: &RequestContext<'_>,
+    given: Option<&[&RawValue]>,
+    stored: Option<&StoredTask>,
+    model: Option<&ModelRef>,
+    work: impl FnOnce(&Conversation<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let view = context.view();
+    let outside = tracking::outside_allowed(&context.snapshot);
+    let allowed = |path: &str| -> Option<Location> {
+        let location = view.roots().locate(path).ok()?;
+        view.require(&location, outside).ok().map(|()| location)
+    };
+    let name = |path: &str| -> Option<String> {
+        allowed(path).map(|location| view.roots().result_path(&location).0)
+    };
+    let may_name_command = |command: &str| view.may_show_command(command);
+    let read = |path: &str, lines: u64, bytes: u64| read_key_file(context, path, lines, bytes);
+    let workspace = Workspace {
+        name: &name,
+        may_name_command: &may_name_command,
+        read: &read,
+    };
+    let default = Calibration::default();
+    let run = |items: &[Item<'_>]| {
+        work(&Conversation {
+            items,
+            // As `countTokens` without a model.
+            family: model.map_or(Family::of_encoding(Encoding::O200kBase), |model| {
+                Family::of_model(model.id())
+            }),
+            window: model.map_or(Window::of(DEFAULT_CONTEXT_WINDOW), |model| {
+                context.snapshot.settings.conversation.window(model)
+            }),
+            counter: context.server.counter(),
+            calibration: stored.map_or(&default, |stored| &stored.calibration),
+            tracked: stored.map_or(&[], |stored| &stored.tracked),
+            workspace: &workspace,
+        })
+    };
+    let Some(stored) = stored else {
+        let messages = given.unwrap_or_default().iter().enumerate();
+        let items: Vec<Item<'_>> = messages
+            .map(|(index, message)| Item { index, message })
+            .collect();
+        return run(&items);
+    };
+    let messages = stored.conversation.raw_messages();
+    let outcome = tasks::sent(context, &stored.conversation, &messages)?;
+    let items: Vec<Item<'_>> = outcome
+        .sent
+        .iter()
+        .filter_map(|sent| {
+            Some(Item {
+                index: sent.index,
+                message: sent.message(&messages)?,
+            })
+        })
+        .collect();
+    run(&items)
+}
+
+/// The beginning of a file, as an agent would be given it.
+fn read_key_file(
+    context: &RequestContext<'_>,
+    path: &str,
+    lines: u64,
+    bytes: u64,
+) -> Option<KeyFileText> {
+    let params = ReadFileParams {
+        path: path.to_owned(),
+        task_id: None,
+        start_line: None,
+        end_line: Some(lines.max(1)),
+        max_bytes: Some(bytes),
+    };
+    let read = read_file::run(context, params).ok()?;
+    Some(KeyFileText {
+        path: path.to_owned(),
+        text: read.text,
+        total_lines: read.total_lines,
+    })
+}

@@ -1,0 +1,201 @@
+//! `sightline/truncateHistory`, `rollbackHistory`, `classifyError`: what of a
+//! conversation is sent.
+//!
+//! With messages they keep nothing; with a task alone they work on its stored
+//! conversation and store the outcome.
+
+use serde_json::{Number, value::RawValue};
+use sightline_core::{
+    conversation::{self, Action, ContextHistory, DeletedRange, Outcome, Outline, Request},
+    error::Error,
+    storage::TaskId,
+    task::{Decided, Masks},
+    tokens::Family,
+};
+use sightline_protocol::{
+    conversation::{
+        ClassifyErrorParams, ClassifyErrorResult, RollbackHistoryParams, RollbackHistoryResult,
+        TokenChange, TruncateHistoryParams,
+    },
+    method::{Request as _, TruncateHistory},
+    task::MessageMeta,
+};
+
+use super::{HandlerResult, RequestContext, tasks, to_body, to_body_borrowing, tracking::now};
+
+/// `sightline/truncateHistory`.
+pub fn truncate(
+    context: &RequestContext<'_>,
+    params: TruncateHistoryParams,
+    messages: Option<&[&RawValue]>,
+) -> HandlerResult {
+    let Some(messages) = messages else {
+        return truncate_stored(context, params);
+    };
+    let history = match &params.context_history {
+        Some(value) => ContextHistory::from_value(value.clone())?,
+        None => ContextHistory::default(),
+    };
+    let range = params.deleted_range.map(DeletedRange);
+    let outcome = decide(context, &params, (messages, None), range, history.clone())?;
+    let mut answer = outcome.answer(messages, params.reply);
+    if params.count_tokens {
+        let tokens = token_change(context, &params, messages, range, history, &outcome)?;
+        answer.result.tokens = Some(tokens);
+    }
+    to_body_borrowing(context, TruncateHistory::NAME, &answer)
+}
+
+/// The same for a stored conversation; what was decided is stored with it.
+fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) -> HandlerResult {
+    let Some(task_id) = &params.task_id else {
+        return Err(Error::invalid(
+            "sightline/truncateHistory: neither messages nor taskId is given; give one of them",
+        ));
+    };
+    let task = TaskId::new(task_id)?;
+    context.server.touch_task(&task);
+    let store = context.server.task_store(&context.snapshot)?;
+    let mut seen = store.load(&task, &context.cancel)?;
+    loop {
+        let messages = seen.raw_messages();
+        let Masks {
+            deleted_range,
+            history,
+        } = seen.masks.as_ref().clone();
+        let outlines = seen.outlines();
+        let conversation = (&*messages, Some(&*outlines));
+        let outcome = decide(
+            context,
+            &params,
+            conversation,
+            deleted_range,
+            history.clone(),
+        )?;
+        let masks = Masks {
+            deleted_range: outcome.deleted_range,
+            history: outcome.history.clone(),
+        };
+        let meta = tasks::meta(context, MessageMeta::default());
+        let time = time(&params);
+        let stored = store.store_masks(&task, &seen, &masks, &time, &meta, &context.cancel)?;
+        if let Decided::Outdated(now) = stored {
+            seen = now;
+            continue;
+        }
+        let mut answer = outcome.answer(&messages, params.reply);
+        if params.count_tokens {
+            let range = deleted_range;
+            let tokens = token_change(context, &params, &messages, range, history, &outcome)?;
+            answer.result.tokens = Some(tokens);
+        }
+        return to_body(TruncateHistory::NAME, &answer);
+    }
+}
+
+/// The time that edits made now carry.
+fn time(params: &TruncateHistoryParams) -> Number {
+    let previous = params.previous_request.as_ref();
+    previous.map_or_else(|| Number::from(now()), |request| request.ts.clone())
+}
+
+/// What is sent, by the settings of the session.
+fn decide(
+    context: &RequestContext<'_>,
+    params: &TruncateHistoryParams,
+    (messages, outlines): (&[&RawValue], Option<&[&Outline]>),
+    deleted_range: Option<DeletedRange>,
+    history: ContextHistory,
+) -> Result<Outcome, Error> {
+    let settings = &context.snapshot.settings.conversation;
+    let time = time(params);
+    let request = Request {
+        messages,
+        deleted_range,
+        history,
+        action: Action::of(params, settings.window(&params.model)),
+        time: &time,
+        profile: settings.profile,
+        notices: &settings.notices,
+    };
+    match outlines {
+        Some(outlines) => conversation::truncate_outlined(request, outlines, &context.cancel),
+        None => conversation::truncate(request, &context.cancel),
+    }
+}
+
+/// Tokens of what would have been sent, and of what is.
+fn token_change(
+    context: &RequestContext<'_>,
+    params: &TruncateHistoryParams,
+    messages: &[&RawValue],
+    deleted_range: Option<DeletedRange>,
+    history: ContextHistory,
+    outcome: &Outcome,
+) -> Result<TokenChange, Error> {
+    let settings = &context.snapshot.settings.conversation;
+    let before = conversation::truncate(
+        Request {
+            messages,
+            deleted_range,
+            history,
+            action: Action::Apply,
+            time: &Number::from(0),
+            profile: settings.profile,
+            notices: &settings.notices,
+        },
+        &context.cancel,
+    )?;
+    let count = |outcome: &Outcome| -> Result<u64, Error> {
+        let sent = outcome.messages(messages);
+        let family = Family::of_model(params.model.id());
+        let counts = context
+            .server
+            .counter()
+            .messages(&sent, family, &context.cancel)?;
+        Ok(counts.total.tokens)
+    };
+    Ok(TokenChange {
+        before: count(&before)?,
+        after: count(outcome)?,
+    })
+}
+
+/// `sightline/rollbackHistory`.
+pub fn rollback(
+    context: &RequestContext<'_>,
+    params: RollbackHistoryParams,
+) -> Result<RollbackHistoryResult, Error> {
+    let history = match (params.context_history, &params.task_id) {
+        (Some(value), _) => {
+            let mut history = ContextHistory::from_value(value)?;
+            history.rollback(&params.timestamp);
+            history
+        }
+        (None, Some(task_id)) => {
+            let task = TaskId::new(task_id)?;
+            let store = context.server.task_store(&context.snapshot)?;
+            let meta = tasks::meta(context, MessageMeta::default());
+            store.rollback(&task, &params.timestamp, &meta, &context.cancel)?
+        }
+        (None, None) => {
+            return Err(Error::invalid(
+                "sightline/rollbackHistory: neither contextHistory nor taskId is given; give one of them",
+            ));
+        }
+    };
+    Ok(RollbackHistoryResult {
+        context_history: history.into_value(),
+    })
+}
+
+/// `sightline/classifyError`.
+pub fn classify_error(
+    _context: &RequestContext<'_>,
+    params: ClassifyErrorParams,
+) -> Result<ClassifyErrorResult, Error> {
+    Ok(conversation::classify(
+        params.provider.as_deref(),
+        &params.error,
+    ))
+}

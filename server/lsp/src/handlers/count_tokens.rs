@@ -1,0 +1,79 @@
+//! `sightline/countTokens`.
+
+use serde_json::value::RawValue;
+use sightline_core::{
+    error::Error,
+    storage::TaskId,
+    tokens::{self, Calibration},
+};
+use sightline_protocol::{
+    environment::Usage,
+    method::{CountTokens, Request},
+    tokens::{CountTokensParams, CountTokensResult},
+};
+
+use super::{HandlerResult, RequestContext, tasks, to_body};
+
+/// No request has more.
+const MOST_TOKENS: f64 = 1e9;
+
+/// Counts; with a task, on the base of what was reported for it. With a task
+/// alone, what would be sent of its stored conversation.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: CountTokensParams,
+    messages: Option<&[&RawValue]>,
+) -> HandlerResult {
+    let stored = match (&params.task_id, messages) {
+        (Some(task_id), None) if params.texts.is_empty() => {
+            let task = TaskId::new(task_id)?;
+            let store = context.server.task_store(&context.snapshot)?;
+            Some(store.load(&task, &context.cancel)?)
+        }
+        _ => None,
+    };
+    let all = stored.as_ref().map(|stored| stored.raw_messages());
+    let outcome = match (&stored, &all) {
+        (Some(stored), Some(all)) => Some(tasks::sent(context, stored, all)?),
+        _ => None,
+    };
+    let sent = match (&outcome, &all) {
+        (Some(outcome), Some(all)) => outcome.messages(all),
+        _ => messages.unwrap_or_default().to_vec(),
+    };
+    let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
+        let counter = context.server.counter();
+        counter.answer(&params, &sent, calibration, &context.cancel)
+    };
+    let calibration = match &params.task_id {
+        None => Calibration::default(),
+        Some(task_id) => {
+            let task = TaskId::new(task_id)?;
+            let task = context.server.storage(&context.snapshot)?.task(&task);
+            match &params.usage {
+                None => Calibration::load(&task)?,
+                Some(usage) => {
+                    let counted = count(&Calibration::default())?.tokens;
+                    let lock = task.lock()?;
+                    let mut calibration = Calibration::load(&task)?;
+                    let family = tokens::asked_family(&params)?;
+                    calibration.observe(family, input_tokens(usage)?, counted);
+                    calibration.store(&lock)?;
+                    calibration
+                }
+            }
+        }
+    };
+    to_body(CountTokens::NAME, &count(&calibration)?)
+}
+
+/// What the request itself took, without the answer to it.
+fn input_tokens(usage: &Usage) -> Result<u64, Error> {
+    let parts = [usage.tokens_in, usage.cache_writes, usage.cache_reads];
+    let all: f64 = parts.into_iter().flatten().sum();
+    if !(0.0..=MOST_TOKENS).contains(&all) {
+        let message = format!("usage has {all} tokens of input; it must be 0 to {MOST_TOKENS}");
+        return Err(Error::invalid(message));
+    }
+    Ok(all.round() as u64)
+}

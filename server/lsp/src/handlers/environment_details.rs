@@ -1,0 +1,117 @@
+//! `sightline/environmentDetails`.
+
+use std::time::SystemTime;
+
+use sightline_core::{
+    cancel::Cancel,
+    environment::{self, CliTools, FileList, Inputs},
+    error::Error,
+    listing::{self, ListOptions},
+    path::RelPath,
+    tracker,
+};
+use sightline_protocol::environment::{
+    EnvironmentDetailsParams, EnvironmentDetailsResult, ModelRef,
+};
+
+use super::{RequestContext, tracking};
+use crate::sync::lock;
+
+/// Builds the block, and marks what it delivered.
+pub fn run(
+    context: &RequestContext<'_>,
+    mut params: EnvironmentDetailsParams,
+) -> Result<EnvironmentDetailsResult, Error> {
+    check_numbers(&params)?;
+    let snapshot = &context.snapshot;
+    let conversation = &snapshot.settings.conversation;
+    params.model = params.model.map(|model| conversation.model(&model));
+    let view = context.view();
+    let tracker = match &params.task_id {
+        Some(task) => Some(context.server.tracker(snapshot, task)?),
+        None => None,
+    };
+    let modified = match &tracker {
+        Some(tracker) => {
+            let unsaved = tracking::unsaved(&view, snapshot);
+            let now = params.now.unwrap_or_else(tracking::now);
+            let scan = tracker.scan(&unsaved, now, SystemTime::now(), &context.cancel)?;
+            scan.recently_modified
+        }
+        None => Vec::new(),
+    };
+    let shown: Vec<environment::Modified> = modified
+        .iter()
+        .map(|modified| environment::Modified {
+            path: modified.file.path.clone(),
+            deleted: modified.deleted,
+            location: view.roots().place(modified.file.abs.clone()),
+        })
+        .collect();
+
+    let options = ListOptions {
+        limit: params.max_files,
+        ignored: snapshot.settings.block.ignored_files,
+        ..ListOptions::default()
+    };
+    let files = |cancel: &Cancel| -> Result<FileList, Error> {
+        let top = RelPath::default();
+        let listing = listing::list(&view, 0, &top, &options, cancel)?;
+        Ok(FileList {
+            text: listing::format(&listing, &top),
+            omitted: listing.omitted.saturating_add(listing.outside),
+        })
+    };
+    let tools = snapshot
+        .tools
+        .get_or_init(|| CliTools::detect(&std::env::var_os("PATH").unwrap_or_default()));
+    let inputs = Inputs {
+        params: &params,
+        settings: &snapshot.settings.block,
+        host: &snapshot.client_info.host,
+        editor: &snapshot.editor,
+        access: &view,
+        recently_modified: &shown,
+        files: &files,
+        cli_tools: tools,
+    };
+    let block = environment::build(&inputs, &context.cancel)?;
+    if params.consume {
+        let delivered: Vec<tracker::Modified> = modified
+            .into_iter()
+            .filter(|modified| block.delivered_files.contains(&modified.file.path))
+            .collect();
+        let terminals = block.delivered_terminals.clone();
+        let server = context.server.clone();
+        context.on_delivered(move || {
+            server.session(|session| session.consume_terminals(&terminals));
+            if let Some(Err(error)) = tracker.map(|tracker| tracker.acknowledge(&delivered)) {
+                // They will be told once more, which is harmless.
+                tracing::warn!(%error, "modified files could not be marked as delivered");
+            }
+        });
+    }
+    let answer = lock(&snapshot.revisions).answer(block, params.since_revision, params.consume);
+    Ok(answer)
+}
+
+/// Tokens are counted from zero up.
+fn check_numbers(params: &EnvironmentDetailsParams) -> Result<(), Error> {
+    let usage = params.usage.unwrap_or_default();
+    let window = params.model.as_ref().and_then(ModelRef::context_window);
+    for (name, value, least) in [
+        ("usage.tokensIn", usage.tokens_in, 0.0),
+        ("usage.tokensOut", usage.tokens_out, 0.0),
+        ("usage.cacheWrites", usage.cache_writes, 0.0),
+        ("usage.cacheReads", usage.cache_reads, 0.0),
+        ("model.contextWindow", window, 1.0),
+    ] {
+        if let Some(value) = value
+            && (!value.is_finite() || value < least)
+        {
+            let message = format!("{name} is {value}; it must be {least} or more");
+            return Err(Error::invalid(message));
+        }
+    }
+    Ok(())
+}

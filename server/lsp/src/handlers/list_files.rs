@@ -1,0 +1,54 @@
+//! `sightline/listFiles`.
+
+use sightline_core::{
+    error::Error,
+    listing::{self, ListOptions},
+    path::{Location, RelPath},
+};
+use sightline_protocol::{
+    error::ErrorKind,
+    files::{ListFilesParams, ListFilesResult},
+};
+
+use super::RequestContext;
+
+/// Lists a directory of a workspace root.
+pub fn run(
+    context: &RequestContext<'_>,
+    params: ListFilesParams,
+) -> Result<ListFilesResult, Error> {
+    let view = context.view();
+    let roots = view.roots();
+    let location = match &params.path {
+        Some(path) => roots.locate(path)?,
+        None if roots.is_empty() => {
+            let message = "no folder is open; name a file that is open, or open a folder";
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        None => Location::Inside {
+            root: 0,
+            rel: RelPath::default(),
+        },
+    };
+    let Location::Inside { root, rel } = location else {
+        let path = params.path.unwrap_or_default();
+        let message = format!("{path} is outside every workspace folder, which is not listed");
+        return Err(Error::new(ErrorKind::AccessDenied, message).with_path(path));
+    };
+    let options = ListOptions {
+        recursive: params.recursive,
+        limit: params.limit,
+        ignored: context.snapshot.settings.block.ignored_files,
+        ..ListOptions::default()
+    };
+    let progress = context.progress(params.work_done_token, "Listing files");
+    let listing = listing::list_with(
+        &view,
+        root,
+        &rel,
+        &options,
+        &context.cancel,
+        &mut |entries| progress.report(None, || format!("{entries} entries")),
+    )?;
+    Ok(listing::list_result(roots, root, &rel, &listing))
+}

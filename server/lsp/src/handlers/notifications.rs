@@ -1,0 +1,82 @@
+//! What the client tells about its editor: tabs, visible editors, terminals, focus.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sightline_core::{editor::EditorState, error::Error};
+use sightline_protocol::method::{
+    DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
+};
+
+use crate::{params_compat, server::Server, session::normal_uri};
+
+/// Is this a notification of ours?
+pub fn handles(method: &str) -> bool {
+    [
+        DidChangeTabs::NAME,
+        DidChangeVisibleEditors::NAME,
+        DidChangeTerminals::NAME,
+        DidFocus::NAME,
+    ]
+    .contains(&method)
+}
+
+/// Takes a notification in.
+///
+/// # Errors
+/// `invalidParams` when it cannot be read; the state is then unchanged.
+pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Result<(), Error> {
+    server.fault(method);
+    match method {
+        DidChangeTabs::NAME => {
+            let mut tabs = read::<DidChangeTabs>(params)?.tabs;
+            for tab in &mut tabs {
+                tab.uri = normal_uri(&tab.uri);
+            }
+            apply(server, |editor| editor.set_tabs(tabs));
+        }
+        DidChangeVisibleEditors::NAME => {
+            let mut editors = read::<DidChangeVisibleEditors>(params)?.editors;
+            for editor in &mut editors {
+                editor.uri = normal_uri(&editor.uri);
+            }
+            apply(server, |state| state.set_visible(editors));
+        }
+        DidChangeTerminals::NAME => {
+            let terminals = read::<DidChangeTerminals>(params)?.terminals;
+            apply(server, |editor| editor.set_terminals(terminals));
+        }
+        DidFocus::NAME => {
+            let focused = read::<DidFocus>(params)?.text_document;
+            let uri = focused.map(|document| normal_uri(&document.uri));
+            apply(server, |editor| editor.set_focus(uri));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
+    server.session(|session| {
+        session.edit(change);
+        session.open_files_changed();
+    });
+    server.context_changed();
+}
+
+fn read<N: Notification>(params: Option<&str>) -> Result<N::Params, Error> {
+    let mut params = params_compat::object(N::NAME, params)?;
+    params_compat::drop_nulls(&mut params);
+    // Lua writes an empty table as `[]`: the focus on nothing.
+    if params.get("textDocument").is_some_and(is_empty)
+        && let Some(fields) = params.as_object_mut()
+    {
+        fields.remove("textDocument");
+    }
+    serde_json::from_value(params).map_err(|error| Error::invalid(format!("{}: {error}", N::NAME)))
+}
+
+fn is_empty(value: &Value) -> bool {
+    matches!(value, Value::Array(items) if items.is_empty())
+        || matches!(value, Value::Object(fields) if fields.is_empty())
+}

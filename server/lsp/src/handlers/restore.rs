@@ -1,0 +1,588 @@
+//! `sightline/previewRestore`, `restoreCheckpoint` and `undoRestore`.
+//!
+//! A restore of several roots is one: every root is looked at before any is
+//! changed, and when one fails as a whole, those before it are taken back by
+//! their undo points. A conversation is rewound first: that is one entry of its
+//! log, and as easily taken back when the files fail.
+
+mod conversation;
+mod editor_sync;
+mod root_restore;
+
+use std::sync::Arc;
+
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{
+        Oid, Purpose, Record, Request,
+        restore::{Action, Conflict, Options, Restored, Wanted},
+    },
+    error::Error,
+    storage::TaskId,
+};
+use sightline_protocol::{
+    checkpoint::{
+        PreviewRestoreParams, PreviewRestoreResult, RestoreAction, RestoreChange,
+        RestoreCheckpointParams, RestoreCheckpointResult, RestoreConflict, RestoreMode,
+        RestoreOutcome, RestoredTask, UndoRestoreParams,
+    },
+    error::ErrorKind,
+};
+
+use super::{
+    RequestContext,
+    checkpoint_context::{CheckpointContext, Found},
+    checkpoints::{grouped, mark, tell, uris, wire},
+};
+use conversation::{messages, rewind, unwind};
+pub(crate) use editor_sync::workspace_edit;
+use editor_sync::{replace_texts, tell_changed};
+use root_restore::{RootRestore, without_nested};
+
+/// The checkpoint that was named, and with `all_roots` those of its group.
+fn parts(
+    work: &CheckpointContext<'_>,
+    id: &str,
+    paths: Option<&[String]>,
+    all_roots: bool,
+) -> Result<Vec<RootRestore>, Error> {
+    let named = work.find(id)?;
+    let found = match &named.record.notes.group {
+        Some(group) if all_roots => {
+            let found = group_of(work, group, |_| true)?;
+            require_open(work, &named.record, &found, "restore without allRoots")?;
+            found
+        }
+        _ => vec![named],
+    };
+    let only_this = found.len() == 1;
+    let mut parts = Vec::new();
+    for found in found {
+        let wanted = work.paths(found.root, paths, only_this)?.wanted();
+        if let Some(wanted) = wanted {
+            parts.push(RootRestore::new(work, found, wanted)?);
+        }
+    }
+    if parts.is_empty() {
+        return Err(Error::invalid(
+            "paths names nothing below the folders that the checkpoint is of",
+        ));
+    }
+    without_nested(work, parts)
+}
+
+/// The checkpoints of a group, in order of their roots.
+fn group_of(
+    work: &CheckpointContext<'_>,
+    group: &str,
+    is_meant: impl Fn(&Record) -> bool,
+) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for (root, record) in grouped(work)? {
+        if record.notes.group.as_deref() == Some(group) && is_meant(&record) {
+            let (_, of) = work.of(root)?;
+            found.push(Found { root, of, record });
+        }
+    }
+    Ok(found)
+}
+
+/// What was done in several folders is not gone back to in some of them.
+///
+/// # Errors
+/// `conflict` when one of the folders is not open.
+fn require_open(
+    work: &CheckpointContext<'_>,
+    record: &Record,
+    found: &[Found],
+    instead: &str,
+) -> Result<(), Error> {
+    let all = &record.notes.group_roots;
+    if found.len() >= all.len() {
+        return Ok(());
+    }
+    let roots = work.roots().as_slice();
+    let is_open = |uri: &str| roots.iter().any(|root| root.path.to_uri() == uri);
+    let closed: Vec<&str> = all
+        .iter()
+        .map(String::as_str)
+        .filter(|uri| !is_open(uri))
+        .collect();
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "checkpoint {} was taken together with those of folders that are not open now, so nothing was done; open {}, or {instead}",
+        record.id,
+        closed.join(", ")
+    );
+    Err(Error::new(ErrorKind::Conflict, why))
+}
+
+/// `sightline/previewRestore`.
+pub fn preview(
+    context: &RequestContext<'_>,
+    params: PreviewRestoreParams,
+) -> Result<PreviewRestoreResult, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
+    let mut result = PreviewRestoreResult::default();
+    let parts = if params.undo {
+        if params.paths.is_some() {
+            return Err(Error::invalid(
+                "an undo takes back all that was restored; leave paths out, or preview the restore of the undo point without undo",
+            ));
+        }
+        let id = Some(params.id.as_str()).filter(|id| *id != "last");
+        let undone = UndoPlan::find(&work, id)?;
+        result.undo_id = Some(undone.named.to_string());
+        result.task_id = undone.rewound.map(|(task, _)| task);
+        undone.parts
+    } else {
+        parts(&work, &params.id, params.paths.as_deref(), params.all_roots)?
+    };
+    let mut tokens = Vec::new();
+    for part in &parts {
+        let preview = part.preview(&work)?;
+        let root = part.found.root;
+        for change in preview.changes {
+            let (path, path_encoded, uri) = work.name(root, &change.path);
+            result.changes.push(RestoreChange {
+                path,
+                action: action(change.action),
+                reason: change.reason,
+                changed_since: change.changed_since,
+                uri,
+                path_encoded,
+            });
+        }
+        let conflicts = preview.conflicts.into_iter();
+        result
+            .conflicts
+            .extend(conflicts.map(|conflict| left_alone(&work, root, conflict)));
+        tokens.push(preview.token);
+    }
+    result.token = tokens.join(TOKEN_SEPARATOR);
+    Ok(result)
+}
+
+fn left_alone(work: &CheckpointContext<'_>, root: usize, conflict: Conflict) -> RestoreConflict {
+    let (path, path_encoded, uri) = work.name(root, &conflict.path);
+    RestoreConflict {
+        path,
+        reason: conflict.reason,
+        uri,
+        path_encoded,
+    }
+}
+
+/// Between the tokens of several roots; no token of one root holds it.
+const TOKEN_SEPARATOR: &str = ".";
+
+fn action(action: Action) -> RestoreAction {
+    match action {
+        Action::Write => RestoreAction::Write,
+        Action::Delete => RestoreAction::Delete,
+    }
+}
+
+/// `sightline/restoreCheckpoint`.
+pub fn restore(
+    context: &RequestContext<'_>,
+    params: RestoreCheckpointParams,
+) -> Result<RestoreCheckpointResult, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
+    let paths = params.paths.as_deref();
+    let parts = parts(&work, &params.id, paths, params.all_roots)?;
+    let Some(first) = parts.first() else {
+        return Err(Error::invalid("there is nothing to restore"));
+    };
+    let record = first.found.record.clone();
+    let task = params.task_id.as_deref().or(record.notes.task.as_deref());
+    let task = task.map(TaskId::new).transpose()?;
+    let mut options = Options {
+        token: params.token,
+        force: params.force,
+        messages: task.as_ref().and_then(|task| mark(context, task)),
+        task: task.clone(),
+        ..Options::default()
+    };
+    let previews = match params.mode {
+        RestoreMode::Task => Vec::new(),
+        // The only root is looked at by its restore.
+        _ if parts.len() == 1 => Vec::new(),
+        _ => previewed(&work, &parts, options.token.as_deref())?,
+    };
+    let rewound = match params.mode {
+        RestoreMode::Files => None,
+        RestoreMode::Task | RestoreMode::FilesAndTask => {
+            let task = task.ok_or_else(|| {
+                let why = "the checkpoint belongs to no task; name one by taskId";
+                Error::invalid(why)
+            })?;
+            Some(rewind(context, &task, &record)?)
+        }
+    };
+    options.rewind = rewound.as_ref().map(|(_, id)| id.to_string());
+    let outcome = match params.mode {
+        RestoreMode::Task => undo_point(&work, &first.found, &options),
+        RestoreMode::Files | RestoreMode::FilesAndTask => {
+            restore_parts(&work, &parts, previews, &options)
+        }
+    };
+    match (outcome, rewound) {
+        (Ok(mut result), rewound) => {
+            result.task = rewound.map(|(task, _)| task).map(|task| RestoredTask {
+                messages: messages(context, &task),
+                task_id: task.as_str().to_owned(),
+            });
+            summarize(context, &result);
+            Ok(result)
+        }
+        (Err(error), None) => Err(error),
+        (Err(mut error), Some((task, id))) => {
+            if let Err(kept) = unwind(context, &task, id) {
+                error.message = format!(
+                    "{}; and the conversation could not be put forth again ({kept})",
+                    error.message
+                );
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Looks at every root before any is changed; the token of each.
+fn previewed(
+    work: &CheckpointContext<'_>,
+    parts: &[RootRestore],
+    token: Option<&str>,
+) -> Result<Vec<String>, Error> {
+    let mut tokens = Vec::new();
+    for part in parts {
+        tokens.push(part.preview(work)?.token);
+    }
+    if token.is_some_and(|token| token != tokens.join(TOKEN_SEPARATOR)) {
+        return Err(Error::new(
+            ErrorKind::Conflict,
+            "the workspace changed since the preview; look at a new one",
+        ));
+    }
+    Ok(tokens)
+}
+
+/// Restores one root after the other, or none.
+fn restore_parts(
+    work: &CheckpointContext<'_>,
+    parts: &[RootRestore],
+    tokens: Vec<String>,
+    options: &Options,
+) -> Result<RestoreCheckpointResult, Error> {
+    let group = (parts.len() > 1).then(|| uuid::Uuid::new_v4().to_string());
+    let group_roots = uris(work.roots(), parts.iter().map(|part| part.found.root));
+    let mut tokens = tokens.into_iter();
+    let mut done: Vec<(&RootRestore, Restored)> = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        let options = Options {
+            token: tokens.next().or_else(|| options.token.clone()),
+            group: group.clone(),
+            group_roots: group_roots.clone(),
+            // One of them takes the conversation back, or forth.
+            rewind: options.rewind.clone().filter(|_| place == 0),
+            ..options.clone()
+        };
+        match part.restore(work, &work.context.cancel, &options) {
+            Ok(restored) => done.push((part, restored)),
+            Err(error) => return Err(taken_back(work, done, error)),
+        }
+    }
+    let mut result = RestoreCheckpointResult::default();
+    let mut texts = Vec::new();
+    let mut changed = Vec::new();
+    for (part, restored) in done {
+        let root = part.found.root;
+        announce(work, part, &restored);
+        let undo = restored.undo.map(|undo| undo.to_string());
+        result.undo_id = result.undo_id.or(undo);
+        let conflicts = restored.conflicts.into_iter();
+        result
+            .conflicts
+            .extend(conflicts.map(|conflict| left_alone(work, root, conflict)));
+        for outcome in restored.outcomes {
+            let (path, path_encoded, uri) = work.name(root, &outcome.path);
+            if outcome.error.is_none() && part.clean.contains(&outcome.path) {
+                changed.push(path.clone());
+            }
+            result.outcomes.push(RestoreOutcome {
+                path,
+                action: action(outcome.action),
+                ok: outcome.error.is_none(),
+                error: outcome.error,
+                uri,
+                path_encoded,
+            });
+        }
+        texts.extend(restored.texts.into_iter().filter_map(|text| {
+            let known = part.unsaved.iter().find(|(path, _)| *path == text.path);
+            Some((known?.1.clone(), text))
+        }));
+    }
+    replace_texts(work.context, &texts);
+    // A plugin of ours has its editor read them again.
+    if !work.context.snapshot.client_info.plugin {
+        tell_changed(work.context.server, &changed);
+    }
+    Ok(result)
+}
+
+/// Remembers and tells of the undo point of a restore.
+fn announce(work: &CheckpointContext<'_>, part: &RootRestore, restored: &Restored) {
+    let Some(undo) = restored.undo else {
+        return;
+    };
+    let Found { root, of, .. } = &part.found;
+    if let Some(known) = work.roots().get(*root) {
+        let registry = work.context.server.checkpoints();
+        registry.remember(undo, known);
+    }
+    if let Ok(record) = of.store.record(undo) {
+        tell(work.context, &wire(&work.view, *root, &record));
+    }
+}
+
+/// One root failed as a whole: those before it are as they were again. The
+/// error says it where that failed too.
+fn taken_back(
+    work: &CheckpointContext<'_>,
+    done: Vec<(&RootRestore, Restored)>,
+    mut error: Error,
+) -> Error {
+    for (part, restored) in done.into_iter().rev() {
+        let Some(undo) = restored.undo else {
+            continue;
+        };
+        let back = RootRestore {
+            wanted: Wanted {
+                id: undo,
+                paths: Vec::new(),
+            },
+            unsaved: part.unsaved.clone(),
+            clean: Vec::new(),
+            found: Found {
+                root: part.found.root,
+                of: part.found.of.clone(),
+                record: part.found.record.clone(),
+            },
+        };
+        // Not to be cancelled: it is what cancelling asks for.
+        let options = Options {
+            force: true,
+            ..Options::default()
+        };
+        let undone = back.restore(work, &Cancel::default(), &options);
+        let failed = match &undone {
+            Err(failed) => Some(failed.message.clone()),
+            Ok(undone) => undone.outcomes.iter().find_map(|o| o.error.clone()),
+        };
+        if let Some(failed) = failed {
+            error.message = format!(
+                "{}; and what was restored before could not be taken back ({failed}); undo it with {undo}",
+                error.message
+            );
+        }
+    }
+    error
+}
+
+/// A restore of the conversation alone: the checkpoint taken before it.
+fn undo_point(
+    work: &CheckpointContext<'_>,
+    found: &Found,
+    options: &Options,
+) -> Result<RestoreCheckpointResult, Error> {
+    let request = Request {
+        task: options.task.clone(),
+        purpose: Purpose::Undo {
+            restoring: None,
+            paths: Vec::new(),
+        },
+        messages: options.messages,
+        rewind: options.rewind.clone(),
+        confirm_large: true,
+        ..Request::default()
+    };
+    let record = work.on(found.root, &work.context.cancel, |job| {
+        found
+            .of
+            .store
+            .create(job, &request, Some(&found.of.changes))
+    })?;
+    found.of.scanned(work.context.server);
+    tell(work.context, &wire(&work.view, found.root, &record));
+    Ok(RestoreCheckpointResult {
+        undo_id: Some(record.id.to_string()),
+        ..RestoreCheckpointResult::default()
+    })
+}
+
+/// `sightline/undoRestore`.
+pub fn undo(
+    context: &RequestContext<'_>,
+    params: UndoRestoreParams,
+) -> Result<RestoreCheckpointResult, Error> {
+    let work = CheckpointContext::begin(context, params.work_done_token, "Undoing a restore")?;
+    let UndoPlan {
+        parts,
+        alone,
+        task,
+        rewound,
+        ..
+    } = UndoPlan::find(&work, params.undo_id.as_deref())?;
+    let mut options = Options {
+        token: params.token,
+        force: params.force,
+        messages: task.as_ref().and_then(|task| mark(context, task)),
+        task,
+        ..Options::default()
+    };
+    let previews = match parts.len() {
+        0 | 1 => Vec::new(),
+        _ => previewed(&work, &parts, options.token.as_deref())?,
+    };
+    let forth = match rewound {
+        None => None,
+        Some((task, id)) => {
+            let task = TaskId::new(&task)?;
+            let id = unwind(context, &task, id.parse()?)?;
+            options.rewind = Some(id.to_string());
+            Some((task, id))
+        }
+    };
+    let outcome = match &alone {
+        Some(found) if parts.is_empty() => undo_point(&work, found, &options),
+        _ => restore_parts(&work, &parts, previews, &options),
+    };
+    match (outcome, forth) {
+        (Ok(mut result), forth) => {
+            result.task = forth.map(|(task, _)| RestoredTask {
+                messages: messages(context, &task),
+                task_id: task.as_str().to_owned(),
+            });
+            summarize(context, &result);
+            Ok(result)
+        }
+        (Err(error), None) => Err(error),
+        (Err(error), Some((task, id))) => {
+            unwind(context, &task, id)?;
+            Err(error)
+        }
+    }
+}
+
+/// What an undo takes back.
+struct UndoPlan {
+    /// The undo point that was named, or the last one.
+    named: Oid,
+    /// Its files, with those of the folders that were restored together.
+    parts: Vec<RootRestore>,
+    /// An undo point of a conversation alone.
+    alone: Option<Found>,
+    task: Option<TaskId>,
+    /// What took the conversation of the task back.
+    rewound: Option<(String, String)>,
+}
+
+impl UndoPlan {
+    /// Finds an undo point, the last one where none is named.
+    fn find(work: &CheckpointContext<'_>, id: Option<&str>) -> Result<Self, Error> {
+        let named = match id {
+            Some(id) => work.find(id)?,
+            None => last_undo(work)?,
+        };
+        if !is_undo(&named.record) {
+            return Err(Error::invalid(format!(
+                "{} was not taken by a restore; sightline/restoreCheckpoint goes back to it",
+                named.record.id
+            )));
+        }
+        let id = named.record.id;
+        let found = match named.record.notes.group.clone() {
+            Some(group) => {
+                let found = group_of(work, &group, is_undo)?;
+                let instead = "restore this one alone with sightline/restoreCheckpoint";
+                require_open(work, &named.record, &found, instead)?;
+                found
+            }
+            None => vec![named],
+        };
+        let rewound = found.iter().find_map(|found| {
+            let notes = &found.record.notes;
+            Some((notes.task.clone()?, notes.rewind.clone()?))
+        });
+        let task = found.iter().find_map(|f| f.record.notes.task.clone());
+        let task = task.as_deref().map(TaskId::new).transpose()?;
+        let mut undone = Self {
+            named: id,
+            parts: Vec::new(),
+            alone: None,
+            task,
+            rewound,
+        };
+        for found in found {
+            match &found.record.notes.purpose {
+                Purpose::Undo {
+                    restoring: None, ..
+                } => undone.alone = Some(found),
+                _ => undone
+                    .parts
+                    .push(RootRestore::new(work, found, Vec::new())?),
+            }
+        }
+        Ok(undone)
+    }
+}
+
+fn is_undo(record: &Record) -> bool {
+    matches!(record.notes.purpose, Purpose::Undo { .. })
+}
+
+/// The undo point taken last, in any root.
+fn last_undo(work: &CheckpointContext<'_>) -> Result<Found, Error> {
+    let mut last: Option<Found> = None;
+    for root in 0..work.roots().as_slice().len() {
+        let (_, of) = work.of(root)?;
+        let Some(id) = of.store.last_undo()? else {
+            continue;
+        };
+        let record = of.store.record(id)?;
+        let age = |record: &Arc<Record>| (record.notes.created, record.notes.sequence);
+        if last
+            .as_ref()
+            .is_none_or(|last| age(&last.record) < age(&record))
+        {
+            last = Some(Found { root, of, record });
+        }
+    }
+    last.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no restore to undo"))
+}
+
+fn summarize(context: &RequestContext<'_>, result: &RestoreCheckpointResult) {
+    let failed = result.outcomes.iter().filter(|outcome| !outcome.ok).count();
+    let done = result.outcomes.len() - failed;
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} could not be changed"),
+    };
+    let kept = match result.conflicts.len() {
+        0 => String::new(),
+        kept => format!(", {kept} left alone"),
+    };
+    let task = result.task.as_ref().map_or_else(String::new, |task| {
+        format!(", task {} has {} messages", task.task_id, task.messages)
+    });
+    let Some(undo) = &result.undo_id else {
+        return context.summarize(format!("already up to date{kept}"));
+    };
+    context.summarize(format!(
+        "{done} paths restored{failed}{kept}{task}; undo with {undo}"
+    ));
+}

@@ -1,0 +1,50 @@
+//! The conversation of a task at a checkpoint: back to it, and forth again.
+
+use sightline_core::{
+    cancel::Cancel,
+    checkpoint::{ConversationMark, Record},
+    error::Error,
+    storage::TaskId,
+    task::{Moment, RewindId},
+};
+use sightline_protocol::task::MessageMeta;
+
+use crate::handlers::{RequestContext, checkpoints::mark, tasks};
+
+/// Takes the conversation of a task back to where it stood at a checkpoint.
+pub(super) fn rewind(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+    record: &Record,
+) -> Result<(TaskId, RewindId), Error> {
+    let store = context.server.task_store(&context.snapshot)?;
+    let meta = tasks::meta(context, MessageMeta::default());
+    let is_its_task = record.notes.task.as_deref() == Some(task.as_str());
+    let mark = record.notes.messages.filter(|_| is_its_task);
+    let to = match mark {
+        Some(ConversationMark {
+            entry: Some(entry), ..
+        }) => Moment::Entry(entry),
+        Some(ConversationMark { messages: 0, .. }) => Moment::Beginning,
+        // It was taken without the task, or by a version that kept only counts.
+        _ => Moment::Time(i64::try_from(record.notes.created).unwrap_or(i64::MAX)),
+    };
+    let counted = mark.map(|mark| (mark.messages, mark.compactions));
+    let id = store.rewind(task, to, counted, &meta, &context.cancel)?;
+    Ok((task.clone(), id))
+}
+
+/// Takes a rewind back; names that in turn.
+pub(super) fn unwind(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+    id: RewindId,
+) -> Result<RewindId, Error> {
+    let store = context.server.task_store(&context.snapshot)?;
+    let meta = tasks::meta(context, MessageMeta::default());
+    store.undo_rewind(task, id, &meta, &Cancel::default())
+}
+
+pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
+    mark(context, task).map_or(0, |mark| mark.messages)
+}

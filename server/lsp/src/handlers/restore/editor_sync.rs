@@ -1,0 +1,117 @@
+//! What the editor has to be told after a restore.
+
+use serde_json::{Value, json};
+use sightline_core::{
+    checkpoint::restore::EditorText, editor::OpenDocument, line::one_line, path::uri_to_path,
+};
+use tower_lsp::lsp_types::MessageType;
+
+use crate::{handlers::RequestContext, server::Server};
+
+/// Changed files a message names.
+const MAX_NAMED: usize = 5;
+
+/// Gives open documents with unsaved text what was restored. What the editor
+/// cannot be given is told to the user.
+pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, EditorText)]) {
+    let info = &context.snapshot.client_info;
+    let editor = &context.snapshot.editor;
+    let mut edits = Vec::new();
+    let mut told = Vec::new();
+    for (uri, text) in texts {
+        let open = editor.document(uri);
+        match (&text.content, open) {
+            (Some(content), Some(open)) if info.applies_edits => {
+                edits.push((uri.as_str(), open, content.as_str()));
+            }
+            _ => told.push(uri.clone()),
+        }
+    }
+    if !edits.is_empty() {
+        let server = context.server.clone();
+        let uris: Vec<String> = edits.iter().map(|(uri, ..)| (*uri).to_owned()).collect();
+        let params = json!({
+            "label": "sightline: restore",
+            "edit": workspace_edit(&edits, info.versioned_edits),
+        });
+        let client = context.server.client();
+        client.request("workspace/applyEdit", &params, move |answer| {
+            let applied = answer.is_ok_and(|answer| answer["applied"] == true);
+            if !applied {
+                tell_stale(&server, &uris);
+            }
+        });
+    }
+    if !told.is_empty() {
+        tell_stale(context.server, &told);
+    }
+}
+
+/// Files that were restored while the editor holds other text of them.
+fn tell_stale(server: &Server, uris: &[String]) {
+    let names: Vec<String> = uris
+        .iter()
+        .take(10)
+        .map(|uri| {
+            let path = uri_to_path(uri).ok().flatten();
+            path.map_or_else(|| uri.clone(), |path| path.display())
+        })
+        .collect();
+    let more = match uris.len() {
+        count if count > names.len() => format!(" and {} more", count - names.len()),
+        _ => String::new(),
+    };
+    let message = format!(
+        "sightline: restored on disk; reload without saving: {}{more}",
+        names.join(", ")
+    );
+    server.show_message(MessageType::WARNING, &message);
+}
+
+/// Open documents without unsaved text whose files were changed; not every
+/// editor looks after those.
+pub(super) fn tell_changed(server: &Server, paths: &[String]) {
+    if paths.is_empty() {
+        return;
+    }
+    let named = &paths[..paths.len().min(MAX_NAMED)];
+    let names: Vec<_> = named.iter().map(|path| one_line(path)).collect();
+    let more = match paths.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "sightline: {}{more} changed on disk by the restore; reload them if the editor does not",
+        names.join(", ")
+    );
+    server.show_message(MessageType::INFO, &message);
+}
+
+/// An edit that replaces whole documents.
+pub(crate) fn workspace_edit(edits: &[(&str, &OpenDocument, &str)], versioned: bool) -> Value {
+    let replacement = |open: &OpenDocument, content: &str| {
+        // One line past the last one: clients cut that to the end.
+        let lines = open.document.text().len_lines();
+        json!([{
+            "range": {
+                "start": { "line": 0, "character": 0 },
+                "end": { "line": lines, "character": 0 },
+            },
+            "newText": content,
+        }])
+    };
+    if versioned {
+        let changes = edits.iter().map(|(uri, open, content)| {
+            let version = open.document.version();
+            json!({
+                "textDocument": { "uri": uri, "version": version },
+                "edits": replacement(open, content),
+            })
+        });
+        return json!({ "documentChanges": changes.collect::<Vec<Value>>() });
+    }
+    let changes = edits
+        .iter()
+        .map(|(uri, open, content)| ((*uri).to_owned(), replacement(open, content)));
+    json!({ "changes": changes.collect::<serde_json::Map<String, Value>>() })
+}

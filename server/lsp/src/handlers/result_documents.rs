@@ -1,0 +1,76 @@
+//! Results as documents, for clients that show nothing else.
+
+use std::fs;
+
+use sightline_core::error::Error;
+use sightline_core::path::AbsPath;
+
+use super::RequestContext;
+
+/// Documents kept; older ones are removed.
+const KEPT: usize = 20;
+
+/// Writes a result to a fresh, read-only document below the data directory; its
+/// URI. Fresh, because editors do not read a document again that they have open.
+///
+/// # Errors
+/// Kind `storage` when it cannot be written.
+pub fn write(context: &RequestContext<'_>, method: &str, text: &str) -> Result<String, Error> {
+    let name = method.rsplit('/').next().unwrap_or("result");
+    write_as(context, name, ".md", text)
+}
+
+/// The same with a name of its own; `ending` tells editors the language.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_as(
+    context: &RequestContext<'_>,
+    name: &str,
+    ending: &str,
+    text: &str,
+) -> Result<String, Error> {
+    let storage = context.server.storage(&context.snapshot)?;
+    let directory = storage.results()?;
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::storage(format!("{what} in {}: {error}", directory.display()))
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("{name}-"))
+        .suffix(ending)
+        .tempfile_in(&directory)
+        .map_err(|error| failed("a result document", &error))?;
+    std::io::Write::write_all(&mut file, text.as_bytes())
+        .map_err(|error| failed("a result document", &error))?;
+    let mut permissions = file
+        .as_file()
+        .metadata()
+        .map_err(|error| failed("a result document", &error))?
+        .permissions();
+    permissions.set_readonly(true);
+    file.as_file()
+        .set_permissions(permissions)
+        .map_err(|error| failed("a result document", &error))?;
+    let (_, path) = file
+        .keep()
+        .map_err(|error| failed("a result document", &error))?;
+    prune(&directory);
+    AbsPath::new(&path)
+        .map(|path| path.to_uri())
+        .ok_or_else(|| Error::storage("the data directory is not absolute"))
+}
+
+fn prune(directory: &std::path::Path) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    let mut documents: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    documents.sort();
+    let excess = documents.len().saturating_sub(KEPT);
+    for (_, path) in documents.into_iter().take(excess) {
+        let _ = fs::remove_file(path);
+    }
+}

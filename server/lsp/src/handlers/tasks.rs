@@ -1,0 +1,234 @@
+//! `sightline/appendMessages`, `loadTask`, `listTasks`, `resumeTask`,
+//! `deleteTask`: stored conversations.
+
+use std::path::Path;
+
+use serde_json::{Number, value::RawValue};
+use sightline_core::{
+    conversation::{self, Action, DeletedRange, Outcome},
+    error::Error,
+    git::Repository,
+    path::AbsPath,
+    storage::TaskId,
+    task::{Conversation, Meta, Origin, Resumption, TaskStore},
+};
+use sightline_protocol::{
+    conversation::Message,
+    error::ErrorKind,
+    method::{AppendMessages, DeleteTask, Request},
+    task::{
+        AppendMessagesParams, AppendMessagesResult, DeleteTaskParams, DeleteTaskResult,
+        ListTasksParams, ListTasksResult, LoadTaskParams, LoadTaskResult, MessageMeta,
+        ResumeTaskParams, ResumeTaskResult, TaskMetadata,
+    },
+};
+
+use super::{HandlerResult, RequestContext, checkpoints, to_body, tracking};
+use crate::checkpoint_registry::{all_roots, queue_for_roots};
+
+/// `sightline/appendMessages`.
+pub fn append(
+    context: &RequestContext<'_>,
+    params: AppendMessagesParams,
+    messages: Option<&[&RawValue]>,
+) -> HandlerResult {
+    let task = TaskId::new(&params.task_id)?;
+    context.server.touch_task(&task);
+    let store = context.server.task_store(&context.snapshot)?;
+    let meta = meta(context, params.meta.unwrap_or_default());
+    let messages = messages.unwrap_or_default();
+    let count = if messages.is_empty() {
+        stored_count(context, &store, &task)?
+    } else {
+        let appended = store.append(&task, messages, &meta, &context.cancel)?;
+        context.answer_when_durable(appended.written);
+        appended.count
+    };
+    if count == messages.len() as u64 {
+        // A new task may be one too many.
+        context.server.prune_tasks();
+    }
+    to_body(AppendMessages::NAME, &AppendMessagesResult { count })
+}
+
+fn stored_count(
+    context: &RequestContext<'_>,
+    store: &TaskStore,
+    task: &TaskId,
+) -> Result<u64, Error> {
+    match store.load(task, &context.cancel) {
+        Ok(conversation) => Ok(conversation.messages.len() as u64),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is recorded beside what this request stores.
+pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> Meta {
+    let snapshot = &context.snapshot;
+    let root = snapshot.access.roots().primary();
+    let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
+    let cwd = given.cwd.or(root);
+    let branch = || {
+        let view = context.view();
+        Repository::discover(&view, Path::new(cwd.as_deref()?))?.branch()
+    };
+    let version = match snapshot.client_info.version.as_str() {
+        "" => env!("CARGO_PKG_VERSION"),
+        version => version,
+    };
+    Meta {
+        origin: Origin {
+            git_branch: given.git_branch.or_else(branch),
+            session_id: given
+                .session_id
+                .or_else(|| Some(context.server.session_id().to_owned())),
+            version: given.version.or_else(|| Some(version.to_owned())),
+            cwd,
+        },
+        now: given.now.unwrap_or_else(tracking::now),
+    }
+}
+
+/// `sightline/loadTask`.
+pub fn load(context: &RequestContext<'_>, params: LoadTaskParams) -> Result<LoadTaskResult, Error> {
+    let task = TaskId::new(&params.task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    let conversation = store.load(&task, &context.cancel)?;
+    let masks = &conversation.masks;
+    Ok(LoadTaskResult {
+        messages: owned(&conversation.raw_messages()),
+        deleted_range: masks.deleted_range.unwrap_or(DeletedRange::EMPTY).0,
+        context_history: masks.history.clone().into_value(),
+        metadata: metadata(context, &params.task_id, &conversation)?,
+        recovered: conversation.recovered,
+    })
+}
+
+fn metadata(
+    context: &RequestContext<'_>,
+    task_id: &str,
+    conversation: &Conversation,
+) -> Result<TaskMetadata, Error> {
+    let tracker = context.server.tracker(&context.snapshot, task_id)?;
+    let records = tracking::records(context, &tracker)?;
+    let facts = conversation.facts.clone();
+    Ok(TaskMetadata {
+        created_at: facts.created_at,
+        updated_at: facts.updated_at,
+        title: facts.title,
+        cwd: facts.cwd,
+        git_branch: facts.git_branch,
+        compactions: facts.compactions,
+        files: records.files,
+        models: records.models,
+        environments: records.environments,
+    })
+}
+
+/// `sightline/listTasks`.
+pub fn list(
+    context: &RequestContext<'_>,
+    params: ListTasksParams,
+) -> Result<ListTasksResult, Error> {
+    let store = context.server.task_store(&context.snapshot)?;
+    let limit = params.limit.map(|limit| limit as usize);
+    let tasks = store.list(limit, &context.cancel)?;
+    Ok(ListTasksResult { tasks })
+}
+
+/// `sightline/resumeTask`.
+pub fn resume(
+    context: &RequestContext<'_>,
+    params: ResumeTaskParams,
+) -> Result<ResumeTaskResult, Error> {
+    let snapshot = &context.snapshot;
+    let store = context.server.task_store(snapshot)?;
+    let task = match &params.task_id {
+        Some(task_id) => TaskId::new(task_id)?,
+        None => newest(context, &store)?,
+    };
+    let tracker = context.server.tracker(snapshot, task.as_str())?;
+    let stale = tracking::stale(context, &tracker)?;
+    let root = snapshot.access.roots().primary();
+    let cwd = root.map(|root| root.path.display());
+    let settings = &snapshot.settings.conversation;
+    let how = Resumption {
+        now: params.now.unwrap_or_else(tracking::now),
+        cwd: cwd.as_deref(),
+        changed: &stale.changed,
+        deleted: &stale.deleted,
+        profile: settings.profile,
+        notices: &settings.notices,
+    };
+    let resumed = store.resume(&task, &how, &context.cancel)?;
+    Ok(ResumeTaskResult {
+        task_id: task.as_str().to_owned(),
+        messages: resumed.messages.into_iter().map(Message).collect(),
+        interrupted_tools: resumed.interrupted_tools,
+        resumption: resumed.resumption,
+    })
+}
+
+/// The last updated task of this workspace.
+fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Error> {
+    let roots = context.snapshot.access.roots().as_slice().iter();
+    let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
+    let found = store.newest(&roots, &context.cancel)?;
+    found.ok_or_else(|| {
+        let why = "no task of this workspace is stored; name one of sightline/listTasks";
+        Error::new(ErrorKind::NotFound, why)
+    })
+}
+
+/// `sightline/deleteTask`: the task first; then its checkpoints, in the queues of
+/// the roots they are of, which may be busy for long.
+pub fn delete(
+    context: &RequestContext<'_>,
+    params: DeleteTaskParams,
+) -> Result<DeleteTaskResult, Error> {
+    let task = TaskId::new(&params.task_id)?;
+    let store = context.server.task_store(&context.snapshot)?;
+    context.cancel.commit()?;
+    let deleted = match store.delete(&task) {
+        Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+        deleted => deleted,
+    };
+    context.server.forget_task(&task);
+    let queue = queue_for_roots(&all_roots(&context.snapshot));
+    context.continue_on(queue, move |context| {
+        let removed = checkpoints::remove_of_task(context, &task);
+        let freed_bytes = match (deleted, removed) {
+            // A task of which only checkpoints are left is there as well.
+            (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
+            (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
+            (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
+        };
+        to_body(DeleteTask::NAME, &DeleteTaskResult { freed_bytes })
+    });
+    Ok(DeleteTaskResult::default())
+}
+
+/// What would be sent of a stored conversation now.
+pub(super) fn sent(
+    context: &RequestContext<'_>,
+    stored: &Conversation,
+    messages: &[&RawValue],
+) -> Result<Outcome, Error> {
+    let settings = &context.snapshot.settings.conversation;
+    let request = conversation::Request {
+        messages,
+        deleted_range: stored.masks.deleted_range,
+        history: stored.masks.history.clone(),
+        action: Action::Apply,
+        time: &Number::from(tracking::now()),
+        profile: settings.profile,
+        notices: &settings.notices,
+    };
+    conversation::truncate_outlined(request, &stored.outlines(), &context.cancel)
+}
+
+pub(super) fn owned(messages: &[&RawValue]) -> Vec<Message> {
+    let messages = messages.iter().copied();
+    messages.map(|raw| Message(raw.to_owned())).collect()
+}

@@ -1,0 +1,214 @@
+//! `sightline/trackFile`, `recordModel`, `recordEnvironment`, `taskContext`: what
+//! a task has seen, and what changed since.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sightline_core::{
+    access::{AccessView, There},
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, uri_to_path},
+    tracker::{ContentHash, FileEvent, FileRef, Tracker, environment_entry},
+};
+use sightline_protocol::{
+    error::ErrorKind,
+    settings::OutsideWorkspace,
+    tracker::{
+        RecordEnvironmentParams, RecordModelParams, RecordedResult, TaskContextParams,
+        TaskContextResult, TrackFileParams, TrackFileResult,
+    },
+};
+
+use super::{RequestContext, read_file::open_document};
+use crate::{scheduler::Queue, server::Server, session::Snapshot};
+
+/// `sightline/trackFile`.
+pub fn track_file(
+    context: &RequestContext<'_>,
+    params: TrackFileParams,
+) -> Result<TrackFileResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    let content_hash = match &params.content_hash {
+        Some(hash) => Some(ContentHash::parse(hash)?),
+        None => None,
+    };
+    let view = context.view();
+    let location = view.roots().locate(&params.path)?;
+    // What may not be seen is not recorded either: its name would come back.
+    view.require(&location, outside_allowed(snapshot))?;
+    let abs = view.roots().absolute(&location);
+    if view.check_there(&location).1 == There::Folder {
+        let message = format!("{:?} is a folder; only files are tracked", params.path);
+        return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
+    }
+    let (path, _) = view.roots().result_path(&location);
+    let open = open_document(snapshot, &abs).map(|(_, open)| open);
+    if let Some(open) = open {
+        view.require_origin(&open.origin, &location, outside_allowed(snapshot))?;
+    }
+    let unsaved = open.filter(|open| open.is_unsaved(&view, Some(&abs)));
+    let event = FileEvent {
+        path: &path,
+        abs: &abs,
+        operation: params.operation,
+        content_hash,
+        content: unsaved.map(|open| ContentHash::of_chunks(open.document.text().chunks())),
+        now: params.now.unwrap_or_else(now),
+        received: SystemTime::now(),
+    };
+    let entry = tracker.track(&event, &context.cancel)?;
+    context.server.file_watcher().track(abs.as_path());
+    Ok(TrackFileResult { entry })
+}
+
+/// `sightline/recordModel`.
+pub fn record_model(
+    context: &RequestContext<'_>,
+    params: RecordModelParams,
+) -> Result<RecordedResult, Error> {
+    let tracker = context.server.tracker(&context.snapshot, &params.task_id)?;
+    let now = params.now.unwrap_or_else(now);
+    let recorded = tracker.record_model(&params.model_id, &params.provider_id, params.mode, now)?;
+    Ok(RecordedResult { recorded })
+}
+
+/// `sightline/recordEnvironment`.
+pub fn record_environment(
+    context: &RequestContext<'_>,
+    params: RecordEnvironmentParams,
+) -> Result<RecordedResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    // An editor that gave no name is recorded as unknown, not as a guess.
+    let host = if snapshot.client_info.name.is_empty() {
+        ""
+    } else {
+        snapshot.client_info.host.as_str()
+    };
+    let now = params.now.unwrap_or_else(now);
+    let entry = environment_entry(host, &snapshot.client_info.version, now);
+    let recorded = tracker.record_environment(entry)?;
+    Ok(RecordedResult { recorded })
+}
+
+/// `sightline/taskContext`.
+pub fn task_context(
+    context: &RequestContext<'_>,
+    params: TaskContextParams,
+) -> Result<TaskContextResult, Error> {
+    let snapshot = &context.snapshot;
+    let tracker = context.server.tracker(snapshot, &params.task_id)?;
+    let stale = stale(context, &tracker)?;
+    let mut records = records(context, &tracker)?;
+    records.changed = stale.changed;
+    records.deleted = stale.deleted;
+    Ok(records)
+}
+
+/// Names of files that are no longer what a task knows.
+pub(super) struct Stale {
+    /// Whose content is another.
+    pub(super) changed: Vec<String>,
+    /// That are gone.
+    pub(super) deleted: Vec<String>,
+}
+
+/// Where a task's picture of its files is out of date, as far as it may be told.
+pub(super) fn stale(context: &RequestContext<'_>, tracker: &Tracker) -> Result<Stale, Error> {
+    let snapshot = &context.snapshot;
+    let view = context.view();
+    let unsaved = unsaved(&view, snapshot);
+    let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
+    let allowed = |abs: &AbsPath| {
+        let location = view.roots().place(abs.clone());
+        view.require(&location, outside_allowed(snapshot)).is_ok()
+    };
+    let names = |files: Vec<FileRef>| -> Vec<String> {
+        let shown = files.into_iter().filter(|file| allowed(&file.abs));
+        shown.map(|file| file.path).collect()
+    };
+    Ok(Stale {
+        changed: names(scan.changed),
+        deleted: names(scan.deleted),
+    })
+}
+
+/// What a task recorded, without files that may not be seen by now.
+pub(super) fn records(
+    context: &RequestContext<'_>,
+    tracker: &Tracker,
+) -> Result<TaskContextResult, Error> {
+    let view = context.view();
+    let outside = outside_allowed(&context.snapshot);
+    let mut records = tracker.records()?;
+    records.files.retain(|entry| {
+        let located = view.roots().locate(&entry.path);
+        located.is_ok_and(|location| view.require(&location, outside).is_ok())
+    });
+    Ok(records)
+}
+
+/// A document was saved: for tasks that saw its text, what is on disk now is
+/// the same thing, whatever saving did to line endings.
+pub fn saved(server: &Arc<Server>, uri: &str) {
+    let snapshot = server.snapshot();
+    let Some(open) = snapshot.editor.document(uri) else {
+        return;
+    };
+    let Some(path) = uri_to_path(uri).ok().flatten() else {
+        return;
+    };
+    let text = open.document.text().clone();
+    let worker = server.clone();
+    let queue = Queue::Tasks;
+    server
+        .scheduler()
+        .run_in_background(queue, "textDocument/didSave", move || {
+            // Asked for here: reads that came before the save have run by now.
+            let tasks = worker.active_tasks();
+            if tasks.is_empty() {
+                return;
+            }
+            let hash = ContentHash::of_chunks(text.chunks());
+            for task in tasks {
+                let tracker = worker.tracker(&snapshot, &task);
+                let noted =
+                    tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
+                if let Err(error) = noted {
+                    tracing::warn!(%error, "a saved file could not be noted");
+                }
+            }
+        });
+}
+
+/// May what is outside every root be read and recorded?
+pub(super) fn outside_allowed(snapshot: &Snapshot) -> bool {
+    snapshot.settings.outside_workspace == OutsideWorkspace::Allow
+}
+
+/// Hashes of the texts the editor has not saved, by file.
+pub(super) fn unsaved(view: &AccessView, snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
+    let documents = snapshot.editor.documents().into_iter();
+    documents
+        .filter_map(|(uri, open)| {
+            let path = uri_to_path(uri).ok().flatten()?;
+            if !open.is_unsaved(view, Some(&path)) {
+                return None;
+            }
+            Some((path, ContentHash::of_chunks(open.document.text().chunks())))
+        })
+        .collect()
+}
+
+/// Milliseconds since the Unix epoch.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    })
+}

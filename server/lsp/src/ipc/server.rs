@@ -1,0 +1,295 @@
+//! Listening, and answering what is asked.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Value, json};
+use sightline_core::{cancel::Cancel, error::Error, limits, path::Root, storage::Storage};
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    client::find_sockets,
+    transport::{self, Listener, ServerStream},
+};
+use crate::{
+    client::OutgoingMessage,
+    frame::{FrameReader, write_parts},
+    handlers::{self, HandlerResult, RequestContext},
+    params_compat,
+    scheduler::{Queue, error_body, protocol_error},
+    server::Server,
+    session::{Phase, Snapshot},
+};
+
+/// What may be asked: requests that change nothing.
+const METHODS: &[&str] = &[
+    "sightline/environmentDetails",
+    "sightline/checkAccess",
+    "sightline/listFiles",
+    "sightline/readFile",
+    "sightline/listCheckpoints",
+    "sightline/diffCheckpoints",
+    "sightline/checkpointStats",
+];
+
+/// A peer that is silent for so long is left.
+const SILENCE: Duration = Duration::from_secs(60);
+/// JSON-RPC: there is no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// The sockets that are open, by root.
+#[derive(Default)]
+pub(super) struct Listeners {
+    closed: bool,
+    listening: BTreeMap<PathBuf, Listening>,
+}
+
+/// One socket; dropping it ends the listening and removes the file.
+struct Listening {
+    path: PathBuf,
+    over: Arc<AtomicBool>,
+}
+
+impl Listeners {
+    /// Listens for the roots of `snapshot`, and no others.
+    pub(super) fn update(&mut self, server: &Arc<Server>, snapshot: &Snapshot) {
+        if self.closed {
+            return;
+        }
+        let storage = match server.storage(snapshot) {
+            Ok(storage) => storage,
+            Err(error) => {
+                tracing::info!(%error, "the command line cannot reach this server");
+                return self.listening.clear();
+            }
+        };
+        let runtime = transport::runtime_dir();
+        let dir = storage.run_dir(runtime.as_deref());
+        let roots = snapshot.access.roots().as_slice();
+        self.listening.retain(|root, listening| {
+            let mut roots = roots.iter();
+            let open = roots.find(|open| open.canonical.as_path() == root);
+            let names = open.map(|open| dir.join(storage.run_key(open)));
+            let (path, names) = (listening.path.as_os_str(), names.as_deref());
+            let names = names.map(|names| names.as_os_str().as_encoded_bytes());
+            names.is_some_and(|names| path.as_encoded_bytes().starts_with(names))
+        });
+        for root in roots {
+            let key = root.canonical.as_path();
+            if self.listening.contains_key(key) {
+                continue;
+            }
+            match Listening::start(server, &storage, runtime.as_deref(), root) {
+                Ok(listening) => drop(self.listening.insert(key.to_owned(), listening)),
+                Err(error) => {
+                    tracing::info!(%error, "the command line cannot reach this server");
+                }
+            }
+        }
+    }
+
+    /// Closes all, for good.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.listening.clear();
+    }
+}
+
+impl Listening {
+    fn start(
+        server: &Arc<Server>,
+        storage: &Storage,
+        runtime: Option<&Path>,
+        root: &Root,
+    ) -> Result<Self, Error> {
+        let dir = storage.make_run_dir(runtime)?;
+        let key = storage.run_key(root);
+        // Those of servers that were killed.
+        for stale in find_sockets(&dir, &key) {
+            drop(transport::connect(&stale));
+        }
+        let micros = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_micros();
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let name = format!("{key}-{micros:020}-{}", id.get(..8).unwrap_or_default());
+        let (new, path) = (
+            dir.join(format!(".{name}")),
+            dir.join(format!("{name}{}", transport::SUFFIX)),
+        );
+        let bound = Listener::bind(&new, &path).map_err(|error| {
+            let _ = fs::remove_file(&new);
+            Error::storage(format!("the socket {}: {error}", path.display()))
+        })?;
+        let over = Arc::new(AtomicBool::new(false));
+        let listening = Self {
+            path,
+            over: over.clone(),
+        };
+        let server = Arc::downgrade(server);
+        thread::Builder::new()
+            .name("socket".to_owned())
+            .spawn(move || listen(&bound, &over, &server))
+            .map_err(|error| Error::storage(format!("no thread for a socket: {error}")))?;
+        Ok(listening)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        // Wakes the thread, which then ends.
+        drop(transport::connect(&self.path));
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
+    let connections = Arc::new(AtomicUsize::new(0));
+    loop {
+        let stream = listener.accept();
+        if over.load(Ordering::Acquire) || server.strong_count() == 0 {
+            return;
+        }
+        let stream = match stream {
+            Ok(Some(stream)) => stream,
+            Ok(None) => continue,
+            Err(_) => {
+                // No more files to be had, perhaps; asking at once again would spin.
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            }
+        };
+        if connections.load(Ordering::Acquire) >= limits::MAX_CONNECTIONS {
+            continue;
+        }
+        connections.fetch_add(1, Ordering::AcqRel);
+        let (server, count) = (server.clone(), connections.clone());
+        let talking = thread::Builder::new().name("connection".to_owned());
+        let started = talking.spawn(move || {
+            if let Err(error) = serve_connection(&server, &stream) {
+                tracing::debug!(%error, "a connection ended");
+            }
+            count.fetch_sub(1, Ordering::AcqRel);
+        });
+        if started.is_err() {
+            connections.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Answers one request after the other.
+fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<()> {
+    transport::set_timeouts(stream, SILENCE)?;
+    let mut frames = FrameReader::new(stream);
+    while let Some(Ok(body)) = frames.next_frame()? {
+        let Some(server) = server.upgrade() else {
+            return Ok(());
+        };
+        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let Some(id) = message.get("id") else {
+            continue;
+        };
+        let method = message["method"].as_str().unwrap_or_default();
+        let reply = reply(&server, id, method, &message["params"]);
+        drop(server);
+        write_parts(&mut &*stream, reply.parts())?;
+    }
+    Ok(())
+}
+
+fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> OutgoingMessage {
+    if !METHODS.contains(&method) {
+        let why = format!(
+            "{method:?} cannot be asked here; there are {}",
+            METHODS.join(", ")
+        );
+        return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why).into();
+    }
+    match answer(server, method, params) {
+        Ok(result) => OutgoingMessage::of_result(id, result),
+        Err(error) => error_body(id, &error).into(),
+    }
+}
+
+fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
+    if server.session(|session| session.phase) != Phase::Running {
+        let why = format!("{method}: the server is not running");
+        return Err(Error::new(ErrorKind::NotInitialized, why));
+    }
+    let params = read_only_params(method, params)?;
+    let handler = handlers::method(method)
+        .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
+    // What a task recorded is looked at in its order.
+    let queue = match params.get("taskId") {
+        Some(_) => Queue::Tasks,
+        None => Queue::Pool,
+    };
+    let (done, outcome) = mpsc::channel();
+    let worker = server.clone();
+    let snapshot = server.snapshot();
+    server
+        .scheduler()
+        .run_in_background(queue, handler.name, move || {
+            let context = RequestContext::new(&worker, snapshot, Cancel::default());
+            let _ = done.send(context.run_to_completion(handler, params.to_string()));
+        });
+    outcome.recv().unwrap_or_else(|_| {
+        let why = format!("{method}: the server gave no answer; see its log");
+        Err(Error::new(ErrorKind::Internal, why))
+    })
+}
+
+/// Params with nothing in them that records anything, or reaches the editor.
+fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
+    let mut params = params_compat::object(method, Some(&params.to_string()))?;
+    if let Some(fields) = params.as_object_mut() {
+        fields.remove("workDoneToken");
+    }
+    let records = match method {
+        "sightline/environmentDetails" => {
+            let consumes = params["consume"] == true;
+            params["consume"] = json!(false);
+            consumes.then_some("consume")
+        }
+        "sightline/readFile" => params.get("taskId").map(|_| "taskId"),
+        _ => None,
+    };
+    match records {
+        Some(field) => Err(Error::invalid(format!(
+            "{method}: with `{field}` something is recorded, which only the editor may ask for"
+        ))),
+        None => Ok(params),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_asked_exists_and_changes_nothing() {
+        for method in METHODS {
+            let handler = handlers::method(method).unwrap();
+            assert_ne!(handler.queue, handlers::QueueRule::Roots, "{method}");
+        }
+        let environment = "sightline/environmentDetails";
+        let params = json!({ "consume": true });
+        assert!(read_only_params(environment, &params).is_err());
+        let params = read_only_params(environment, &json!({ "workDoneToken": 1 }));
+        assert_eq!(params, Ok(json!({ "consume": false })));
+        let params = json!({ "path": "a", "taskId": "t" });
+        assert!(read_only_params("sightline/readFile", &params).is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! The standard LSP methods, as tower-lsp routes them.
+//!
+//! Each handler changes the session and returns; none awaits anything, so they
+//! take effect in the order the messages arrived.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sightline_core::{
+    access::{Origin, RULE_FILE},
+    document::{Change, PositionEncoding},
+    path::{Root, uri_to_path},
+};
+use sightline_protocol::editor::{Position, Range};
+use tower_lsp::{
+    LanguageServer, async_trait, jsonrpc,
+    lsp_types::{
+        self, DidChangeConfigurationParams, DidChangeTextDocumentParams,
+        DidChangeWatchedFilesParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+        DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams, InitializeResult,
+        InitializedParams,
+    },
+};
+
+use crate::{
+    capabilities::{folder, initialize_result},
+    editor_features::diagnostics,
+    handlers,
+    ipc::IpcServer,
+    server::Server,
+    session::{Phase, normal_uri},
+    settings::Source,
+};
+
+/// The standard methods.
+pub struct LspHandlers(Arc<Server>);
+
+impl LspHandlers {
+    /// The standard methods of `server`.
+    pub fn new(server: Arc<Server>) -> Self {
+        Self(server)
+    }
+
+    /// Asks for section `sightline`; the answer takes effect when it comes.
+    fn pull_configuration(&self) {
+        let server = self.0.clone();
+        let params = json!({ "items": [{ "section": "sightline" }] });
+        self.0
+            .client()
+            .request("workspace/configuration", &params, move |answer| {
+                let Ok(answer) = answer else { return };
+                let value = answer.get(0).cloned().unwrap_or_default();
+                let problems =
+                    server.session(|session| session.configure(Source::Configuration, &value));
+                server.settings_changed(&problems);
+            });
+    }
+
+    /// The editor says that a file is not what it was.
+    fn changed(&self, uri: &str) {
+        if let Some(path) = uri_to_path(uri).ok().flatten() {
+            self.0.checkpoints().mark_changed(&path);
+        }
+    }
+
+    fn edited(&self, known: bool) {
+        if !known {
+            tracing::warn!("a change of a document that is not open");
+        }
+        self.0.context_changed();
+    }
+}
+
+#[async_trait]
+impl LanguageServer for LspHandlers {
+    async fn initialize(&self, _: InitializeParams) -> jsonrpc::Result<InitializeResult> {
+        self.0.fault("initialize");
+        let params = self.0.take_initialize();
+        let (problems, encoding) = self.0.session(|session| {
+            let problems = session.initialize(&params);
+            session.phase = Phase::Running;
+            (problems, session.client_info().encoding)
+        });
+        self.0.settings_changed(&problems);
+        serde_json::from_value(initialize_result(encoding)).map_err(|error| {
+            tracing::error!(%error, "the result of initialize");
+            jsonrpc::Error::internal_error()
+        })
+    }
+
+    async fn initialized(&self, _: InitializedParams) {
+        let info = self.0.session(|session| session.client_info().clone());
+        if info.watches_files {
+            let watchers = json!([{ "globPattern": "**/.clineignore" }]);
+            let params = json!({ "registrations": [{
+                "id": "sightline-rules",
+                "method": "workspace/didChangeWatchedFiles",
+                "registerOptions": { "watchers": watchers },
+            }] });
+            self.0
+                .client()
+                .request("client/registerCapability", &params, |answer| {
+                    if let Err(error) = answer {
+                        tracing::info!(%error, "the client watches no files for us");
+                    }
+                });
+        }
+        if info.configuration {
+            self.pull_configuration();
+        }
+        self.0.checkpoints().recover(&self.0);
+    }
+
+    async fn shutdown(&self) -> jsonrpc::Result<()> {
+        self.0.session(|session| session.phase = Phase::ShutDown);
+        Ok(())
+    }
+
+    async fn did_open(&self, params: DidOpenTextDocumentParams) {
+        let document = params.text_document;
+        let uri = normal_uri(document.uri.as_str());
+        let roots = self.0.session(|session| session.roots().clone());
+        let path = uri_to_path(&uri).ok().flatten();
+        let origin = path.map_or_else(Origin::default, |path| Origin::of(&roots, &path));
+        self.0.session(|session| {
+            session.edit(|editor| {
+                let (language, version) = (document.language_id, document.version);
+                editor.open(uri, language, version, &document.text, origin);
+            });
+            session.open_files_changed();
+        });
+        diagnostics::schedule(&self.0);
+        self.0.context_changed();
+    }
+
+    async fn did_change(&self, params: DidChangeTextDocumentParams) {
+        let uri = normal_uri(params.text_document.uri.as_str());
+        let changes: Vec<Change> = params.content_changes.into_iter().map(change).collect();
+        let version = params.text_document.version;
+        let known = self.0.session(|session| {
+            let encoding: PositionEncoding = session.client_info().encoding;
+            session.edit(|editor| editor.change(&uri, version, &changes, encoding))
+        });
+        if uri.ends_with(RULE_FILE) {
+            diagnostics::schedule(&self.0);
+        }
+        self.edited(known);
+    }
+
+    async fn did_save(&self, params: DidSaveTextDocumentParams) {
+        let uri = normal_uri(params.text_document.uri.as_str());
+        let known = self
+            .0
+            .session(|session| session.edit(|editor| editor.save(&uri)));
+        handlers::tracking::saved(&self.0, &uri);
+        self.changed(&uri);
+        diagnostics::schedule(&self.0);
+        self.edited(known);
+    }
+
+    async fn did_close(&self, params: DidCloseTextDocumentParams) {
+        let uri = normal_uri(params.text_document.uri.as_str());
+        let known = self.0.session(|session| {
+            let known = session.edit(|editor| editor.close(&uri));
+            session.open_files_changed();
+            known
+        });
+        diagnostics::schedule(&self.0);
+        self.edited(known);
+    }
+
+    async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
+        let settings = params.settings;
+        let (problems, pull) = self.0.session(|session| {
+            let problems = session.configure(Source::DidChange, &settings);
+            (problems, session.client_info().configuration)
+        });
+        self.0.settings_changed(&problems);
+        if pull {
+            self.pull_configuration();
+        }
+        self.0.context_changed();
+    }
+
+    async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
+        let roots = |folders: Vec<lsp_types::WorkspaceFolder>| -> Vec<Root> {
+            let folders = folders.iter().map(serde_json::to_value);
+            folders
+                .filter_map(|value| folder(&value.unwrap_or(Value::Null)))
+                .collect()
+        };
+        let (removed, added) = (roots(params.event.removed), roots(params.event.added));
+        let roots = self.0.session(|session| {
+            session.change_roots(&removed, added);
+            session.snapshot()
+        });
+        let registry = self.0.checkpoints();
+        registry.retain(roots.access.roots());
+        registry.recover(&self.0);
+        IpcServer::update(&self.0);
+        self.0.file_watcher().wake();
+        self.0.context_changed();
+    }
+
+    async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
+        // How it changed is not taken from here: some clients report every
+        // change as the same kind, some only their own. The disk tells.
+        for change in &params.changes {
+            self.changed(&normal_uri(change.uri.as_str()));
+        }
+        diagnostics::schedule(&self.0);
+        self.0.file_watcher().wake();
+    }
+}
+
+fn change(event: lsp_types::TextDocumentContentChangeEvent) -> Change {
+    let position = |position: lsp_types::Position| Position {
+        line: position.line,
+        character: position.character,
+    };
+    Change {
+        range: event.range.map(|range| Range {
+            start: position(range.start),
+            end: position(range.end),
+        }),
+        text: event.text,
+    }
+}

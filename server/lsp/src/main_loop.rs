@@ -1,0 +1,545 @@
+//! The way in: frames become calls, in the order they arrive.
+//!
+//! Threads: two that take turns at reading ([`crate::readers`]); who reads takes
+//! frames (this module's `MainLoop`), changes the session, and does what may run beside
+//! others or hands it out. The *writer* writes what is not written at once
+//! ([`crate::output`]). The caller of [`serve`] waits for the end. tower-lsp routes
+//! the standard LSP methods; its futures are polled here once, so what a handler does before its first
+//! `await` happens in order of arrival, and the rest, if any, is spawned.
+//! Requests of our own protocol go to [`crate::api`] without its detour.
+//!
+//! Nothing a peer sends ends the server but `exit` and the end of input. While it does
+//! not read what it is sent, no more of its messages are taken ([`FrameWriter::wait_for_room`]):
+//! `exit` and what is cancelled are seen once it reads, or has closed its end.
+
+use std::{
+    future::Future,
+    io::{PipeReader, PipeWriter},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::Pin,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+    task::{Context, Poll, Waker},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json, value::RawValue};
+use sightline_core::{cancel::Cancel, error::Error, limits};
+use sightline_protocol::error::ErrorKind;
+use tower_lsp::{LspService, jsonrpc};
+use tower_service::Service;
+
+use crate::{
+    client::{Client, OutgoingMessage},
+    editor_features,
+    execute_command::{self, ParsedRequest},
+    frame::{BadFrame, FrameReader},
+    handlers,
+    lsp_handlers::LspHandlers,
+    params_compat, parent_watch,
+    raw_message::{Envelope, Params, RawMessage},
+    reader_threads::{self, Next},
+    response_body::ResponseBody,
+    scheduler::root_queues::Job,
+    scheduler::{INVALID_REQUEST, error_body, panic_text, protocol_error},
+    server::{FaultHook, Server},
+    session::Phase,
+    writer::FrameWriter,
+};
+
+/// How long running work may go on after `exit` or the end of input.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How often the end of input is looked for while none is read.
+const LOOK_FOR_END: Duration = Duration::from_millis(200);
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `exit`.
+    Exit,
+    /// The client closed its end.
+    EndOfInput,
+    /// Nobody reads what we write.
+    OutputClosed,
+    /// The process that started us is gone.
+    ParentGone,
+}
+
+/// What a caller of [`serve`] may choose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Called before each handler, in tests of what a panic does.
+    pub fault: Option<FaultHook>,
+    /// End when the parent process does.
+    pub watch_parent: bool,
+}
+
+/// Serves one client until it says `exit` or goes away; the exit code: 0 when
+/// `shutdown` was seen, else 1. Neither stream need be a pipe.
+pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_time()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "no threads to work with");
+            return 1;
+        }
+    };
+    let (ends, end) = mpsc::channel();
+    let output = Arc::new(FrameWriter::new(output));
+    let client = Arc::new(Client::new(output.clone()));
+    let server = Server::new(client.clone(), runtime.handle().clone(), options.fault);
+
+    let writer = start_writer(output.clone(), ends.clone());
+    if options.watch_parent {
+        parent_watch::watch_parent(ends.clone());
+    }
+    let (service, _socket) = {
+        let server = server.clone();
+        LspService::new(move |_| LspHandlers::new(server))
+    };
+    let main_loop = MainLoop {
+        frames: FrameReader::new(input),
+        output: output.clone(),
+        server: server.clone(),
+        service,
+        runtime: runtime.handle().clone(),
+    };
+    let scheduler = server.scheduler().clone();
+    reader_threads::start(main_loop.into_next(ends), move |work| scheduler.spawn(work));
+
+    let reason = end.recv().unwrap_or(End::EndOfInput);
+    tracing::info!(?reason, "the session ends");
+    output.stop_waiting();
+    server.ipc_server().close();
+    server.scheduler().finish(GRACE);
+    let orderly = server.session(|session| session.phase) == Phase::ShutDown;
+    output.close();
+    if reason != End::OutputClosed {
+        let _ = writer.recv_timeout(GRACE);
+    }
+    runtime.shutdown_background();
+    i32::from(!orderly)
+}
+
+/// Writes what is not written at once. The receiver it gives hears of its end.
+fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
+    let (done, finished) = mpsc::channel();
+    thread::spawn(move || {
+        let written = output.write();
+        if written.is_err() {
+            let _ = ends.send(End::OutputClosed);
+            return;
+        }
+        let _ = done.send(());
+    });
+    finished
+}
+
+struct MainLoop {
+    frames: FrameReader<PipeReader>,
+    output: Arc<FrameWriter>,
+    server: Arc<Server>,
+    service: LspService<LspHandlers>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl MainLoop {
+    /// Reads, until the end, which is sent to `ends`.
+    fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
+        move || {
+            while !self.output.wait_for_room(LOOK_FOR_END) {
+                if self.is_input_closed() {
+                    // What is left to be read is little, and behind it is the end.
+                    self.output.stop_waiting();
+                }
+            }
+            // Without somebody who reads there is no session: a panic is its end.
+            let read = catch_unwind(AssertUnwindSafe(|| self.read()));
+            match read.unwrap_or(Err(End::EndOfInput)) {
+                Ok(Some(work)) => Next::Job {
+                    work,
+                    more: self.frames.has_more(),
+                },
+                Ok(None) => Next::Done,
+                Err(end) => {
+                    let _ = ends.send(end);
+                    Next::End
+                }
+            }
+        }
+    }
+
+    /// Returns whether the client has closed its end, whatever is left to be read.
+    #[cfg(unix)]
+    fn is_input_closed(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let closed = PollFlags::HUP | PollFlags::ERR;
+        // A socket may be closed for writing only.
+        #[cfg(target_os = "linux")]
+        let closed = closed | PollFlags::RDHUP;
+        let mut polled_fds = [PollFd::new(self.frames.stream(), closed)];
+        poll(&mut polled_fds, Some(&at_once)).is_ok() && polled_fds[0].revents().intersects(closed)
+    }
+
+    /// Elsewhere a client that has ended is noticed when it is written to.
+    #[cfg(not(unix))]
+    fn is_input_closed(&self) -> bool {
+        false
+    }
+
+    /// Reads a frame, does what must be done in the order of arrival, and gives
+    /// what else is to be done.
+    fn read(&mut self) -> Result<Option<Job>, End> {
+        match self.frames.next_frame() {
+            Ok(Some(Ok(body))) => return self.message(body),
+            Ok(Some(Err(bad))) => self.refuse_frame(&bad),
+            Ok(None) => return Err(End::EndOfInput),
+            Err(error) => {
+                tracing::info!(%error, "the input failed");
+                return Err(End::EndOfInput);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles one message.
+    fn message(&mut self, body: Vec<u8>) -> Result<Option<Job>, End> {
+        let text = match String::from_utf8(body) {
+            Ok(text) => text,
+            Err(error) => {
+                let why = format!(", byte {}", error.utf8_error().valid_up_to());
+                self.refuse_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
+                return Ok(None);
+            }
+        };
+        let received = match RawMessage::read(text) {
+            Ok(received) => Arc::new(received),
+            Err((text, error)) => {
+                let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
+                let (code, what) = match is_json {
+                    true => (INVALID_REQUEST, "is no JSON-RPC message"),
+                    false => (PARSE_ERROR, "is no JSON"),
+                };
+                // Of what is no object at all no place is known.
+                let at = match error.column() {
+                    0 => String::new(),
+                    column => format!(", line {} column {column}", error.line()),
+                };
+                self.refuse_body(text.len(), code, what, &at);
+                return Ok(None);
+            }
+        };
+        let envelope = received.envelope();
+        match (&envelope.method, &envelope.id) {
+            (Some(method), id) => {
+                tracing::trace!(%method, bytes = received.text().len(), "received");
+                let Some(id) = id.clone() else {
+                    let params = envelope.params.as_ref().map(Params::text);
+                    return match self.notification(method, params) {
+                        true => Err(End::Exit),
+                        false => Ok(None),
+                    };
+                };
+                if let Some((id, cancel, parsed)) = self.request(method, id, &received) {
+                    let call = parsed.bind(received.clone());
+                    return Ok(execute_command::start(&self.server, id, cancel, call));
+                }
+            }
+            (None, Some(id)) => self.answer(id, envelope),
+            (None, None) => {
+                let message = "a message without method and id";
+                self.refuse(
+                    &Value::Null,
+                    INVALID_REQUEST,
+                    ErrorKind::InvalidParams,
+                    message,
+                );
+            }
+        }
+        Ok(None)
+    }
+
+    /// Handles a request; one of our own protocol is given back, to be started.
+    fn request(
+        &mut self,
+        method: &str,
+        id: Value,
+        message: &RawMessage,
+    ) -> Option<(Value, Cancel, ParsedRequest)> {
+        if !(id.is_string() || id.is_i64()) {
+            let message = format!("{method}: the id {id} is neither a whole number nor a string");
+            let kind = ErrorKind::InvalidParams;
+            self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
+            return None;
+        }
+        if method == "exit" {
+            let message = "exit is a notification; send it without an id";
+            self.refuse(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
+            return None;
+        }
+        if method.starts_with("$/") {
+            let message = format!("{method} is no request of this server");
+            self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+            return None;
+        }
+        if method == "experimental/runnables" {
+            // Zed asks every server of a Rust file; `null` would be shown as an error.
+            let none = ResponseBody::joined(vec![b"[]".to_vec()]);
+            self.server
+                .client()
+                .send(OutgoingMessage::of_result(&id, none));
+            return None;
+        }
+        let parsed = if method == "workspace/executeCommand" {
+            match ParsedRequest::from_command(message) {
+                Ok(parsed) => Some(parsed),
+                Err(error) => {
+                    self.server.client().send(error_body(&id, &error));
+                    return None;
+                }
+            }
+        } else {
+            let handler = handlers::method(method).or_else(|| editor_features::request(method));
+            handler.map(|handler| ParsedRequest::from_request(handler, message))
+        };
+        let Some(parsed) = parsed else {
+            let params = message.envelope().params.as_ref();
+            self.standard(method, Some(id), params.map(Params::text));
+            return None;
+        };
+        match self.server.session(|session| session.phase) {
+            Phase::Running => {}
+            Phase::Starting => {
+                let why = format!("{method}: send `initialize` first");
+                let error = Error::new(ErrorKind::NotInitialized, why);
+                self.server.client().send(error_body(&id, &error));
+                return None;
+            }
+            Phase::ShutDown => {
+                let message = format!("{method}: the server was told to shut down");
+                let kind = ErrorKind::InvalidParams;
+                self.refuse(&id, INVALID_REQUEST, kind, &message);
+                return None;
+            }
+        }
+        let cancel = self.server.scheduler().register(&id, parsed.token())?;
+        Some((id, cancel, parsed))
+    }
+
+    /// Handles a notification; true when it was `exit`.
+    fn notification(&mut self, method: &str, params: Option<&str>) -> bool {
+        match method {
+            "exit" => return true,
+            "$/cancelRequest" => {
+                let id = params
+                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
+                    .and_then(|params| params.get("id").cloned());
+                if let Some(id) = id {
+                    self.server.scheduler().cancel(&id);
+                }
+            }
+            "window/workDoneProgress/cancel" => {
+                let token = params
+                    .and_then(|params| serde_json::from_str::<Value>(params).ok())
+                    .and_then(|params| params.get("token").cloned())
+                    .and_then(|token| serde_json::from_value(token).ok());
+                if let Some(token) = token {
+                    self.server.scheduler().cancel_progress(&token);
+                }
+            }
+            _ if method.starts_with("$/") => {}
+            _ if handlers::notifications::handles(method) => {
+                let outcome = catch_unwind(AssertUnwindSafe(|| {
+                    handlers::notifications::handle(&self.server, method, params)
+                }));
+                match outcome {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) => tracing::warn!(method, "dropped: its params cannot be read"),
+                    Err(panic) => {
+                        tracing::error!(method, why = panic_text(&*panic), "a handler panicked");
+                    }
+                }
+            }
+            _ => self.standard(method, None, params),
+        }
+        false
+    }
+
+    /// A method of LSP itself, through tower-lsp.
+    fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
+        let mut params = match params_compat::value(method, params) {
+            Ok(params) => params,
+            Err(error) => {
+                tracing::warn!(method, "dropped: its params cannot be read");
+                return id.map_or((), |id| {
+                    self.server.client().send(error_body(&id, &error));
+                });
+            }
+        };
+        params_compat::mend(method, &mut params);
+        let params = match method {
+            // tower-lsp refuses any params here, `null` too.
+            "shutdown" => None,
+            "initialized" => Some(json!({})),
+            // Read by hand, forgivingly; see `capabilities`.
+            "initialize" => {
+                self.server.stash_initialize(params);
+                Some(json!({ "capabilities": {} }))
+            }
+            _ if params.is_null() => None,
+            _ => Some(params),
+        };
+        let mut request = jsonrpc::Request::build(method.to_owned());
+        if let Some(params) = params {
+            request = request.params(params);
+        }
+        if let Some(id) = id.as_ref().and_then(to_id) {
+            request = request.id(id);
+        }
+        let called = catch_unwind(AssertUnwindSafe(|| self.service.call(request.finish())));
+        let server = self.server.clone();
+        let method = method.to_owned();
+        let respond = move |outcome: Outcome| respond(&server, &method, id.as_ref(), outcome);
+        let mut future = match called {
+            Ok(future) => Box::pin(CatchPanic(future)),
+            Err(panic) => return respond(Err(panic_text(&*panic).to_owned())),
+        };
+        let entered = self.runtime.enter();
+        let polled = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        drop(entered);
+        match polled {
+            Poll::Ready(outcome) => respond(outcome),
+            Poll::Pending => {
+                self.runtime.spawn(async move { respond(future.await) });
+            }
+        }
+    }
+
+    /// An answer of the client to a request of ours.
+    fn answer(&self, id: &Value, envelope: &Envelope<'_>) {
+        let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+        let answer = match (envelope.result, envelope.error) {
+            (_, Some(error)) => Err(value(error)),
+            (result, None) => Ok(result.map(value).unwrap_or_default()),
+        };
+        if !self.server.client().answered(id, answer) {
+            tracing::debug!(%id, "an answer nobody waits for");
+        }
+    }
+
+    fn refuse_frame(&self, bad: &BadFrame) {
+        match bad {
+            BadFrame::Header(why) => {
+                let message = format!("a message header: {why}");
+                self.refuse(
+                    &Value::Null,
+                    PARSE_ERROR,
+                    ErrorKind::InvalidParams,
+                    &message,
+                );
+            }
+            BadFrame::TooLarge(bytes) => {
+                let limit = limits::MAX_FRAME_BYTES;
+                let why = format!(
+                    "a message of {bytes} bytes is over the limit of {limit}; send less at once"
+                );
+                let error = Error::new(ErrorKind::TooLarge, why);
+                self.server.client().send(error_body(&Value::Null, &error));
+            }
+        }
+    }
+
+    /// Answers a body that is no message; it says where, not what.
+    fn refuse_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
+        let message = format!("a message of {bytes} bytes {what}{at}");
+        self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
+    }
+
+    /// Answers with an error of the protocol. Its message may hold what the
+    /// client sent, so it is not logged.
+    fn refuse(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
+        tracing::warn!(code, "answered with a protocol error");
+        self.server
+            .client()
+            .send(protocol_error(id, code, kind, message));
+    }
+}
+
+/// JSON-RPC: the message is no JSON.
+const PARSE_ERROR: i64 = -32700;
+/// JSON-RPC: there is no such method.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+type Outcome = Result<Result<Option<jsonrpc::Response>, tower_lsp::ExitedError>, String>;
+
+fn respond(server: &Server, method: &str, id: Option<&Value>, outcome: Outcome) {
+    let body = match (outcome, id) {
+        (Ok(Ok(Some(response))), id) => match response.error() {
+            // Its errors name neither the method nor a kind.
+            Some(error) => {
+                let code = error.code.code();
+                let kind = match code {
+                    METHOD_NOT_FOUND => ErrorKind::Unsupported,
+                    -32002 => ErrorKind::NotInitialized,
+                    -32800 => ErrorKind::Cancelled,
+                    INVALID_REQUEST | -32602 => ErrorKind::InvalidParams,
+                    _ => ErrorKind::Internal,
+                };
+                let message = format!("{method}: {}", error.message);
+                protocol_error(id.unwrap_or(&Value::Null), code, kind, &message)
+            }
+            None => serde_json::to_vec(&response).unwrap_or_default(),
+        },
+        (Ok(Ok(None)), _) | (Ok(Err(_)), None) => return,
+        (Ok(Err(_exited)), Some(id)) => {
+            let message = format!("{method}: the server was told to exit");
+            protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &message)
+        }
+        (Err(why), id) => {
+            tracing::error!(method, why, "a handler panicked");
+            let Some(id) = id else { return };
+            let message = format!("{method}: a defect of the server ({why}); the server goes on");
+            error_body(id, &Error::new(ErrorKind::Internal, message))
+        }
+    };
+    server.client().send(body);
+}
+
+fn to_id(id: &Value) -> Option<jsonrpc::Id> {
+    match id {
+        Value::String(text) => Some(jsonrpc::Id::String(text.clone())),
+        Value::Number(number) => number.as_i64().map(jsonrpc::Id::Number),
+        _ => None,
+    }
+}
+
+/// A future whose panic is its result.
+struct CatchPanic<F>(F);
+
+impl<F: Future + Unpin> Future for CatchPanic<F> {
+    type Output = Result<F::Output, String>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = Pin::new(&mut self.0);
+        match catch_unwind(AssertUnwindSafe(|| inner.poll(context))) {
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(panic) => Poll::Ready(Err(panic_text(&*panic).to_owned())),
+        }
+    }
+}

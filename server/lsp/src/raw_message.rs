@@ -1,0 +1,330 @@
+//! A message as it arrived: its text, and what one pass over it found.
+//!
+//! A conversation is megabytes. Its messages are found while the message they came
+//! in is read, and stay where they stand: handlers borrow them, and an answer may
+//! send them as they are ([`crate::json`]).
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+use self_cell::self_cell;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+
+use crate::handlers;
+
+self_cell!(
+    /// A message with its envelope.
+    pub struct RawMessage {
+        owner: String,
+        #[covariant]
+        dependent: Envelope,
+    }
+);
+
+impl RawMessage {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// The text, and why it is no message.
+    pub fn read(text: String) -> Result<Self, (String, serde_json::Error)> {
+        Self::try_new_or_recover(text, |text| Envelope::of(text))
+    }
+
+    /// What was found in it.
+    pub fn envelope(&self) -> &Envelope<'_> {
+        self.borrow_dependent()
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        self.borrow_owner()
+    }
+
+    /// Where a part of its text stands in it; `None` for other text.
+    pub fn range_of(&self, part: &[u8]) -> Option<Range<usize>> {
+        let text = self.text();
+        let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
+        let end = start.checked_add(part.len())?;
+        (end <= text.len()).then_some(start..end)
+    }
+}
+
+/// The fields of a message, its values still as text.
+#[derive(Default)]
+pub struct Envelope<'a> {
+    /// Of a request or a notification.
+    pub method: Option<Cow<'a, str>>,
+    /// Of a request or an answer; `null` is one.
+    pub id: Option<Value>,
+    /// Of a request or a notification; `null` is none.
+    pub params: Option<Params<'a>>,
+    /// Of an answer.
+    pub result: Option<&'a RawValue>,
+    /// Of an answer.
+    pub error: Option<&'a RawValue>,
+}
+
+impl<'a> Envelope<'a> {
+    fn of(text: &'a str) -> serde_json::Result<Self> {
+        let read = |extract_messages| {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            let envelope = reader.deserialize_map(EnvelopeVisitor { extract_messages })?;
+            reader.end().map(|()| envelope)
+        };
+        // Params that do not look as they should are their handler's to judge.
+        read(true).or_else(|_| read(false))
+    }
+}
+
+/// Reads an envelope.
+struct EnvelopeVisitor {
+    /// May messages in params be found on the way?
+    extract_messages: bool,
+}
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
+        #[derive(Deserialize, Clone, Copy, PartialEq)]
+        #[serde(field_identifier, rename_all = "lowercase")]
+        enum Field {
+            Method,
+            Id,
+            Params,
+            Result,
+            Error,
+            #[serde(other)]
+            Other,
+        }
+        let mut envelope = Envelope::default();
+        let mut seen = Vec::new();
+        while let Some(field) = map.next_key()? {
+            if field != Field::Other && seen.contains(&field) {
+                return Err(A::Error::custom("a field twice"));
+            }
+            seen.push(field);
+            match field {
+                Field::Method => {
+                    envelope.method = map.next_value::<Option<Text<'_>>>()?.map(|method| method.0)
+                }
+                Field::Id => envelope.id = Some(map.next_value()?),
+                Field::Params => {
+                    let method = envelope.method.as_deref();
+                    let extract_messages =
+                        self.extract_messages && method.is_some_and(handlers::takes_messages);
+                    envelope.params = map.next_value_seed(ParamsSeed { extract_messages })?;
+                }
+                Field::Result => envelope.result = map.next_value()?,
+                Field::Error => envelope.error = map.next_value()?,
+                Field::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(envelope)
+    }
+}
+
+struct ParamsSeed {
+    extract_messages: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for ParamsSeed {
+    type Value = Option<Params<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        if self.extract_messages {
+            return deserializer.deserialize_map(ParamsVisitor).map(Some);
+        }
+        let params = Option::<&RawValue>::deserialize(deserializer)?;
+        Ok(params.map(|params| Params::whole(params.get())))
+    }
+}
+
+/// The params of a request or a notification.
+pub struct Params<'a> {
+    text: Cow<'a, str>,
+    /// Were messages looked for?
+    has_extracted_messages: bool,
+    messages: Option<Vec<&'a RawValue>>,
+}
+
+impl<'a> Params<'a> {
+    /// Params in which nothing was looked for.
+    pub fn whole(text: &'a str) -> Self {
+        Self {
+            text: text.into(),
+            has_extracted_messages: false,
+            messages: None,
+        }
+    }
+
+    /// The messages of a conversation in params, taken out.
+    ///
+    /// # Errors
+    /// When they are no object, or `messages` in them is no array.
+    pub fn split(text: &'a str) -> serde_json::Result<Self> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let params = reader.deserialize_map(ParamsVisitor)?;
+        reader.end().map(|()| params)
+    }
+
+    /// The params, with no messages in the place of those that were taken out.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Were messages looked for, and taken out?
+    pub fn has_extracted_messages(&self) -> bool {
+        self.has_extracted_messages
+    }
+
+    /// The messages that were taken out.
+    pub fn messages(&self) -> Option<&[&'a RawValue]> {
+        self.messages.as_deref()
+    }
+}
+
+/// Reads params, and takes the messages out.
+struct ParamsVisitor;
+
+impl<'de> Visitor<'de> for ParamsVisitor {
+    type Value = Params<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params<'de>, A::Error> {
+        let mut messages = None;
+        let mut rest = String::from("{");
+        let mut keep = |key: &str, value: &str| {
+            if rest.len() > 1 {
+                rest.push(',');
+            }
+            rest.push_str(&Value::from(key).to_string());
+            rest.push(':');
+            rest.push_str(value);
+        };
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "messages" {
+                messages = map.next_value::<Option<Vec<&RawValue>>>()?;
+                if messages.is_some() {
+                    keep(&key, "[]");
+                }
+            } else {
+                keep(&key, map.next_value::<&RawValue>()?.get());
+            }
+        }
+        rest.push('}');
+        Ok(Params {
+            text: rest.into(),
+            has_extracted_messages: true,
+            messages,
+        })
+    }
+}
+
+/// A string, borrowed unless there are escapes in it.
+#[derive(Deserialize)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METHOD: &str = r#""method":"sightline/truncateHistory""#;
+
+    fn read(text: &str) -> Option<RawMessage> {
+        RawMessage::read(text.to_owned()).ok()
+    }
+
+    /// The params, and how many messages were taken out of them.
+    fn found(message: &RawMessage) -> (&str, Option<usize>) {
+        let params = message.envelope().params.as_ref().unwrap();
+        (params.text(), params.messages().map(<[_]>::len))
+    }
+
+    #[test]
+    fn messages_are_found_where_they_stand() {
+        let text = format!(
+            r#"{{"id":1,{METHOD},"params":{{"a":[1], "messages":[{{"b":"c"}} , 5],"d":null}}}}"#
+        );
+        let message = read(&text).unwrap();
+        let params = message.envelope().params.as_ref().unwrap();
+        assert_eq!(params.text(), r#"{"a":[1],"messages":[],"d":null}"#);
+        let messages = params.messages().unwrap();
+        let found: Vec<&str> = messages.iter().map(|message| message.get()).collect();
+        assert_eq!(found, [r#"{"b":"c"}"#, "5"]);
+        let place = message.range_of(messages[0].get().as_bytes()).unwrap();
+        assert_eq!(&text[place], r#"{"b":"c"}"#);
+        assert_eq!(message.range_of(text.as_bytes()), None);
+    }
+
+    #[test]
+    fn what_is_not_looked_into_stays_whole() {
+        for (method, params) in [
+            // Of these none has messages.
+            (
+                r#""method":"sightline/checkAccess""#,
+                r#"{"messages": [1]}"#,
+            ),
+            (METHOD, "[1, 2]"),
+            (METHOD, r#"{"messages": 5}"#),
+            (METHOD, r#""text""#),
+        ] {
+            let message = read(&format!(r#"{{{method},"params":{params}}}"#)).unwrap();
+            assert_eq!(found(&message), (params, None));
+        }
+        // Given twice, the last counts.
+        let twice = r#"{"messages":[1],"messages":null}"#;
+        let message = read(&format!(r#"{{{METHOD},"params":{twice}}}"#)).unwrap();
+        let params = message.envelope().params.as_ref().unwrap();
+        assert!(params.has_extracted_messages() && params.messages().is_none());
+        // Whose they are is not known yet.
+        let early = read(&format!(r#"{{"params":{{"messages":[1]}},{METHOD}}}"#)).unwrap();
+        let params = r#"{"messages":[1]}"#;
+        assert_eq!(found(&early), (params, None));
+        let split = Params::split(params).unwrap();
+        assert_eq!(split.messages().map(<[_]>::len), Some(1));
+    }
+
+    #[test]
+    fn an_absent_id_is_none_and_null_is_one() {
+        let id = |text| read(text).unwrap().envelope().id.clone();
+        assert_eq!(id(r#"{"method":"a","params":null}"#), None);
+        assert_eq!(id(r#" {"id":null,"what":[{}]} "#), Some(Value::Null));
+    }
+
+    #[test]
+    fn what_is_no_message_comes_back() {
+        for text in [
+            "",
+            "[]",
+            r#"["a",1]"#,
+            r#"{"id":1}x"#,
+            r#"{"method":5}"#,
+            r#"{"id":1,"id":2}"#,
+            r#"{"id":1,"params":{"a":}}"#,
+        ] {
+            let refused = RawMessage::read(text.to_owned())
+                .err()
+                .map(|(text, _)| text);
+            assert_eq!(refused.as_deref(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! RootQueues of workspace roots: who changes a root waits for those before it.
+//!
+//! A job names the roots it changes, one or several, and takes its place in the
+//! queue of each at once, in the order of arrival. It starts when it is the first
+//! in all of them. BaseCheckpoint all entries are taken together, jobs that share two
+//! roots stand in the same order in both queues, and none waits for itself. Scheduler
+//! of other roots never wait for it. A queue is a queue, not a thread: what waits
+//! costs nothing, what runs runs in the pool.
+//!
+//! Idle work (folding packs, saving caches) takes a place only where nobody
+//! stands, and is told to stop when somebody comes.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    path::{Path, PathBuf},
+};
+
+use sightline_core::cancel::Cancel;
+
+/// Job that waits for its turn.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// The place of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket(u64);
+
+/// What stands in the queues.
+#[derive(Default)]
+pub struct RootQueues {
+    next: u64,
+    queues: HashMap<PathBuf, VecDeque<Ticket>>,
+    entries: HashMap<Ticket, Entry>,
+}
+
+struct Entry {
+    roots: Vec<PathBuf>,
+    /// Waits for something besides its turn.
+    held: bool,
+    /// `None` while it runs.
+    work: Option<Job>,
+    /// Raised when somebody comes, where this is idle work.
+    idle_cancel: Option<Cancel>,
+}
+
+impl RootQueues {
+    /// Takes a place in the queues of `roots`. While `held` it does not start.
+    pub fn enter(&mut self, roots: Vec<PathBuf>, held: bool) -> Ticket {
+        let ticket = Ticket(self.next);
+        self.next += 1;
+        for root in &roots {
+            let queue = self.queues.entry(root.clone()).or_default();
+            let before = queue.iter().filter_map(|before| self.entries.get(before));
+            for idle in before.filter_map(|place| place.idle_cancel.as_ref()) {
+                idle.cancel();
+            }
+            // A root that is named twice is one root.
+            if queue.back() != Some(&ticket) {
+                queue.push_back(ticket);
+            }
+        }
+        let place = Entry {
+            roots,
+            held,
+            work: None,
+            idle_cancel: None,
+        };
+        self.entries.insert(ticket, place);
+        ticket
+    }
+
+    /// Takes a place for idle work; `None` when somebody stands there.
+    pub fn enter_idle(&mut self, root: &Path, idle_cancel: Cancel) -> Option<Ticket> {
+        if self.queues.contains_key(root) {
+            return None;
+        }
+        let ticket = self.enter(vec![root.to_path_buf()], false);
+        self.entries.get_mut(&ticket)?.idle_cancel = Some(idle_cancel);
+        Some(ticket)
+    }
+
+    /// Gives the work of a place; what can start now.
+    #[must_use]
+    pub fn set_work(&mut self, ticket: Ticket, work: Job) -> Option<Job> {
+        self.entries.get_mut(&ticket)?.work = Some(work);
+        self.startable(ticket)
+    }
+
+    /// A place is held no more; what can start now.
+    #[must_use]
+    pub fn release(&mut self, ticket: Ticket) -> Option<Job> {
+        self.entries.get_mut(&ticket)?.held = false;
+        self.startable(ticket)
+    }
+
+    /// Leaves a place; what can start now.
+    #[must_use]
+    pub fn leave(&mut self, ticket: Ticket) -> Vec<Job> {
+        let Some(place) = self.entries.remove(&ticket) else {
+            return Vec::new();
+        };
+        let mut heads = Vec::new();
+        for root in &place.roots {
+            let Some(queue) = self.queues.get_mut(root) else {
+                continue;
+            };
+            queue.retain(|other| *other != ticket);
+            match queue.front() {
+                Some(head) => heads.push(*head),
+                None => drop(self.queues.remove(root)),
+            }
+        }
+        let started = heads.into_iter().filter_map(|head| self.startable(head));
+        started.collect()
+    }
+
+    /// Tells all idle work to stop.
+    pub fn stop_idle(&self) {
+        for idle in self.entries.values().filter_map(|p| p.idle_cancel.as_ref()) {
+            idle.cancel();
+        }
+    }
+
+    fn startable(&mut self, ticket: Ticket) -> Option<Job> {
+        let place = self.entries.get_mut(&ticket)?;
+        let queues = &self.queues;
+        let is_first = |root| queues.get(root).and_then(VecDeque::front) == Some(&ticket);
+        if place.held || !place.roots.iter().all(is_first) {
+            return None;
+        }
+        place.work.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// RootQueues whose work only notes its name.
+    #[derive(Default)]
+    struct Noted {
+        queues: RootQueues,
+        started: Arc<Mutex<Vec<&'static str>>>,
+    }
+
+    impl Noted {
+        fn enter(&mut self, name: &'static str, roots: &[&str], held: bool) -> Ticket {
+            let roots = roots.iter().map(PathBuf::from).collect();
+            let ticket = self.queues.enter(roots, held);
+            let started = self.started.clone();
+            let work = self
+                .queues
+                .set_work(ticket, Box::new(move || started.lock().unwrap().push(name)));
+            work.into_iter().for_each(|work| work());
+            ticket
+        }
+
+        fn leave(&mut self, ticket: Ticket) {
+            let works = self.queues.leave(ticket);
+            works.into_iter().for_each(|work| work());
+        }
+
+        fn started(&self) -> Vec<&'static str> {
+            self.started.lock().unwrap().clone()
+        }
+    }
+
+    #[test]
+    fn one_root_is_changed_by_one_job_at_a_time_in_order_of_arrival() {
+        let mut noted = Noted::default();
+        let first = noted.enter("first", &["a"], false);
+        let second = noted.enter("second", &["a"], false);
+        noted.enter("third", &["a"], false);
+        assert_eq!(noted.started(), ["first"]);
+        noted.leave(first);
+        assert_eq!(noted.started(), ["first", "second"]);
+        noted.leave(second);
+        assert_eq!(noted.started(), ["first", "second", "third"]);
+    }
+
+    #[test]
+    fn other_roots_do_not_wait_and_who_wants_both_waits_for_both() {
+        let mut noted = Noted::default();
+        let a = noted.enter("a", &["a"], false);
+        let b = noted.enter("b", &["b"], false);
+        let both = noted.enter("both", &["b", "a", "b"], false);
+        noted.enter("after", &["a"], false);
+        assert_eq!(noted.started(), ["a", "b"]);
+        noted.leave(b);
+        assert_eq!(noted.started(), ["a", "b"]);
+        noted.leave(a);
+        assert_eq!(noted.started(), ["a", "b", "both"]);
+        noted.leave(both);
+        assert_eq!(noted.started(), ["a", "b", "both", "after"]);
+    }
+
+    #[test]
+    fn what_is_held_keeps_its_place_and_starts_when_released() {
+        let mut noted = Noted::default();
+        let held = noted.enter("held", &["a"], true);
+        noted.enter("after", &["a"], false);
+        assert!(noted.started().is_empty());
+        let work = noted.queues.release(held);
+        work.into_iter().for_each(|work| work());
+        assert_eq!(noted.started(), ["held"]);
+        noted.leave(held);
+        assert_eq!(noted.started(), ["held", "after"]);
+        assert!(noted.queues.entries.len() == 1);
+    }
+
+    #[test]
+    fn idle_work_comes_only_where_nobody_is_and_gives_way() {
+        let mut noted = Noted::default();
+        let cancel = Cancel::default();
+        let a = Path::new("a");
+        let job = noted.enter("job", &["a"], false);
+        assert!(noted.queues.enter_idle(a, cancel.clone()).is_none());
+        noted.leave(job);
+        assert!(noted.queues.enter_idle(a, cancel.clone()).is_some());
+        assert!(!cancel.is_cancelled());
+        noted.enter("next", &["a"], false);
+        assert!(cancel.is_cancelled());
+        assert_eq!(noted.started(), ["job"]);
+    }
+}

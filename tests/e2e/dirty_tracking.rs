@@ -1,0 +1,326 @@
+//! Checkpoints that only look at what changed hold what a look at everything
+//! would find; and two servers that take them of one root do not disturb each
+//! other.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Child,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use sightline::lsp_client::LspClient;
+
+use crate::{
+    checkpoints::id,
+    harness::{Workspace, program, spawn, wait},
+};
+
+/// The built program as a server with a log that tells how it looked.
+struct Logged {
+    child: Child,
+    client: LspClient,
+    log: PathBuf,
+}
+
+impl Logged {
+    fn start(workspace: &Workspace) -> Self {
+        let log = workspace.data().with_extension("log");
+        let mut params = workspace.initialize();
+        params["initializationOptions"]["log"] = json!({ "level": "debug", "file": log });
+        let (child, mut client) = spawn();
+        client.request("initialize", params).unwrap().unwrap();
+        client.notify("initialized", json!({})).unwrap();
+        Self { child, client, log }
+    }
+
+    fn create(&mut self) -> Value {
+        let asked = self.client.request("sightline/createCheckpoint", json!({}));
+        asked.unwrap().unwrap()
+    }
+
+    /// How often the log says that.
+    fn count(&self, text: &str) -> usize {
+        fs::read_to_string(&self.log).unwrap().matches(text).count()
+    }
+
+    /// Takes checkpoints until changes are known.
+    fn settle(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        self.create();
+        while cfg!(target_os = "linux") && self.count("watching") == 0 {
+            assert!(Instant::now() < deadline, "changes are never known");
+            std::thread::sleep(Duration::from_millis(5));
+            self.create();
+        }
+    }
+
+    fn end(mut self) {
+        self.client
+            .request("shutdown", Value::Null)
+            .unwrap()
+            .unwrap();
+        self.client.notify("exit", Value::Null).unwrap();
+        assert_eq!(wait(&mut self.child, "exit"), 0);
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const KNOWN: &str = "changes are known";
+
+/// The tree of a checkpoint, as git reads it.
+fn tree(data: &Path, checkpoint: &Value) -> String {
+    let mut projects = fs::read_dir(data.join("projects")).unwrap();
+    let store = projects.next().unwrap().unwrap().path();
+    let output = std::process::Command::new("git")
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", data)
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .arg("--git-dir")
+        .arg(store.join("checkpoints.git"))
+        .args(["rev-parse", &format!("{}^{{tree}}", id(checkpoint))])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The tree of a checkpoint that knows nothing beforehand.
+fn tree_from_nothing(workspace: &Workspace) -> String {
+    let data = tempfile::tempdir().unwrap();
+    let output = program()
+        .args(["checkpoint", "create", "--json", "--storage"])
+        .arg(data.path())
+        .arg("--root")
+        .arg(workspace.root())
+        .output()
+        .unwrap();
+    let taken: Value = serde_json::from_slice(&output.stdout).unwrap();
+    tree(data.path(), &taken)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_change_is_known_without_looking_at_everything() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/deep/b.rs", "b\n")]);
+    let mut server = Logged::start(&workspace);
+    server.settle();
+    for round in 0..5 {
+        let before = server.count(KNOWN);
+        workspace.write("src/deep/b.rs", &format!("round {round}\n"));
+        let taken = server.create();
+        assert_eq!(taken["modified"], 1, "{taken}");
+        assert_eq!(server.count(KNOWN), before + 1);
+        assert!(server.count("changes are known paths=1") > round);
+    }
+    // Nothing changed: nothing is looked at.
+    let taken = server.create();
+    assert_eq!(taken["modified"], 0);
+    assert!(server.count("changes are known paths=0") > 0);
+    server.end();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn rules_that_change_decide_at_once() {
+    let workspace = Workspace::new(&[("a.txt", "one\n"), ("out/x.o", "x\n"), ("b.key", "b\n")]);
+    let mut server = Logged::start(&workspace);
+    server.settle();
+    workspace.write(".gitignore", "out/\n");
+    let taken = server.create();
+    assert_eq!(
+        (&taken["added"], &taken["deleted"]),
+        (&json!(1), &json!(1)),
+        "{taken}"
+    );
+    workspace.write("out/y.o", "y\n");
+    assert_eq!(server.create()["added"], 0);
+    workspace.write(".clineignore", "*.key\n");
+    assert_eq!(server.create()["deleted"], 1);
+    assert_eq!(
+        tree(&workspace.data(), &server.create()),
+        tree_from_nothing(&workspace)
+    );
+    // What git keeps beside the work tree.
+    fs::remove_file(workspace.path(".gitignore")).unwrap();
+    fs::create_dir_all(workspace.path(".git/info")).unwrap();
+    server.create();
+    server.create();
+    workspace.write(".git/info/exclude", "a.txt\n");
+    let taken = server.create();
+    assert_eq!(
+        tree(&workspace.data(), &taken),
+        tree_from_nothing(&workspace)
+    );
+    server.end();
+}
+
+/// Numbers that are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+}
+
+/// Everything below a folder, folders before what is in them.
+fn entries(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut folders, mut files) = (vec![root.to_owned()], Vec::new());
+    let mut at = 0;
+    while at < folders.len() {
+        for entry in fs::read_dir(&folders[at]).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+        at += 1;
+    }
+    folders.sort();
+    files.sort();
+    (folders, files)
+}
+
+/// One thing that people and programs do to a workspace.
+fn disturb(root: &Path, dice: &mut Dice) {
+    let (folders, files) = entries(root);
+    let name = format!("n{}", dice.below(40));
+    let folder = folders[dice.below(folders.len())].clone();
+    let fresh = folder.join(&name);
+    let file = match files.is_empty() {
+        true => root.join("first"),
+        false => files[dice.below(files.len())].clone(),
+    };
+    // What is in the way of an operation lets it fail, as it does for others.
+    let _ = match dice.below(10) {
+        0 | 1 => fs::write(&file, format!("{}", dice.below(1000))),
+        2 => fs::write(&fresh, format!("{}", dice.below(1000))),
+        3 => fs::create_dir_all(fresh.join("in/deep"))
+            .and_then(|()| fs::write(fresh.join("in/deep/file"), name)),
+        4 if folder != root => fs::rename(&folder, root.join(format!("moved{name}"))),
+        5 if folder != root => fs::remove_dir_all(&folder),
+        6 => fs::rename(&file, fresh),
+        7 => fs::remove_file(&file),
+        8 => {
+            // As editors save.
+            let aside = file.with_extension("tmp~");
+            fs::write(&aside, format!("saved {}", dice.below(1000)))
+                .and_then(|()| fs::rename(&aside, &file))
+        }
+        #[cfg(unix)]
+        9 => {
+            use std::os::unix::fs::{PermissionsExt, symlink};
+            match dice.below(2) {
+                0 => symlink("somewhere", &fresh),
+                _ => fs::set_permissions(&file, fs::Permissions::from_mode(0o755)),
+            }
+        }
+        _ => Ok(()),
+    };
+}
+
+/// T16. Whatever is done to the folders, what was known is what is there.
+#[test]
+fn t16_what_is_known_equals_a_look_at_everything() {
+    let workspace = Workspace::new(&[("a/b/c/d.txt", "d\n"), ("a/e.txt", "e\n"), ("f.txt", "f\n")]);
+    let mut server = Logged::start(&workspace);
+    server.settle();
+    let mut dice = Dice(16);
+    for round in 0..40 {
+        for _ in 0..=dice.below(8) {
+            disturb(&workspace.root(), &mut dice);
+        }
+        let taken = server.create();
+        let known = tree(&workspace.data(), &taken);
+        assert_eq!(known, tree_from_nothing(&workspace), "round {round}");
+    }
+    if cfg!(target_os = "linux") {
+        let known = server.count(KNOWN);
+        assert!(known > 30, "only {known} of 40 were known");
+    }
+    server.end();
+}
+
+/// T19. Two servers on one root: both are answered, nothing is damaged.
+#[test]
+fn t19_two_servers_on_one_root() {
+    let workspace = Workspace::new(&[("a.txt", "0"), ("b.txt", "0")]);
+    let mut servers: Vec<(Child, LspClient)> = (0..2)
+        .map(|_| {
+            let (child, mut client) = spawn();
+            client
+                .request("initialize", workspace.initialize())
+                .unwrap()
+                .unwrap();
+            (child, client)
+        })
+        .collect();
+    let mut taken = 0;
+    for round in 0..15 {
+        workspace.write("a.txt", &round.to_string());
+        let ids: Vec<Vec<i64>> = servers
+            .iter_mut()
+            .map(|(_, client)| {
+                (0..3)
+                    .map(|_| {
+                        client
+                            .start("sightline/createCheckpoint", json!({}))
+                            .unwrap()
+                    })
+                    .collect()
+            })
+            .collect();
+        for ((_, client), ids) in servers.iter_mut().zip(ids) {
+            for id in ids {
+                match client.wait(id).unwrap() {
+                    Ok(_) => taken += 1,
+                    Err(error) => {
+                        assert_eq!(error["data"]["kind"], "busy", "{error}");
+                        let message = error["message"].as_str().unwrap();
+                        assert!(message.contains("process"), "{message}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(taken >= 30, "only {taken} of 90 were taken");
+    let mut seen = Vec::new();
+    for (_, client) in &mut servers {
+        let verified = client.request("sightline/verifyCheckpoints", json!({}));
+        let whole = json!({ "ok": true, "problems": [] });
+        assert_eq!(verified.unwrap().unwrap(), whole);
+        let listed = client.request("sightline/listCheckpoints", json!({}));
+        seen.push(listed.unwrap().unwrap());
+    }
+    assert_eq!(seen[0], seen[1]);
+    let listed = seen[0]["checkpoints"].as_array().unwrap();
+    assert_eq!(listed.len(), taken);
+    // What one restores, the other sees.
+    let oldest = json!({ "id": id(&listed[listed.len() - 1]) });
+    let restored = servers[0].1.request("sightline/restoreCheckpoint", oldest);
+    restored.unwrap().unwrap();
+    assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), "0");
+    let undone = servers[1].1.request("sightline/undoRestore", json!({}));
+    assert_eq!(undone.unwrap().unwrap()["outcomes"][0]["path"], "a.txt");
+    assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), "14");
+    for (child, client) in &mut servers {
+        client.request("shutdown", Value::Null).unwrap().unwrap();
+        client.notify("exit", Value::Null).unwrap();
+        assert_eq!(wait(child, "exit"), 0);
+    }
+}
