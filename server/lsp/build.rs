@@ -1,15 +1,16 @@
-//! Tells the program which commit it is built from.
+//! Embeds the release and commit of this build.
 //!
-//! Asks the git program, and only about the repository this package lies in: an
-//! unpacked archive, also one inside another repository, and a machine without
-//! git give a build that knows its release only.
+//! Runs the `git` program on the repository that contains this package, and on no other.
+//! A source archive (even inside another repository) or a machine without git produces a
+//! build that only knows its release.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Asked when it runs: compiled once, it may run for another copy of the source.
+    // Read at run time: this script may be compiled once and run for another copy of the
+    // source.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let commit = package.and_then(|package| commit(&package.join("../..")));
     let (version, long_version) = versions(env!("CARGO_PKG_VERSION"), commit.as_ref());
@@ -20,7 +21,7 @@ fn main() {
     }
 }
 
-/// The version for programs, and the one for people.
+/// Returns the version for programs and the version for people.
 pub(crate) fn versions(release: &str, commit: Option<&Commit>) -> (String, String) {
     match commit {
         Some(Commit { id, day, .. }) => {
@@ -30,17 +31,18 @@ pub(crate) fn versions(release: &str, commit: Option<&Commit>) -> (String, Strin
     }
 }
 
-/// What a build says of its source.
+/// The commit a build was made from.
 pub(crate) struct Commit {
-    /// Abbreviated to ten digits or, where that is not unique, a few more.
+    /// Abbreviated to at least ten digits.
     pub(crate) id: String,
-    /// The committer's day: `2026-01-31`.
+    /// Commit date: `2026-01-31`.
     pub(crate) day: String,
-    /// Files that change when another commit is checked out or made.
+    /// Files that change when `HEAD` moves.
     pub(crate) moved_by: Vec<PathBuf>,
 }
 
-/// The commit that is checked out in `repository`; `None` when that is none.
+/// Returns the commit that is checked out in `repository`, or `None` if it is not a
+/// repository.
 pub(crate) fn commit(repository: &Path) -> Option<Commit> {
     let git_dir = repository.join(".git");
     if !git_dir.exists() {
@@ -49,7 +51,7 @@ pub(crate) fn commit(repository: &Path) -> Option<Commit> {
     let ask = |arguments: &[&str]| {
         let mut git = Command::new("git");
         git.arg("-C").arg(repository);
-        // Named, so that nothing above this folder is found instead.
+        // Explicit, so that git does not search the parent directories.
         git.arg("--git-dir").arg(&git_dir).args(arguments);
         for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
             git.env_remove(variable);
@@ -60,15 +62,15 @@ pub(crate) fn commit(repository: &Path) -> Option<Commit> {
     };
     let shown = ask(&["log", "-1", "--abbrev=10", "--format=%h %cs"])?;
     let (id, day) = shown.split_once(' ')?;
-    // The log of HEAD has every commit and checkout; where none is kept, the
-    // branch's own file.
+    // The reflog of `HEAD` records every commit and checkout. Without a reflog, the
+    // branch's ref file changes.
     let mut watched = vec!["HEAD".to_owned(), "logs/HEAD".to_owned()];
     watched.extend(ask(&["symbolic-ref", "--quiet", "HEAD"]));
     let moved_by = watched
         .iter()
         .filter_map(|name| ask(&["rev-parse", "--git-path", name]))
         .map(|path| repository.join(path))
-        // One that is absent would count as changed each time.
+        // Cargo treats a missing file as changed on every build.
         .filter(|path| path.exists())
         .collect();
     Some(Commit {

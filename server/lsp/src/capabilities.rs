@@ -1,7 +1,7 @@
-//! What the client can do, read forgivingly, and what this server announces.
+//! Client capabilities, and the capabilities this server announces.
 //!
-//! `initialize` is read by hand from JSON: a capability this server does not
-//! use may have any shape, and none may keep the server from starting.
+//! `initialize` params are read leniently from JSON: capabilities this server does not
+//! use may have any shape, and none of them prevents the server from starting.
 
 use serde_json::{Value, json};
 use sightline_core::{
@@ -16,30 +16,30 @@ use sightline_protocol::{
 
 use crate::{editor_features, version};
 
-/// The client of a session.
+/// What `initialize` says about the client.
 #[derive(Clone, Debug, Default)]
 pub struct ClientInfo {
     /// `clientInfo.name`.
     pub name: String,
     /// `clientInfo.version`.
     pub version: String,
-    /// The editor's name as people know it.
+    /// Display name of the editor.
     pub host: String,
-    /// The position encoding agreed on.
+    /// Negotiated position encoding.
     pub encoding: PositionEncoding,
-    /// Answers `workspace/configuration`.
+    /// Supports `workspace/configuration`.
     pub configuration: bool,
-    /// Takes registrations for `workspace/didChangeWatchedFiles`.
+    /// Supports dynamic registration of `workspace/didChangeWatchedFiles`.
     pub watches_files: bool,
-    /// Answers `workspace/applyEdit`.
+    /// Supports `workspace/applyEdit`.
     pub applies_edits: bool,
-    /// Takes code actions, not only commands.
+    /// Supports code action literals, not only commands.
     pub action_literals: bool,
-    /// Shows markdown on hover.
+    /// Renders markdown in hovers.
     pub markdown_hover: bool,
-    /// A plugin of ours is at the other end, which shows things by itself.
+    /// The client is one of our plugins, which presents results itself.
     pub plugin: bool,
-    /// Takes edits that name the version of the document they are for.
+    /// Supports versioned document edits.
     pub versioned_edits: bool,
 }
 
@@ -77,13 +77,13 @@ impl ClientInfo {
         }
     }
 
-    /// Does the client throw command results away? (Helix does.)
+    /// Returns whether the client discards command results, as Helix does.
     pub fn drops_results(&self) -> bool {
         self.name.eq_ignore_ascii_case("helix")
     }
 }
 
-/// UTF-8 when offered, else UTF-16, which every client must know.
+/// UTF-8 if the client offers it, else UTF-16, which every client supports.
 fn encoding(initialize: &Value) -> PositionEncoding {
     let offered = initialize
         .pointer("/capabilities/general/positionEncodings")
@@ -98,8 +98,8 @@ fn encoding(initialize: &Value) -> PositionEncoding {
     }
 }
 
-/// The workspace folders of `initialize`: `workspaceFolders`, else `rootUri`,
-/// else `rootPath`. Folders that are no files of this machine are left out.
+/// Returns the workspace folders of `initialize`: `workspaceFolders`, else `rootUri`,
+/// else `rootPath`. Folders that are not local are skipped.
 pub fn initial_roots(initialize: &Value) -> Roots {
     if let Some(folders) = initialize.get("workspaceFolders").and_then(Value::as_array) {
         let roots: Vec<Root> = folders.iter().filter_map(folder).collect();
@@ -115,7 +115,7 @@ pub fn initial_roots(initialize: &Value) -> Roots {
     Roots::new(root.map(|path| Root::new(path, None)).into_iter().collect())
 }
 
-/// A `WorkspaceFolder`. Its name is the client's, unless that is a path.
+/// Reads a `WorkspaceFolder`. Uses the client's name for it unless that is a path.
 pub fn folder(folder: &Value) -> Option<Root> {
     let path = uri_to_path(folder.get("uri")?.as_str()?).ok().flatten()?;
     let name = folder.get("name").and_then(Value::as_str);
@@ -123,10 +123,11 @@ pub fn folder(folder: &Value) -> Option<Root> {
     Some(Root::new(path, name.map(str::to_owned)))
 }
 
-/// What our code actions are: offered when asked for, under no light bulb.
+/// Kind of our code actions. Editors list this kind on request and show no light bulb for
+/// it.
 pub const CODE_ACTION_KIND: &str = "source.sightline";
 
-/// Names of the commands for `workspace/executeCommand`.
+/// Returns the command names for `workspace/executeCommand`.
 pub fn commands() -> Vec<String> {
     METHODS
         .iter()
@@ -135,7 +136,7 @@ pub fn commands() -> Vec<String> {
         .collect()
 }
 
-/// The result of `initialize`, as JSON.
+/// Builds the result of `initialize`.
 pub fn initialize_result(encoding: PositionEncoding) -> Value {
     let encoding = match encoding {
         PositionEncoding::Utf8 => "utf-8",

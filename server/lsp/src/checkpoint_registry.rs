@@ -1,5 +1,7 @@
-//! The checkpoints of each open root, kept from request to request: they
-//! remember the work tree, and what changed in it since.
+//! The checkpoint stores of the open roots, kept open between requests.
+//!
+//! Each root keeps its store's caches and a [`DirtyTracker`], so that a checkpoint scans
+//! only what changed.
 
 use std::{
     collections::HashMap,
@@ -35,33 +37,34 @@ use crate::{
     sync::lock,
 };
 
-/// Idle work begins so long after the last change of a store.
+/// Delay between the last change of a store and its maintenance.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// Ids whose root is remembered.
+/// Maximum number of checkpoint ids whose root is cached.
 const MAX_KNOWN_IDS: usize = 10_000;
 
-/// The checkpoints of one root.
+/// The checkpoint store of one root.
 pub struct RootCheckpoints {
-    /// What is stored.
+    /// The store.
     pub store: Checkpoints,
-    /// What changed in the work tree.
+    /// Paths changed in the work tree since the last scan.
     pub changes: DirtyTracker,
-    /// Is idle work to come?
+    /// Maintenance is scheduled.
     maintenance_pending: AtomicBool,
 }
 
-/// The checkpoints of the open roots.
+/// The checkpoint stores of the open roots.
 #[derive(Default)]
 pub struct CheckpointRegistry {
-    /// By the root's path without links, with the data directory they are in.
+    /// By canonical root path; the first value is the data directory.
     roots: Mutex<HashMap<PathBuf, (PathBuf, Arc<RootCheckpoints>)>>,
-    /// In which root a checkpoint is: for its queue, before anything is read.
+    /// The root of each known checkpoint id, so that a request can be queued without
+    /// reading the disk.
     ids: Mutex<HashMap<Oid, PathBuf>>,
 }
 
 impl CheckpointRegistry {
-    /// The checkpoints of a root.
+    /// Returns the store of a root, opening it if necessary.
     ///
     /// # Errors
     /// Kind `storage` when the data directory cannot be used.
@@ -89,7 +92,7 @@ impl CheckpointRegistry {
         Ok(made)
     }
 
-    /// Forgets the roots that are open no more.
+    /// Closes the stores of roots that are no longer open.
     pub fn retain(&self, roots: &Roots) {
         let is_open = |path: &PathBuf| {
             let mut roots = roots.as_slice().iter();
@@ -98,7 +101,7 @@ impl CheckpointRegistry {
         lock(&self.roots).retain(|path, _| is_open(path));
     }
 
-    /// Remembers in which root a checkpoint is.
+    /// Caches the root of a checkpoint.
     pub fn remember(&self, id: Oid, root: &Root) {
         let mut ids = lock(&self.ids);
         if ids.len() >= MAX_KNOWN_IDS {
@@ -107,7 +110,7 @@ impl CheckpointRegistry {
         ids.insert(id, root.canonical.as_path().to_owned());
     }
 
-    /// A file was changed, says the editor.
+    /// Marks a file as changed, as reported by the editor.
     pub fn mark_changed(&self, path: &AbsPath) {
         let roots: Vec<Arc<RootCheckpoints>> = {
             let roots = lock(&self.roots);
@@ -122,9 +125,9 @@ impl CheckpointRegistry {
         }
     }
 
-    /// The queue of a request that changes roots: those its params name, all
-    /// where they cannot be told before something is read. `None` are params
-    /// too large to be looked into.
+    /// Returns the queue for a request that changes roots: the roots named by its params,
+    /// or all roots if they cannot be determined without reading the disk. `params` is
+    /// `None` if they are too large to parse here.
     pub fn queue(&self, method: &str, snapshot: &Snapshot, params: Option<&str>) -> Queue {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
@@ -160,7 +163,7 @@ impl CheckpointRegistry {
                 .filter_map(|index| Some(roots.get(index)?.canonical.as_path().to_owned()))
                 .collect(),
             tasks: if method == UndoRestore::NAME || !files_only || params.is_none() {
-                // What it undoes may have been about a conversation.
+                // The restore to undo may have rewound a conversation.
                 TaskOrdering::BlocksTasks
             } else if asks.task_id.is_null() {
                 TaskOrdering::Unordered
@@ -170,7 +173,7 @@ impl CheckpointRegistry {
         }
     }
 
-    /// Looks after all that was used, at once.
+    /// Runs maintenance on every open store, synchronously.
     pub fn maintain(&self) {
         let all: Vec<Arc<RootCheckpoints>> = {
             let roots = lock(&self.roots);
@@ -179,8 +182,8 @@ impl CheckpointRegistry {
         all.iter().for_each(|of| of.maintain(&Cancel::default()));
     }
 
-    /// Completes or rolls back what was interrupted in the open roots, before
-    /// anything else changes them.
+    /// Completes or rolls back interrupted restores in the open roots, before any other
+    /// request changes them.
     pub fn recover(&self, server: &Arc<Server>) {
         let snapshot = server.snapshot();
         for root in all_roots(&snapshot) {
@@ -195,7 +198,7 @@ impl CheckpointRegistry {
     }
 }
 
-/// The queue of these roots.
+/// Returns the queue for jobs that change these roots.
 pub fn queue_for_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Queue {
     let roots = roots.into_iter();
     Queue::Roots {
@@ -206,15 +209,15 @@ pub fn queue_for_roots<'a>(roots: impl IntoIterator<Item = &'a Root>) -> Queue {
     }
 }
 
-/// The open roots.
+/// Returns the open roots.
 pub fn all_roots(snapshot: &Snapshot) -> Vec<Root> {
     snapshot.access.roots().as_slice().to_vec()
 }
 
-/// The root that a param means: a path, URI or name of a workspace folder.
+/// Resolves a root given by path, URI or workspace folder name.
 ///
 /// # Errors
-/// `invalidParams` that lists the folders there are.
+/// `invalidParams`, listing the open folders.
 pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
     let all = roots.as_slice();
     let uri = uri_to_path(written).ok().flatten();
@@ -236,15 +239,16 @@ pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
 }
 
 impl RootCheckpoints {
-    /// The work tree was looked at, and is watched from now on by who stays.
+    /// Records that the work tree was scanned. Starts watching it, unless this is a
+    /// one-shot process.
     pub fn scanned(self: &Arc<Self>, server: &Server) {
         if !server.client().is_closed() {
             self.changes.scanned(self);
         }
     }
 
-    /// What was stored is looked after once nobody changes the root; a store
-    /// that was found broken is told of.
+    /// Schedules maintenance for when the root is idle, and reports a store that was
+    /// rebuilt because of damage.
     pub fn schedule_maintenance(self: &Arc<Self>, server: &Arc<Server>) {
         if let Some(rebuilt) = self.store.take_rebuilt() {
             let lost = match rebuilt.lost.len() {
@@ -275,7 +279,7 @@ impl RootCheckpoints {
         });
     }
 
-    /// Folds small packs, saves caches.
+    /// Repacks small packs and saves caches.
     pub fn maintain(&self, cancel: &Cancel) {
         match self.store.tidy(cancel) {
             Err(error) if !cancel.is_cancelled() => {
@@ -286,12 +290,13 @@ impl RootCheckpoints {
     }
 }
 
-/// Completes or rolls back a restore of this root that was interrupted, and says so;
-/// also where it fails: what does not depend on the work tree goes on.
+/// Completes or rolls back an interrupted restore of this root and reports the result. A
+/// failure is reported too, and does not fail the request: only work on the work tree
+/// depends on it.
 pub fn try_recover(server: &Server, snapshot: &Snapshot, root: &Root) {
     if let Err(error) = recover(server, snapshot, root) {
         if error.kind == ErrorKind::Busy {
-            // Most likely it is not interrupted but under way.
+            // Another process is probably running the restore.
             return tracing::info!(%error, "an interrupted restore was not looked for");
         }
         let name = &root.name;
@@ -327,7 +332,7 @@ fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Erro
     Ok(())
 }
 
-/// Says that an interrupted restore was completed or taken back.
+/// Reports that an interrupted restore was completed or rolled back.
 pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recovered: &Recovered) {
     let mut roots = view.roots().as_slice().iter();
     let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
@@ -355,7 +360,7 @@ pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recover
         let problems: Vec<String> = problems.collect();
         message.push_str(&format!("; look at {}", problems.join("; ")));
     }
-    // The command line shows the log, and no messages.
+    // The command line shows the log, but no messages.
     tracing::warn!(message);
     server.show_message(kind, &message);
 }

@@ -1,8 +1,8 @@
-//! Everything the server sends of its own accord: notifications and requests.
+//! The client: notifications and requests sent by the server.
 //!
-//! Requests are never awaited inside a handler: [`Client::request`] gives the
-//! answer to a callback, on whatever thread it arrives, or nothing after the
-//! timeout. A late or unasked-for answer is dropped.
+//! Handlers never wait for a response: [`Client::request`] passes it to a callback, on
+//! the thread that received it. The callback is dropped after the timeout; late or
+//! unexpected responses are ignored.
 
 use std::{
     collections::HashMap,
@@ -19,17 +19,18 @@ use serde_json::{Value, json};
 
 use crate::{response_body::ResponseBody, sync::lock, writer::FrameWriter};
 
-/// How long an answer of the client is waited for. Helix gives up after 20 s.
+/// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The body of a message. A result may be megabytes, and is written as it is.
+/// Body of an outgoing message. The result may be megabytes and is written without
+/// copying.
 pub struct OutgoingMessage {
     head: Vec<u8>,
     result: Option<ResponseBody>,
 }
 
 impl OutgoingMessage {
-    /// A successful answer.
+    /// Builds a success response.
     pub fn of_result(id: &Value, result: ResponseBody) -> Self {
         Self {
             head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
@@ -37,14 +38,14 @@ impl OutgoingMessage {
         }
     }
 
-    /// Its parts, in order.
+    /// Returns the parts of the body, in order.
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let result = self.result.iter().flat_map(ResponseBody::pieces);
         let end = self.result.iter().map(|_| &b"}"[..]);
         iter::once(&self.head[..]).chain(result).chain(end)
     }
 
-    /// Its length.
+    /// Returns the length of the body, in bytes.
     pub fn bytes(&self) -> usize {
         self.parts().map(<[u8]>::len).sum()
     }
@@ -56,7 +57,7 @@ impl From<Vec<u8>> for OutgoingMessage {
     }
 }
 
-/// What a client answered: a result or its error object.
+/// A response of the client: a result or an error object.
 pub type ClientAnswer = Result<Value, Value>;
 
 type OnAnswer = Box<dyn FnOnce(ClientAnswer) + Send>;
@@ -66,7 +67,7 @@ struct PendingRequest {
     on_answer: OnAnswer,
 }
 
-/// The way out, shared by all threads.
+/// The connected client, shared by all threads.
 pub struct Client {
     output: Arc<FrameWriter>,
     next_id: AtomicU64,
@@ -74,7 +75,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// What is sent goes to `output`.
+    /// Sends messages to `output`.
     pub fn new(output: Arc<FrameWriter>) -> Self {
         Self {
             output,
@@ -83,23 +84,23 @@ impl Client {
         }
     }
 
-    /// An client that goes nowhere, for work without an editor.
+    /// A client that is not connected, for use without an editor.
     pub fn closed() -> Self {
         Self::new(Arc::new(FrameWriter::closed()))
     }
 
-    /// Is there nobody to send to?
+    /// Returns whether no more messages can be sent.
     pub fn is_closed(&self) -> bool {
         self.output.is_closed()
     }
 
-    /// Waits until there is room for what work will send; at the end of the session
-    /// it waits no longer.
+    /// Waits until the output has room for a response. Returns immediately once the
+    /// session ends.
     pub fn wait_for_room(&self) {
         while !self.output.wait_for_room(Duration::MAX) {}
     }
 
-    /// Sends a message body as it is.
+    /// Sends a message.
     pub fn send(&self, body: impl Into<OutgoingMessage>) {
         self.output.send(body.into());
     }
@@ -111,8 +112,8 @@ impl Client {
         }
     }
 
-    /// Sends a notification that says how `subject` is now: a client that does not
-    /// read gets the latest one only.
+    /// Sends a notification about the state of `subject`. While the output is full, only
+    /// the latest one per subject is kept.
     pub fn notify_latest(&self, method: &str, subject: &str, params: &impl Serialize) {
         if let Some(body) = body_of(&notification(method, params)) {
             let key = format!("{method} {subject}");
@@ -120,14 +121,14 @@ impl Client {
         }
     }
 
-    /// Sends a notification nobody misses: a client that does not read gets none.
+    /// Sends a notification, or drops it if the output is full.
     pub fn notify_if_room(&self, method: &str, params: &impl Serialize) {
         if !self.output.is_full() {
             self.notify(method, params);
         }
     }
 
-    /// Sends a request; `on_answer` is called with the answer, if one comes in time.
+    /// Sends a request. `on_answer` receives the response, unless it times out.
     pub fn request(
         &self,
         method: &str,
@@ -137,7 +138,7 @@ impl Client {
         self.request_within(method, params, ANSWER_TIMEOUT, on_answer);
     }
 
-    /// The same for what a person answers, who takes longer.
+    /// Like [`Self::request`], with a timeout for questions to the user.
     pub fn request_within(
         &self,
         method: &str,
@@ -162,7 +163,7 @@ impl Client {
         }
     }
 
-    /// Delivers an answer of the client. False when nobody waits for it.
+    /// Delivers a response of the client. Returns false if no request is waiting for it.
     pub fn answered(&self, id: &Value, answer: ClientAnswer) -> bool {
         let Some(id) = id.as_u64() else {
             return false;

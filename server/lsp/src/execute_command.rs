@@ -1,8 +1,8 @@
-//! Runs a request of the protocol, whichever origin it came through.
+//! Runs the requests of the protocol, sent as custom requests or through
+//! `workspace/executeCommand`.
 //!
-//! The custom request and `workspace/executeCommand` meet here: one [`BoundRequest`],
-//! one code path. The command origin can also show its result to people, for
-//! clients that drop what a command returns.
+//! Both become one [`BoundRequest`]. For commands, the result can also be shown to the
+//! user, because some clients discard command results.
 
 use std::{ops::Range, sync::Arc};
 
@@ -25,35 +25,35 @@ use crate::{
     session::Snapshot,
 };
 
-/// Params over this many bytes are not looked into before the next message is read,
-/// but for what was found while they were.
+/// Params larger than this are not parsed on the reader thread, in bytes.
 const LARGE_PARAMS: usize = 256 * 1024;
 
-/// Lines on_outcome in a message; longer results go to a document.
+/// Maximum length of a result shown as a message, in characters. Longer results are
+/// opened as a document.
 const MESSAGE_CHARS: usize = 200;
 
-/// How a request came, which decides what the user is on_outcome.
+/// How a request arrived, which determines what the user is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// By its own name: nothing is on_outcome.
+    /// Custom request: nothing is shown.
     Request,
-    /// As a command: its result is on_outcome where the client drops it.
+    /// Command: the result is shown if the client discards it.
     Command,
-    /// As a command that shows by itself what came of it.
+    /// Command of [`editor_features`], which shows its own result.
     EditorCommand,
 }
 
 /// Where the params of a request are.
 enum ParamsSource {
-    /// They are those of the message.
+    /// The params of the message.
     Message,
-    /// There, in the text of the message.
+    /// A range of the message's text.
     Range(Range<usize>),
-    /// There are none.
+    /// No params.
     Absent,
 }
 
-/// A request found in a message.
+/// A request parsed from a message.
 pub struct ParsedRequest {
     handler: &'static Handler,
     params: ParamsSource,
@@ -62,7 +62,7 @@ pub struct ParsedRequest {
 }
 
 impl ParsedRequest {
-    /// A custom request.
+    /// Parses a custom request.
     pub fn from_request(handler: &'static Handler, message: &RawMessage) -> Self {
         let params = message.envelope().params.as_ref();
         Self {
@@ -73,10 +73,10 @@ impl ParsedRequest {
         }
     }
 
-    /// `workspace/executeCommand`: the params are its only argument.
+    /// Parses `workspace/executeCommand`, whose only argument is the params.
     ///
     /// # Errors
-    /// `invalidParams` for a command that is not ours.
+    /// `invalidParams` for an unknown command.
     pub fn from_command(message: &RawMessage) -> Result<Self, Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -102,7 +102,7 @@ impl ParsedRequest {
                 names.join(", ")
             ))
         })?;
-        // Clients that write the command for their user put it where LSP says.
+        // Clients that create the command themselves put the token where LSP defines it.
         let by_client = params
             .work_done_token
             .and_then(|token| serde_json::from_str(token.get()).ok());
@@ -118,12 +118,12 @@ impl ParsedRequest {
         })
     }
 
-    /// Under which its progress is reported, and by which it can be cancelled.
+    /// Token under which progress is reported, and by which the request can be cancelled.
     pub fn token(&self) -> Option<&ProgressToken> {
         self.token.as_ref()
     }
 
-    /// The request, with the message it stands in.
+    /// Attaches the message that contains the params.
     pub fn bind(self, message: Arc<RawMessage>) -> BoundRequest {
         BoundRequest {
             parsed: self,
@@ -132,7 +132,7 @@ impl ParsedRequest {
     }
 }
 
-/// A request to be run. Its params stay in the message they came in.
+/// A request with the message that contains its params.
 pub struct BoundRequest {
     parsed: ParsedRequest,
     message: Arc<RawMessage>,
@@ -152,8 +152,8 @@ impl BoundRequest {
     }
 }
 
-/// Starts a request: what it sees is what the session is now. Job that is given
-/// back can start at once, on any thread.
+/// Takes a snapshot of the session and schedules the request. Returns a job that can run
+/// at once on any thread, if the request is not queued.
 #[must_use]
 pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest) -> Option<Job> {
     let snapshot = server.snapshot();
@@ -182,7 +182,7 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest
             match (origin, outcome) {
                 (Origin::Request, _) | (Origin::EditorCommand, Ok(_)) => {}
                 (Origin::Command, outcome) => show(context, handler.name, outcome),
-                // A plugin shows what it gets.
+                // A plugin shows the error itself.
                 (Origin::EditorCommand, Err(_)) if context.snapshot.client_info.plugin => {}
                 (Origin::EditorCommand, Err(error)) => {
                     let message = format!("sightline: {error}");
@@ -194,8 +194,8 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest
     })
 }
 
-/// The `workDoneToken` of params. The requests that have one are small, and most
-/// have none, which is seen without parsing them.
+/// Extracts `workDoneToken` from params. Most params have none, which is checked without
+/// parsing.
 fn token_in(params: &str) -> Option<ProgressToken> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -211,9 +211,8 @@ fn token_in(params: &str) -> Option<ProgressToken> {
     reported.work_done_token
 }
 
-/// Do params, without the messages that were taken out, name a task? Of large ones,
-/// which are not parsed on this thread, it is enough that a name like that, or an
-/// escape that may be a letter of it, is anywhere in them.
+/// Returns whether params name a task. Large params are not parsed here: any occurrence
+/// of the key, or of an escape that may be part of it, counts.
 fn names_task(params: &str) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -231,8 +230,8 @@ fn names_task(params: &str) -> bool {
     }
 }
 
-/// Shows the outcome of a command to people, where the client or its user
-/// wants that.
+/// Shows a command's result to the user, if the client discards results or the setting
+/// says so.
 fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerResult) {
     let snapshot: &Snapshot = &context.snapshot;
     let wanted = snapshot.settings.show_results;
@@ -273,7 +272,7 @@ fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerR
     }
 }
 
-/// A result for people: its text where it has one, else the JSON, indented.
+/// Formats a result for people: its `text` if it has one, else indented JSON.
 fn readable(result: &ResponseBody) -> String {
     let text = result.text();
     let value = params_compat::value("result", Some(&text)).unwrap_or_default();

@@ -1,10 +1,9 @@
-//! Notices changes on disk early: rule files, and files that tasks track.
+//! Detects changes of rule files and tracked files early.
 //!
-//! An accelerator, never the truth: every request looks at the disk itself.
-//! This thread only lets the client be told soon. It watches directories, so
-//! that a file replaced by rename is seen; and it looks every `INTERVAL`
-//! anyway, which covers network file systems, a full event queue and directories
-//! over the system's limit.
+//! An optimization only: every request checks the disk itself. This thread lets the
+//! server notify the client sooner. It watches directories, to notice files replaced by
+//! rename, and also polls every `INTERVAL`, which covers network file systems, event
+//! queue overflows and directories over the system's limit.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,16 +19,16 @@ use sightline_core::{access::HOLD, path::uri_to_path};
 
 use crate::{editor_features::diagnostics, server::Server, session::Session, sync::lock};
 
-/// How often the disk is looked at without any event.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Events that come this close together are looked at together.
+/// Events within this time are handled together.
 const SETTLE: Duration = Duration::from_millis(20);
 
-/// Directories watched at most; what is beyond is looked at every [`INTERVAL`].
+/// Maximum number of watched directories; files in others are polled every [`INTERVAL`].
 const MAX_DIRECTORIES: usize = 4096;
 
-/// What is watched.
+/// Watches rule files and tracked files.
 #[derive(Default)]
 pub struct FileWatcher {
     tracked: Mutex<BTreeSet<PathBuf>>,
@@ -37,7 +36,7 @@ pub struct FileWatcher {
 }
 
 impl FileWatcher {
-    /// Starts watching; once is enough.
+    /// Starts the watcher thread, once.
     pub fn start(&self, server: &Arc<Server>) {
         let mut wake = lock(&self.wake);
         if wake.is_some() {
@@ -49,15 +48,14 @@ impl FileWatcher {
         std::thread::spawn(move || run(&server, &sender, &events));
     }
 
-    /// Also watch this file, which a task tracks.
+    /// Adds a file that a task tracks.
     pub fn track(&self, path: &Path) {
         if lock(&self.tracked).insert(path.to_path_buf()) {
             self.wake();
         }
     }
 
-    /// Something may have changed: look soon. (The client says so, or the set
-    /// of watched files has grown.)
+    /// Triggers a scan: the client reported a change, or a file was added.
     pub fn wake(&self) {
         if let Some(wake) = &*lock(&self.wake) {
             let _ = wake.send(());
@@ -89,8 +87,8 @@ fn run(server: &Weak<Server>, wake: &mpsc::Sender<()>, events: &mpsc::Receiver<(
 
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Compares the disk with what it was and tells the client of differences. Returns
-/// whether rules hold that the files no longer have.
+/// Compares the disk with the previous scan and notifies the client of changes. Returns
+/// whether rules from a previous version of a file are still held.
 fn scan(
     server: &Arc<Server>,
     directories: &mut Directories,
@@ -98,7 +96,7 @@ fn scan(
     first: bool,
 ) -> bool {
     let snapshot = server.snapshot();
-    // FileWatcher before looking: a change in between is then seen twice, not never.
+    // Watch before reading: a change in between is then seen twice instead of missed.
     let rules = snapshot.access.get().watched_files();
     let mut tracked: BTreeSet<PathBuf> = lock(&server.file_watcher().tracked).clone();
     if snapshot.settings.diagnostics.changed_files {
@@ -117,7 +115,7 @@ fn scan(
             .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
         let before = stamps.insert(path, stamp);
         if before.is_none() && snapshot.settings.diagnostics.changed_files {
-            // What happened before it was first seen is found by looking.
+            // Changes from before the first scan are found by the diagnostics themselves.
             diagnostics::schedule(server);
         }
         if before.is_some_and(|before| before != stamp) && !first {
@@ -132,21 +130,21 @@ fn scan(
     snapshot.access.get().is_holding()
 }
 
-/// The directories the system watches for us.
+/// The watched directories.
 struct Directories {
     watcher: Option<RecommendedWatcher>,
-    /// With what tells a directory from another one of the same name.
+    /// With an identity that distinguishes a recreated directory.
     watched: BTreeMap<PathBuf, Option<u64>>,
     names: Arc<Mutex<Names>>,
 }
 
-/// The names of what is watched, and of the directories it is in.
+/// Names of the watched files and of their directories.
 type Names = BTreeSet<OsString>;
 
-/// Returns whether an event may be about what is watched. Folders above a root, as
-/// the one for temporary files, see many others. Anything unclear is worth a look.
+/// Returns whether an event may concern a watched file. Directories above a root, such as
+/// the temporary directory, receive many unrelated events.
 fn is_wanted(event: &notify::Event, names: &Names) -> bool {
-    // Reading is no change.
+    // Reads are not changes.
     if matches!(event.kind, EventKind::Access(kind)
         if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
     {
@@ -179,7 +177,7 @@ impl Directories {
         }
     }
 
-    /// Watches the directories of `files`, and no others.
+    /// Watches the directories of `files` and unwatches all others.
     fn watch<'a>(&mut self, files: impl Iterator<Item = &'a PathBuf> + Clone) {
         let Some(watcher) = &mut self.watcher else {
             return;
@@ -198,7 +196,7 @@ impl Directories {
         self.watched.retain(|directory, known| {
             let stays = wanted.get(directory) == Some(known);
             if !stays {
-                // Deleted and made again, it must be watched again.
+                // A recreated directory must be watched again.
                 let _ = watcher.unwatch(directory);
             }
             stays
@@ -218,8 +216,7 @@ impl Directories {
     }
 }
 
-/// What tells a directory from another one of the same name; `None` when there
-/// is none.
+/// Returns an identity for a directory, or `None` if it does not exist.
 fn identity(directory: &Path) -> Option<u64> {
     let metadata = std::fs::metadata(directory).ok()?;
     #[cfg(unix)]

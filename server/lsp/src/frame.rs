@@ -1,38 +1,38 @@
-//! `Content-Length` framing: bytes on a stream become message bodies and back.
+//! `Content-Length` framing of messages.
 //!
-//! A peer's mistake in a header costs that message, never the connection: the
-//! reader reports a [`BadFrame`] once and goes on at the next header it finds.
+//! A malformed header costs one message, never the connection: the reader reports one
+//! [`BadFrame`] and resumes at the next header.
 
 use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 
 use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
-/// So much is read at once, in bytes: as much as a pipe holds.
+/// Size of the read buffer, in bytes: the capacity of a pipe.
 const PIECE: usize = 64 * 1024;
 
 /// Why a frame was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadFrame {
-    /// No `Content-Length`, or one that is no number.
+    /// No `Content-Length`, or one that is not a number.
     Header(String),
-    /// The body is over [`MAX_FRAME_BYTES`], or memory is short; it was skipped.
+    /// The body is over [`MAX_FRAME_BYTES`] or could not be allocated; it is skipped.
     TooLarge(u64),
 }
 
-/// One message body, or why there is none.
+/// A message body, or the reason why there is none.
 pub type Frame = Result<Vec<u8>, BadFrame>;
 
 /// Reads frames from a stream.
 pub struct FrameReader<R> {
     input: BufReader<R>,
-    /// Bytes of what looked like a header were skipped and already reported.
+    /// Bytes without a valid header were skipped and have been reported.
     lost: bool,
-    /// Bytes of an oversized body still to be skipped.
+    /// Remaining bytes of an oversized body to skip.
     skip: u64,
 }
 
 impl<R: Read> FrameReader<R> {
-    /// Frames of `input`.
+    /// Reads frames from `input`.
     pub fn new(input: R) -> Self {
         Self {
             input: BufReader::with_capacity(PIECE, input),
@@ -41,20 +41,21 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// The stream itself.
+    /// Returns the underlying stream.
     pub fn stream(&self) -> &R {
         self.input.get_ref()
     }
 
-    /// Has some of what follows arrived already?
+    /// Returns whether part of the next frame is already buffered.
     pub fn has_more(&self) -> bool {
         !self.input.buffer().is_empty()
     }
 
-    /// The next frame; `None` at the end of the stream, also in mid-frame.
+    /// Reads the next frame. Returns `None` at the end of the stream, even inside a
+    /// frame.
     ///
     /// # Errors
-    /// What the stream itself reports.
+    /// I/O errors of the stream.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         let skip = std::mem::take(&mut self.skip);
         io::copy(&mut self.input.by_ref().take(skip), &mut io::sink())?;
@@ -70,16 +71,16 @@ impl<R: Read> FrameReader<R> {
             }
         };
         self.lost = false;
-        // Only address space until it is filled; a system may have none to give.
+        // Reserves address space only, but may still fail.
         let mut body = Vec::new();
         let room = usize::try_from(length).unwrap_or(usize::MAX);
         if length > MAX_FRAME_BYTES as u64 || body.try_reserve_exact(room).is_err() {
-            // Told at once; skipped before the next frame.
+            // Reported now; the body is skipped before the next frame is read.
             self.skip = length;
             return Ok(Some(Err(BadFrame::TooLarge(length))));
         }
-        // Not `read_to_end`: it may show a stream all the room there is, which some
-        // standard libraries fill with zeros each time.
+        // Not `read_to_end`: it may pass the whole spare capacity to the stream, and some
+        // standard libraries zero that on each read.
         while body.len() < room {
             let available = self.available()?;
             if available.is_empty() {
@@ -92,7 +93,8 @@ impl<R: Read> FrameReader<R> {
         Ok(Some(Ok(body)))
     }
 
-    /// What was read and not yet taken; empty at the end of the stream.
+    /// Returns the buffered bytes, reading more if there are none. Empty at the end of
+    /// the stream.
     fn available(&mut self) -> io::Result<&[u8]> {
         while self.input.buffer().is_empty() {
             match self.input.fill_buf() {
@@ -104,8 +106,8 @@ impl<R: Read> FrameReader<R> {
         Ok(self.input.buffer())
     }
 
-    /// One block of header lines, up to a blank one: the length of the body, or
-    /// what is wrong. A `Content-Length` after rubbish counts.
+    /// Reads a header up to the blank line. Returns the body's length or an error. A
+    /// `Content-Length` after other text counts.
     fn header(&mut self) -> io::Result<Option<Result<u64, String>>> {
         let mut outcome = Err("no Content-Length".to_owned());
         let mut seen = false;
@@ -131,7 +133,8 @@ impl<R: Read> FrameReader<R> {
         }
     }
 
-    /// One line of a header without its end; the tail of an overlong one.
+    /// Reads one header line without its newline. Only the end of an overlong line is
+    /// kept.
     fn header_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         loop {
@@ -159,8 +162,8 @@ enum ContentLength {
     Is(u64),
 }
 
-/// The value of the last `Content-Length` in a line: a body that was not
-/// framed runs into the header after it on one line.
+/// Returns the value of the last `Content-Length` in a line. After an unframed body, the
+/// next header starts in the middle of a line.
 fn content_length(line: &[u8]) -> ContentLength {
     const NAME: &[u8] = b"content-length";
     let mut rest = line;
@@ -187,18 +190,18 @@ fn find_ignore_case(haystack: &[u8], needle: &[u8]) -> Option<usize> {
         .position(|window| window.eq_ignore_ascii_case(needle))
 }
 
-/// Writes one frame; the caller flushes.
+/// Writes one frame without flushing.
 ///
 /// # Errors
-/// What the stream reports.
+/// I/O errors of the stream.
 pub fn write_frame(output: &mut impl Write, body: &[u8]) -> io::Result<()> {
     write_parts(output, [body])
 }
 
-/// Writes one frame whose body is these parts, one after the other.
+/// Writes one frame whose body is the concatenation of `parts`.
 ///
 /// # Errors
-/// What the stream reports.
+/// I/O errors of the stream.
 pub fn write_parts<'a>(
     output: &mut impl Write,
     parts: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>,
@@ -303,7 +306,7 @@ mod tests {
         assert_eq!(reader.next_frame().unwrap(), Some(Ok(b"[]".to_vec())));
     }
 
-    /// A stream that is given room for a whole body may fill that room each time.
+    /// Some streams fill the whole buffer they are given.
     #[test]
     fn a_long_body_is_asked_for_in_pieces() {
         struct Asked<'a>(&'a [u8], usize);

@@ -1,10 +1,10 @@
-//! The server around [`sightline_core`]: transport, session, handlers, command line.
+//! The language server on top of [`sightline_core`]: connection, session, handlers and
+//! command line.
 //!
-//! Reading order: [`transport`] (how messages come in),
-//! [`session`] (what is known), [`commands`] and [`api`] (how requests are
-//! answered), [`lsp`] (the standard methods), [`settings`] and [`capabilities`]
-//! (what the client wants and can), [`watch`], [`parent_watch`] and [`logging`].
-//! [`cli`] is the third door to the same handlers.
+//! Reading order: [`main_loop`] (how messages are read and dispatched), [`session`] (the
+//! state they change), [`scheduler`] (where requests run), [`execute_command`] and
+//! [`handlers`] (how requests are answered), [`lsp_handlers`] (standard methods),
+//! [`settings`] and [`capabilities`]. The command line, [`cli`], calls the same handlers.
 
 pub mod capabilities;
 pub mod checkpoint_registry;

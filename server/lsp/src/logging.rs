@@ -1,7 +1,7 @@
-//! The log: standard error, or a file, at a level the client can change.
+//! The log: stderr or a file, at a level the client can change.
 //!
-//! What is logged are methods, ids, sizes, durations and settings' names; never
-//! contents of files, messages or prompts.
+//! Logs methods, ids, sizes, durations and names of settings; never the contents of
+//! files, messages or prompts.
 
 use std::{
     fs::OpenOptions,
@@ -23,11 +23,11 @@ static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Warn as u8);
 static FILE: OnceLock<Mutex<std::fs::File>> = OnceLock::new();
 static CONFIGURED_FILE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Starts logging for this process; later calls do nothing.
+/// Initializes logging for this process, once.
 pub fn start() {
     let ours = filter_fn(|metadata| {
         let wanted = LEVEL.load(Ordering::Relaxed);
-        // Other crates are heard only when something is wrong.
+        // Other crates log warnings and errors only.
         let cap = if metadata.target().starts_with("sightline") {
             wanted
         } else {
@@ -42,21 +42,20 @@ pub fn start() {
     let _ = tracing_subscriber::registry().with(layer).try_init();
 }
 
-/// Changes the level.
+/// Sets the log level.
 pub fn set_level(level: LogLevel) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// Sends the log to a file from now on; the first file named stays, also when
-/// it cannot be used.
+/// Redirects the log to a file. Only the first call has an effect, even if it fails.
 ///
 /// # Errors
-/// The file is no regular file or cannot be opened for appending; told once.
+/// The path is not a regular file or cannot be opened for appending.
 pub fn set_file(path: &Path) -> io::Result<()> {
     if CONFIGURED_FILE.set(path.to_path_buf()).is_err() {
         return Ok(());
     }
-    // Opening a named pipe would wait for its reader.
+    // Opening a FIFO would block until it has a reader.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::other("is no regular file"));
     }

@@ -1,5 +1,4 @@
-//! A small LSP client: it starts a server, talks to it, and waits with a
-//! deadline. The demo and the tests are its users.
+//! A small LSP client with timeouts, for the demo and the tests.
 
 use std::{
     io::{self, Read, Write},
@@ -12,24 +11,23 @@ use serde_json::{Value, json};
 
 use crate::frame::{FrameReader, write_frame};
 
-/// Answers a request of the server.
+/// Returns the result for a request of the server, or `None` to leave it unanswered.
 pub type Answerer = Box<dyn FnMut(&str, &Value) -> Option<Value> + Send>;
 
-/// One end of a conversation with a server.
+/// A client connected to a server.
 pub struct LspClient {
     output: Option<Box<dyn Write + Send>>,
     incoming: Receiver<Value>,
     answerer: Answerer,
-    /// Messages that came while something else was waited for.
+    /// Messages received while waiting for another one.
     set_aside: Vec<Value>,
     next_id: i64,
     deadline: Duration,
 }
 
 impl LspClient {
-    /// A client that reads the server's output from `input` and writes to
-    /// `output`. Requests of the server are answered with `null` until
-    /// [`Self::answer_with`] says otherwise.
+    /// Reads the server's output from `input` and writes to `output`. Answers the
+    /// server's requests with `null` unless [`Self::answer_with`] is called.
     pub fn new(input: impl Read + Send + 'static, output: impl Write + Send + 'static) -> Self {
         let (sender, incoming) = mpsc::channel();
         thread::spawn(move || {
@@ -53,13 +51,12 @@ impl LspClient {
         }
     }
 
-    /// Waits this long for an answer at most.
+    /// Sets the timeout for each wait.
     pub fn set_deadline(&mut self, deadline: Duration) {
         self.deadline = deadline;
     }
 
-    /// Answers the server's requests with `answerer`; `None` leaves one
-    /// unanswered.
+    /// Answers the server's requests with `answerer`.
     pub fn answer_with(
         &mut self,
         answerer: impl FnMut(&str, &Value) -> Option<Value> + Send + 'static,
@@ -67,10 +64,10 @@ impl LspClient {
         self.answerer = Box::new(answerer);
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
-    /// The server does not read any more.
+    /// The server's input is closed.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         let output = self.output.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         output.write_all(bytes)?;
@@ -80,7 +77,7 @@ impl LspClient {
     /// Sends one message.
     ///
     /// # Errors
-    /// The server does not read any more.
+    /// The server's input is closed.
     pub fn send(&mut self, message: &Value) -> io::Result<()> {
         let mut frame = Vec::new();
         write_frame(&mut frame, message.to_string().as_bytes())?;
@@ -90,15 +87,15 @@ impl LspClient {
     /// Sends a notification.
     ///
     /// # Errors
-    /// The server does not read any more.
+    /// The server's input is closed.
     pub fn notify(&mut self, method: &str, params: Value) -> io::Result<()> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Sends a request without waiting; its id.
+    /// Sends a request without waiting for the response. Returns its id.
     ///
     /// # Errors
-    /// The server does not read any more.
+    /// The server's input is closed.
     pub fn start(&mut self, method: &str, params: Value) -> io::Result<i64> {
         self.next_id += 1;
         let id = self.next_id;
@@ -106,10 +103,10 @@ impl LspClient {
         Ok(id)
     }
 
-    /// Waits for the answer to request `id`: `Ok` its result, `Err` its error.
+    /// Waits for the response to request `id`.
     ///
     /// # Errors
-    /// The deadline passed, or the server went away.
+    /// The wait timed out, or the server closed the connection.
     pub fn wait(&mut self, id: i64) -> io::Result<Result<Value, Value>> {
         let id = Value::from(id);
         let mut answer = self.wait_for(|message| {
@@ -124,7 +121,7 @@ impl LspClient {
         })
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for the response.
     ///
     /// # Errors
     /// As [`Self::start`] and [`Self::wait`].
@@ -133,10 +130,10 @@ impl LspClient {
         self.wait(id)
     }
 
-    /// Waits for a notification; its params.
+    /// Waits for a notification and returns its params.
     ///
     /// # Errors
-    /// The deadline passed, or the server went away.
+    /// The wait timed out, or the server closed the connection.
     pub fn notified(&mut self, method: &str) -> io::Result<Value> {
         let mut message = self.wait_for(|message| {
             message.get("id").is_none() && message.get("method") == Some(&Value::from(method))
@@ -147,11 +144,11 @@ impl LspClient {
             .unwrap_or_default())
     }
 
-    /// Waits for a message that `wanted` picks; others are set aside, requests
-    /// of the server are answered.
+    /// Waits for a message that matches `wanted`. Sets other messages aside and answers
+    /// the server's requests.
     ///
     /// # Errors
-    /// The deadline passed, or the server went away.
+    /// The wait timed out, or the server closed the connection.
     pub fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> io::Result<Value> {
         if let Some(at) = self.set_aside.iter().position(&wanted) {
             return Ok(self.set_aside.remove(at));
@@ -178,7 +175,7 @@ impl LspClient {
         }
     }
 
-    /// What was set aside so far.
+    /// Returns the messages set aside so far.
     pub fn set_aside(&self) -> &[Value] {
         &self.set_aside
     }

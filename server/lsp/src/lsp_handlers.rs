@@ -1,7 +1,7 @@
-//! The standard LSP methods, as tower-lsp routes them.
+//! The standard LSP methods, routed by tower-lsp.
 //!
-//! Each handler changes the session and returns; none awaits anything, so they
-//! take effect in the order the messages arrived.
+//! Each handler changes the session and returns without awaiting, so changes take effect
+//! in arrival order.
 
 use std::sync::Arc;
 
@@ -32,16 +32,16 @@ use crate::{
     settings::Source,
 };
 
-/// The standard methods.
+/// Handlers of the standard methods.
 pub struct LspHandlers(Arc<Server>);
 
 impl LspHandlers {
-    /// The standard methods of `server`.
+    /// Handlers that work on `server`.
     pub fn new(server: Arc<Server>) -> Self {
         Self(server)
     }
 
-    /// Asks for section `sightline`; the answer takes effect when it comes.
+    /// Requests the `sightline` configuration section and applies the response.
     fn pull_configuration(&self) {
         let server = self.0.clone();
         let params = json!({ "items": [{ "section": "sightline" }] });
@@ -56,7 +56,7 @@ impl LspHandlers {
             });
     }
 
-    /// The editor says that a file is not what it was.
+    /// Marks a file as changed on disk.
     fn changed(&self, uri: &str) {
         if let Some(path) = uri_to_path(uri).ok().flatten() {
             self.0.checkpoints().mark_changed(&path);
@@ -203,8 +203,8 @@ impl LanguageServer for LspHandlers {
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        // How it changed is not taken from here: some clients report every
-        // change as the same kind, some only their own. The disk tells.
+        // The kind of change is ignored: some clients report all changes as one kind,
+        // others only their own changes. The disk is checked instead.
         for change in &params.changes {
             self.changed(&normal_uri(change.uri.as_str()));
         }

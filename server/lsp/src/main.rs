@@ -1,9 +1,9 @@
-//! The `sightline` program: a language server, and the same features as
-//! commands. See the library for everything that happens.
+//! The `sightline` program: a language server, and its features as commands. See the
+//! library crate.
 
 fn main() {
     let code = sightline::cli::main();
-    // Threads that read input cannot be stopped; the process can.
+    // Blocked reader threads cannot be joined; exiting ends them.
     #[allow(clippy::exit)]
     std::process::exit(code);
 }

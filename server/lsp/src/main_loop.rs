@@ -1,16 +1,18 @@
-//! The way in: frames become calls, in the order they arrive.
+//! The main loop: reads frames in order and dispatches their messages.
 //!
-//! Threads: two that take turns at reading ([`crate::readers`]); who reads takes
-//! frames (this module's `MainLoop`), changes the session, and does what may run beside
-//! others or hands it out. The *writer* writes what is not written at once
-//! ([`crate::output`]). The caller of [`serve`] waits for the end. tower-lsp routes
-//! the standard LSP methods; its futures are polled here once, so what a handler does before its first
-//! `await` happens in order of arrival, and the rest, if any, is spawned.
-//! Requests of our own protocol go to [`crate::api`] without its detour.
+//! Threads: two reader threads take turns running the loop ([`crate::reader_threads`]).
+//! The reading thread applies notifications to the session, takes a snapshot for each
+//! request, and runs short jobs itself; others go to the [`crate::scheduler`]. The writer
+//! thread ([`crate::writer`]) writes what the sender could not write at once. The caller
+//! of [`serve`] waits for the end.
 //!
-//! Nothing a peer sends ends the server but `exit` and the end of input. While it does
-//! not read what it is sent, no more of its messages are taken ([`FrameWriter::wait_for_room`]):
-//! `exit` and what is cancelled are seen once it reads, or has closed its end.
+//! tower-lsp serves the standard LSP methods. Its futures are polled once on the reading
+//! thread, so everything before their first `await` happens in arrival order; the rest is
+//! spawned. Requests of our own protocol go to [`crate::handlers`] directly.
+//!
+//! Only `exit` and the end of input end the server. While too much output is unsent, no
+//! input is read ([`FrameWriter::wait_for_room`]): `exit` and cancellations are seen once
+//! the client reads again or closes its end.
 
 use std::{
     future::Future,
@@ -50,36 +52,36 @@ use crate::{
     writer::FrameWriter,
 };
 
-/// How long running work may go on after `exit` or the end of input.
+/// Time for running jobs to finish after `exit` or the end of input.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How often the end of input is looked for while none is read.
+/// Interval between checks for a closed input while reading is paused.
 const LOOK_FOR_END: Duration = Duration::from_millis(200);
 
-/// Why a session ended.
+/// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// `exit`.
+    /// The client sent `exit`.
     Exit,
     /// The client closed its end.
     EndOfInput,
-    /// Nobody reads what we write.
+    /// stdout is closed.
     OutputClosed,
-    /// The process that started us is gone.
+    /// The parent process exited.
     ParentGone,
 }
 
-/// What a caller of [`serve`] may choose.
+/// Options of [`serve`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Called before each handler, in tests of what a panic does.
+    /// Called before each handler. Tests use it to inject panics.
     pub fault: Option<FaultHook>,
     /// End when the parent process does.
     pub watch_parent: bool,
 }
 
-/// Serves one client until it says `exit` or goes away; the exit code: 0 when
-/// `shutdown` was seen, else 1. Neither stream need be a pipe.
+/// Serves one client until `exit` or the end of input. Returns the exit code: 0 after
+/// `shutdown`, else 1. The streams need not be pipes.
 pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -130,7 +132,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     i32::from(!orderly)
 }
 
-/// Writes what is not written at once. The receiver it gives hears of its end.
+/// Starts the writer thread. The returned receiver is notified when it finishes.
 fn start_writer(output: Arc<FrameWriter>, ends: Sender<End>) -> Receiver<()> {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
@@ -153,16 +155,17 @@ struct MainLoop {
 }
 
 impl MainLoop {
-    /// Reads, until the end, which is sent to `ends`.
+    /// Returns the function that reads and dispatches one message. It sends the reason to
+    /// `ends` when the input ends.
     fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
         move || {
             while !self.output.wait_for_room(LOOK_FOR_END) {
                 if self.is_input_closed() {
-                    // What is left to be read is little, and behind it is the end.
+                    // Little input is left, and the end of input follows it.
                     self.output.stop_waiting();
                 }
             }
-            // Without somebody who reads there is no session: a panic is its end.
+            // The session cannot continue without its reader, so a panic ends it.
             let read = catch_unwind(AssertUnwindSafe(|| self.read()));
             match read.unwrap_or(Err(End::EndOfInput)) {
                 Ok(Some(work)) => Next::Job {
@@ -178,7 +181,7 @@ impl MainLoop {
         }
     }
 
-    /// Returns whether the client has closed its end, whatever is left to be read.
+    /// Returns whether the client has closed its end, even if there is unread input.
     #[cfg(unix)]
     fn is_input_closed(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -187,21 +190,21 @@ impl MainLoop {
             tv_nsec: 0,
         };
         let closed = PollFlags::HUP | PollFlags::ERR;
-        // A socket may be closed for writing only.
+        // Sockets can be closed in one direction only.
         #[cfg(target_os = "linux")]
         let closed = closed | PollFlags::RDHUP;
         let mut polled_fds = [PollFd::new(self.frames.stream(), closed)];
         poll(&mut polled_fds, Some(&at_once)).is_ok() && polled_fds[0].revents().intersects(closed)
     }
 
-    /// Elsewhere a client that has ended is noticed when it is written to.
+    /// On other systems, a closed client is noticed on write.
     #[cfg(not(unix))]
     fn is_input_closed(&self) -> bool {
         false
     }
 
-    /// Reads a frame, does what must be done in the order of arrival, and gives
-    /// what else is to be done.
+    /// Reads one frame and applies what must happen in arrival order. Returns the job
+    /// that is left to run, if any.
     fn read(&mut self) -> Result<Option<Job>, End> {
         match self.frames.next_frame() {
             Ok(Some(Ok(body))) => return self.message(body),
@@ -233,7 +236,7 @@ impl MainLoop {
                     true => (INVALID_REQUEST, "is no JSON-RPC message"),
                     false => (PARSE_ERROR, "is no JSON"),
                 };
-                // Of what is no object at all no place is known.
+                // For non-objects, serde reports no position.
                 let at = match error.column() {
                     0 => String::new(),
                     column => format!(", line {} column {column}", error.line()),
@@ -272,7 +275,7 @@ impl MainLoop {
         Ok(None)
     }
 
-    /// Handles a request; one of our own protocol is given back, to be started.
+    /// Handles a request. Returns it if it is one of our own protocol, to be started.
     fn request(
         &mut self,
         method: &str,
@@ -296,7 +299,8 @@ impl MainLoop {
             return None;
         }
         if method == "experimental/runnables" {
-            // Zed asks every server of a Rust file; `null` would be shown as an error.
+            // Zed sends this to every server of a Rust file, and shows `null` as an
+            // error.
             let none = ResponseBody::joined(vec![b"[]".to_vec()]);
             self.server
                 .client()
@@ -339,7 +343,7 @@ impl MainLoop {
         Some((id, cancel, parsed))
     }
 
-    /// Handles a notification; true when it was `exit`.
+    /// Handles a notification. Returns true for `exit`.
     fn notification(&mut self, method: &str, params: Option<&str>) -> bool {
         match method {
             "exit" => return true,
@@ -378,7 +382,7 @@ impl MainLoop {
         false
     }
 
-    /// A method of LSP itself, through tower-lsp.
+    /// Passes a standard LSP message to tower-lsp.
     fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
         let mut params = match params_compat::value(method, params) {
             Ok(params) => params,
@@ -391,10 +395,10 @@ impl MainLoop {
         };
         params_compat::mend(method, &mut params);
         let params = match method {
-            // tower-lsp refuses any params here, `null` too.
+            // tower-lsp rejects any params here, even `null`.
             "shutdown" => None,
             "initialized" => Some(json!({})),
-            // Read by hand, forgivingly; see `capabilities`.
+            // Parsed leniently by `capabilities` instead.
             "initialize" => {
                 self.server.stash_initialize(params);
                 Some(json!({ "capabilities": {} }))
@@ -430,7 +434,7 @@ impl MainLoop {
         }
     }
 
-    /// An answer of the client to a request of ours.
+    /// Delivers the client's response to one of our requests.
     fn answer(&self, id: &Value, envelope: &Envelope<'_>) {
         let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
         let answer = match (envelope.result, envelope.error) {
@@ -464,14 +468,14 @@ impl MainLoop {
         }
     }
 
-    /// Answers a body that is no message; it says where, not what.
+    /// Rejects a body that is not a message. The error contains the position, but no
+    /// content.
     fn refuse_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
         let message = format!("a message of {bytes} bytes {what}{at}");
         self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
     }
 
-    /// Answers with an error of the protocol. Its message may hold what the
-    /// client sent, so it is not logged.
+    /// Sends a protocol error. The message may quote the client, so it is not logged.
     fn refuse(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
         tracing::warn!(code, "answered with a protocol error");
         self.server
@@ -480,9 +484,9 @@ impl MainLoop {
     }
 }
 
-/// JSON-RPC: the message is no JSON.
+/// JSON-RPC: parse error.
 const PARSE_ERROR: i64 = -32700;
-/// JSON-RPC: there is no such method.
+/// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 type Outcome = Result<Result<Option<jsonrpc::Response>, tower_lsp::ExitedError>, String>;
@@ -490,7 +494,7 @@ type Outcome = Result<Result<Option<jsonrpc::Response>, tower_lsp::ExitedError>,
 fn respond(server: &Server, method: &str, id: Option<&Value>, outcome: Outcome) {
     let body = match (outcome, id) {
         (Ok(Ok(Some(response))), id) => match response.error() {
-            // Its errors name neither the method nor a kind.
+            // tower-lsp's errors contain neither the method nor a kind.
             Some(error) => {
                 let code = error.code.code();
                 let kind = match code {
@@ -528,7 +532,7 @@ fn to_id(id: &Value) -> Option<jsonrpc::Id> {
     }
 }
 
-/// A future whose panic is its result.
+/// Turns a panic of the future into an error.
 struct CatchPanic<F>(F);
 
 impl<F: Future + Unpin> Future for CatchPanic<F> {

@@ -1,19 +1,18 @@
-//! Lenient in: what clients send that is not quite what LSP says.
+//! Compatibility with clients that deviate from LSP.
 //!
-//! Strings cut in the middle of a surrogate pair, `null` for what is absent,
-//! `[]` for `{}`, versions and names left out. Mended here, so that an edit is
-//! never dropped for it; what makes no sense after that is an error.
+//! Handles lone surrogates in strings, `null` for absent fields, `[]` for `{}`, and
+//! missing versions and names, so that an edit is never dropped because of them. Anything
+//! else is an error.
 
 use serde_json::{Map, Value, json};
 use sightline_core::{error::Error, limits, path::uri_to_path, surrogates};
 use sightline_protocol::error::ErrorKind;
 
-/// Params as a value; absent ones are `null`.
+/// Parses params. Absent params are `null`.
 ///
 /// # Errors
-/// `invalidParams` for what is no JSON even with surrogates mended. The
-/// message says where, not what: it may be logged. `tooLarge` for what is
-/// nested too deeply.
+/// `invalidParams` for malformed JSON, except for lone surrogates. The message contains
+/// the position but no content, so it can be logged. `tooLarge` for excessive nesting.
 pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
     let parsed = serde_json::from_str(text).or_else(|first| match surrogates::mended(text) {
@@ -36,8 +35,8 @@ pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
     })
 }
 
-/// Params of our own methods, as an object: absent, `null` and `[]` are the
-/// empty one, and a field that is `null` is absent.
+/// Parses the params of our own methods as an object. Absent params, `null` and `[]` are
+/// the empty object, and `null` fields are removed.
 ///
 /// # Errors
 /// `invalidParams` for anything else.
@@ -56,7 +55,8 @@ pub fn object(method: &str, text: Option<&str>) -> Result<Value, Error> {
     }
 }
 
-/// Mends the params of a standard notification, so that its types fit.
+/// Adds missing fields to the params of a standard notification, so that they
+/// deserialize.
 pub fn mend(method: &str, params: &mut Value) {
     match method {
         "textDocument/didOpen" | "textDocument/didChange" => {
@@ -103,8 +103,7 @@ fn default(object: &mut Map<String, Value>, key: &str, value: Value) {
     }
 }
 
-/// Fields that are `null` are absent, at any depth. Not for what carries JSON of
-/// others.
+/// Removes `null` fields at any depth. Not for values that contain arbitrary JSON.
 pub fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

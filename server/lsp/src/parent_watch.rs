@@ -12,7 +12,7 @@ use crate::main_loop::End;
 /// Interval between checks for the parent.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// Sends [`End::ParentGone`] when this process has been left by its parent.
+/// Sends [`End::ParentGone`] when the parent process exits.
 pub fn watch_parent(ends: Sender<End>) {
     #[cfg(unix)]
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `$/progress` for long work, when the request carries a `workDoneToken`.
+//! `$/progress` for long requests that carry a `workDoneToken`.
 
 use std::{
     sync::{
@@ -13,29 +13,30 @@ use sightline_protocol::files::ProgressToken;
 
 use crate::server::Server;
 
-/// Reports are this far apart at least.
+/// Minimum interval between reports.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a listener in this process hears: the command line draws a bar of it.
+/// Progress as seen by a listener in this process, such as the command line's progress
+/// bar.
 pub enum ProgressEvent<'a> {
-    /// It begins, with a title for people.
+    /// Begins, with a title for the user.
     Begin(&'a str),
-    /// How far it is.
+    /// Work was done.
     Report {
-        /// What is being done.
+        /// The current step.
         message: &'a str,
-        /// How many are done, of how many.
+        /// Items done and total.
         of: Option<(u64, u64)>,
     },
-    /// It has ended.
+    /// Ends.
     End,
 }
 
 /// A listener in this process.
 pub type ProgressListener = Box<dyn Fn(ProgressEvent<'_>) + Send + Sync>;
 
-/// Progress of one request: begun when made, ended when dropped. Told from any
-/// thread; what comes too soon after the last report is left out.
+/// Progress of one request: begins when created, ends when dropped. Any thread may
+/// report; reports within [`INTERVAL`] of the last one are dropped.
 pub struct Progress {
     server: Arc<Server>,
     token: Option<ProgressToken>,
@@ -45,7 +46,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins, with a title for people. Without a token nothing is ever sent.
+    /// Begins, with a title for the user. Without a token, nothing is sent to the client.
     pub fn begin(server: &Arc<Server>, token: Option<ProgressToken>, title: &str) -> Self {
         let progress = Self {
             server: server.clone(),
@@ -58,8 +59,8 @@ impl Progress {
         progress
     }
 
-    /// Reports, if the last report is long enough ago: a message, and how many
-    /// are done of how many.
+    /// Sends a report with the items done and total, unless the last report was less than
+    /// [`INTERVAL`] ago.
     pub fn report(&self, of: Option<(u64, u64)>, message: impl FnOnce() -> String) {
         let is_heard = self.token.is_some() || self.server.progress_listener().is_some();
         if !is_heard || !self.is_due() {
@@ -78,7 +79,7 @@ impl Progress {
         self.tell(ProgressEvent::Report { message, of });
     }
 
-    /// Is it time? Of several threads that ask at once, for one.
+    /// Returns whether a report is due. Of several concurrent callers, one gets true.
     fn is_due(&self) -> bool {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let last = self.reported.load(Ordering::Relaxed);

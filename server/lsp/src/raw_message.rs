@@ -1,8 +1,8 @@
-//! A message as it arrived: its text, and what one pass over it found.
+//! A message as received: its text, and the fields found in one pass over it.
 //!
-//! A conversation is megabytes. Its messages are found while the message they came
-//! in is read, and stay where they stand: handlers borrow them, and an answer may
-//! send them as they are ([`crate::json`]).
+//! A conversation is megabytes. Its messages are located while the envelope is parsed and
+//! are not copied: handlers borrow them, and a response may contain them unchanged
+//! ([`crate::response_body`]).
 
 use std::{borrow::Cow, fmt, ops::Range};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, value::RawValue};
 use crate::handlers;
 
 self_cell!(
-    /// A message with its envelope.
+    /// The text of a message with the envelope that borrows from it.
     pub struct RawMessage {
         owner: String,
         #[covariant]
@@ -25,25 +25,25 @@ self_cell!(
 );
 
 impl RawMessage {
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// The text, and why it is no message.
+    /// Returns the text and the reason why it is not a message.
     pub fn read(text: String) -> Result<Self, (String, serde_json::Error)> {
         Self::try_new_or_recover(text, |text| Envelope::of(text))
     }
 
-    /// What was found in it.
+    /// Returns the envelope.
     pub fn envelope(&self) -> &Envelope<'_> {
         self.borrow_dependent()
     }
 
-    /// Its text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         self.borrow_owner()
     }
 
-    /// Where a part of its text stands in it; `None` for other text.
+    /// Returns the range of a slice of the text, or `None` if `part` is not within it.
     pub fn range_of(&self, part: &[u8]) -> Option<Range<usize>> {
         let text = self.text();
         let start = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
@@ -52,18 +52,18 @@ impl RawMessage {
     }
 }
 
-/// The fields of a message, its values still as text.
+/// The fields of a message, with unparsed values.
 #[derive(Default)]
 pub struct Envelope<'a> {
-    /// Of a request or a notification.
+    /// Present in requests and notifications.
     pub method: Option<Cow<'a, str>>,
-    /// Of a request or an answer; `null` is one.
+    /// Present in requests and responses; `null` counts as present.
     pub id: Option<Value>,
-    /// Of a request or a notification; `null` is none.
+    /// Present in requests and notifications; `null` counts as absent.
     pub params: Option<Params<'a>>,
-    /// Of an answer.
+    /// Present in success responses.
     pub result: Option<&'a RawValue>,
-    /// Of an answer.
+    /// Present in error responses.
     pub error: Option<&'a RawValue>,
 }
 
@@ -74,14 +74,13 @@ impl<'a> Envelope<'a> {
             let envelope = reader.deserialize_map(EnvelopeVisitor { extract_messages })?;
             reader.end().map(|()| envelope)
         };
-        // Params that do not look as they should are their handler's to judge.
+        // Malformed params are reported by their handler.
         read(true).or_else(|_| read(false))
     }
 }
 
-/// Reads an envelope.
 struct EnvelopeVisitor {
-    /// May messages in params be found on the way?
+    /// Locate conversation messages while parsing the params.
     extract_messages: bool,
 }
 
@@ -149,16 +148,15 @@ impl<'de> DeserializeSeed<'de> for ParamsSeed {
     }
 }
 
-/// The params of a request or a notification.
+/// The params of a request or notification.
 pub struct Params<'a> {
     text: Cow<'a, str>,
-    /// Were messages looked for?
     has_extracted_messages: bool,
     messages: Option<Vec<&'a RawValue>>,
 }
 
 impl<'a> Params<'a> {
-    /// Params in which nothing was looked for.
+    /// Params without extracted messages.
     pub fn whole(text: &'a str) -> Self {
         Self {
             text: text.into(),
@@ -167,33 +165,32 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The messages of a conversation in params, taken out.
+    /// Parses params and extracts their conversation messages.
     ///
     /// # Errors
-    /// When they are no object, or `messages` in them is no array.
+    /// The params are not an object, or `messages` is not an array.
     pub fn split(text: &'a str) -> serde_json::Result<Self> {
         let mut reader = serde_json::Deserializer::from_str(text);
         let params = reader.deserialize_map(ParamsVisitor)?;
         reader.end().map(|()| params)
     }
 
-    /// The params, with no messages in the place of those that were taken out.
+    /// Returns the params as JSON. Extracted messages are replaced by `[]`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Were messages looked for, and taken out?
+    /// Returns whether messages were extracted, even if there were none.
     pub fn has_extracted_messages(&self) -> bool {
         self.has_extracted_messages
     }
 
-    /// The messages that were taken out.
+    /// Returns the extracted messages.
     pub fn messages(&self) -> Option<&[&'a RawValue]> {
         self.messages.as_deref()
     }
 }
 
-/// Reads params, and takes the messages out.
 struct ParamsVisitor;
 
 impl<'de> Visitor<'de> for ParamsVisitor {
@@ -233,7 +230,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
     }
 }
 
-/// A string, borrowed unless there are escapes in it.
+/// A string, borrowed unless it contains escapes.
 #[derive(Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
@@ -253,7 +250,7 @@ mod tests {
         RawMessage::read(text.to_owned()).ok()
     }
 
-    /// The params, and how many messages were taken out of them.
+    /// Returns the params and the number of messages extracted from them.
     fn found(message: &RawMessage) -> (&str, Option<usize>) {
         let params = message.envelope().params.as_ref().unwrap();
         (params.text(), params.messages().map(<[_]>::len))
@@ -278,7 +275,7 @@ mod tests {
     #[test]
     fn what_is_not_looked_into_stays_whole() {
         for (method, params) in [
-            // Of these none has messages.
+            // This method has no messages.
             (
                 r#""method":"sightline/checkAccess""#,
                 r#"{"messages": [1]}"#,
@@ -290,12 +287,12 @@ mod tests {
             let message = read(&format!(r#"{{{method},"params":{params}}}"#)).unwrap();
             assert_eq!(found(&message), (params, None));
         }
-        // Given twice, the last counts.
+        // Of duplicate fields, the last one counts.
         let twice = r#"{"messages":[1],"messages":null}"#;
         let message = read(&format!(r#"{{{METHOD},"params":{twice}}}"#)).unwrap();
         let params = message.envelope().params.as_ref().unwrap();
         assert!(params.has_extracted_messages() && params.messages().is_none());
-        // Whose they are is not known yet.
+        // The method is not known yet when the params are parsed.
         let early = read(&format!(r#"{{"params":{{"messages":[1]}},{METHOD}}}"#)).unwrap();
         let params = r#"{"messages":[1]}"#;
         assert_eq!(found(&early), (params, None));

@@ -1,10 +1,10 @@
-//! Two threads take turns at reading, so that a small request needs no third one.
+//! Two reader threads in leader/follower style.
 //!
-//! Handing work to another thread costs more than most requests do. So whoever
-//! reads does the work that he finds himself, unless more waits to be read. The
-//! other thread, the *standby*, looks every millisecond whether he is still at it; if
-//! so, the standby reads on, and who worked is the next standby. Job that is found
-//! while there is no standby is the pool's.
+//! Handing a job to another thread costs more than most requests do, so the reading
+//! thread runs it itself, unless more input is waiting. The *standby* thread checks every
+//! tick whether the reader is still busy. If so, the standby takes over reading, and the
+//! busy thread becomes the standby when its job is done. Jobs found while there is no
+//! standby go to the pool.
 
 use std::{
     mem,
@@ -18,28 +18,29 @@ use std::{
 
 use crate::{scheduler::root_queues::Job, sync::lock};
 
-/// Job goes on for one to two of these before the standby reads.
+/// Interval at which the standby checks the reader. A job runs for one to two ticks
+/// before the standby takes over.
 const TICK: Duration = Duration::from_millis(1);
-/// After so many ticks without work the standby sleeps until there is some.
+/// Number of idle ticks after which the standby sleeps until the next job.
 const QUIET_TICKS: u32 = 100;
 
-/// What was read.
+/// Result of reading.
 pub enum Next {
-    /// Nothing that is left to do.
+    /// Nothing left to do.
     Done,
-    /// Something to do.
+    /// A job to run.
     Job {
-        /// What is to be done; it does not panic.
+        /// The job. Must not panic.
         work: Job,
-        /// Something waits to be read.
+        /// More input is already waiting.
         more: bool,
     },
-    /// The end; `next` is not called again.
+    /// End of input; `next` is not called again.
     End,
 }
 
-/// Calls `next` until the end, from one thread at a time, and does what it finds,
-/// some of it by means of `pool`.
+/// Calls `next` until the end, from one thread at a time. Runs the jobs it returns, some
+/// of them through `pool`.
 pub fn start(
     next: impl FnMut() -> Next + Send + 'static,
     pool: impl Fn(Job) + Send + Sync + 'static,
@@ -58,18 +59,18 @@ pub fn start(
             second.run(reading);
         }
     });
-    // There is a standby from the first work on. It may have come itself, and sleep.
+    // The standby is registered before the first job. It may already have registered
+    // itself and be asleep.
     let thread = second.thread().clone();
     lock(&threads.standby).get_or_insert(Standby::awake(thread));
     thread::spawn(move || first.run(lock(&first.reading)));
 }
 
 struct ReaderThreads<N, P> {
-    /// Belongs to who reads; `None` after the end.
+    /// Held by the reading thread; `None` after the end.
     reading: Mutex<Option<N>>,
     pool: P,
-    /// Counts the beginnings and the ends of what threads do themselves: odd
-    /// while one is at it.
+    /// Counts starts and ends of jobs that the reader runs: odd while one is running.
     turns: AtomicU64,
     standby: Mutex<Option<Standby>>,
     over: AtomicBool,
@@ -77,7 +78,6 @@ struct ReaderThreads<N, P> {
 
 struct Standby {
     thread: Thread,
-    /// Until there is work.
     asleep: bool,
 }
 
@@ -95,7 +95,7 @@ impl Standby {
 }
 
 impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
-    /// Reads, and stands by, until the end.
+    /// Reads and stands by until the end.
     fn run<'a>(&'a self, mut reading: MutexGuard<'a, Option<N>>) {
         while let Some(next) = reading.as_mut() {
             match next() {
@@ -122,7 +122,8 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
         }
     }
 
-    /// Begins what a reader does himself; false when nobody would read on.
+    /// Starts a job on the reading thread. Returns false if there is no standby to take
+    /// over.
     fn begin_job(&self) -> bool {
         let mut standby = lock(&self.standby);
         let Some(standby) = standby.as_mut() else {
@@ -141,7 +142,7 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
         }
     }
 
-    /// Waits until this thread has to read; `None` after the end.
+    /// Waits until this thread must read. Returns `None` at the end.
     fn stand_by(&self) -> Option<MutexGuard<'_, Option<N>>> {
         *lock(&self.standby) = Some(Standby::awake(thread::current()));
         let mut last = self.turns.load(SeqCst);
@@ -151,7 +152,8 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
             let now = self.turns.load(SeqCst);
             let works = now % 2 == 1;
             quiet = if now == last && !works { quiet + 1 } else { 0 };
-            // Who is registered, works and sleeps is known under this lock only.
+            // Whether the reader is busy and the standby asleep is only consistent under
+            // this lock.
             let mut standby = lock(&self.standby);
             if now == last
                 && works
@@ -175,7 +177,7 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
         None
     }
 
-    /// Sleeps until somebody wakes the standby.
+    /// Sleeps until woken.
     fn sleep(&self) {
         let is_asleep = || {
             lock(&self.standby)
@@ -197,10 +199,11 @@ mod tests {
 
     use super::*;
 
-    /// Long beside [`TICK`].
+    /// Much longer than [`TICK`].
     const LONG: Duration = Duration::from_secs(30);
 
-    /// ReaderThreads of what is sent, the threads they read in, and what the pool got.
+    /// Starts reader threads. Returns the sender of their input, the ids of the threads
+    /// that read it, and a notification for each job sent to the pool.
     fn threads() -> (Sender<Next>, Receiver<ThreadId>, Receiver<()>) {
         let (send, frames) = channel::<Next>();
         let (reads, read) = channel();
@@ -219,7 +222,7 @@ mod tests {
         (send, read, given)
     }
 
-    /// Job that tells its thread, and then waits to be let go.
+    /// A job that reports its thread and then waits until it is released.
     fn work(more: bool) -> (Next, Receiver<ThreadId>, Sender<()>) {
         let (tell, told) = channel();
         let (go, gone) = channel();
@@ -237,17 +240,17 @@ mod tests {
         send.send(first).unwrap();
         let worker = read.recv_timeout(LONG).unwrap();
         assert_eq!(told.recv_timeout(LONG).unwrap(), worker);
-        // It is still at it.
+        // The job is still running.
         send.send(Next::Done).unwrap();
         let other = read.recv_timeout(LONG).unwrap();
         assert_ne!(other, worker);
-        // There is no standby now.
+        // No standby is left.
         let (second, told, _second) = work(false);
         send.send(second).unwrap();
         assert_eq!(read.recv_timeout(LONG).unwrap(), other);
         given.recv_timeout(LONG).unwrap();
         assert_ne!(told.recv_timeout(LONG).unwrap(), other);
-        // The first one comes back, and is the standby.
+        // The first thread returns and becomes the standby.
         drop(go);
         for _ in 0..1000 {
             let (third, told, go) = work(false);
@@ -287,7 +290,7 @@ mod tests {
         thread::sleep(asleep);
         drop(send);
         read.recv_timeout(LONG).unwrap();
-        // Both threads end: nobody holds what they read with.
+        // Both threads have ended and dropped their input.
         assert!(read.recv_timeout(LONG).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! JSON that is sent, in pieces.
+//! A JSON result in pieces.
 //!
-//! Results may be megabytes, most of which stood in the request. What did is not
-//! copied: the message it came in is borrowed_bytes until the answer is written.
+//! A result may be megabytes, most of them copied from the request. Such pieces are kept
+//! as ranges of the request's message, which stays alive until the response is written.
 
 use std::{
     borrow::Cow,
@@ -15,13 +15,13 @@ use serde::Serialize;
 
 use crate::raw_message::RawMessage;
 
-/// Shorter runs are copied, in bytes: what keeping a place costs.
+/// Shorter pieces are copied, in bytes: about the cost of keeping a range.
 const MIN_BORROWED_BYTES: usize = 512;
-/// Nothing is borrowed_bytes of a message of which a smaller part is sent: all of it stays in
-/// memory until then.
+/// Inverse of the smallest part of a message worth keeping it in memory for. If less than
+/// half of it is used, the pieces are copied.
 const MIN_BORROWED_FRACTION: usize = 2;
 
-/// One JSON value as text.
+/// A JSON value as text.
 #[derive(Default)]
 pub struct ResponseBody(Vec<Piece>);
 
@@ -31,15 +31,15 @@ enum Piece {
 }
 
 impl ResponseBody {
-    /// A value, written.
+    /// Serializes a value.
     ///
     /// # Errors
-    /// What writing it fails with: a map whose keys are no text.
+    /// Serialization errors: a map whose keys are not strings.
     pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_vec(value).map(|text| Self(vec![Piece::Owned(text)]))
     }
 
-    /// The same of a value that borrows from a message.
+    /// Serializes a value that borrows from a message.
     ///
     /// # Errors
     /// As [`Self::of`].
@@ -59,12 +59,12 @@ impl ResponseBody {
         Ok(json)
     }
 
-    /// A value from its text in pieces, which only together are JSON.
+    /// Builds a value from pieces that form valid JSON together.
     pub fn joined(pieces: Vec<Vec<u8>>) -> Self {
         Self(pieces.into_iter().map(Piece::Owned).collect())
     }
 
-    /// Its pieces in order.
+    /// Returns the pieces in order.
     pub fn pieces(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.iter().map(|piece| match piece {
             Piece::Owned(text) => text,
@@ -72,7 +72,7 @@ impl ResponseBody {
         })
     }
 
-    /// Its whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0[..] {
             [Piece::Owned(text)] => String::from_utf8_lossy(text),
@@ -80,7 +80,7 @@ impl ResponseBody {
         }
     }
 
-    /// Its whole text, and nothing else of it.
+    /// Converts into the whole text.
     pub fn into_text(mut self) -> String {
         into_text(match &mut self.0[..] {
             [Piece::Owned(text)] => mem::take(text),
@@ -94,7 +94,7 @@ impl ResponseBody {
 }
 
 impl Piece {
-    /// So many bytes of it are a message's.
+    /// Number of bytes that belong to the message.
     fn borrowed_bytes(&self) -> usize {
         match self {
             Self::Owned(_) => 0,
@@ -103,13 +103,13 @@ impl Piece {
     }
 }
 
-/// It was written by `serde_json`, or from JSON.
+/// The bytes are UTF-8: they come from `serde_json` or from JSON text.
 fn into_text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Takes in what is written: long runs of the message by their place.
+/// Collects serialized bytes, keeping long slices of the message as ranges.
 struct Writer<'a> {
     message: &'a Arc<RawMessage>,
     pieces: Vec<Piece>,

@@ -1,25 +1,23 @@
-//! Job for one request: beside the reading of others, cancellable, panic-proof, and
+//! Runs requests off the reader thread: queued, cancellable, isolated from panics, and
 //! answered exactly once.
 //!
-//! A request is *in flight* from [`Scheduler::register`] until somebody claims it to
-//! answer it: the job when it ends, or `$/cancelRequest` (or the same by the token
-//! of its progress). Whoever claims it
-//! answers; the other one finds nothing and stays background. What an answer is to
-//! change (output marked as read) is a [`OnDelivered`], made only by a job that has
-//! claimed its request: a cancelled request changes nothing.
+//! A request is *in flight* from [`Scheduler::register`] until it is claimed: by its job
+//! when that ends, or by a cancellation (`$/cancelRequest`, or the token of its
+//! progress). The claimant answers; the other one does nothing. State changes that depend
+//! on delivery (output marked as read) are [`OnDelivered`] callbacks, which run only if
+//! the job claims the request. A cancelled request therefore changes nothing.
 //!
-//! Requests that only read run in the pool. Those that name a task run on the
-//! task queue, one after the other. Those that change a workspace root, or its
-//! checkpoints, take a enqueue_job in the queue of each root they change ([`RootQueues`]):
-//! one writer per root, in order of arrival, and nothing else waits for it. A
-//! job that needs both, because it is also about a conversation, takes its enqueue_job
-//! in both when it arrives ([`TaskOrdering`]).
+//! Read-only requests run in the thread pool. Requests that name a task run on the task
+//! queue, one at a time. Requests that change workspace roots or their checkpoints wait
+//! in the queue of each root ([`RootQueues`]): one writer per root, in arrival order. A
+//! job that also concerns a conversation enters both kinds of queue on arrival
+//! ([`TaskOrdering`]).
 //!
-//! A job begins when there is room for its answer ([`Client::wait_for_room`]).
+//! A job starts when the output has room for its response ([`Client::wait_for_room`]).
 //!
-//! What a job has [`Written`] reaches the disk before the request is answered.
-//! One thread sees to that for all of them: while it waits for the disk, later
-//! jobs write, and the next wait covers them together.
+//! Data a job has [`Written`] is synced before the request is answered. One thread syncs
+//! for all jobs: while it waits for the disk, later jobs write, and the next sync covers
+//! them together.
 
 pub mod root_queues;
 
@@ -52,55 +50,55 @@ use crate::{
 /// Where a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// In the pool, beside others: it only reads.
+    /// In the thread pool, concurrently: the job only reads.
     Pool,
-    /// One after the other, in the order of arrival: it touches a task's records.
+    /// One at a time, in arrival order: the job uses a task's records.
     Tasks,
-    /// After those before it that change the same workspace roots.
+    /// After earlier jobs that change the same workspace roots.
     Roots {
-        /// The roots it changes, by their path without links.
+        /// Canonical paths of the roots it changes.
         roots: Vec<PathBuf>,
-        /// What it has to do with tasks.
+        /// Its order relative to the task queue.
         tasks: TaskOrdering,
     },
 }
 
-/// What a job of a root has to do with the task queue.
+/// Order of a root job relative to the task queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskOrdering {
-    /// Nothing.
+    /// Independent of task requests.
     Unordered,
-    /// It comes after the task requests before it: it looks at what they wrote.
+    /// Runs after earlier task requests, because it reads their results.
     AfterTasks,
-    /// It changes a conversation: task requests after it wait for its end.
+    /// Changes a conversation: later task requests wait until it ends.
     BlocksTasks,
 }
 
-/// What a job came to.
+/// Result of a job.
 pub enum Step {
-    /// Its end.
+    /// The request is answered.
     Done(Response),
-    /// It goes on elsewhere; the request is answered there.
+    /// The request continues on another queue, which answers it.
     Then(Queue, Continuation),
 }
 
-/// The rest of a job.
+/// The next part of a job.
 pub type Continuation = Box<dyn FnOnce() -> Result<Step, Error> + Send>;
 
-/// What is done once it is certain that the client gets the answer.
+/// Runs once it is certain that the response is sent.
 pub type OnDelivered = Box<dyn FnOnce() + Send>;
 
-/// What a job gives back.
+/// The response of a job.
 pub struct Response {
-    /// The answer.
+    /// The result.
     pub result: ResponseBody,
-    /// What is done when the client gets it.
+    /// Callbacks to run when the response is sent.
     pub commits: Vec<OnDelivered>,
-    /// What must be on the disk before that.
+    /// Data to sync before the response is sent.
     pub written: Vec<Written>,
 }
 
-/// A job that is done but for the disk.
+/// A response that waits for the disk.
 struct PendingFlush {
     scheduler: Arc<Scheduler>,
     method: &'static str,
@@ -108,14 +106,14 @@ struct PendingFlush {
     done: Response,
 }
 
-/// A request nobody has answered.
+/// A request that has not been answered.
 struct InFlight {
     cancel: Cancel,
-    /// Its progress is reported under this token.
+    /// Token of its progress reports.
     token: Option<ProgressToken>,
 }
 
-/// How long what is being stored is waited for at the end.
+/// Additional time at the end of a session for jobs that are storing data.
 const STORING_GRACE: Duration = Duration::from_secs(2);
 
 /// The requests in flight and the threads that work on them.
@@ -126,14 +124,13 @@ pub struct Scheduler {
     roots: Mutex<RootQueues>,
     flusher: Mutex<Option<Sender<PendingFlush>>>,
     in_flight: Mutex<HashMap<String, InFlight>>,
-    /// Scheduler that wait or run, also of requests that were cancelled.
+    /// Queued and running jobs, including those of cancelled requests.
     active: Mutex<usize>,
     idle: Condvar,
 }
 
 impl Scheduler {
-    /// Scheduler whose answers go to `client` and whose pool is the blocking
-    /// threads of `pool`.
+    /// Sends responses to `client` and uses the blocking threads of `pool`.
     pub fn new(client: Arc<Client>, pool: tokio::runtime::Handle) -> Self {
         Self {
             client,
@@ -147,8 +144,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes a request in. `None`, and it is answered, when its id is in
-    /// flight already or too many are.
+    /// Registers a request. Answers it with an error and returns `None` if its id is
+    /// already in flight or the limit of requests in flight is reached.
     pub fn register(&self, id: &Value, token: Option<&ProgressToken>) -> Option<Cancel> {
         let refused = {
             let mut in_flight = lock(&self.in_flight);
@@ -178,9 +175,9 @@ impl Scheduler {
         None
     }
 
-    /// Runs `work` and answers request `id` with what it returns. What the pool
-    /// would run now is given back: whoever has a thread to spare runs it there,
-    /// others [`Self::spawn`] it.
+    /// Schedules `work` and answers request `id` with its result. Returns a job that
+    /// needs no queue, so that the caller can run it on its own thread or [`Self::spawn`]
+    /// it.
     #[must_use]
     pub fn run(
         self: &Arc<Self>,
@@ -209,7 +206,7 @@ impl Scheduler {
         })
     }
 
-    /// Answers once what was written is on the disk.
+    /// Answers after syncing the written data.
     fn answer_when_durable(self: Arc<Self>, method: &'static str, id: Value, done: Response) {
         self.begin_job();
         let waiting = PendingFlush {
@@ -230,7 +227,7 @@ impl Scheduler {
             Some(sender) => sender.send(waiting).err().map(|unsent| unsent.0),
             None => Some(waiting),
         };
-        // Without that thread this one waits.
+        // Falls back to this thread.
         if let Some(waiting) = unsent {
             *flusher = None;
             drop(flusher);
@@ -238,7 +235,7 @@ impl Scheduler {
         }
     }
 
-    /// Runs `work` on a queue; nobody is answered.
+    /// Schedules `work` without a request.
     pub fn run_in_background(
         self: &Arc<Self>,
         queue: Queue,
@@ -249,8 +246,7 @@ impl Scheduler {
         work.into_iter().for_each(|work| self.spawn(work));
     }
 
-    /// Runs `work` if nobody changes that root now; it is told to stop when
-    /// somebody comes who wants to.
+    /// Runs `work` if no job uses the root. It is cancelled when one arrives.
     pub fn run_idle(
         self: &Arc<Self>,
         root: &Path,
@@ -264,8 +260,8 @@ impl Scheduler {
         self.enqueue_on_roots(ticket, self.count_job(work), None);
     }
 
-    /// `$/cancelRequest`: answers at once, and tells the work to stop. False
-    /// when no such request is in flight here.
+    /// Handles `$/cancelRequest`: cancels the job and answers at once. Returns false if
+    /// the request is not in flight.
     pub fn cancel(&self, id: &Value) -> bool {
         let found = lock(&self.in_flight)
             .get(&id.to_string())
@@ -273,15 +269,15 @@ impl Scheduler {
         let Some(cancel) = found else {
             return false;
         };
-        // What is being stored is answered as it comes out.
+        // A request that has started to store data is answered by its job.
         if cancel.cancel() && self.claim(id).is_some() {
             self.client.send(error_body(id, &Error::cancelled()));
         }
         true
     }
 
-    /// `window/workDoneProgress/cancel`: as [`Self::cancel`], for the request
-    /// whose progress is reported under that token.
+    /// Handles `window/workDoneProgress/cancel`: like [`Self::cancel`], by progress
+    /// token.
     pub fn cancel_progress(&self, token: &ProgressToken) {
         let named: Vec<Value> = lock(&self.in_flight)
             .iter()
@@ -293,8 +289,8 @@ impl Scheduler {
         }
     }
 
-    /// Waits until every job has ended, `grace` at most; then tells what is
-    /// left to stop, and waits a little for what can't: it is being stored.
+    /// Waits up to `grace` for all jobs to end, then cancels the rest and waits a little
+    /// longer for those that are storing data.
     pub fn finish(&self, grace: Duration) {
         lock(&self.roots).stop_idle();
         if self.wait_until_idle(grace) {
@@ -306,7 +302,7 @@ impl Scheduler {
         self.wait_until_idle(STORING_GRACE);
     }
 
-    /// Have all jobs ended within that time?
+    /// Returns whether all jobs ended within `grace`.
     fn wait_until_idle(&self, grace: Duration) -> bool {
         let deadline = Instant::now() + grace;
         let mut active = lock(&self.active);
@@ -324,7 +320,7 @@ impl Scheduler {
         true
     }
 
-    /// Answers a request that nobody has claimed.
+    /// Answers a request unless it has been claimed.
     fn answer(&self, method: &str, id: &Value, outcome: Result<Response, Error>) {
         if self.claim(id).is_none() {
             return;
@@ -347,7 +343,7 @@ impl Scheduler {
         lock(&self.in_flight).remove(&id.to_string())
     }
 
-    /// Gives a job its enqueue_job; one of the pool comes back.
+    /// Enqueues a job. Returns it if it belongs to the pool.
     fn enqueue_job(
         self: &Arc<Self>,
         queue: Queue,
@@ -367,7 +363,7 @@ impl Scheduler {
         None
     }
 
-    /// Runs work in the pool.
+    /// Runs a job in the pool.
     pub fn spawn(&self, work: Job) {
         let work = Arc::new(Mutex::new(Some(work)));
         let here = work.clone();
@@ -376,7 +372,7 @@ impl Scheduler {
             self.pool
                 .spawn_blocking(move || take().into_iter().for_each(|work| work()))
         }));
-        // It panics when the system has no thread for it.
+        // `spawn_blocking` panics when the system cannot create a thread.
         if spawned.is_err() {
             tracing::error!("no thread to be had");
             let work = lock(&here).take();
@@ -384,7 +380,7 @@ impl Scheduler {
         }
     }
 
-    /// Counts a job from now until it has ended.
+    /// Counts a job as active until it has ended.
     fn count_job(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) -> Job {
         self.begin_job();
         let scheduler = self.clone();
@@ -397,8 +393,8 @@ impl Scheduler {
         })
     }
 
-    /// Stands in the task queue for a job of a root. The job ends the wait of
-    /// the task requests behind it by dropping what is given.
+    /// Enters the task queue on behalf of a root job. Dropping the returned sender lets
+    /// later task requests continue.
     fn join_task_queue(self: &Arc<Self>, ticket: Ticket, turn: TaskOrdering) -> Sender<()> {
         let (ends, ended) = mpsc::channel::<()>();
         let scheduler = self.clone();
@@ -412,7 +408,7 @@ impl Scheduler {
         ends
     }
 
-    /// Gives a enqueue_job in the queues of roots its work.
+    /// Sets the job of a root queue entry.
     fn enqueue_on_roots(self: &Arc<Self>, ticket: Ticket, job: Job, ends: Option<Sender<()>>) {
         let scheduler = self.clone();
         let work: Job = Box::new(move || {
@@ -445,7 +441,7 @@ impl Scheduler {
             Some(sender) => sender.send(job).err().map(|unsent| unsent.0),
             None => Some(job),
         };
-        // Without that thread the pool does it, though not in order.
+        // Falls back to the pool, which does not keep the order.
         if let Some(job) = unsent {
             *tasks = None;
             drop(self.pool.spawn_blocking(job));
@@ -453,7 +449,7 @@ impl Scheduler {
     }
 }
 
-/// Job that nobody waits for: when it panics, the log says so.
+/// Work without a request; a panic is logged.
 fn background(name: &'static str, work: impl FnOnce() + Send + 'static) -> impl FnOnce() + Send {
     move || {
         let _ = guarded(name, || {
@@ -463,7 +459,7 @@ fn background(name: &'static str, work: impl FnOnce() + Send + 'static) -> impl 
     }
 }
 
-/// A thread that works on what it is sent; `None` when the system has no more.
+/// Starts a worker thread. Returns `None` if the system cannot create one.
 fn start_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce(mpsc::Receiver<T>) + Send + 'static,
@@ -481,12 +477,12 @@ fn start_thread<T: Send + 'static>(
     }
 }
 
-/// Waits for the disk once for each file, then answers all.
+/// Syncs each file once, then answers all requests of the batch.
 fn flush(batch: Vec<PendingFlush>) {
     let mut flushed: Vec<(Written, Result<(), Error>)> = Vec::new();
     for waiting in batch {
         let durable = waiting.done.written.iter().try_for_each(|written| {
-            // All of the batch was written before the first wait.
+            // The whole batch was written before the first sync.
             let known = flushed
                 .iter()
                 .find(|(other, _)| other.is_same_file(written));
@@ -505,7 +501,7 @@ fn flush(batch: Vec<PendingFlush>) {
     }
 }
 
-/// Runs `work`; a panic becomes an `internal` error that names what panicked.
+/// Runs `work`. A panic becomes an `internal` error that names the method.
 pub(crate) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let why = panic_text(&*panic);
@@ -525,10 +521,10 @@ pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// JSON-RPC's code for a message that is no request at this point.
+/// JSON-RPC: invalid request.
 pub(crate) const INVALID_REQUEST: i64 = -32600;
 
-/// The body of an error answer.
+/// Builds an error response.
 pub(crate) fn error_body(id: &Value, error: &Error) -> Vec<u8> {
     let data = ErrorData {
         kind: error.kind,
@@ -538,7 +534,7 @@ pub(crate) fn error_body(id: &Value, error: &Error) -> Vec<u8> {
     body_of_error(id, error.kind.code(), &error.message, &data)
 }
 
-/// The body of an error answer whose code is JSON-RPC's, not the kind's.
+/// Builds an error response with a JSON-RPC error code.
 pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &str) -> Vec<u8> {
     let data = ErrorData {
         kind,
@@ -549,7 +545,7 @@ pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &s
 }
 
 fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
-    // It may name a value of any length, and hold what it names.
+    // The message may quote values of any length and content.
     let message = &*line::printable(message);
     let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
     let cut = format!("{}...", &message[..end]);

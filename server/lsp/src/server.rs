@@ -1,4 +1,4 @@
-//! The state all threads share, and the few things done with it everywhere.
+//! The state shared by all threads.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -46,13 +46,13 @@ use crate::{
     sync::lock,
 };
 
-/// Called with a method's name before its handler runs; tests let it panic.
+/// Called with a method's name before its handler runs. Tests use it to inject panics.
 pub type FaultHook = fn(&str);
 
-/// Changes are told to the client at most this often.
+/// Minimum interval between context change notifications.
 const NOTIFY_AFTER: Duration = Duration::from_millis(50);
 
-/// What all threads share.
+/// The state shared by all threads.
 pub struct Server {
     session: Mutex<Session>,
     client: Arc<Client>,
@@ -61,12 +61,11 @@ pub struct Server {
     initialize: Mutex<Value>,
     storage: Mutex<Option<Storage>>,
     counter: Counter,
-    /// Names this session in what it stores.
     session_id: String,
-    /// The compactions that were planned last, by task.
+    /// The latest planned compaction of each task.
     planned: Mutex<HashMap<TaskId, PlannedCompaction>>,
     tasks_stored: Mutex<Option<(PathBuf, TaskStore)>>,
-    /// Tasks that were worked on in this session.
+    /// Tasks used in this session.
     tasks: Mutex<BTreeSet<String>>,
     file_watcher: FileWatcher,
     checkpoints: CheckpointRegistry,
@@ -79,7 +78,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that has not been initialized.
+    /// Creates a server that has not been initialized.
     pub fn new(
         client: Arc<Client>,
         runtime: tokio::runtime::Handle,
@@ -88,7 +87,7 @@ impl Server {
         Self::with_session(Session::default(), client, runtime, fault, None)
     }
 
-    /// A server without an editor, on one root; for the command line.
+    /// Creates a server without a client, on one root, for the command line.
     pub fn offline(
         root: Root,
         runtime: tokio::runtime::Handle,
@@ -134,57 +133,57 @@ impl Server {
         })
     }
 
-    /// Works on the session, under its lock: memory work only.
+    /// Runs `work` on the session, under its lock. Must not do I/O.
     pub fn session<T>(&self, work: impl FnOnce(&mut Session) -> T) -> T {
         work(&mut lock(&self.session))
     }
 
-    /// The session as it is now.
+    /// Takes a snapshot of the session.
     pub fn snapshot(&self) -> Snapshot {
         self.session(Session::snapshot)
     }
 
-    /// The way out.
+    /// Returns the client connection.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The requests in flight.
+    /// Returns the scheduler.
     pub fn scheduler(&self) -> &Arc<Scheduler> {
         &self.scheduler
     }
 
-    /// Counts tokens, and remembers what it counted.
+    /// Returns the token counter, which caches its counts.
     pub fn counter(&self) -> &Counter {
         &self.counter
     }
 
-    /// What is watched on disk.
+    /// Returns the file watcher.
     pub fn file_watcher(&self) -> &FileWatcher {
         &self.file_watcher
     }
 
-    /// The checkpoints of the roots.
+    /// Returns the checkpoint stores of the roots.
     pub fn checkpoints(&self) -> &CheckpointRegistry {
         &self.checkpoints
     }
 
-    /// The diagnostics that the client has.
+    /// Returns the diagnostics sent to the client.
     pub fn published_diagnostics(&self) -> &PublishedDiagnostics {
         &self.published_diagnostics
     }
 
-    /// Where the command line reaches this server.
+    /// Returns the sockets the command line connects to.
     pub fn ipc_server(&self) -> &IpcServer {
         &self.ipc_server
     }
 
-    /// What the user is being asked.
+    /// Returns the pending confirmations.
     pub fn confirmations(&self) -> &Confirmations {
         &self.confirmations
     }
 
-    /// Runs `work` once, after a while.
+    /// Runs `work` after a delay.
     pub fn run_after(
         self: &Arc<Self>,
         after: Duration,
@@ -199,29 +198,29 @@ impl Server {
         });
     }
 
-    /// Who hears of progress in this process.
+    /// Returns the progress listener of this process.
     pub fn progress_listener(&self) -> Option<&ProgressListener> {
         self.progress_listener.as_ref()
     }
 
-    /// Keeps the params of `initialize` for the handler, which gets none.
+    /// Stores the params of `initialize` for its handler, which tower-lsp passes none.
     pub fn stash_initialize(&self, params: Value) {
         *lock(&self.initialize) = params;
     }
 
-    /// The params of `initialize`.
+    /// Takes the params of `initialize`.
     pub fn take_initialize(&self) -> Value {
         lock(&self.initialize).take()
     }
 
-    /// Where a test lets a handler panic.
+    /// Calls the fault hook of tests.
     pub fn fault(&self, method: &str) {
         if let Some(fault) = self.fault {
             fault(method);
         }
     }
 
-    /// The rules as they stand on disk; tells the client when they changed.
+    /// Returns the current access rules. Notifies the client if they changed on disk.
     pub fn view(&self, snapshot: &Snapshot) -> AccessView {
         let (view, changed) = snapshot.access.get().view();
         if !changed.is_empty() && snapshot.settings.notifications {
@@ -239,10 +238,10 @@ impl Server {
         view
     }
 
-    /// The data directory of a snapshot's settings.
+    /// Opens the data directory of a snapshot's settings.
     ///
     /// # Errors
-    /// Kind `storage` when it cannot be used.
+    /// Kind `storage` if it cannot be used.
     pub fn storage(&self, snapshot: &Snapshot) -> Result<Storage, Error> {
         let path = match &snapshot.settings.storage_path {
             Some(path) => path.clone(),
@@ -257,10 +256,10 @@ impl Server {
         Ok(storage)
     }
 
-    /// The stored conversations.
+    /// Returns the store of conversations.
     ///
     /// # Errors
-    /// Kind `storage` when the data directory cannot be used.
+    /// Kind `storage` if the data directory cannot be used.
     pub fn task_store(&self, snapshot: &Snapshot) -> Result<TaskStore, Error> {
         let storage = self.storage(snapshot)?;
         let mut kept = lock(&self.tasks_stored);
@@ -273,25 +272,25 @@ impl Server {
         Ok(store)
     }
 
-    /// A compaction of a task was planned.
+    /// Stores the latest planned compaction of a task.
     pub fn set_planned_compaction(&self, task: &TaskId, plan: PlannedCompaction) {
         lock(&self.planned).insert(task.clone(), plan);
     }
 
-    /// The compaction of a task that was planned last.
+    /// Returns the latest planned compaction of a task.
     pub fn planned_compaction(&self, task: &TaskId) -> Option<PlannedCompaction> {
         lock(&self.planned).get(task).cloned()
     }
 
-    /// Names this session in what it stores.
+    /// Returns the id that identifies this session in stored data.
     pub fn session_id(&self) -> &str {
         &self.session_id
     }
 
-    /// The tracker of a task.
+    /// Opens the file tracker of a task.
     ///
     /// # Errors
-    /// `invalidParams` for an impossible id, `storage` when it cannot be read.
+    /// `invalidParams` for an invalid id, `storage` if it cannot be read.
     pub fn tracker(&self, snapshot: &Snapshot, task_id: &str) -> Result<Tracker, Error> {
         let task = TaskId::new(task_id)?;
         let tracker = Tracker::open(&self.storage(snapshot)?, &task, self.view(snapshot));
@@ -299,23 +298,23 @@ impl Server {
         Ok(tracker)
     }
 
-    /// A task is gone.
+    /// Forgets a deleted task.
     pub fn forget_task(&self, task: &TaskId) {
         lock(&self.tasks).remove(task.as_str());
         lock(&self.planned).remove(task);
     }
 
-    /// A task is worked on in this session, and kept.
+    /// Marks a task as used in this session, which exempts it from pruning.
     pub fn touch_task(&self, task: &TaskId) {
         lock(&self.tasks).insert(task.as_str().to_owned());
     }
 
-    /// The tasks of this session.
+    /// Returns the tasks used in this session.
     pub fn active_tasks(&self) -> BTreeSet<String> {
         lock(&self.tasks).clone()
     }
 
-    /// Tells the client, soon and once, that what it can see has changed.
+    /// Notifies the client of changed context, debounced.
     pub fn context_changed(self: &Arc<Self>) {
         let wanted = self.session(|session| session.settings().notifications);
         if !wanted || self.context_change_pending.swap(true, Ordering::AcqRel) {
@@ -334,8 +333,7 @@ impl Server {
         });
     }
 
-    /// Tells the user, on one line, what could not be used of the settings, and
-    /// lets those take effect that are not looked up at every use.
+    /// Applies changed settings and reports invalid ones to the user.
     pub fn settings_changed(self: &Arc<Self>, problems: &[Problem]) {
         let settings = self.session(|session| session.settings().clone());
         logging::set_level(settings.log_level);
@@ -369,7 +367,7 @@ impl Server {
         IpcServer::update(self);
     }
 
-    /// Deletes the tasks that settings do not keep, before later requests.
+    /// Schedules deletion of the tasks that exceed the configured limits.
     pub fn prune_tasks(self: &Arc<Self>) {
         let limits = self.session(|session| Limits::from(session.settings().tasks));
         if limits == Limits::default() {
@@ -395,7 +393,7 @@ impl Server {
             });
     }
 
-    /// `window/showMessage`, on one line.
+    /// Sends `window/showMessage`, on one line.
     pub fn show_message(&self, kind: MessageType, message: &str) {
         let message = message.replace(['\n', '\r'], " ");
         let message = line::one_line(&message);
@@ -404,10 +402,10 @@ impl Server {
     }
 }
 
-/// The platform's place for an application's data.
+/// Returns the platform's data directory for this application.
 ///
 /// # Errors
-/// Kind `storage` when the user has no home.
+/// Kind `storage` if the user has no home directory.
 pub fn default_storage() -> Result<PathBuf, Error> {
     directories::ProjectDirs::from("", "", "sightline")
         .map(|places| places.data_dir().to_path_buf())

@@ -1,9 +1,8 @@
-//! What a session knows: client_info, settings, roots, rules, editor state.
+//! The session: client, settings, roots, rules and editor state.
 //!
-//! [`Session`] is changed by notifications only, by who reads and
-//! behind one lock that is held for memory work alone. A request takes a
-//! [`Snapshot`] on that thread, so it sees exactly what was sent before it, and
-//! works with it elsewhere.
+//! [`Session`] is changed by notifications, on the reading thread, behind a lock that is
+//! never held during I/O. Each request takes a [`Snapshot`] on that thread, so it sees
+//! exactly the messages sent before it.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -21,29 +20,29 @@ use crate::{
     sync::lock,
 };
 
-/// Where a session stands in LSP's life cycle.
+/// Phase of LSP's life cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// `initialize` has not been answered.
     #[default]
     Starting,
-    /// At work.
+    /// Initialized.
     Running,
     /// `shutdown` was answered.
     ShutDown,
 }
 
-/// What a session knows.
+/// The state of a session.
 #[derive(Default)]
 pub struct Session {
-    /// Where it stands.
+    /// The current phase.
     pub phase: Phase,
     client_info: Arc<ClientInfo>,
     sources: SettingsSources,
     settings: Arc<Settings>,
     roots: Arc<Roots>,
     access: Option<Arc<LazyAccess>>,
-    /// The last that was read, until `access` is.
+    /// The last rules that were read, until `access` is read.
     access_before: Option<Arc<LazyAccess>>,
     editor: Arc<EditorState>,
     revision: u64,
@@ -51,41 +50,40 @@ pub struct Session {
     tools: Arc<OnceLock<CliTools>>,
 }
 
-/// What a request may see: the session at the moment it arrived.
+/// The session at the moment a request arrived.
 #[derive(Clone)]
 pub struct Snapshot {
-    /// The client_info.
+    /// The client.
     pub client_info: Arc<ClientInfo>,
     /// The settings.
     pub settings: Arc<Settings>,
-    /// The rules, with their roots.
+    /// The access rules and roots.
     pub access: Arc<LazyAccess>,
-    /// What the editor shows.
+    /// The editor state.
     pub editor: Arc<EditorState>,
-    /// What was rendered lately; shared, for `sinceRevision`.
+    /// Recently rendered context, shared for `sinceRevision`.
     pub revisions: Arc<Mutex<Revisions>>,
-    /// Command line tools, looked for once.
+    /// Command line tools, detected once.
     pub tools: Arc<OnceLock<CliTools>>,
 }
 
-/// Rules that are read when they are first asked for, which is never under the
-/// session's lock: a disk may be slow.
+/// Access rules that are read on first use, outside the session's lock.
 pub struct LazyAccess {
     roots: Arc<Roots>,
     loose: Vec<AbsPath>,
-    /// Those for the roots and files before. A rule file that is being saved when
-    /// they change must not be taken for an empty one.
+    /// The previous rules. A rule file that is being saved when the roots change must not
+    /// be read as empty.
     before: Mutex<Option<Arc<LazyAccess>>>,
     access: OnceLock<Access>,
 }
 
 impl LazyAccess {
-    /// The roots; the rules are not read for this.
+    /// Returns the roots without reading the rules.
     pub fn roots(&self) -> &Roots {
         &self.roots
     }
 
-    /// The rules.
+    /// Returns the rules, reading them on first use.
     pub fn get(&self) -> &Access {
         self.access.get_or_init(|| {
             let (roots, loose) = (self.roots.clone(), self.loose.clone());
@@ -99,7 +97,7 @@ impl LazyAccess {
 }
 
 impl Session {
-    /// A session without an editor, on one root.
+    /// Creates a session without a client, on one root.
     pub fn offline(root: Root) -> Self {
         let mut session = Self {
             phase: Phase::Running,
@@ -110,12 +108,12 @@ impl Session {
         session
     }
 
-    /// The open folders.
+    /// Returns the workspace roots.
     pub fn roots(&self) -> &Arc<Roots> {
         &self.roots
     }
 
-    /// `initialize`: client_info, roots and first settings.
+    /// Applies `initialize`: client, roots and initial settings.
     pub fn initialize(&mut self, params: &Value) -> Vec<Problem> {
         self.client_info = Arc::new(ClientInfo::new(params));
         self.set_roots(capabilities::initial_roots(params));
@@ -123,7 +121,7 @@ impl Session {
         self.configure(Source::InitializationOptions, options)
     }
 
-    /// New settings from one of their sources; gives what could not be used.
+    /// Applies settings from one source. Returns the invalid ones.
     pub fn configure(&mut self, source: Source, value: &Value) -> Vec<Problem> {
         let (settings, problems) = self.sources.update(source, value);
         self.settings = Arc::new(settings);
@@ -131,17 +129,17 @@ impl Session {
         problems
     }
 
-    /// The client_info.
+    /// Returns the client's description.
     pub fn client_info(&self) -> &Arc<ClientInfo> {
         &self.client_info
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
 
-    /// `workspace/didChangeWorkspaceFolders`.
+    /// Applies `workspace/didChangeWorkspaceFolders`.
     pub fn change_roots(&mut self, removed: &[Root], added: Vec<Root>) {
         let kept = self.roots.as_slice().iter();
         let kept = kept.filter(|root| removed.iter().all(|gone| gone.path != root.path));
@@ -149,14 +147,14 @@ impl Session {
         self.set_roots(Roots::new(roots));
     }
 
-    /// Changes what the editor shows. Snapshots taken before keep what they have.
+    /// Changes the editor state. Existing snapshots keep theirs.
     pub fn edit<T>(&mut self, change: impl FnOnce(&mut EditorState) -> T) -> T {
         let outcome = change(Arc::make_mut(&mut self.editor));
         self.touch();
         outcome
     }
 
-    /// Terminal output was shown, up to these byte counts.
+    /// Marks terminal output as delivered, up to these byte counts.
     pub fn consume_terminals(&mut self, delivered: &[(String, u64)]) {
         if delivered.is_empty() {
             return;
@@ -167,26 +165,26 @@ impl Session {
         }
     }
 
-    /// The set of open files changed: without any root it decides what may be
-    /// seen.
+    /// Handles a change of the set of open files, which defines what is accessible in a
+    /// session without roots.
     pub fn open_files_changed(&mut self) {
         if self.roots.is_empty() {
             self.retire_access();
         }
     }
 
-    /// Something a client_info can see has changed; the new revision.
+    /// Starts a new revision of the visible context and returns it.
     pub fn touch(&mut self) -> u64 {
         self.revision = lock(&self.revisions).context_changed();
         self.revision
     }
 
-    /// Revision of what the editor shows.
+    /// Returns the revision of the visible context.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// The session as it is now.
+    /// Takes a snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         Snapshot {
             client_info: self.client_info.clone(),
@@ -231,7 +229,7 @@ impl Session {
     }
 }
 
-/// The open files, for a session without any root.
+/// Returns the open files, for a session without roots.
 fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
     let documents = editor.documents().into_iter().map(|(uri, _)| uri);
     let shown = editor.tabs().value.into_iter();
@@ -242,9 +240,9 @@ fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
         .collect()
 }
 
-/// URIs that mean the same file are spelt the same: a `file:` URI is decoded
-/// and encoded again. Others stay as they are. Neovim's `file://`, a buffer
-/// without a name, which some parsers turn into the root folder, names no file.
+/// Normalizes a URI, so that equal files have equal URIs: a `file:` URI is decoded and
+/// encoded again, others are unchanged. Neovim uses `file://` for an unnamed buffer,
+/// which some parsers turn into the root directory; it stays `file://`.
 pub fn normal_uri(uri: &str) -> String {
     match uri_to_path(uri) {
         Ok(Some(path)) if path.as_path().parent().is_none() => "file://".to_owned(),

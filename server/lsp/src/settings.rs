@@ -1,9 +1,8 @@
-//! Settings: what the client wrote becomes total values, in one place.
+//! Settings: merges the client's settings and resolves defaults.
 //!
-//! Three sources carry the same object, later ones win: `initializationOptions`,
-//! the answer to `workspace/configuration`, `workspace/didChangeConfiguration`.
-//! A value that cannot be used is reported and its default stands; the server
-//! always starts.
+//! Three sources carry the same object, later ones win: `initializationOptions`, the
+//! response to `workspace/configuration`, `workspace/didChangeConfiguration`. An invalid
+//! value is reported and replaced by its default; the server always starts.
 
 mod checkpoints;
 mod conversation;
@@ -26,36 +25,36 @@ pub use conversation::ConversationSettings;
 /// Resolved settings.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// The data directory, when the client named one.
+    /// The data directory, if configured.
     pub storage_path: Option<PathBuf>,
-    /// Show command results by message and document; `None`: by client.
+    /// Show command results to the user. `None`: depends on the client.
     pub show_results: Option<bool>,
     /// The environment block.
     pub block: BlockSettings,
-    /// Reading outside every root.
+    /// Access outside the workspace.
     pub outside_workspace: OutsideWorkspace,
-    /// Commands that read whole folders with denied files in them.
+    /// Commands that read whole directories containing denied files.
     pub recursive_readers: RecursiveReaders,
-    /// Conversations: what is decided, and with which words.
+    /// Conversation truncation and its notices.
     pub conversation: ConversationSettings,
-    /// Checkpoints: what is captured.
+    /// What checkpoints capture.
     pub checkpoints: checkpoint::Settings,
-    /// What is marked in open documents.
+    /// Diagnostics in open documents.
     pub diagnostics: Diagnostics,
-    /// How many tasks are kept.
+    /// Retention of stored tasks.
     pub tasks: wire::TaskSettings,
-    /// How much is logged.
+    /// Log level.
     pub log_level: LogLevel,
-    /// Where the log goes instead of standard error.
+    /// Log file, instead of stderr.
     pub log_file: Option<PathBuf>,
-    /// Send notifications of our own.
+    /// Send `sightline/did…` notifications.
     pub notifications: bool,
 }
 
-/// What is marked in open documents.
+/// Diagnostics in open documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diagnostics {
-    /// Mistakes in `.clineignore`.
+    /// Problems in `.clineignore`.
     pub rules: bool,
     /// Files that changed since the last checkpoint.
     pub changed_files: bool,
@@ -70,16 +69,16 @@ impl Default for Diagnostics {
     }
 }
 
-/// A setting that could not be used.
+/// An invalid setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Its path, as `environment.ignoredFiles`.
+    /// Path of the setting, such as `environment.ignoredFiles`.
     pub path: String,
-    /// What is wrong, with the value.
+    /// The problem, with the value.
     pub message: String,
 }
 
-/// The three sources, and what was reported already.
+/// The settings of each source, and the problems already reported.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsSources {
     initialization_options: Value,
@@ -88,25 +87,25 @@ pub struct SettingsSources {
     reported: BTreeSet<Problem>,
 }
 
-/// Which of the sources a value came from.
+/// A source of settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `initialize`.
     InitializationOptions,
-    /// The answer to `workspace/configuration`.
+    /// The response to `workspace/configuration`.
     Configuration,
     /// `workspace/didChangeConfiguration`.
     DidChange,
 }
 
 impl SettingsSources {
-    /// Takes a new value of one source and resolves all of them. Problems are
-    /// given once in a server's life. `null` says nothing and changes nothing.
+    /// Replaces the value of one source and resolves all of them. Each problem is
+    /// reported once per process. `null` changes nothing.
     pub fn update(&mut self, source: Source, value: &Value) -> (Settings, Vec<Problem>) {
-        // Some clients nest the object under the section's name.
+        // Some clients nest the settings under the section's name.
         let value = value.get("sightline").unwrap_or(value);
         let mut layer = nested(value, 0);
-        // Or begin every name with it.
+        // Others prefix every key with it.
         if let Some(prefixed) = layer
             .as_object_mut()
             .and_then(|all| all.remove("sightline"))
@@ -121,7 +120,7 @@ impl SettingsSources {
             }
             (Source::Configuration, layer @ Value::Object(_)) => {
                 self.configuration = layer;
-                // It was asked for after the last change, so it is newer.
+                // Requested after the last change notification, so it is newer.
                 self.did_change = Value::Null;
             }
             (Source::DidChange, layer @ Value::Object(_)) => self.did_change = layer,
@@ -148,11 +147,11 @@ impl SettingsSources {
     }
 }
 
-/// Deepest setting: `environment.sections.openTabs.maxTokens`.
+/// Depth of the deepest setting: `environment.sections.openTabs.maxTokens`.
 const DEPTH: usize = 4;
 
-/// `{"a.b": 1}` means `{"a": {"b": 1}}`: editors show settings by dotted names.
-/// And `[]` means `{}`: so Lua writes an empty table.
+/// Expands dotted keys: `{"a.b": 1}` becomes `{"a": {"b": 1}}`. `[]` becomes `{}`,
+/// because Lua encodes an empty table as an array.
 fn nested(value: &Value, depth: usize) -> Value {
     match value {
         Value::Object(fields) if depth < DEPTH => {
@@ -160,7 +159,7 @@ fn nested(value: &Value, depth: usize) -> Value {
             for (key, value) in fields {
                 let mut value = match key.rsplit('.').next() {
                     Some("exclude") => value.clone(),
-                    // Its keys are names of others, which may hold dots.
+                    // Keys are model ids, which may contain dots.
                     Some("models") => nested(value, DEPTH),
                     _ => nested(value, depth + 1),
                 };
@@ -193,7 +192,7 @@ fn merge(base: &mut Value, layer: Value) {
     }
 }
 
-/// Turns a merged object into settings; what cannot be used is listed.
+/// Resolves merged settings. Returns the invalid ones as well.
 pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     let mut reader = Reader {
         root: merged,
@@ -330,7 +329,7 @@ impl Reader<'_> {
         Some(value)
     }
 
-    /// Reports unknown keys of an object, with the known one they resemble.
+    /// Reports unknown keys of an object, and suggests a similar known key.
     fn known_keys(&mut self, path: &str, known: &[&str]) {
         let Some(Value::Object(fields)) = self.at(path) else {
             if let Some(value) = self.at(path).filter(|value| !value.is_object()) {
@@ -345,8 +344,8 @@ impl Reader<'_> {
             .cloned()
             .collect();
         for key in unknown {
-            // Foreign keys at the top are none of our business unless they
-            // look like ours misspelt.
+            // Unknown top-level keys may belong to other tools; they are only reported if
+            // they look like a typo.
             let near = known.iter().find(|name| resembles(name, &key));
             let full = if path.is_empty() {
                 key
@@ -371,7 +370,7 @@ impl Reader<'_> {
     }
 }
 
-/// A value for a message: short, on one line.
+/// Formats a value for a message.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
@@ -380,7 +379,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Same letters but for case, or for one that is missing, added or changed.
+/// Returns whether two keys differ only in case or in one character.
 fn resembles(known: &str, key: &str) -> bool {
     let (a, b) = (known.to_lowercase(), key.to_lowercase());
     if a == b {

@@ -7,8 +7,8 @@ use std::{io, thread};
 use sightline_core::cancel::Cancel;
 use tokio::runtime::Builder;
 
-/// Lets a write past the limit on the size of files fail with an error. Else the
-/// signal SIGXFSZ ends the process. Processes that are started get it as usual.
+/// Makes writes beyond the file size limit (`ulimit -f`) fail with an error. By default,
+/// SIGXFSZ would kill the process. Child processes keep the default.
 pub fn ignore_file_size_signal() {
     #[cfg(unix)]
     if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default()) {
@@ -16,16 +16,16 @@ pub fn ignore_file_size_signal() {
     }
 }
 
-/// A flag that goes up when this process is told to end (Ctrl-C, SIGTERM), which
-/// does not end it any more.
+/// Returns a cancel token that is raised on Ctrl-C or SIGTERM, which no longer end the
+/// process. Used while a child process must be stopped first.
 ///
 /// # Errors
-/// When signals cannot be waited for.
+/// Signal handlers cannot be installed.
 pub fn cancel_on_termination() -> io::Result<Cancel> {
     let cancel = Cancel::default();
     let told = cancel.clone();
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    // From here on, not only once the thread runs.
+    // Installed before the thread starts.
     let end = {
         let _entered = runtime.enter();
         termination_signal()?

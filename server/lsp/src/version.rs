@@ -1,9 +1,9 @@
-//! Which build this is, as `build.rs` of this package found it.
+//! Version of this build, as determined by `build.rs`.
 
-/// What `initialize` answers, in the form of semantic versioning:
-/// `0.1.0+1a2b3c4d5e`, or `0.1.0` of a build outside a git repository.
+/// Version reported by `initialize`, as a semantic version: `0.1.0+1a2b3c4d5e`, or
+/// `0.1.0` if built outside a git repository.
 pub const VERSION: &str = env!("SIGHTLINE_VERSION");
 
-/// What `--version` prints: `0.1.0 (1a2b3c4d5e 2026-01-31)`, with the day of
-/// the commit; `0.1.0` of a build outside a git repository.
+/// Version printed by `--version`, with the commit date: `0.1.0 (1a2b3c4d5e 2026-01-31)`,
+/// or `0.1.0` if built outside a git repository.
 pub const LONG_VERSION: &str = env!("SIGHTLINE_LONG_VERSION");

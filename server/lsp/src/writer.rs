@@ -1,15 +1,15 @@
-//! The stream out: whole frames, in the order in which they were sent.
+//! Writes frames to the output stream, in the order in which they were sent.
 //!
-//! A separate thread writes, so that nobody who answers waits for a client that
-//! does not read. The way over that thread costs more than a small answer does, so
-//! whoever sends one writes it himself, where nothing waits before it and the stream
-//! takes it at once.
+//! A writer thread does the writing, so that senders never wait for a client that does
+//! not read. Handing over to that thread costs more than a small response, so a sender
+//! writes a small frame itself if the queue is empty and the stream can take it without
+//! blocking.
 //!
-//! What a client does not read is held in memory. Past [`MAX_UNSENT_BYTES`] of it
-//! there is no room: no input is read and no request begins ([`FrameWriter::wait_for_room`]).
-//! [`FrameWriter::send`] still takes what work that had begun has to say, which is bounded by
-//! the number of threads. What comes without being asked for is replaced by its successor
-//! ([`FrameWriter::send_latest`]) or left out.
+//! Unsent messages are kept in memory. While they exceed [`MAX_UNSENT_BYTES`], no input
+//! is read and no request starts ([`FrameWriter::wait_for_room`]). [`FrameWriter::send`]
+//! still accepts responses of running jobs, which are limited by the number of threads.
+//! Notifications are replaced by their successor ([`FrameWriter::send_latest`]) or
+//! dropped.
 
 use std::{
     collections::BTreeMap,
@@ -23,57 +23,58 @@ use sightline_core::limits::MAX_UNSENT_BYTES;
 
 use crate::{client::OutgoingMessage, frame::write_parts, sync::lock};
 
-/// Frames of at most so many bytes are taken whole by a pipe that takes any (POSIX:
-/// `PIPE_BUF`, 512 at least, 4,096 on Linux), and by a socket with room.
+/// Maximum size of a frame that is written without handing over, in bytes. A writable
+/// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
+/// so does a writable socket.
 #[cfg(target_os = "linux")]
 const AT_ONCE: usize = 4096;
 #[cfg(not(target_os = "linux"))]
 const AT_ONCE: usize = 512;
 
-/// A socket says that it takes something while a part of this room is left: a third
-/// or a quarter of it must be more than [`AT_ONCE`].
+/// Minimum send buffer of a socket, in bytes. A socket is reported writable while a third
+/// to a quarter of its buffer is free, which must be more than [`AT_ONCE`].
 #[cfg(unix)]
 const SOCKET_ROOM: usize = 8 * AT_ONCE;
 
-/// Around a body there is a header.
+/// Upper bound for the size of a header, in bytes.
 const HEADER_BYTES: usize = 40;
 
-/// The stream out, shared by all threads.
+/// The output stream, shared by all threads.
 pub struct FrameWriter {
     state: Mutex<State>,
-    /// There is something to write, or nothing more to come.
+    /// Signals a new frame or the end.
     changed: Condvar,
-    /// There is room, or nobody has to wait for it any more.
+    /// Signals room in the queue or the end of all waits.
     has_room: Condvar,
 }
 
 struct State {
-    /// What the writing thread is to write, oldest first.
+    /// Frames for the writer thread, oldest first.
     waiting: Vec<OutgoingMessage>,
-    /// Bytes of what waits and of what is being written.
+    /// Bytes queued or being written.
     unsent: usize,
-    /// Sent once there is room; each key has its latest frame.
+    /// Latest frame per key, sent once there is room.
     latest: BTreeMap<String, OutgoingMessage>,
-    /// Nobody waits for room any more.
+    /// Waits for room return immediately.
     is_ending: bool,
-    /// `None` while that thread writes, and when there is no stream any more.
+    /// `None` while the writer thread writes, and after the stream is closed.
     stream: Option<PipeWriter>,
-    /// What says that it takes something takes [`AT_ONCE`] bytes.
+    /// A writable stream takes [`AT_ONCE`] bytes without blocking.
     is_roomy: bool,
-    /// More may be sent.
+    /// Frames are still accepted.
     open: bool,
-    /// What the stream reported to somebody who wrote himself.
+    /// Error of a sender's own write.
     failed: Option<io::Error>,
 }
 
 impl FrameWriter {
-    /// Frames go to `stream`, which need not be a pipe. Somebody must run
-    /// [`Self::write`].
+    /// Writes to `stream`, which need not be a pipe. The caller must run [`Self::write`]
+    /// on a thread.
     pub fn new(stream: PipeWriter) -> Self {
         Self::with(Some(stream))
     }
 
-    /// Frames go nowhere.
+    /// Discards all frames.
     pub fn closed() -> Self {
         Self::with(None)
     }
@@ -96,12 +97,12 @@ impl FrameWriter {
         }
     }
 
-    /// Is nothing sent any more?
+    /// Returns whether frames are no longer accepted.
     pub fn is_closed(&self) -> bool {
         !lock(&self.state).open
     }
 
-    /// No more is sent; [`Self::write`] ends once it has written what waits.
+    /// Accepts no more frames. [`Self::write`] returns once the queue is empty.
     pub fn close(&self) {
         lock(&self.state).open = false;
         self.changed.notify_one();
@@ -112,8 +113,7 @@ impl FrameWriter {
         lock(&self.state).is_full()
     }
 
-    /// Waits until there is room, but no longer than `timeout`. Returns whether the
-    /// caller may go on.
+    /// Waits until there is room, up to `timeout`. Returns false on timeout.
     pub fn wait_for_room(&self, timeout: Duration) -> bool {
         let state = lock(&self.state);
         let must_wait = |state: &mut State| state.is_full() && !state.is_ending;
@@ -121,19 +121,19 @@ impl FrameWriter {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Ends every wait for room, for good.
+    /// Ends all current and future waits for room.
     pub fn stop_waiting(&self) {
         lock(&self.state).is_ending = true;
         self.has_room.notify_all();
     }
 
-    /// Sends a frame; never waits for the client.
+    /// Sends a frame without blocking.
     pub fn send(&self, body: OutgoingMessage) {
         self.send_in(lock(&self.state), body);
     }
 
-    /// Sends a frame that makes earlier ones of the same key worthless: without room
-    /// only the latest is kept.
+    /// Sends a frame that replaces earlier ones with the same key. While the queue is
+    /// full, only the latest is kept.
     pub fn send_latest(&self, key: String, body: OutgoingMessage) {
         let mut state = lock(&self.state);
         if state.open && state.is_full() {
@@ -166,13 +166,13 @@ impl FrameWriter {
         self.changed.notify_one();
     }
 
-    /// Writes what others send, until the stream is closed.
+    /// Runs the writer thread's loop until the writer is closed.
     ///
     /// # Errors
-    /// What the stream reports; no more is sent then.
+    /// I/O errors of the stream. No frames are accepted afterwards.
     pub fn write(&self) -> io::Result<()> {
         let written = self.write_waiting();
-        // Whoever reads it hears of the end.
+        // Closes the stream, so that the client sees the end.
         lock(&self.state).stream = None;
         self.stop_waiting();
         written
@@ -218,7 +218,7 @@ impl FrameWriter {
         output.flush()
     }
 
-    /// Notes that so many bytes are no longer held.
+    /// Records that these bytes were written.
     fn sent(&self, bytes: usize) {
         let mut state = lock(&self.state);
         let was_full = state.is_full();
@@ -241,7 +241,7 @@ impl State {
     }
 }
 
-/// A frame that may be written at once.
+/// Encodes a frame that is small enough to be written by the sender.
 fn small(body: &OutgoingMessage) -> Option<Vec<u8>> {
     let bytes = body.bytes() + HEADER_BYTES;
     if bytes > AT_ONCE {
@@ -252,8 +252,8 @@ fn small(body: &OutgoingMessage) -> Option<Vec<u8>> {
     Some(frame)
 }
 
-/// Is it a pipe, or a socket with room? A terminal takes a byte and lets the others
-/// wait.
+/// Returns whether the stream is a pipe, or a socket with a large enough buffer. A
+/// terminal may accept one byte and block for the rest.
 #[cfg(unix)]
 fn is_roomy(stream: &PipeWriter) -> bool {
     use rustix::{
@@ -274,7 +274,7 @@ fn is_roomy(_: &PipeWriter) -> bool {
     false
 }
 
-/// Does such a stream take [`AT_ONCE`] bytes without a wait?
+/// Returns whether [`AT_ONCE`] bytes can be written without blocking.
 #[cfg(unix)]
 fn takes_at_once(stream: &PipeWriter) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -322,7 +322,8 @@ mod tests {
         let (client, output, writer) = output();
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
-            // Far more than a pipe holds: small ones, then large ones between them.
+            // Far more than a pipe holds: small frames, then some large ones between
+            // them.
             for number in 0..4000 {
                 let is_large = number > 2000 && number % 7 == 0;
                 output.send(body(number, if is_large { 9000 } else { 100 }));
@@ -388,7 +389,7 @@ mod tests {
     #[test]
     fn a_small_frame_is_there_when_it_was_sent() {
         let (client, stream) = io::pipe().unwrap();
-        // Nobody writes but who sends.
+        // No writer thread is running.
         let output = FrameWriter::new(stream);
         output.send(body(1, 3));
         output.send(body(2, AT_ONCE));
@@ -399,7 +400,7 @@ mod tests {
         assert_eq!(all, "Content-Length: 3\r\n\r\n001");
     }
 
-    /// Editors on libuv speak through sockets.
+    /// Editors based on libuv connect through sockets.
     #[cfg(unix)]
     #[test]
     fn a_socket_is_written_to_as_a_pipe_is_and_a_terminal_only_by_the_writer() {

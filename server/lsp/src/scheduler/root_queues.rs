@@ -1,14 +1,13 @@
-//! RootQueues of workspace roots: who changes a root waits for those before it.
+//! One queue per workspace root: jobs that change the same root run one at a time.
 //!
-//! A job names the roots it changes, one or several, and takes its place in the
-//! queue of each at once, in the order of arrival. It starts when it is the first
-//! in all of them. BaseCheckpoint all entries are taken together, jobs that share two
-//! roots stand in the same order in both queues, and none waits for itself. Scheduler
-//! of other roots never wait for it. A queue is a queue, not a thread: what waits
-//! costs nothing, what runs runs in the pool.
+//! A job names the roots it changes and enters all of their queues at once, in arrival
+//! order. It starts when it is at the head of each. Because all entries are made
+//! together, two jobs that share several roots have the same order in every queue, so
+//! there are no deadlocks. A queue is not a thread: waiting costs nothing, and jobs run
+//! in the pool.
 //!
-//! Idle work (folding packs, saving caches) takes a place only where nobody
-//! stands, and is told to stop when somebody comes.
+//! Idle work (repacking, saving caches) only enters an empty queue, and is cancelled when
+//! another job arrives.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,14 +16,14 @@ use std::{
 
 use sightline_core::cancel::Cancel;
 
-/// Job that waits for its turn.
+/// A job to run on any thread.
 pub type Job = Box<dyn FnOnce() + Send>;
 
-/// The place of a job.
+/// Identifies a queue entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket(u64);
 
-/// What stands in the queues.
+/// The queues of all roots.
 #[derive(Default)]
 pub struct RootQueues {
     next: u64,
@@ -34,16 +33,16 @@ pub struct RootQueues {
 
 struct Entry {
     roots: Vec<PathBuf>,
-    /// Waits for something besides its turn.
+    /// Must not start yet.
     held: bool,
-    /// `None` while it runs.
+    /// `None` while the job runs.
     work: Option<Job>,
-    /// Raised when somebody comes, where this is idle work.
+    /// Set for idle work; raised when another job arrives.
     idle_cancel: Option<Cancel>,
 }
 
 impl RootQueues {
-    /// Takes a place in the queues of `roots`. While `held` it does not start.
+    /// Enters the queues of `roots`. The job does not start while `held`.
     pub fn enter(&mut self, roots: Vec<PathBuf>, held: bool) -> Ticket {
         let ticket = Ticket(self.next);
         self.next += 1;
@@ -53,7 +52,7 @@ impl RootQueues {
             for idle in before.filter_map(|place| place.idle_cancel.as_ref()) {
                 idle.cancel();
             }
-            // A root that is named twice is one root.
+            // A root may be named twice.
             if queue.back() != Some(&ticket) {
                 queue.push_back(ticket);
             }
@@ -68,7 +67,8 @@ impl RootQueues {
         ticket
     }
 
-    /// Takes a place for idle work; `None` when somebody stands there.
+    /// Enters the queue of `root` for idle work. Returns `None` if the queue is not
+    /// empty.
     pub fn enter_idle(&mut self, root: &Path, idle_cancel: Cancel) -> Option<Ticket> {
         if self.queues.contains_key(root) {
             return None;
@@ -78,21 +78,21 @@ impl RootQueues {
         Some(ticket)
     }
 
-    /// Gives the work of a place; what can start now.
+    /// Sets the job of an entry. Returns it if it can start now.
     #[must_use]
     pub fn set_work(&mut self, ticket: Ticket, work: Job) -> Option<Job> {
         self.entries.get_mut(&ticket)?.work = Some(work);
         self.startable(ticket)
     }
 
-    /// A place is held no more; what can start now.
+    /// Lets a held entry start. Returns its job if it can start now.
     #[must_use]
     pub fn release(&mut self, ticket: Ticket) -> Option<Job> {
         self.entries.get_mut(&ticket)?.held = false;
         self.startable(ticket)
     }
 
-    /// Leaves a place; what can start now.
+    /// Leaves the queues. Returns the jobs that can start now.
     #[must_use]
     pub fn leave(&mut self, ticket: Ticket) -> Vec<Job> {
         let Some(place) = self.entries.remove(&ticket) else {
@@ -113,7 +113,7 @@ impl RootQueues {
         started.collect()
     }
 
-    /// Tells all idle work to stop.
+    /// Cancels all idle work.
     pub fn stop_idle(&self) {
         for idle in self.entries.values().filter_map(|p| p.idle_cancel.as_ref()) {
             idle.cancel();
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// RootQueues whose work only notes its name.
+    /// Queues whose jobs record their names.
     #[derive(Default)]
     struct Noted {
         queues: RootQueues,
