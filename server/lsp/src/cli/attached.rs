@@ -1,4 +1,4 @@
-//! Asking the server that runs in an editor, and the disk where there is none.
+//! Asks the server that runs in an editor, or falls back to the disk.
 
 use serde_json::Value;
 use sightline_core::{error::Error, storage::Storage};
@@ -6,28 +6,27 @@ use sightline_core::{error::Error, storage::Storage};
 use super::{Workspace, offline};
 use crate::server::default_storage;
 
-/// Whom to ask.
 #[derive(clap::Args)]
 pub(super) struct Attached {
-    /// Answer from the disk, whatever an editor shows.
+    /// Read from disk, even if a server is running for this workspace.
     #[arg(long)]
     pub(super) offline: bool,
 }
 
-/// Who answered.
+/// Source of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnsweredBy {
-    /// The server of an editor, which knows its tabs and unsaved text.
+    /// The running server, which knows open tabs and unsaved text.
     Editor,
-    /// This process.
+    /// This process, from disk.
     Disk,
 }
 
 impl Attached {
-    /// The result of a request, and who gave it.
+    /// Runs a request. Returns its result and where it came from.
     ///
     /// # Errors
-    /// As the request.
+    /// The request's errors.
     pub(super) fn call(
         &self,
         workspace: &Workspace,
@@ -46,7 +45,7 @@ impl Attached {
     }
 }
 
-/// The answer of a server that runs.
+/// Asks a running server. Returns `None` if there is none.
 fn ask_editor(
     workspace: &Workspace,
     method: &str,
@@ -57,7 +56,7 @@ fn ask_editor(
         Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
         None => match default_storage() {
             Ok(dir) => dir,
-            // What needs none is answered without.
+            // Requests that need no data directory still work.
             Err(_) => return Ok(None),
         },
     };

@@ -117,8 +117,7 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     }
 }
 
-/// Works with a server that may change checkpoints; what it remembers of the
-/// workspace is saved for the next time.
+/// Runs work that may change checkpoints, then saves the caches for the next command.
 fn changing<T>(
     workspace: &Workspace,
     work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
@@ -134,7 +133,8 @@ fn ask(server: &Arc<Server>, method: &str, params: Value) -> Result<String, Erro
     offline::answer(server, method, &without_nulls(params))
 }
 
-/// An id from its beginning; `last` is the newest that somebody asked for.
+/// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
+/// point.
 fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
@@ -167,7 +167,7 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     }
 }
 
-/// Paths as the handlers want them; without any, all are meant.
+/// Makes paths absolute. Returns `None`, meaning all, for an empty list.
 fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     if paths.is_empty() {
         return Ok(None);
@@ -204,7 +204,7 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
     Ok(if is_empty { NEGATIVE } else { DONE })
 }
 
-/// A checkpoint in a list.
+/// Formats a checkpoint for a list.
 fn listed_line(one: &Value) -> String {
     let created = one["createdAt"].as_i64().unwrap_or_default();
     let mut line = format!("{}  {:>11}  {}", id_of(one), ago(created), counts(one));
@@ -239,7 +239,7 @@ fn diff(
         if patch_wanted && !workspace.json {
             let text = patch(&offline::context(server), &params)?;
             let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
-            // What leaves colours out would leave out bytes of the files too.
+            // Stripping colors could strip bytes of the files as well.
             match plain {
                 true => print_to(io::stdout().lock(), &text)?,
                 false => print_to(io::stdout().lock(), &coloured(&text))?,
@@ -309,7 +309,7 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-/// Which checkpoints would be removed, for people.
+/// Lists the checkpoints that would be removed.
 fn doomed_lines(pruned: &Value, listed: &Value) -> String {
     let doomed: Vec<&str> = items(pruned, "checkpoints")
         .filter_map(Value::as_str)
@@ -367,8 +367,7 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
     })
 }
 
-/// Where Cline 3 keeps its data: below the settings of each editor, and its own
-/// folder.
+/// Returns the data directories of Cline 3: in the settings of each editor, and its own.
 fn usual_places() -> Vec<PathBuf> {
     const EDITORS: [&str; 6] = [
         "Code",

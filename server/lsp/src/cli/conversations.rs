@@ -1,8 +1,7 @@
-//! `sightline history`, `tokens`, `task` and `compact`: conversations without an
-//! editor.
+//! `sightline history`, `tokens`, `task` and `compact`: conversations without an editor.
 //!
-//! What works on a conversation takes the params of its request on standard
-//! input and prints its result; with `--task` it builds them for a stored one.
+//! Commands that work on a conversation read the params of their request from stdin and
+//! print its result. With `--task` they build the params for a stored conversation.
 
 use std::{
     fs,
@@ -21,21 +20,22 @@ use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
 
 #[derive(Subcommand)]
 pub(super) enum History {
-    /// Decide what of a conversation is sent: params of sightline/truncateHistory
-    /// on standard input, its result on standard output.
+    /// Choose which part of a conversation to send. Reads params of
+    /// sightline/truncateHistory from standard input and prints its result.
     Truncate {
         #[command(flatten)]
         workspace: Workspace,
     },
-    /// Take decisions about a conversation back: params of
-    /// sightline/rollbackHistory on standard input, or a stored task.
+    /// Roll back truncation decisions. Reads params of sightline/rollbackHistory from
+    /// standard input, unless --task is given.
     Rollback {
         #[command(flatten)]
         workspace: Workspace,
-        /// The stored task.
+        /// Stored task.
         #[arg(long, value_name = "ID", requires = "to")]
         task: Option<String>,
-        /// Confirmations made after this time go, milliseconds since the Unix epoch.
+        /// Roll back decisions made after this time, in milliseconds since the Unix
+        /// epoch.
         #[arg(long, value_name = "TIME", requires = "task")]
         to: Option<i64>,
     },
@@ -45,71 +45,71 @@ pub(super) enum History {
 pub(super) struct Tokens {
     #[command(flatten)]
     workspace: Workspace,
-    /// The model that will read it.
+    /// Model to count for.
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// Count with this encoding whatever the model.
+    /// Tokenizer encoding, instead of the model's.
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
-    /// Files an agent may see; standard input when there are none.
+    /// Files that agents may see; standard input by default.
     #[arg(value_name = "FILE")]
     files: Vec<String>,
 }
 
 #[derive(Subcommand)]
 pub(super) enum Task {
-    /// List the stored tasks, last updated first.
+    /// List stored tasks, most recently updated first.
     List {
         #[command(flatten)]
         workspace: Workspace,
-        /// Tasks at most.
+        /// Maximum number of tasks.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Print a stored conversation to read; with --json, the result of
+    /// Print a stored conversation as text, or with --json as the result of
     /// sightline/loadTask.
     Show {
         #[command(flatten)]
         workspace: Workspace,
-        /// The task.
+        /// Task id.
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Write a stored task to a file, or to standard output.
+    /// Export a stored task to a file or to standard output.
     Export {
         #[command(flatten)]
         workspace: Workspace,
-        /// The task.
+        /// Task id.
         #[arg(value_name = "ID")]
         id: String,
-        /// The form: json can be imported again, markdown can be read.
+        /// Format: json can be imported again, markdown is for reading.
         #[arg(long, value_enum, default_value_t = ExportFormat::ResponseBody)]
         format: ExportFormat,
-        /// The file to write; it must not exist.
+        /// Output file; it must not exist.
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Also export the records of files that access rules deny.
+        /// Include records of files that access rules deny.
         #[arg(long)]
         all: bool,
     },
-    /// Take in a task folder of Cline 3, or an exported file. The source stays
-    /// as it is; no stored task is overwritten.
+    /// Import a task directory of Cline 3 or an exported file. The source is not changed,
+    /// and existing tasks are not overwritten.
     Import {
         #[command(flatten)]
         workspace: Workspace,
-        /// The folder or file.
+        /// Directory or file to import.
         #[arg(value_name = "PATH")]
         path: PathBuf,
-        /// Its id here; that of the source when absent.
+        /// Id of the new task; by default, the id in the source.
         #[arg(long, value_name = "ID")]
         id: Option<String>,
     },
-    /// Print the text that lets a model go on with an interrupted task; with
-    /// --json, the result of sightline/resumeTask.
+    /// Print the text that lets a model continue an interrupted task, or with --json the
+    /// result of sightline/resumeTask.
     Resume {
         #[command(flatten)]
         workspace: Workspace,
-        /// The task; the last updated one of this workspace when absent.
+        /// Task id; by default, the most recently updated task of this workspace.
         #[arg(value_name = "ID")]
         id: Option<String>,
     },
@@ -117,7 +117,7 @@ pub(super) enum Task {
     Delete {
         #[command(flatten)]
         workspace: Workspace,
-        /// The tasks.
+        /// Task ids.
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },
@@ -131,35 +131,35 @@ pub(super) enum ExportFormat {
 
 #[derive(Subcommand)]
 pub(super) enum Compact {
-    /// Print the prompt that asks a model for a summary; with --json, the result
-    /// of sightline/planCompaction. Takes its params on standard input, or a
-    /// stored task. Exit code 1 when compacting is not needed yet.
+    /// Print the prompt that asks a model for a summary, or with --json the result of
+    /// sightline/planCompaction. Reads its params from standard input, unless --task is
+    /// given. Exits with 1 if compaction is not needed yet.
     Plan {
         #[command(flatten)]
         workspace: Workspace,
-        /// The stored task.
+        /// Stored task.
         #[arg(long, value_name = "ID", requires = "model")]
         task: Option<String>,
-        /// The model the conversation is for.
+        /// Model of the conversation.
         #[arg(long, value_name = "ID", requires = "task")]
         model: Option<String>,
-        /// What the summary should heed.
+        /// Instructions for the summary.
         #[arg(long, value_name = "TEXT", requires = "task")]
         instructions: Option<String>,
     },
-    /// Compact a conversation by a summary: params of sightline/applyCompaction
-    /// on standard input; with --task the summary itself, and no text there
-    /// keeps the newest 30 %.
+    /// Replace older messages with a summary. Reads params of sightline/applyCompaction
+    /// from standard input or, with --task, the summary. If the summary is empty, keeps
+    /// the newest 30% of the conversation.
     Apply {
         #[command(flatten)]
         workspace: Workspace,
-        /// The stored task.
+        /// Stored task.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
-        /// Index of the first message that stays, from the plan.
+        /// Index of the first message to keep, from the plan.
         #[arg(long, value_name = "INDEX", requires = "task")]
         retain_from: Option<u64>,
-        /// Why there is no summary; standard input is then not read.
+        /// Reason why there is no summary; standard input is not read then.
         #[arg(long, value_name = "TEXT", requires = "task")]
         error: Option<String>,
     },
@@ -192,7 +192,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
     let mut names = Vec::new();
     let mut texts = Vec::new();
     for file in &arguments.files {
-        // Only a figure leaves, but what is denied is not even opened.
+        // Denied files are not opened, even though only a count is printed.
         let params = json!({ "path": offline::absolute(file)?, "maxBytes": u32::MAX });
         let read = offline::call(workspace, "sightline/readFile", params)?;
         if read["truncated"] == true {
@@ -349,7 +349,7 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     Ok(code)
 }
 
-/// A time of this machine's zone, to the minute.
+/// Formats a time in the local time zone, to the minute.
 fn local_time(millis: i64) -> String {
     jiff::Timestamp::from_millisecond(millis).map_or_else(
         |_| "-".to_owned(),
@@ -445,15 +445,15 @@ fn input() -> Result<String, Error> {
     }
     let text = String::from_utf8(text);
     let text = text.map_err(|_| Error::invalid("standard input is not UTF-8"))?;
-    // PowerShell begins with a byte order mark.
+    // PowerShell adds a byte order mark.
     Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }
 
-/// Writes a file of the user's that must not be there yet.
+/// Writes a new file. Fails if it exists.
 fn write_new(file: &Path, text: &str) -> Result<(), Error> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
-    // A conversation may hold what others should not read.
+    // Private, because conversations may contain secrets.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options

@@ -1,8 +1,7 @@
-//! `sightline demo`: a whole editor session against the real server.
+//! `sightline demo`: an editor session with the real server.
 //!
-//! The server runs as a child process and is talked to over stdio, as an editor
-//! would. Without a folder the session plays in a scratch copy of a sample; a
-//! given folder is only read.
+//! The server runs as a child process, connected over stdio as in an editor. By default,
+//! the session uses a temporary copy of a sample project; a given folder is only read.
 
 use std::{
     fs, io,
@@ -19,7 +18,7 @@ use sightline_core::{
 use super::{DONE, FAILURE, print};
 use crate::lsp_client::LspClient;
 
-/// The sample, as it stands in `tests/fixtures/sample`.
+/// The sample project of `tests/fixtures/sample`.
 const SAMPLE: &[(&str, &str)] = &[
     (
         "README.md",
@@ -51,7 +50,7 @@ const SAMPLE: &[(&str, &str)] = &[
     ),
 ];
 
-/// Plays the session.
+/// Runs the session.
 pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
     let failed = |error: io::Error| Error::storage(format!("the demo: {error}"));
     let scratch = tempfile::tempdir().map_err(failed)?;
@@ -200,7 +199,7 @@ impl Session {
         self.client.notify("exit", Value::Null)
     }
 
-    /// Some files to open, and what is denied, as the server itself lists them.
+    /// Returns files to open and denied files.
     fn look_around(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
         let listed = self.ask("sightline/listFiles", json!({ "limit": 100 }))?;
         let paths = listed["entries"].as_array().into_iter().flatten();
@@ -210,7 +209,7 @@ impl Session {
             .collect();
         open.sort_by_key(|path| !path.starts_with("src/"));
         open.truncate(3);
-        // A list never names what is denied, so candidates come from the disk.
+        // Listings never contain denied files, so candidates are read from disk.
         let on_disk: Vec<String> = fs::read_dir(&self.workspace)?
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())

@@ -1,4 +1,4 @@
-//! `sightline doctor`: what the server needs here, and what to do about the rest.
+//! `sightline doctor`: checks what the server needs on this machine.
 
 use std::{ffi::OsStr, fs, path::Path, process::Command};
 
@@ -13,10 +13,10 @@ use sightline_core::{
 use super::{DONE, NEGATIVE, Workspace, offline, print};
 use crate::server::default_storage;
 
-/// Directories of a large project; each one watched costs one of the system's watches.
+/// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
 
-/// Editors that can start this server, by the name of their program.
+/// Supported editors, by program name.
 const EDITORS: [(&str, &str); 6] = [
     ("nvim", "Neovim"),
     ("hx", "Helix"),
@@ -30,11 +30,11 @@ struct Finding {
     what: &'static str,
     ok: bool,
     found: String,
-    /// What to do, when it is not well.
+    /// What to do about a problem.
     remedy: String,
 }
 
-/// Looks and prints; 1 when something needs doing.
+/// Runs all checks and prints the findings. Returns 1 if there is a problem.
 pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
     let root = offline::root(workspace)?;
     let findings = [

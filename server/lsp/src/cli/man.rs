@@ -1,4 +1,4 @@
-//! `sightline man`: manual pages, made from the definition of the command line.
+//! `sightline man`: manual pages, generated from the command line definition.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,13 @@ use sightline_core::error::Error;
 
 use super::{DONE, internal, print_to};
 
-/// Which pages, and where to.
 #[derive(clap::Args)]
 pub(super) struct Man {
-    /// The command whose page is printed (`checkpoint create`); without it, the
-    /// page of the program.
+    /// Command whose page to print, such as `checkpoint create`; by default, the main
+    /// page.
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write the pages of all commands into this folder instead.
+    /// Write the pages of all commands into this directory.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     to: Option<PathBuf>,
 }
@@ -26,7 +25,7 @@ pub(super) fn run(arguments: &Man, mut program: clap::Command) -> Result<i32, Er
             .map_err(|error| Error::storage(format!("{}: {error}", folder.display())))?;
         return Ok(DONE);
     }
-    // Pages of `help` and its copies of every command are nobody's.
+    // `help` and its copies of every command need no pages.
     program = program.disable_help_subcommand(true);
     program.build();
     let mut command = &program;

@@ -1,7 +1,7 @@
-//! The command line: the server, and its features without an editor.
+//! The command line: starts the server, or runs its features without an editor.
 //!
-//! Each feature builds the params of its request and calls the same handler the
-//! wire does. Exit code: 0 done, 1 a negative answer, 2 bad use, 3 failure.
+//! Each command builds the params of a request and calls the same handler as the server.
+//! Exit codes: 0 success, 1 negative result, 2 usage error, 3 failure.
 
 mod attached;
 mod checkpoints;
@@ -27,21 +27,21 @@ use sightline_protocol::{emit, error::ErrorKind};
 
 use crate::{logging, main_loop, signals, version};
 
-/// Done.
+/// Success.
 pub const DONE: i32 = 0;
-/// A negative answer: denied, nothing to show.
+/// Negative result: denied, or nothing found.
 pub const NEGATIVE: i32 = 1;
-/// Bad use.
+/// Usage error.
 pub const BAD_USE: i32 = 2;
 /// Failure.
 pub const FAILURE: i32 = 3;
 
-/// Gives any AI agent the editor's line of sight, and nothing it must not see.
+/// Gives AI coding agents the editor's context, and nothing they must not see.
 ///
-/// Started by an editor (plainly, or with --stdio) this is a language server.
-/// The commands below are the same features for hooks, scripts and editors that
-/// can only run programs. Where a server runs for the workspace, `environment`,
-/// `access` and `read` ask it; the others, and all without one, use the disk.
+/// Editors start this program as a language server, with --stdio or without arguments.
+/// The commands below offer the same features to hooks, scripts and editors that can only
+/// run programs. `environment`, `access` and `read` ask the server that is running for
+/// the workspace, if there is one; other commands read from disk.
 #[derive(Parser)]
 #[command(
     name = "sightline",
@@ -50,8 +50,8 @@ pub const FAILURE: i32 = 3;
     after_help = AFTER_HELP
 )]
 struct Arguments {
-    /// Serve LSP on standard input and output, whatever else is said (the
-    /// default when input is no terminal).
+    /// Run the language server on standard input and output. All other arguments are
+    /// ignored. This is the default if standard input is not a terminal.
     #[arg(long)]
     #[allow(dead_code, reason = "looked for before the arguments are parsed")]
     stdio: bool,
@@ -81,121 +81,122 @@ enum Command {
         workspace: Workspace,
         #[command(flatten)]
         live: attached::Attached,
-        /// Add the file list, the workspace configuration and the tools found.
+        /// Include the file list, workspace configuration and detected tools.
         #[arg(long)]
         files: bool,
-        /// The agent's mode.
+        /// Mode of the agent.
         #[arg(long, value_enum, default_value_t = ModeArgument::Act)]
         mode: ModeArgument,
-        /// Entries of the file list at most.
+        /// Maximum number of entries in the file list.
         #[arg(long, value_name = "N", default_value_t = 200)]
         max_files: u32,
-        /// A task, for its recently modified files (which stay undelivered).
+        /// Task whose recently modified files are included. They are not marked as
+        /// delivered.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
     },
-    /// Tell whether an agent may see paths, or run a command. Advice for
-    /// commands, a boundary for paths.
+    /// Check whether agents may see paths or run a command. Path checks are enforced; the
+    /// command check is advisory.
     #[command(arg_required_else_help = true)]
     Access {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
         live: attached::Attached,
-        /// Paths to judge.
+        /// Paths to check.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
-        /// A shell command line to judge.
+        /// Shell command line to check.
         #[arg(long, value_name = "CMD")]
         command: Option<String>,
     },
-    /// List files as an agent may see them.
+    /// List the files that agents may see.
     List {
         #[command(flatten)]
         workspace: Workspace,
-        /// The folder to list.
+        /// Directory to list.
         #[arg(value_name = "DIR", default_value = ".")]
         directory: String,
-        /// Only the folder itself.
+        /// List the directory itself, not its subdirectories.
         #[arg(long)]
         flat: bool,
-        /// Stop after this many entries.
+        /// Maximum number of entries.
         #[arg(long, value_name = "N", default_value_t = 200)]
         limit: u32,
     },
-    /// Print a file, if an agent may see it.
+    /// Print a file that agents may see.
     Read {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
         live: attached::Attached,
-        /// The file.
+        /// File to print.
         #[arg(value_name = "FILE")]
         file: String,
-        /// First line, from 1.
+        /// First line, starting at 1.
         #[arg(long, value_name = "LINE")]
         start: Option<u64>,
         /// Last line, inclusive.
         #[arg(long, value_name = "LINE")]
         end: Option<u64>,
-        /// Cut after this many bytes.
+        /// Truncate after this many bytes.
         #[arg(long, value_name = "N")]
         max_bytes: Option<u64>,
     },
     /// Count the tokens of files or of standard input.
     Tokens(conversations::Tokens),
-    /// Decide what of a conversation is sent.
+    /// Choose which part of a conversation to send.
     #[command(subcommand)]
     History(conversations::History),
-    /// StoredTask conversations.
+    /// Manage stored conversations.
     #[command(subcommand)]
     Task(conversations::Task),
-    /// Replace the older part of a conversation by a summary.
+    /// Replace the older part of a conversation with a summary.
     #[command(subcommand)]
     Compact(conversations::Compact),
-    /// Checkpoints of the workspace: taken, compared, restored.
+    /// Create, compare and restore checkpoints of the workspace.
     #[command(subcommand)]
     Checkpoint(checkpoints::Checkpoint),
     /// Print a JSON schema: protocol, settings, methods, a type or a method.
     Schema {
-        /// What to print; without it, the names there are.
+        /// Schema to print; by default, lists the names.
         #[arg(value_name = "NAME")]
         name: Option<String>,
     },
-    /// Put the server beside those Helix starts already: print what belongs into
-    /// languages.toml and config.toml, or merge it in.
+    /// Add the server to Helix's configuration: print the entries for languages.toml and
+    /// config.toml, or merge them.
     HelixConfig(helix::HelixConfig),
-    /// Check what the server needs on this machine, and say what to do.
+    /// Check what the server needs on this machine and suggest fixes.
     Doctor {
         #[command(flatten)]
         workspace: Workspace,
     },
-    /// Play an editor session against the real server and show what it answers.
+    /// Run a demo session with the real server.
     Demo {
-        /// A folder to play in, read-only; a scratch copy of a small sample when absent.
+        /// Folder to use, read-only; by default, a temporary copy of a small sample
+        /// project.
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
-    /// Print completions for a shell.
+    /// Print a shell completion script.
     Completions {
-        /// The shell.
+        /// Shell.
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Print a manual page, or write all of them into a folder.
+    /// Print a manual page, or write all of them to a directory.
     Man(man::Man),
 }
 
-/// Where to look, and how to print.
 #[derive(clap::Args)]
 struct Workspace {
-    /// The workspace folder.
+    /// Workspace folder.
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// The data directory.
+    /// Data directory.
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
-    /// Print the result object of the protocol.
+    /// Print the protocol's result object as JSON.
     #[arg(long)]
     json: bool,
 }
@@ -206,10 +207,10 @@ enum ModeArgument {
     Plan,
 }
 
-/// Runs the program; its exit code.
+/// Runs the program. Returns its exit code.
 pub fn main() -> i32 {
     signals::ignore_file_size_signal();
-    // Editors append this to whatever else they were told to pass.
+    // Editors append this to any other configured arguments.
     if std::env::args_os()
         .skip(1)
         .any(|argument| argument == "--stdio")
@@ -219,7 +220,7 @@ pub fn main() -> i32 {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are no mistakes.
+            // Help and version are not errors.
             let _ = error.print();
             return if error.use_stderr() { BAD_USE } else { DONE };
         }
@@ -257,7 +258,7 @@ fn serve() -> i32 {
     }
 }
 
-/// The standard streams as they are: the library's own ones hold lines back.
+/// Returns unbuffered standard streams.
 #[cfg(unix)]
 fn streams() -> io::Result<(PipeReader, PipeWriter)> {
     use std::os::fd::AsFd;
@@ -266,7 +267,7 @@ fn streams() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((input.into(), output.into()))
 }
 
-/// The standard streams as they are: the library's own ones hold lines back.
+/// Returns unbuffered standard streams.
 #[cfg(windows)]
 fn streams() -> io::Result<(PipeReader, PipeWriter)> {
     use std::os::windows::io::AsHandle;
@@ -319,7 +320,7 @@ fn run(command: Command) -> Result<i32, Error> {
                 "recursive": !flat,
                 "limit": limit,
             });
-            // The entries may be very many, and only their text is printed.
+            // Only the text is needed, and there may be very many entries.
             #[derive(Deserialize)]
             struct Text<'a> {
                 #[serde(borrow)]
@@ -404,7 +405,7 @@ fn print_result(
     print(&text(result))
 }
 
-/// Prints a result as it is: messages in it stay as they were written.
+/// Prints a result unchanged, including the messages in it.
 fn print_raw(result: &str) -> Result<(), Error> {
     print(&format!("{result}\n"))
 }
@@ -413,7 +414,7 @@ fn print(text: &str) -> Result<(), Error> {
     print_to(io::stdout().lock(), text.as_bytes())
 }
 
-/// Writes to standard output. A reader that has had enough is no failure.
+/// Writes to an output stream. A closed pipe is not an error.
 fn print_to(mut output: impl Write, bytes: &[u8]) -> Result<(), Error> {
     let written = output.write_all(bytes).and_then(|()| output.flush());
     match written {

@@ -1,4 +1,4 @@
-//! Requests answered without an editor.
+//! Answers requests without an editor.
 
 use std::{
     cell::Cell,
@@ -29,10 +29,10 @@ use crate::{
     settings::Source,
 };
 
-/// The result of a request on the workspace, answered from the disk.
+/// Runs a request on the workspace, from disk.
 ///
 /// # Errors
-/// As the request.
+/// The request's errors.
 pub(super) fn call(workspace: &Workspace, method: &str, mut params: Value) -> Result<Value, Error> {
     if let Value::Object(fields) = &mut params {
         fields.retain(|_, value| !value.is_null());
@@ -41,10 +41,10 @@ pub(super) fn call(workspace: &Workspace, method: &str, mut params: Value) -> Re
     serde_json::from_str(&result).map_err(super::internal)
 }
 
-/// The same with params and result as they are written.
+/// Like [`call`], with params and result as JSON text.
 ///
 /// # Errors
-/// As the request.
+/// The request's errors.
 pub(super) fn call_text(
     workspace: &Workspace,
     method: &str,
@@ -53,10 +53,10 @@ pub(super) fn call_text(
     with_server(workspace, |server| answer(server, method, params))
 }
 
-/// The result of a request to a server that has no editor.
+/// Runs a request on a server without a client.
 ///
 /// # Errors
-/// As the request.
+/// The request's errors.
 pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result<String, Error> {
     let handler = handlers::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
@@ -64,12 +64,12 @@ pub(super) fn answer(server: &Arc<Server>, method: &str, params: &str) -> Result
     Ok(result.into_text())
 }
 
-/// What a handler works with that is called without an editor.
+/// Creates a request context without a client.
 pub(super) fn context(server: &Arc<Server>) -> handlers::RequestContext<'_> {
     handlers::RequestContext::new(server, server.snapshot(), Cancel::default())
 }
 
-/// Works with a server that has no editor.
+/// Runs `work` with a server without a client.
 pub(super) fn with_server<T>(
     workspace: &Workspace,
     work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
@@ -92,7 +92,7 @@ pub(super) fn with_server<T>(
         });
     }
     let done = work(&server);
-    // The process ends: what a server remembers need not be taken apart.
+    // The process is about to exit, so the caches need not be freed.
     std::mem::forget(server);
     done
 }
@@ -107,7 +107,7 @@ pub(super) fn access(
     let mut absolute_paths = Vec::new();
     for path in paths {
         let mut full = absolute(path)?;
-        // It says that the path is a folder, which decides before there is one.
+        // A trailing slash marks a path as a folder, even if it does not exist.
         if path.ends_with('/') && !full.ends_with('/') {
             full.push('/');
         }
@@ -115,7 +115,7 @@ pub(super) fn access(
     }
     let params = json!({ "paths": absolute_paths, "command": command });
     let (mut result, _) = live.call(workspace, "sightline/checkAccess", params)?;
-    // Answered by what was asked: the same words, in the same order.
+    // Output uses the paths as given, in the same order.
     let mut refused = false;
     let mut lines = String::new();
     for (asked, verdict) in paths
@@ -159,8 +159,8 @@ fn why(verdict: &Value) -> String {
     why
 }
 
-/// The workspace: the folder named, else the nearest one upwards that has rules
-/// or a repository, else the current one.
+/// Returns the workspace: the given folder, else the nearest ancestor with rules or a
+/// repository, else the current folder.
 pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
     if let Some(named) = &workspace.root {
         let path = absolute_path(named)?;
@@ -172,7 +172,7 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
     }
     let here = current()?;
     let start = here.as_path();
-    // A rule file that leads nowhere denies everything: it is one.
+    // A dangling symlink counts, because it denies everything.
     let has_rules = |folder: &Path| folder.join(RULE_FILE).symlink_metadata().is_ok();
     let found = start
         .ancestors()
@@ -181,7 +181,7 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
     Ok(Root::new(path, None))
 }
 
-/// A path of the command line as the handlers want it. URIs stay.
+/// Makes a path argument absolute. URIs are unchanged.
 pub(super) fn absolute(path: &str) -> Result<String, Error> {
     if path.to_ascii_lowercase().starts_with("file:") {
         return Ok(path.to_owned());
@@ -201,8 +201,8 @@ fn current() -> Result<AbsPath, Error> {
     AbsPath::new(&current).ok_or_else(|| Error::storage("the current folder is not absolute"))
 }
 
-/// A stored task as text. Unless `all` is wanted, records of denied files are left out, and it is
-/// said when messages name one: these stay as they were said.
+/// Exports a stored task as text. Unless `all` is set, records of denied files are
+/// omitted. Messages are exported unchanged, with a warning if they name a denied file.
 pub(super) fn export(
     workspace: &Workspace,
     id: &str,
@@ -264,7 +264,7 @@ fn says_denied_name(view: &AccessView, text: &str, format: ExportFormat) -> bool
     }
 }
 
-/// Takes a task in: what became of it, as `sightline task import --json` says it.
+/// Imports a task. Returns the output of `sightline task import --json`.
 pub(super) fn import(
     workspace: &Workspace,
     source: &Path,

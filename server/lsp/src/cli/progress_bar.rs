@@ -1,4 +1,4 @@
-//! A progress bar for people who wait at a terminal.
+//! A progress bar on the terminal.
 
 use std::{
     io::{self, IsTerminal},
@@ -12,7 +12,7 @@ use crate::{
     sync::lock,
 };
 
-/// Draws a bar on standard error; `None` when that is no terminal.
+/// Draws a bar on stderr. Returns `None` if that is not a terminal.
 pub(super) fn listener() -> Option<ProgressListener> {
     if !io::stderr().is_terminal() {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn listener() -> Option<ProgressListener> {
     let title: Mutex<String> = Mutex::default();
     Some(Box::new(move |heard| match heard {
         ProgressEvent::Begin(begun) => *lock(&title) = begun.to_owned(),
-        // Shown with the first report only: what is done by then needs no bar.
+        // Created with the first report, so short operations show no bar.
         ProgressEvent::Report { message, of } => {
             let mut bar = lock(&bar);
             let bar = bar.get_or_insert_with(ProgressBar::no_length);

@@ -1,20 +1,19 @@
-//! Changes as Linux tells them: inotify, one watch per captured folder.
+//! Tracks changes with inotify, one watch per captured directory.
 //!
-//! The kernel queues an event before the call that caused it returns. [`take`]
-//! empties that queue itself, so whatever ended before it is in. A thread
-//! empties it meanwhile, so that it does not overflow, and adds watches.
+//! The kernel queues an event before the system call that caused it returns. [`take`]
+//! drains that queue itself, so it includes every change that has completed. A thread
+//! also drains it, so that it does not overflow, and adds watches.
 //!
-//! Watches are added to the folders that a look at the work tree found. What
-//! happens in a folder between that look and its watch makes no event, and a
-//! folder made there meanwhile has no watch. So a folder that came, went or was
-//! watched just now is *unsettled*: it is told of again and again, with all below
-//! it, until a look that began after that found nothing more to watch. At first
-//! nothing is known, until such a look. Whatever is not understood (an overflow,
-//! an unmount) ends the trust until all watches are made anew.
+//! Watches are added to the directories found by a scan of the work tree. Changes between
+//! the scan and its watch are not reported, and directories created in between have no
+//! watch. A directory that was created, removed, moved or just watched is therefore
+//! *unsettled*: it is reported as changed, with everything below it, until a later scan
+//! finds nothing more to watch. At first everything is unknown, until such a scan. After
+//! an overflow or an unmount, all watches are discarded and everything is unknown again.
 //!
-//! Not every write makes an event: one through memory shared with a file, or
-//! through another hard link of it outside the root, makes none. So now and then
-//! everything is scanned at anyway; and always before a restore.
+//! Some writes cause no event: those through a shared memory mapping, or through a hard
+//! link outside the root. For these, a full scan happens now and then, and before every
+//! restore.
 //!
 //! [`take`]: InotifyTracker::take
 
@@ -44,21 +43,21 @@ use watches::update_watches;
 
 use crate::{checkpoint_registry::RootCheckpoints, sync::lock};
 
-/// Changed paths remembered at most; with more, anything may have changed.
+/// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
-/// Everything is scanned at after so many scans at changes only.
+/// Number of incremental scans between two full scans.
 const AUDIT_EVERY: u32 = 20;
-/// Everything is scanned at when this long nobody did.
+/// Maximum time between two full scans.
 const AUDIT_AFTER: Duration = Duration::from_secs(600);
-/// Events that come this close together wake the thread once.
+/// Events within this time wake the thread once.
 const SETTLE: Duration = Duration::from_millis(20);
-/// Room for about a thousand events.
+/// Size of the event buffer in bytes, enough for about a thousand events.
 const BUFFER: usize = 64 * 1024;
 
-/// Watches one root.
+/// Tracks one root.
 pub(super) struct InotifyTracker {
     state: Arc<Mutex<State>>,
-    /// Wakes the thread; dropped, ends it.
+    /// Wakes the thread; dropping it ends the thread.
     wake: Mutex<Option<PipeWriter>>,
 }
 
@@ -70,7 +69,7 @@ impl InotifyTracker {
         }
     }
 
-    /// The work tree was scanned at; watches update_watches, on a thread of their own.
+    /// Records a scan of the work tree. The thread then adds the missing watches.
     pub(super) fn scanned(&self, of: &Arc<RootCheckpoints>) {
         {
             let mut state = lock(&self.state);
@@ -84,7 +83,7 @@ impl InotifyTracker {
             *wake = start(&self.state, Arc::downgrade(of));
         }
         if let Some(wake) = &mut *wake {
-            // A full pipe wakes as well.
+            // A full pipe wakes the thread as well.
             let _ = wake.write(&[0]);
         }
     }
@@ -107,29 +106,28 @@ impl InotifyTracker {
     }
 }
 
-/// What is watched, and what was seen.
+/// Watches and observed changes.
 struct State {
     root: AbsPath,
     /// `None` while nothing is watched.
     inotify: Option<Arc<OwnedFd>>,
     folders: HashMap<i32, RelPath>,
     watches: BTreeMap<RelPath, i32>,
-    /// Are all folders watched, since before the last look began?
+    /// All directories have been watched since before the last scan.
     armed: bool,
-    /// Watching is not possible here.
+    /// Watching is not possible for this root.
     disabled: bool,
     unknown: bool,
     dirty: BTreeSet<RelPath>,
-    /// Folders that came, went or were watched just now, with the look that
-    /// first took them in, when there was one since.
+    /// Unsettled directories, with the first scan since then, if any.
     unsettled: BTreeMap<RelPath, Option<u64>>,
-    /// Looks that were begun.
+    /// Number of scans started.
     scans: u64,
-    /// The last one that has ended.
+    /// The last completed scan.
     completed_scan: u64,
-    /// The last one that was begun when a watch was added.
+    /// The last scan started when a watch was added.
     last_watch_added: u64,
-    /// Looks at changes only, since everything was scanned at.
+    /// Incremental scans since the last full scan.
     incremental_scans: u32,
     last_full_scan: Instant,
 }
@@ -168,7 +166,7 @@ impl State {
         let is_due =
             self.incremental_scans >= AUDIT_EVERY || self.last_full_scan.elapsed() > AUDIT_AFTER;
         if !self.armed || self.unknown || is_due {
-            // What is marked from now on is news to who scans at everything.
+            // Paths marked from now on are changes since this scan.
             self.unknown = false;
             self.incremental_scans = 0;
             self.last_full_scan = Instant::now();
@@ -190,7 +188,7 @@ impl State {
         }
     }
 
-    /// Ends the trust, and all watches.
+    /// Discards all watches; everything is unknown.
     fn invalidate(&mut self, why: &str) {
         tracing::info!(
             why,
@@ -205,13 +203,13 @@ impl State {
         self.unsettled.clear();
     }
 
-    /// Watching will not be tried again.
+    /// Discards all watches and never adds any again.
     fn disable(&mut self, why: &str) {
         self.invalidate(why);
         self.disabled = true;
     }
 
-    /// Takes in all that the kernel has handle_event.
+    /// Processes all queued events.
     fn drain(&mut self) {
         let Some(inotify) = self.inotify.clone() else {
             return;
@@ -242,7 +240,7 @@ impl State {
         if what.intersects(ReadFlags::UNMOUNT) {
             return self.invalidate("a file system was unmounted");
         }
-        // A watch that was given up may still have events in the queue.
+        // Events of a removed watch may still be queued.
         let Some(folder) = self.folders.get(&watch).cloned() else {
             return;
         };
@@ -261,8 +259,8 @@ impl State {
         let entries =
             ReadFlags::CREATE | ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO;
         if what.intersects(entries) {
-            // A watch is of a folder, not of its name: what was watched by this
-            // name is elsewhere or gone, and what is here now is not watched.
+            // A watch belongs to a directory, not to its name: the watched directory has
+            // moved or is gone, and the one at this path is not watched.
             let was_watched = self.unwatch(&path);
             if was_watched || what.intersects(ReadFlags::ISDIR) {
                 return self.unsettle(path);
@@ -279,7 +277,7 @@ impl State {
     }
 }
 
-/// The thread of a root; `None` when there can be none.
+/// Starts the thread of a root. Returns `None` if that fails.
 fn start(state: &Arc<Mutex<State>>, of: Weak<RootCheckpoints>) -> Option<PipeWriter> {
     let (reader, writer) = std::io::pipe().ok()?;
     let state = state.clone();
@@ -301,7 +299,7 @@ fn run(state: &Mutex<State>, of: &Weak<RootCheckpoints>, mut wake: PipeReader) {
         let is_woken = !polled[0].revents().is_empty();
         drop(polled);
         if is_woken {
-            // The other end is gone: so is who asks.
+            // The tracker was dropped.
             if !matches!(wake.read(&mut [0; 64]), Ok(1..)) {
                 return;
             }
@@ -325,7 +323,7 @@ mod tests {
         RelPath::new(path.as_ref()).unwrap()
     }
 
-    /// A folder with these folders in it, all watched, and nothing to tell.
+    /// Creates a root with these folders, all watched, and no changes.
     fn watched(folders: &[&str]) -> (tempfile::TempDir, Mutex<State>) {
         let scratch = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(scratch.path()).unwrap();
@@ -337,7 +335,7 @@ mod tests {
         (scratch, state)
     }
 
-    /// Looks and watches until nothing is to be told.
+    /// Scans and watches until there are no changes.
     fn settle(state: &Mutex<State>, folders: &[&str]) {
         for _ in 0..2 {
             assert_eq!(lock(state).take(), Changes::Unknown);
@@ -346,7 +344,7 @@ mod tests {
         assert_eq!(lock(state).take(), Changes::Known(Vec::new()));
     }
 
-    /// A look has ended and found these folders.
+    /// Records a completed scan that found these folders.
     fn scanned(state: &Mutex<State>, folders: &[&str]) {
         let mut all = vec![RelPath::default()];
         all.extend(folders.iter().map(|folder| rel(folder)));
@@ -372,7 +370,7 @@ mod tests {
             fs::write(scratch.path().join("a/file"), format!("{round}")).unwrap();
             assert_eq!(known(&state), ["a/file"]);
         }
-        // Also one through a file that is still open.
+        // Writes through an open handle are reported too.
         let mut open = fs::File::create(scratch.path().join("top")).unwrap();
         known(&state);
         open.write_all(b"more").unwrap();
@@ -389,12 +387,12 @@ mod tests {
         let path = scratch.path();
         fs::create_dir_all(path.join("new/deep")).unwrap();
         assert_eq!(known(&state), ["new"]);
-        // Before it is watched, and after a look.
+        // Before it is watched, and after a scan.
         fs::write(path.join("new/deep/file"), "x").unwrap();
         assert_eq!(known(&state), ["new"]);
         fs::create_dir(path.join("new/unseen")).unwrap();
         scanned(&state, &["new", "new/deep"]);
-        // They were watched after that look, which has not seen all.
+        // They were watched after that scan, which did not see everything.
         assert_eq!(known(&state), ["new", "new/deep"]);
         fs::write(path.join("new/unseen/file"), "x").unwrap();
         assert_eq!(known(&state), ["new", "new/deep"]);
@@ -488,7 +486,7 @@ mod tests {
         let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
         let most: usize = most.trim().parse().unwrap();
         for round in 0..=most / 2 {
-            // Two names, or the kernel would fold equal events.
+            // Two names, because the kernel merges equal consecutive events.
             let name = ["one", "two"][round % 2];
             fs::write(scratch.path().join(name), "x").unwrap();
         }

@@ -1,11 +1,10 @@
-//! What changed in a root since its last checkpoint, told so that nothing has
-//! to be scanned for.
+//! Tracks which paths changed in a root since its last checkpoint, so that it need not be
+//! scanned.
 //!
-//! A checkpoint may trust this only if it is last_full_scan: a change that ended
-//! before the checkpoint was asked for must be in. So the answer is "anything
-//! may have changed" unless every captured folder is watched, and the system's
-//! own queue is emptied whenever somebody asks (`linux`). Where that cannot be
-//! had, the answer is always that one, and the work tree is scanned.
+//! The list must be complete: it includes every change that finished before the
+//! checkpoint was requested. This holds only if every captured directory is watched and
+//! the system's event queue is drained on each request (`inotify`). Otherwise, and on
+//! other systems, the answer is "unknown", and the work tree is scanned.
 
 #[cfg(target_os = "linux")]
 mod inotify;
@@ -19,15 +18,15 @@ use sightline_core::{
 
 use crate::checkpoint_registry::RootCheckpoints;
 
-/// The changes of one root.
+/// Tracks the changes of one root.
 pub struct DirtyTracker {
     #[cfg(target_os = "linux")]
     inner: inotify::InotifyTracker,
 }
 
 impl DirtyTracker {
-    /// Those of the root at this path, which has no links. Nothing is watched
-    /// before the first checkpoint.
+    /// Creates a tracker for a canonical root path. Watches nothing before the first
+    /// checkpoint.
     pub fn new(root: AbsPath) -> Self {
         #[cfg(not(target_os = "linux"))]
         let _ = root;
@@ -37,7 +36,7 @@ impl DirtyTracker {
         }
     }
 
-    /// The work tree was scanned at: its folders are known, and can be watched.
+    /// Records a scan of the work tree, after which its directories can be watched.
     pub fn scanned(&self, of: &Arc<RootCheckpoints>) {
         #[cfg(target_os = "linux")]
         self.inner.scanned(of);
@@ -45,7 +44,7 @@ impl DirtyTracker {
         let _ = of;
     }
 
-    /// Somebody says that this path changed.
+    /// Marks a path as changed.
     pub fn mark(&self, path: RelPath) {
         #[cfg(target_os = "linux")]
         self.inner.put_back(Changes::Known(vec![path]));

@@ -1,7 +1,7 @@
 //! `sightline.checkpointNow`, `showChanges`, `restoreFile` and `undoLastRestore`.
 //!
-//! A file that is open is put back in the editor, whose undo takes that back;
-//! any other one on the disk, with an undo point before it.
+//! An open file is restored in the editor, whose undo reverts it. Any other file is
+//! restored on disk, after an undo point is created.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
     session::normal_uri,
 };
 
-/// Takes a checkpoint of every folder.
+/// Creates a checkpoint of every folder.
 pub(super) fn take(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.checkpointNow", params)?;
     let params = CreateCheckpointParams {
@@ -42,7 +42,7 @@ pub(super) fn take(context: &RequestContext<'_>, params: &str) -> HandlerResult 
     report::message(context, context.summary().unwrap_or_default())
 }
 
-/// Shows what changed since a checkpoint, the last one where none is named.
+/// Shows the changes since a checkpoint, by default the latest.
 pub(super) fn changes(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.showChanges", params)?;
     let view = context.view();
@@ -96,7 +96,7 @@ fn lines_of(file: &FileDifference) -> String {
     }
 }
 
-/// Asks whether a file is to be put back, and puts it back.
+/// Restores one file, after confirmation.
 pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.restoreFile", params)?;
     let document = target.document(context)?;
@@ -164,17 +164,17 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     report::silent(question)
 }
 
-/// A file that is to be put back.
+/// A confirmed restore of one file.
 struct Plan {
-    /// As people know it.
+    /// Display name of the file.
     name: String,
     uri: String,
     root: Root,
     /// The checkpoint.
     id: String,
-    /// What the file held, where that is text.
+    /// The file's content in the checkpoint, if it is text.
     text: Option<String>,
-    /// What was looked at, for the disk.
+    /// Token of the preview.
     token: String,
 }
 
@@ -225,7 +225,7 @@ impl Plan {
             id: self.id,
             paths: Some(vec![self.uri]),
             token: Some(self.token),
-            // The user has read what is in the way.
+            // The user has seen the conflicts.
             force: true,
             ..RestoreCheckpointParams::default()
         };
@@ -244,7 +244,7 @@ impl Plan {
     }
 }
 
-/// Asks whether the last restore is to be undone, and undoes it.
+/// Undoes the latest restore, after confirmation.
 pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.undoLastRestore", params)?;
     let params = PreviewRestoreParams {
@@ -312,7 +312,7 @@ fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
     question
 }
 
-/// Files a question names.
+/// Maximum number of files named in a question.
 const MAX_NAMED: usize = 5;
 
 fn named(all: &[String]) -> String {
@@ -343,7 +343,7 @@ fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
         });
 }
 
-/// The checkpoint something is compared with.
+/// The checkpoint to compare with.
 pub(super) struct BaseCheckpoint {
     pub(super) id: String,
     label: Option<String>,
@@ -368,8 +368,7 @@ impl std::fmt::Display for BaseCheckpoint {
     }
 }
 
-/// The last checkpoint of a folder. Those that restores took for their undoing
-/// are none that people think of.
+/// Returns the latest checkpoint of a folder, except undo points.
 pub(super) fn last(context: &RequestContext<'_>, root: &Root) -> Result<BaseCheckpoint, Error> {
     let params = ListCheckpointsParams {
         root: Some(root.path.to_uri()),

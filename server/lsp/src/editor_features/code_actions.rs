@@ -1,8 +1,7 @@
-//! `textDocument/codeAction`: the commands that fit a document.
+//! `textDocument/codeAction`: the commands that apply to a document.
 //!
-//! Editors ask at every move of the cursor, so nothing is looked at here but the
-//! rules. The kind is one that editors offer when asked and advertise by no
-//! light bulb.
+//! Editors send this on every cursor movement, so only the access rules are evaluated.
+//! Editors offer actions of this kind on request, without a light bulb.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,7 +32,7 @@ struct Wanted {
     only: Option<Vec<String>>,
 }
 
-/// The actions for a document.
+/// Returns the actions for a document.
 pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let mut params = params_compat::object("textDocument/codeAction", Some(params))?;
     params_compat::drop_nulls(&mut params);
@@ -62,7 +61,7 @@ pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     handlers::to_body("textDocument/codeAction", &actions)
 }
 
-/// Is our kind one of these, or below one?
+/// Returns whether our kind is one of these kinds or a descendant of one.
 fn is_wanted(only: &[String]) -> bool {
     only.iter().any(|kind| {
         let rest = CODE_ACTION_KIND.strip_prefix(kind.as_str());
@@ -91,7 +90,7 @@ fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
         return actions;
     }
     offer("create checkpoint", "sightline.checkpointNow", None);
-    // A document that is no file is in no folder, and that is no mistake.
+    // An unsaved document is in no folder, which is not an error.
     let place = sightline_core::path::uri_to_path(uri).ok().flatten();
     let place = place.map(|path| view.roots().place(path));
     let verdict = place.as_ref().map(|place| view.check(place));

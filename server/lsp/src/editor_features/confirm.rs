@@ -1,10 +1,9 @@
-//! Asking the user, of any client.
+//! Asks the user for confirmation, in any client.
 //!
-//! A question goes out as `window/showMessageRequest`. A client that has no such
-//! thing is told of two commands instead, `sightline.allow` and `sightline.deny`,
-//! which code actions offer too; they also answer a prompt that never came back.
-//! One question is open at a time: a new one denies the one before, and one that
-//! nobody answers in `ANSWER_WITHIN` is denied.
+//! A question is sent as `window/showMessageRequest`. In clients without support for it,
+//! the user runs one of the commands `sightline.allow` and `sightline.deny`, which code
+//! actions offer as well. At most one question is open: a new one denies the previous
+//! one, and unanswered questions are denied after `ANSWER_WITHIN`.
 
 use std::{
     sync::{
@@ -24,32 +23,32 @@ use crate::{
     sync::lock,
 };
 
-/// How long an answer is waited for.
+/// Time the user has to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(120);
 
-/// JSON-RPC: there is no such method.
+/// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The question that is open.
+/// The open question.
 #[derive(Default)]
 pub struct Confirmations {
     open: Mutex<Option<Confirmation>>,
-    /// The client said that it has no prompts.
+    /// The client does not support `window/showMessageRequest`.
     promptless: AtomicBool,
 }
 
 type OnAllowed = Box<dyn FnOnce(&Arc<Server>) + Send>;
 
 struct Confirmation {
-    /// Tells one question from another: an answer may come late.
+    /// Identifies the question, because answers may be late.
     id: uuid::Uuid,
-    /// What would be done, as "restore a.rs".
+    /// The action, such as "restore a.rs".
     what: String,
     allowed: OnAllowed,
 }
 
 impl Confirmations {
-    /// What waits for `sightline.allow`, where the client shows no prompt.
+    /// Returns the action that waits for `sightline.allow`, in clients without prompts.
     pub fn waiting(&self) -> Option<String> {
         let promptless = self.promptless.load(Ordering::Acquire);
         let open = lock(&self.open);
@@ -67,9 +66,9 @@ impl Confirmations {
     }
 }
 
-/// Asks whether `what` ("restore a.rs") may be done, with `question` for the
-/// details and `yes` on the button. Returns at once; `allowed` runs when the
-/// user agrees, on the thread that brings the answer: it starts a job.
+/// Asks whether to do `what` ("restore a.rs"). `question` contains the details, `yes` is
+/// the label of the button. Returns at once; `allowed` runs on the thread that receives
+/// the answer and must only start a job.
 pub(super) fn ask(
     server: &Arc<Server>,
     what: String,
@@ -146,7 +145,7 @@ fn denied(server: &Server, what: &str, why: &str) {
     );
 }
 
-/// `sightline.allow`: agrees to the question that is open.
+/// `sightline.allow`: confirms the open question.
 pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
         Some(decision) => {
@@ -157,7 +156,7 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     }
 }
 
-/// `sightline.deny`: refuses it.
+/// `sightline.deny`: denies the open question.
 pub(super) fn deny(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
         Some(decision) => report::message(context, format!("denied: {}", decision.what)),

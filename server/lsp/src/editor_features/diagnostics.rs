@@ -1,9 +1,9 @@
-//! Diagnostics: what is wrong in an open `.clineignore`, and which open files
-//! changed since the last checkpoint.
+//! Diagnostics: problems in open `.clineignore` files, and open files that changed since
+//! the last checkpoint.
 //!
-//! [`schedule`] may be called as often as something may have changed. A while
-//! later all open documents are looked at in the pool, and what differs from
-//! what the client has is sent.
+//! [`schedule`] may be called whenever something may have changed. After a delay, all
+//! open documents are checked in the thread pool, and differences from the published
+//! diagnostics are sent.
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +38,7 @@ use crate::{
     sync::lock,
 };
 
-/// Looking begins so long after something changed.
+/// Delay between a change and the check.
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// LSP's severities.
@@ -46,15 +46,15 @@ const ERROR: u32 = 1;
 const WARNING: u32 = 2;
 const HINT: u32 = 4;
 
-/// What the client was told.
+/// The diagnostics sent to the client.
 #[derive(Default)]
 pub struct PublishedDiagnostics {
     scheduled: AtomicBool,
-    /// By URI; documents without any are not in it.
+    /// By URI; documents without diagnostics are absent.
     told: Mutex<BTreeMap<String, Vec<Value>>>,
 }
 
-/// Something may have changed: look soon.
+/// Schedules a check.
 pub fn schedule(server: &Arc<Server>) {
     if server
         .published_diagnostics()
@@ -68,7 +68,7 @@ pub fn schedule(server: &Arc<Server>) {
         server
             .scheduler()
             .run_in_background(Queue::Pool, "diagnostics", move || {
-                // What changes from here on is looked at again.
+                // Later changes schedule another check.
                 worker
                     .published_diagnostics()
                     .scheduled
@@ -84,7 +84,7 @@ fn look(server: &Arc<Server>) -> Result<(), Error> {
     if server.session(|session| session.phase) != Phase::Running {
         return Ok(());
     }
-    // One after the other: what was looked at later is told later.
+    // Held during the check, so that results are published in order.
     let mut told = lock(&server.published_diagnostics().told);
     let context = RequestContext::new(server, server.snapshot(), Cancel::default());
     let settings = context.snapshot.settings.diagnostics;
@@ -133,7 +133,7 @@ fn diagnostic(line: usize, end: u32, severity: u32, code: &str, message: String)
     })
 }
 
-/// What is wrong in a rule file.
+/// Returns the problems of a rule file.
 fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>, Error> {
     let text = file.text.as_bytes();
     let effects = review::effects(&file.folder, text, &context.cancel)?;
@@ -179,7 +179,7 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
     Ok(found)
 }
 
-/// The open files that changed since the last checkpoint of their folder.
+/// Returns the open files that changed since the last checkpoint of their folder.
 fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Error> {
     let view = context.view();
     let roots = view.roots();
@@ -197,7 +197,7 @@ fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Erro
         };
         match changed(context, root, &uris) {
             Ok(changed) => found.extend(changed),
-            // Before the first checkpoint nothing has changed since.
+            // There is no checkpoint yet.
             Err(error) if error.kind == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

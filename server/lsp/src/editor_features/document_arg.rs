@@ -1,5 +1,5 @@
-//! What a command is about: what its argument names, else the document the
-//! user is in.
+//! The document or checkpoint a command applies to: its argument, else the active
+//! document.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,15 +18,15 @@ pub(super) struct DocumentArg {
     /// A document, by URI or path.
     uri: Option<String>,
     path: Option<String>,
-    /// A checkpoint.
+    /// A checkpoint id.
     pub(super) id: Option<String>,
-    /// What a new checkpoint is called.
+    /// Label of a new checkpoint.
     pub(super) label: Option<String>,
 }
 
 impl DocumentArg {
-    /// Reads the argument of a command. A string is a path: it is what Helix
-    /// can write on its command line.
+    /// Parses the argument of a command. A string is a path, because that is what Helix
+    /// can pass on its command line.
     ///
     /// # Errors
     /// `invalidParams`.
@@ -44,15 +44,15 @@ impl DocumentArg {
         })
     }
 
-    /// The document that was named, as it was written.
+    /// Returns the named document, as written.
     pub(super) fn named(&self) -> Option<&str> {
         self.uri.as_deref().or(self.path.as_deref())
     }
 
-    /// The document this is about.
+    /// Returns the document to use.
     ///
     /// # Errors
-    /// `invalidParams` for what is no file, or when no document is open.
+    /// `invalidParams` if it is not a file or no document is open.
     pub(super) fn document(&self, context: &RequestContext<'_>) -> Result<String, Error> {
         if let Some(named) = self.named() {
             return Ok(named.to_owned());
@@ -67,10 +67,10 @@ impl DocumentArg {
         }
     }
 
-    /// The workspace folder this is about: that of the document, else the first.
+    /// Returns the workspace folder of the document, else the first.
     ///
     /// # Errors
-    /// `invalidParams` without any folder.
+    /// `invalidParams` without an open folder.
     pub(super) fn root<'v>(
         &self,
         context: &RequestContext<'_>,

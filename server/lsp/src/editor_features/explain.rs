@@ -6,8 +6,8 @@ use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsPara
 use super::{document_arg::DocumentArg, report};
 use crate::handlers::{HandlerResult, RequestContext, environment_details};
 
-/// Opens a document with the block an agent would get now. Nothing in it counts
-/// as delivered.
+/// Opens a document with the block an agent would get now, without marking anything as
+/// delivered.
 pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     let params = EnvironmentDetailsParams {
         include_files: true,
@@ -24,13 +24,13 @@ pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResul
     )
 }
 
-/// Says whether agents may see a file, and which rule decided.
+/// Tells whether agents may see a file, and which rule decides.
 pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
     report::message(context, explained(&context.view(), &document))
 }
 
-/// Why agents may or may not see a path, in one line.
+/// Explains in one line why agents may or may not see a path.
 pub(super) fn explained(view: &AccessView, written: &str) -> String {
     let (location, verdict) = view.check_written(written);
     let name = match &location {

@@ -1,12 +1,10 @@
-//! What clients without a plugin of ours see: code actions, and commands that
-//! need no arguments.
+//! Features for clients without our plugin: code actions, and commands without arguments.
 //!
-//! Commands work on the document the user is in, or on the one their argument
-//! names, and show what came of them themselves: plain clients drop results.
-//! Short outcomes are messages, long ones fresh documents. What cannot be taken
-//! back is asked first ([`decision`]). Whoever writes a `.clineignore` gets hover,
-//! completion and [`diagnostics`]. All of it runs as jobs, as
-//! requests of the protocol do.
+//! Commands apply to the active document, or the one in their argument, and show their
+//! result themselves, because generic clients discard it: short results as messages, long
+//! ones as documents. Irreversible actions need confirmation ([`confirm`]). Open
+//! `.clineignore` files get hover, completion and [`diagnostics`]. Commands run as jobs,
+//! like the requests of the protocol.
 
 mod checkpoint_commands;
 mod code_actions;
@@ -19,7 +17,7 @@ mod rule_file;
 
 use crate::handlers::{Handler, HandlerFn, QueueRule};
 
-/// Commands of `workspace/executeCommand` that are no requests of the protocol.
+/// Commands of `workspace/executeCommand` that are not requests of the protocol.
 const COMMANDS: &[Handler] = &[
     Handler {
         name: "sightline/showEnvironment",
@@ -63,7 +61,7 @@ const COMMANDS: &[Handler] = &[
     },
 ];
 
-/// LspHandlers requests that are answered here.
+/// Standard requests handled here.
 const REQUESTS: &[Handler] = &[
     Handler {
         name: "textDocument/codeAction",
@@ -82,19 +80,19 @@ const REQUESTS: &[Handler] = &[
     },
 ];
 
-/// The command of this name, spelt as a method.
+/// Returns a command, given its name as a method.
 pub fn command(name: &str) -> Option<&'static Handler> {
     COMMANDS.iter().find(|command| command.name == name)
 }
 
-/// Names of the commands, as `workspace/executeCommand` spells them.
+/// Returns the names of the commands for `workspace/executeCommand`.
 pub fn command_names() -> impl Iterator<Item = String> {
     COMMANDS
         .iter()
         .map(|command| command.name.replacen('/', ".", 1))
 }
 
-/// The standard request of this name.
+/// Returns the handler of a standard request.
 pub fn request(name: &str) -> Option<&'static Handler> {
     REQUESTS.iter().find(|request| request.name == name)
 }

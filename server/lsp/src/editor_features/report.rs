@@ -1,4 +1,4 @@
-//! How a command ends: what the user is shown, and what the caller gets.
+//! How a command reports its result to the user and to the client.
 
 use serde::Serialize;
 use serde_json::json;
@@ -12,12 +12,12 @@ use crate::handlers::{self, HandlerResult, RequestContext, result_documents};
 pub(super) struct Outcome {
     /// What happened, in one line.
     message: String,
-    /// The document that tells more.
+    /// The document with the details.
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<String>,
 }
 
-/// Ends with a message.
+/// Shows and returns a message.
 pub(super) fn message(context: &RequestContext<'_>, text: impl Into<String>) -> HandlerResult {
     let message = text.into();
     context
@@ -26,7 +26,7 @@ pub(super) fn message(context: &RequestContext<'_>, text: impl Into<String>) -> 
     written(Outcome { message, uri: None })
 }
 
-/// Ends with nothing shown: the user is asked, or told by what goes on.
+/// Returns a message without showing it.
 pub(super) fn silent(message: impl Into<String>) -> HandlerResult {
     written(Outcome {
         message: message.into(),
@@ -34,8 +34,8 @@ pub(super) fn silent(message: impl Into<String>) -> HandlerResult {
     })
 }
 
-/// Ends with a fresh document, which `message` introduces. Where the client
-/// cannot show it, it is told where it lies.
+/// Opens a new document that `message` describes. If the client cannot show it, the
+/// message contains its path.
 pub(super) fn document(
     context: &RequestContext<'_>,
     message: impl Into<String>,
@@ -70,7 +70,7 @@ fn written(outcome: Outcome) -> HandlerResult {
     handlers::to_body("a command", &Outcome { message, ..outcome })
 }
 
-/// Tells of an error that no answer will carry.
+/// Shows an error that no response carries.
 pub(super) fn failed(context: &RequestContext<'_>, error: &Error) {
     context
         .server

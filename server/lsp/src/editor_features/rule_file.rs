@@ -1,7 +1,7 @@
-//! Writing a `.clineignore`: hover and completion, on the text in the editor.
+//! Hover and completion in `.clineignore` files, on the text in the editor.
 //!
-//! Both are asked for every document, and answered with nothing at once for
-//! others. What they say names hidden files: it is for the person at the editor.
+//! Requests for other documents are answered with `null`. Results name hidden files,
+//! because they are for the user, not for agents.
 
 use std::{borrow::Cow, fs};
 
@@ -26,17 +26,17 @@ use crate::{
     session::{Snapshot, normal_uri},
 };
 
-/// Names offered at most.
+/// Maximum number of completions.
 const MAX_OFFERED: usize = 500;
 
-/// An open rule file: the folder it rules, and its text.
+/// An open rule file: the folder it applies to, and its text.
 pub(super) struct RuleFile {
     pub(super) folder: AbsPath,
     pub(super) text: String,
 }
 
 impl RuleFile {
-    /// The open document `uri`, if its rules count.
+    /// Returns the open document `uri` if it is a rule file in effect.
     pub(super) fn open(snapshot: &Snapshot, uri: &str) -> Option<Self> {
         let uri = normal_uri(uri);
         let path = uri_to_path(&uri).ok().flatten()?;
@@ -46,7 +46,8 @@ impl RuleFile {
         let folder = AbsPath::new(path.as_path().parent()?)?;
         let roots = snapshot.access.roots();
         let mut all = roots.as_slice().iter();
-        // Only those at the top of a root or above it count, or beside a loose file.
+        // In effect are files at the top of a root or above, and those beside a file that
+        // is in no root.
         let counts = all.any(|root| {
             [&root.path, &root.canonical]
                 .into_iter()
@@ -79,7 +80,7 @@ fn at(method: &str, params: &str) -> Result<At, Error> {
     serde_json::from_value(params).map_err(|error| Error::invalid(format!("{method}: {error}")))
 }
 
-/// `textDocument/hover`: what a line does.
+/// `textDocument/hover`: describes what a line does.
 pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let method = "textDocument/hover";
     let at = at(method, params)?;
@@ -107,7 +108,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
     )
 }
 
-/// What a line does, in words.
+/// Describes the effect of a line.
 fn told(line: &Line, effect: &Effect, complete: bool) -> String {
     let does = match line {
         Line::Pattern { negated: true } => "Lets agents see",
@@ -134,7 +135,7 @@ fn told(line: &Line, effect: &Effect, complete: bool) -> String {
     format!("{does} {at_least}{paths}{names}")
 }
 
-/// `textDocument/completion`: the paths that are there, and `!include`.
+/// `textDocument/completion`: existing paths, and `!include`.
 pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let method = "textDocument/completion";
     let at = at(method, params)?;
@@ -187,12 +188,12 @@ const FOLDER: u32 = 19;
 struct Name {
     text: String,
     is_folder: bool,
-    /// Bytes of what was typed that stay before it.
+    /// Bytes of the typed text before the name.
     keep: usize,
 }
 
-/// The names that may follow what was typed, in their order, and whether these
-/// are all.
+/// Returns the names that may follow the typed text, sorted, and whether the list is
+/// complete.
 fn offered(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
     let none = (Vec::new(), true);
     if typed.starts_with('#') {
@@ -210,7 +211,7 @@ fn offered(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
     let Some(rel) = RelPath::new(above.trim_matches('/').as_ref()) else {
         return none;
     };
-    // Nothing of what a link leads to elsewhere is named.
+    // Targets of symlinks outside the folder are not listed.
     let real = fs::canonicalize(folder.join(&rel).as_path());
     let base = fs::canonicalize(folder.as_path());
     let (Ok(real), Ok(base)) = (real, base) else {
@@ -242,8 +243,8 @@ fn offered(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
     (names, complete)
 }
 
-/// A name as a pattern that means only it. At the start of a line `#` and `!`
-/// mean something too.
+/// Escapes a name so that the pattern matches only it. `#` and `!` are special at the
+/// start of a line.
 fn escaped(name: &str, is_first: bool) -> Cow<'_, str> {
     let special = |c: char| matches!(c, '*' | '?' | '[' | '\\');
     let starts = is_first && name.starts_with(['#', '!']);
@@ -262,7 +263,7 @@ fn escaped(name: &str, is_first: bool) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
-/// The part of a line before a character position.
+/// Returns the part of a line before a position.
 fn before(line: &str, character: u32, encoding: PositionEncoding) -> &str {
     let line = line.strip_suffix('\r').unwrap_or(line);
     let mut passed = 0;
@@ -275,7 +276,7 @@ fn before(line: &str, character: u32, encoding: PositionEncoding) -> &str {
     line
 }
 
-/// How long a text is, in the units of positions.
+/// Returns the length of a text in the units of the position encoding.
 pub(super) fn units(text: &str, encoding: PositionEncoding) -> u32 {
     text.chars().map(|c| width(c, encoding)).sum()
 }

@@ -1,7 +1,7 @@
 //! `sightline/checkAccess`.
 //!
-//! A request may hold a hundred thousand paths: they are judged where they stand in
-//! its text, and each verdict is written where it was found.
+//! A request may contain a hundred thousand paths: they are borrowed from its text, and
+//! each verdict is serialized on the thread that found it.
 
 use serde::Deserialize;
 use sightline_core::{error::Error, limits};
@@ -14,10 +14,10 @@ use sightline_protocol::{
 use super::{HandlerResult, RequestContext, parse_params, parse_strict, serialize_error};
 use crate::{raw_message::Text, response_body::ResponseBody, scheduler::Queue};
 
-/// Freeing what was found out for so many takes milliseconds.
+/// From this number of paths on, freeing the caches of a check takes milliseconds.
 const MANY_PATHS: usize = 10_000;
 
-/// [`CheckAccessParams`] in their text.
+/// [`CheckAccessParams`], borrowed.
 #[derive(Deserialize)]
 struct Asked<'a> {
     #[serde(default, borrow)]
@@ -26,7 +26,7 @@ struct Asked<'a> {
     command: Option<String>,
 }
 
-/// Judges paths, in their order, and a command line.
+/// Checks paths, in order, and a command line.
 pub fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     if let Some(asked) = parse_strict::<Asked<'_>>(params) {
         return judge(context, &asked.paths, asked.command.as_deref());
@@ -58,7 +58,7 @@ fn judge<P: AsRef<str> + Sync>(
         }
         serde_json::to_writer(written, &verdict).map_err(serialize_error)
     };
-    // A `CheckAccessResult`.
+    // The pieces form a `CheckAccessResult`.
     let mut pieces = vec![br#"{"paths":["#.to_vec()];
     for verdicts in view.check_all(paths, &context.cancel, write)? {
         if pieces.len() > 1 {
@@ -75,7 +75,7 @@ fn judge<P: AsRef<str> + Sync>(
     }
     pieces.push(b"}".to_vec());
     if paths.len() >= MANY_PATHS {
-        // Nobody waits until what was remembered of as many folders is freed.
+        // The response does not wait for the caches to be freed.
         let scheduler = context.server.scheduler();
         scheduler.run_in_background(Queue::Pool, "what was checked", move || drop(view));
     }

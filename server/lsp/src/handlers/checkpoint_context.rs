@@ -1,5 +1,5 @@
-//! The open roots as one request about checkpoints sees them: finding a
-//! checkpoint, understanding and naming paths, working on a root.
+//! Context of a checkpoint request: finds checkpoints, resolves paths, and runs work on a
+//! root.
 
 use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 
@@ -19,17 +19,17 @@ use crate::{
     progress::Progress,
 };
 
-/// The circumstances of one request: what core's [`Job`]s are made of.
+/// What a checkpoint request needs besides its params.
 pub(super) struct CheckpointContext<'a> {
     pub(super) context: &'a RequestContext<'a>,
     pub(super) view: AccessView,
     progress: Progress,
-    /// The roots of which no restore is left interrupted.
+    /// Roots without an interrupted restore.
     whole: RefCell<HashSet<usize>>,
 }
 
 impl<'a> CheckpointContext<'a> {
-    /// Begins; `title` is for people who watch the progress.
+    /// Begins, with a title for progress reports.
     pub(super) fn begin(
         context: &'a RequestContext<'a>,
         token: Option<ProgressToken>,
@@ -52,7 +52,7 @@ impl<'a> CheckpointContext<'a> {
         self.view.roots()
     }
 
-    /// Works on root number `root`.
+    /// Runs `work` on root number `root`.
     pub(super) fn on<T>(
         &self,
         root: usize,
@@ -83,8 +83,7 @@ impl<'a> CheckpointContext<'a> {
         done
     }
 
-    /// Those of root number `root`. A restore of it that was interrupted is completed
-    /// first.
+    /// Returns root number `root` and its store, after completing an interrupted restore.
     pub(super) fn of(&self, root: usize) -> Result<(&Root, Arc<RootCheckpoints>), Error> {
         let (known, of) = of(self.context, self.roots(), root)?;
         if self.whole.borrow_mut().insert(root) {
@@ -93,8 +92,8 @@ impl<'a> CheckpointContext<'a> {
         Ok((known, of))
     }
 
-    /// A checkpoint by its id, in whichever root it is. An id of Cline's, also as
-    /// its tasks keep it (`HEAD <id>`), means the checkpoint imported from it.
+    /// Finds a checkpoint by id in any root. Also accepts the id of a Cline commit, with
+    /// or without the `HEAD ` prefix of its tasks, for the checkpoint imported from it.
     pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
         let by_id = |of: &RootCheckpoints| match of.store.record(id) {
@@ -118,7 +117,8 @@ impl<'a> CheckpointContext<'a> {
         }))
     }
 
-    /// The first root that has it; and why one could not be asked.
+    /// Searches the roots. Returns the first match, and the last error of a root that
+    /// could not be searched.
     fn find_by(
         &self,
         ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Record>>, Error>,
@@ -140,8 +140,7 @@ impl<'a> CheckpointContext<'a> {
         Ok((None, failed))
     }
 
-    /// How results name a path of root number `root`: the path, whether it is
-    /// encoded, its URI.
+    /// Returns how results name a path: its text, whether that is encoded, and its URI.
     pub(super) fn name(&self, root: usize, rel: &RelPath) -> (String, bool, String) {
         let location = Location::Inside {
             root,
@@ -151,12 +150,12 @@ impl<'a> CheckpointContext<'a> {
         (path, encoded, self.roots().absolute(&location).to_uri())
     }
 
-    /// The paths of a request that lie below root number `root`. A relative one
-    /// is meant below that root, unless another one has it.
+    /// Resolves the paths of a request below root number `root`. A relative path refers
+    /// to that root, unless it exists in another one.
     ///
     /// # Errors
-    /// `invalidParams` for what is no path, or no path of that root where
-    /// `only_this` is wanted.
+    /// `invalidParams` for an invalid path and, if `only_this` is set, for a path outside
+    /// the root.
     pub(super) fn paths(
         &self,
         root: usize,
@@ -212,16 +211,17 @@ impl<'a> CheckpointContext<'a> {
     }
 }
 
-/// Which paths of a root are meant.
+/// Selected paths of a root.
 pub(super) enum Paths {
     All,
     Some(Vec<RelPath>),
-    /// None of this root.
+    /// Nothing in this root.
     None,
 }
 
 impl Paths {
-    /// As core takes them: empty means all. `None` when none are meant.
+    /// Converts to core's form, where an empty list means all. Returns `None` if nothing
+    /// is selected.
     pub(super) fn wanted(self) -> Option<Vec<RelPath>> {
         match self {
             Self::All => Some(Vec::new()),
@@ -231,7 +231,7 @@ impl Paths {
     }
 }
 
-/// A checkpoint that was found.
+/// A checkpoint with its root and store.
 pub(super) struct Found {
     pub(super) root: usize,
     pub(super) of: Arc<RootCheckpoints>,

@@ -34,7 +34,7 @@ use crate::{
     server::Server,
 };
 
-/// The root that was named, or all.
+/// Returns the named root, or all.
 fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
     match name {
         Some(name) => Ok(vec![named_root(roots, name)?]),
@@ -106,7 +106,7 @@ pub fn create(
     Ok(first)
 }
 
-/// Takes the checkpoint of one root.
+/// Creates the checkpoint of one root.
 fn take(
     work: &CheckpointContext<'_>,
     root: usize,
@@ -124,8 +124,8 @@ fn take(
     Ok(record)
 }
 
-/// Removes what was taken of a group that has no more members: it would be
-/// restored as if it were the whole.
+/// Removes the created members of a group that failed. Restoring one would look like
+/// restoring the whole group.
 fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<Record>)]) {
     for (root, record) in taken {
         let keep = Keep {
@@ -141,7 +141,7 @@ fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<Record>)]) {
     }
 }
 
-/// The folders of checkpoints that are taken together.
+/// Returns the root URIs of a group, or nothing for a single root.
 pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>) -> Vec<String> {
     if together.len() < 2 {
         return Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>
     together.map(|root| root.path.to_uri()).collect()
 }
 
-/// Says in which of several roots something failed.
+/// Adds the root's name to an error, if there are several roots.
 pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
     if roots.as_slice().len() > 1 {
         error.message = format!("{}: {}", root.name, error.message);
@@ -158,7 +158,7 @@ pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
     error
 }
 
-/// Tells the client of a checkpoint.
+/// Notifies the client of a new checkpoint.
 pub(super) fn tell(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
     if context.snapshot.settings.notifications {
         let params = DidCreateCheckpointParams {
@@ -169,8 +169,8 @@ pub(super) fn tell(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
     }
 }
 
-/// Where the conversation of a task stands. A checkpoint is worth more than
-/// that: when it cannot be read, the log says so.
+/// Returns the position in a task's conversation. If it cannot be read, a warning is
+/// logged and the checkpoint is created without it.
 pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<ConversationMark> {
     let store = context.server.task_store(&context.snapshot).ok()?;
     match store.load(task, &context.cancel) {
@@ -199,8 +199,8 @@ fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
         .collect()
 }
 
-/// A checkpoint as it goes over the wire, without its group.
-/// What of its skipped paths the rules deny now is counted.
+/// Converts a checkpoint to its wire form, without its group. Skipped paths that the
+/// rules deny are only counted.
 pub(super) fn wire(view: &AccessView, root: usize, record: &Record) -> Checkpoint {
     let roots = view.roots();
     let notes = &record.notes;
@@ -286,7 +286,7 @@ pub fn list(
     Ok(ListCheckpointsResult { checkpoints })
 }
 
-/// The members of every group.
+/// Returns the members of every group.
 fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
     let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
     for (root, record) in grouped(work)? {
@@ -299,7 +299,7 @@ fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMemb
     Ok(groups)
 }
 
-/// The checkpoints of all roots that belong to groups, by root.
+/// Returns the checkpoints that belong to groups, with their roots.
 pub(super) fn grouped(work: &CheckpointContext<'_>) -> Result<Vec<(usize, Arc<Record>)>, Error> {
     let mut all = Vec::new();
     for root in 0..work.roots().as_slice().len() {
@@ -329,7 +329,7 @@ pub fn diff(
     })
 }
 
-/// The differences as unified text, whatever bytes the files hold.
+/// Returns the differences as a unified diff, which may contain bytes that are not UTF-8.
 ///
 /// # Errors
 /// As [`diff()`].
@@ -495,8 +495,7 @@ pub fn verify(
     })
 }
 
-/// Removes the checkpoints of a task, in all open roots: how many, and the
-/// bytes they took.
+/// Removes a task's checkpoints in all open roots.
 pub(super) fn remove_of_task(
     context: &RequestContext<'_>,
     task: &TaskId,
@@ -523,11 +522,11 @@ fn of_task(task: &TaskId) -> Keep {
     }
 }
 
-/// Takes over the checkpoints of another tool for the first root: a shadow
-/// repository, or the folder of that tool's data in which there is one.
+/// Imports the checkpoints of another tool into the first root, from a shadow repository
+/// or from the tool's data directory.
 ///
 /// # Errors
-/// `notFound` when there is none; those of core.
+/// `notFound` if there are none, and core's errors.
 pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Imported, Error> {
     let work = CheckpointContext::begin(context, None, "Importing checkpoints")?;
     let (root, of) = work.of(0)?;
@@ -548,20 +547,20 @@ pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Import
     work.on(0, &context.cancel, |job| of.store.import(job, &shadow))
 }
 
-/// Which way checkpoints go.
+/// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// To a remote.
+    /// To the remote.
     Push,
-    /// From a remote.
+    /// From the remote.
     Fetch,
 }
 
-/// Moves the checkpoints of the first root to or from a git remote; what git
-/// said.
+/// Transfers the checkpoints of the first root to or from a git remote. Returns git's
+/// output.
 ///
 /// # Errors
-/// Those of core.
+/// Core's errors.
 pub fn transfer(context: &RequestContext<'_>, way: Way, remote: &str) -> Result<String, Error> {
     let title = match way {
         Way::Push => "Sending checkpoints",
@@ -575,7 +574,7 @@ pub fn transfer(context: &RequestContext<'_>, way: Way, remote: &str) -> Result<
     }
 }
 
-/// Tasks are gone; their checkpoints in the open roots go too, soon.
+/// Schedules removal of the checkpoints of deleted tasks.
 pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
     if tasks.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! `sightline/planCompaction` and `applyCompaction`: a summary in place of the
-//! older part of a conversation.
+//! `sightline/planCompaction` and `applyCompaction`: replace the older part of a
+//! conversation with a summary.
 
 use serde_json::value::RawValue;
 use sightline_core::{
@@ -55,7 +55,7 @@ pub fn plan(
     to_body(PlanCompaction::NAME, &plan)
 }
 
-/// How often a compaction is tried while others write to the task.
+/// Number of attempts while other requests write to the task.
 const ATTEMPTS: usize = 5;
 
 /// `sightline/applyCompaction`.
@@ -89,7 +89,7 @@ pub fn apply(
     let store = context.server.task_store(&context.snapshot)?;
     for _ in 0..ATTEMPTS {
         let stored = StoredTask::load(context, &task)?;
-        // The model it was planned for, else the one in use.
+        // The planned model, else the recorded one.
         let planned = context.server.planned_compaction(&task);
         let compactions = stored.conversation.facts.compactions;
         let is_stale = |planned: &PlannedCompaction| planned.compactions != compactions;
@@ -109,7 +109,7 @@ pub fn apply(
                 &applied.clone().into_result(conversation.items),
             )?;
             let Some(first) = &applied.first else {
-                // Nothing is left out: nothing to store.
+                // Nothing was removed, so there is nothing to store.
                 return Ok((answer, Decided::Stored(())));
             };
             let summary = CompactedMessage {
@@ -139,7 +139,7 @@ pub fn apply(
                 },
             ))
         })?;
-        // Else messages came meanwhile: decide again, with them.
+        // Messages were added concurrently: retry with them.
         if let (answer, Decided::Stored(())) = outcome {
             return Ok(answer);
         }
@@ -150,16 +150,16 @@ pub fn apply(
     ))
 }
 
-/// A compaction that was planned.
+/// A planned compaction.
 #[derive(Clone, Debug)]
 pub struct PlannedCompaction {
     /// The model it was planned for.
     pub model: ModelRef,
-    /// Compactions there had been by then.
+    /// Number of compactions before it.
     pub compactions: u64,
 }
 
-/// The stored task that is meant, when no messages are given.
+/// Returns the stored task to use, if no messages are given.
 fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Option<TaskId>, Error> {
     match (messages, task_id) {
         (Some(_), _) => Ok(None),
@@ -170,12 +170,12 @@ fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Opti
     }
 }
 
-/// A stored conversation with what is known of its task.
+/// A stored conversation and its task's records.
 struct StoredTask {
     conversation: std::sync::Arc<task::Conversation>,
     calibration: Calibration,
     tracked: Vec<TrackedFile>,
-    /// The one recorded last.
+    /// The last recorded model.
     model: Option<ModelRef>,
 }
 
@@ -196,7 +196,7 @@ impl StoredTask {
     }
 }
 
-/// One entry per file, with the newest time of each kind.
+/// Merges the entries of each file, keeping the latest time of each kind.
 fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
     let mut files: Vec<TrackedFile> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -216,7 +216,7 @@ fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
     files
 }
 
-/// Works on what would be sent of the given messages, or of the stored ones.
+/// Runs `work` on the messages that would be sent, given or stored.
 fn about<T>(
     context: &RequestContext<'_>,
     given: Option<&[&RawValue]>,
@@ -244,7 +244,7 @@ fn about<T>(
     let run = |items: &[Item<'_>]| {
         work(&Conversation {
             items,
-            // As `countTokens` without a model.
+            // Same default as `countTokens`.
             family: model.map_or(Family::of_encoding(Encoding::O200kBase), |model| {
                 Family::of_model(model.id())
             }),
@@ -279,7 +279,7 @@ fn about<T>(
     run(&items)
 }
 
-/// The beginning of a file, as an agent would be given it.
+/// Reads the beginning of a file, under the access rules.
 fn read_key_file(
     context: &RequestContext<'_>,
     path: &str,

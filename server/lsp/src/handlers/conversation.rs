@@ -1,8 +1,8 @@
-//! `sightline/truncateHistory`, `rollbackHistory`, `classifyError`: what of a
+//! `sightline/truncateHistory`, `rollbackHistory` and `classifyError`: which part of a
 //! conversation is sent.
 //!
-//! With messages they keep nothing; with a task alone they work on its stored
-//! conversation and store the outcome.
+//! With messages, the server is stateless. With a task only, the request works on its
+//! stored conversation and stores the result.
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
@@ -46,7 +46,7 @@ pub fn truncate(
     to_body_borrowing(context, TruncateHistory::NAME, &answer)
 }
 
-/// The same for a stored conversation; what was decided is stored with it.
+/// Truncates a stored conversation and stores the decision.
 fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) -> HandlerResult {
     let Some(task_id) = &params.task_id else {
         return Err(Error::invalid(
@@ -93,13 +93,13 @@ fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) 
     }
 }
 
-/// The time that edits made now carry.
+/// Returns the time recorded for new edits.
 fn time(params: &TruncateHistoryParams) -> Number {
     let previous = params.previous_request.as_ref();
     previous.map_or_else(|| Number::from(now()), |request| request.ts.clone())
 }
 
-/// What is sent, by the settings of the session.
+/// Applies the truncation with the session's settings.
 fn decide(
     context: &RequestContext<'_>,
     params: &TruncateHistoryParams,
@@ -124,7 +124,7 @@ fn decide(
     }
 }
 
-/// Tokens of what would have been sent, and of what is.
+/// Counts the tokens before and after the truncation.
 fn token_change(
     context: &RequestContext<'_>,
     params: &TruncateHistoryParams,

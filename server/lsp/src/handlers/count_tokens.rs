@@ -14,11 +14,11 @@ use sightline_protocol::{
 
 use super::{HandlerResult, RequestContext, tasks, to_body};
 
-/// No request has more.
+/// Upper bound for reported usage, in tokens.
 const MOST_TOKENS: f64 = 1e9;
 
-/// Counts; with a task, on the base of what was reported for it. With a task
-/// alone, what would be sent of its stored conversation.
+/// Counts tokens, calibrated by the usage reported for a task. With a task only, counts
+/// what would be sent of its stored conversation.
 pub fn run(
     context: &RequestContext<'_>,
     params: CountTokensParams,
@@ -67,7 +67,7 @@ pub fn run(
     to_body(CountTokens::NAME, &count(&calibration)?)
 }
 
-/// What the request itself took, without the answer to it.
+/// Returns the tokens of the request, without the response.
 fn input_tokens(usage: &Usage) -> Result<u64, Error> {
     let parts = [usage.tokens_in, usage.cache_writes, usage.cache_reads];
     let all: f64 = parts.into_iter().flatten().sum();

@@ -17,7 +17,7 @@ use sightline_protocol::environment::{
 use super::{RequestContext, tracking};
 use crate::sync::lock;
 
-/// Builds the block, and marks what it delivered.
+/// Builds the block and marks its contents as delivered.
 pub fn run(
     context: &RequestContext<'_>,
     mut params: EnvironmentDetailsParams,
@@ -86,7 +86,7 @@ pub fn run(
         context.on_delivered(move || {
             server.session(|session| session.consume_terminals(&terminals));
             if let Some(Err(error)) = tracker.map(|tracker| tracker.acknowledge(&delivered)) {
-                // They will be told once more, which is harmless.
+                // They will be delivered again, which is harmless.
                 tracing::warn!(%error, "modified files could not be marked as delivered");
             }
         });
@@ -95,7 +95,7 @@ pub fn run(
     Ok(answer)
 }
 
-/// Tokens are counted from zero up.
+/// Rejects negative and non-finite numbers.
 fn check_numbers(params: &EnvironmentDetailsParams) -> Result<(), Error> {
     let usage = params.usage.unwrap_or_default();
     let window = params.model.as_ref().and_then(ModelRef::context_window);

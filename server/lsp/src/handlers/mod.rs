@@ -1,8 +1,8 @@
-//! The requests of the protocol, one file each.
+//! The requests of the protocol.
 //!
-//! A handler is a function from params and [`RequestContext`] to a result: it converts
-//! at the edge and calls [`sightline_core`]. It runs as a job ([`crate::jobs`]), with
-//! the session as it was when the request arrived, and may panic without harm.
+//! A handler is a function from params and a [`RequestContext`] to a result. It converts
+//! wire types and calls [`sightline_core`]. It runs as a job of the [`crate::scheduler`],
+//! on a snapshot of the session. A panic becomes an error response.
 
 #![allow(
     clippy::missing_errors_doc,
@@ -48,11 +48,11 @@ use crate::{
     session::Snapshot,
 };
 
-/// What a handler works with.
+/// The context of one request.
 pub struct RequestContext<'a> {
-    /// The shared state, for what outlives the request.
+    /// The shared state, for effects that outlive the request.
     pub server: &'a Arc<Server>,
-    /// The session as the request found it.
+    /// The session when the request arrived.
     pub snapshot: Snapshot,
     /// Raised when the client cancels.
     pub cancel: Cancel,
@@ -64,14 +64,14 @@ pub struct RequestContext<'a> {
     summary: RefCell<Option<String>>,
 }
 
-/// A part of a request that runs on one queue.
+/// The part of a request that runs on one queue.
 pub type Stage = Box<dyn FnOnce(&RequestContext<'_>) -> HandlerResult + Send>;
 
-/// Sees how a request came out.
+/// Observes the outcome of a request.
 pub type OnOutcome = Box<dyn FnOnce(&RequestContext<'_>, &HandlerResult) + Send>;
 
 impl<'a> RequestContext<'a> {
-    /// What the handler of one request works with.
+    /// Creates the context of a request.
     pub fn new(server: &'a Arc<Server>, snapshot: Snapshot, cancel: Cancel) -> Self {
         Self {
             server,
@@ -86,43 +86,43 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// The same for a request whose progress is reported under a token.
+    /// Sets the token for progress reports.
     #[must_use]
     pub fn reporting(mut self, token: Option<ProgressToken>) -> Self {
         self.token = token;
         self
     }
 
-    /// The same for a request that came in a message.
+    /// Sets the message that contains the request.
     #[must_use]
     pub fn of(mut self, message: Arc<RawMessage>) -> Self {
         self.message = Some(message);
         self
     }
 
-    /// Progress of the request: under the token in its params, else under the
-    /// one that came beside them. `title` is for people.
+    /// Begins progress, under the token of the params or of the request. `title` is shown
+    /// to the user.
     pub fn progress(&self, token: Option<ProgressToken>, title: &str) -> Progress {
         Progress::begin(self.server, token.or_else(|| self.token.clone()), title)
     }
 
-    /// The access rules as they stand on disk now.
+    /// Returns the current access rules.
     pub fn view(&self) -> AccessView {
         self.server.view(&self.snapshot)
     }
 
-    /// Does `commit` when it is certain that the client gets the answer.
+    /// Runs `commit` once it is certain that the response is sent.
     pub fn on_delivered(&self, commit: impl FnOnce() + Send + 'static) {
         self.commits.borrow_mut().push(Box::new(commit));
     }
 
-    /// The answer waits until this is on the disk.
+    /// Delays the response until this data is synced.
     pub fn answer_when_durable(&self, written: Written) {
         self.written.borrow_mut().push(written);
     }
 
-    /// The request is answered by `rest`, on another queue; what the handler
-    /// returns is not sent.
+    /// Continues the request with `rest` on another queue. The handler's own result is
+    /// discarded.
     pub fn continue_on(
         &self,
         queue: Queue,
@@ -131,21 +131,20 @@ impl<'a> RequestContext<'a> {
         *self.rest.borrow_mut() = Some((queue, Box::new(rest)));
     }
 
-    /// The result in one line for people, for clients that show results.
+    /// Sets a one-line summary of the result for the user.
     pub fn summarize(&self, summary: impl Into<String>) {
         *self.summary.borrow_mut() = Some(summary.into());
     }
 
-    /// The result in one line for people.
+    /// Returns the summary.
     pub fn summary(&self) -> Option<String> {
         self.summary.borrow().clone()
     }
 
-    /// Runs a whole request on this thread, for a caller that waits for it and
-    /// has nobody else to wait for.
+    /// Runs a whole request on this thread. For callers without a scheduler.
     ///
     /// # Errors
-    /// As the request.
+    /// The request's errors.
     pub fn run_to_completion(self, handler: &'static Handler, params: String) -> HandlerResult {
         let part: Stage = Box::new(move |context| handler.run(context, &Params::whole(&params)));
         let mut step = self.step(part, Box::new(|_, _| ()))?;
@@ -160,11 +159,10 @@ impl<'a> RequestContext<'a> {
         Ok(done.result)
     }
 
-    /// Runs the first part of a request, or a later one. `on_outcome` sees how it
-    /// came out once nothing is left.
+    /// Runs one stage of a request. `on_outcome` is called after the last one.
     ///
     /// # Errors
-    /// As the request.
+    /// The request's errors.
     pub fn step(self, part: Stage, on_outcome: OnOutcome) -> Result<Step, Error> {
         self.cancel.check()?;
         let outcome = part(&self);
@@ -188,39 +186,39 @@ impl<'a> RequestContext<'a> {
     }
 }
 
-/// The result of a request, as it is written.
+/// The serialized result of a request.
 pub type HandlerResult = Result<ResponseBody, Error>;
 
-/// Where a request may run.
+/// How a request is queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueRule {
-    /// Beside all others.
+    /// Runs concurrently.
     Pool,
-    /// Those that name a task wait for each other: they read and write its
-    /// records, and a client may send them without waiting for answers.
+    /// Requests that name a task run one at a time: they use its records, and clients may
+    /// send several without waiting for responses.
     ByTask,
-    /// After those before it that name a task: it looks at all of them.
+    /// Runs after earlier requests that name a task, because it reads all of them.
     Tasks,
-    /// After those before it that change the same workspace roots, which its
-    /// params tell.
+    /// Runs after earlier requests that change the same workspace roots, as determined by
+    /// its params.
     Roots,
 }
 
-/// One request: how to schedule and how to run it.
+/// A request: how to queue and how to run it.
 pub struct Handler {
     /// The method's name.
     pub name: &'static str,
-    /// Where it runs.
+    /// How it is queued.
     pub queue: QueueRule,
-    /// Runs it on its params.
+    /// The function that handles it.
     pub run: HandlerFn,
 }
 
-/// What a handler works on.
+/// A handler function.
 pub enum HandlerFn {
-    /// The text of its params.
+    /// Takes the params as text.
     Text(fn(&RequestContext<'_>, &str) -> HandlerResult),
-    /// Its params, of which messages were taken out.
+    /// Takes params whose messages are extracted.
     Messages(fn(&RequestContext<'_>, &Params<'_>) -> HandlerResult),
 }
 
@@ -228,7 +226,7 @@ impl Handler {
     /// Runs the request.
     ///
     /// # Errors
-    /// As the request.
+    /// The request's errors.
     pub fn run(&self, context: &RequestContext<'_>, params: &Params<'_>) -> HandlerResult {
         match self.run {
             HandlerFn::Text(run) => run(context, params.text()),
@@ -237,8 +235,8 @@ impl Handler {
     }
 }
 
-/// A row of the table: how the params are read, of which method, on which queue,
-/// by what it is run.
+/// A row of the handler table: how params are parsed, the method, its queue rule, and its
+/// function.
 macro_rules! handler {
     ($read:ident, $method:ident, $queue:ident, $run:path) => {
         Handler {
@@ -292,17 +290,18 @@ const HANDLERS: &[Handler] = &[
     handler!(typed, VerifyCheckpoints, Pool, checkpoints::verify),
 ];
 
-/// The handler of a method, by its name on the wire.
+/// Returns the handler of a method.
 pub fn method(name: &str) -> Option<&'static Handler> {
     HANDLERS.iter().find(|handler| handler.name == name)
 }
 
-/// Are there messages in the params of this method?
+/// Returns whether a method's params contain conversation messages.
 pub fn takes_messages(name: &str) -> bool {
     method(name).is_some_and(|handler| matches!(handler.run, HandlerFn::Messages(_)))
 }
 
-/// A method's name for people: `sightline/listFiles` is `list files`.
+/// Formats a method's name for people: `sightline/listFiles` becomes `sightline list
+/// files`.
 pub fn method_title(method: &str) -> String {
     let verb = method.rsplit('/').next().unwrap_or(method);
     let mut title = String::from("sightline ");
@@ -323,9 +322,9 @@ fn typed<M: Request>(
     to_body(M::NAME, &run(context, parse_params::<M>(params)?)?)
 }
 
-/// A request with messages in its params.
+/// Params with conversation messages.
 pub trait WithMessages {
-    /// Takes them out.
+    /// Removes and returns the messages.
     fn take_messages(&mut self) -> Option<Vec<Message>>;
 }
 
@@ -359,8 +358,8 @@ impl WithMessages for TruncateHistoryParams {
     }
 }
 
-/// Like [`typed`], for a request with messages: they are not copied, and the
-/// result may hold some of them.
+/// Like [`typed`], for params with messages. The messages are borrowed, and the result
+/// may contain some of them.
 fn with_messages<M: Request<Params: WithMessages>>(
     context: &RequestContext<'_>,
     params: &Params<'_>,
@@ -388,7 +387,7 @@ pub(crate) fn to_body(method: &str, result: &impl Serialize) -> HandlerResult {
     ResponseBody::of(result).map_err(|error| serialize_error(method, &error))
 }
 
-/// Like [`to_body`], for a result that holds parts of the request.
+/// Like [`to_body`], for a result that borrows from the request.
 fn to_body_borrowing(
     context: &RequestContext<'_>,
     method: &str,
@@ -404,8 +403,8 @@ fn serialize_error(method: &str, error: &serde_json::Error) -> Error {
     Error::storage(format!("{method}: the result: {error}"))
 }
 
-/// Params from their text. What is as it should be is read where it stands: a
-/// conversation is megabytes, and its messages stay as they were written.
+/// Parses params. Well-formed params are parsed directly from the text, without copying
+/// messages.
 fn parse_params<M: Request>(text: &str) -> Result<M::Params, Error> {
     if let Some(params) = parse_strict(text) {
         return Ok(params);
@@ -421,9 +420,9 @@ fn parse_params<M: Request>(text: &str) -> Result<M::Params, Error> {
     })
 }
 
-/// Params as they should be written, which most are.
+/// Parses params that need no compatibility handling.
 fn parse_strict<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
-    // An array would be read as the fields, in order.
+    // serde would accept an array of the fields in order.
     let is_object = text.trim_start().starts_with('{');
     is_object.then(|| serde_json::from_str(text).ok()).flatten()
 }

@@ -1,4 +1,5 @@
-//! What the client tells about its editor: tabs, visible editors, terminals, focus.
+//! The client's notifications about its editor: tabs, visible editors, terminals and
+//! focus.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use sightline_protocol::method::{
 
 use crate::{params_compat, server::Server, session::normal_uri};
 
-/// Is this a notification of ours?
+/// Returns whether a method is one of these notifications.
 pub fn handles(method: &str) -> bool {
     [
         DidChangeTabs::NAME,
@@ -21,10 +22,10 @@ pub fn handles(method: &str) -> bool {
     .contains(&method)
 }
 
-/// Takes a notification in.
+/// Applies a notification.
 ///
 /// # Errors
-/// `invalidParams` when it cannot be read; the state is then unchanged.
+/// `invalidParams` for malformed params; nothing is changed then.
 pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Result<(), Error> {
     server.fault(method);
     match method {
@@ -67,7 +68,7 @@ fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
 fn read<N: Notification>(params: Option<&str>) -> Result<N::Params, Error> {
     let mut params = params_compat::object(N::NAME, params)?;
     params_compat::drop_nulls(&mut params);
-    // Lua writes an empty table as `[]`: the focus on nothing.
+    // Lua encodes an empty table as `[]`, which means no focus.
     if params.get("textDocument").is_some_and(is_empty)
         && let Some(fields) = params.as_object_mut()
     {

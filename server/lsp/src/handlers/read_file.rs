@@ -18,7 +18,7 @@ use sightline_protocol::{
 use super::{RequestContext, tracking};
 use crate::session::Snapshot;
 
-/// Reads a file, and records that for a task.
+/// Reads a file, and records the read for a task.
 pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadFileResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = match &params.task_id {
@@ -29,7 +29,8 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
     let location = view.roots().locate(&params.path)?;
     let abs = view.roots().absolute(&location);
     let open = match open_document(snapshot, &abs) {
-        // A link may lead to the document by now: it is judged as what it is.
+        // Checked by the document's own path, because the requested path may be a symlink
+        // to it.
         Some((uri, open)) => {
             let document = uri_to_path(uri).ok().flatten();
             let place = document.map(|path| view.roots().place(path));
@@ -43,7 +44,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
     };
     let is_dirty = open.is_some_and(|open| open.is_unsaved(&view, Some(&abs)))
         || open.is_some() && snapshot.editor.has_dirty_tab(&abs.to_uri());
-    // An open document that has no file yet is all there is of it.
+    // An open document without a file only exists in the editor.
     let from_editor = open.filter(|_| is_dirty || !exists(abs.as_path()));
     let options = ReadOptions {
         start_line: params.start_line,
@@ -78,8 +79,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
     })
 }
 
-/// The open document of a file, with its URI: by its path, or by what both
-/// resolve to.
+/// Returns the open document of a file and its URI, by path or by canonical path.
 pub(super) fn open_document<'a>(
     snapshot: &'a Snapshot,
     abs: &AbsPath,

@@ -1,9 +1,9 @@
 //! `sightline/previewRestore`, `restoreCheckpoint` and `undoRestore`.
 //!
-//! A restore of several roots is one: every root is looked at before any is
-//! changed, and when one fails as a whole, those before it are taken back by
-//! their undo points. A conversation is rewound first: that is one entry of its
-//! log, and as easily taken back when the files fail.
+//! A restore of several roots is atomic: all roots are previewed before any is changed,
+//! and if one fails, those before it are rolled back to their undo points. The
+//! conversation is rewound first, which is one log entry and easily reverted if the files
+//! fail.
 
 mod conversation;
 mod editor_sync;
@@ -39,7 +39,7 @@ pub(crate) use editor_sync::workspace_edit;
 use editor_sync::{replace_texts, tell_changed};
 use root_restore::{RootRestore, without_nested};
 
-/// The checkpoint that was named, and with `all_roots` those of its group.
+/// Returns the named checkpoint and, with `all_roots`, the others of its group.
 fn parts(
     work: &CheckpointContext<'_>,
     id: &str,
@@ -71,7 +71,7 @@ fn parts(
     without_nested(work, parts)
 }
 
-/// The checkpoints of a group, in order of their roots.
+/// Returns the checkpoints of a group, in root order.
 fn group_of(
     work: &CheckpointContext<'_>,
     group: &str,
@@ -87,10 +87,11 @@ fn group_of(
     Ok(found)
 }
 
-/// What was done in several folders is not gone back to in some of them.
+/// Requires that every root of a group is open, so that a group is not restored
+/// partially.
 ///
 /// # Errors
-/// `conflict` when one of the folders is not open.
+/// `conflict` if one of the folders is not open.
 fn require_open(
     work: &CheckpointContext<'_>,
     record: &Record,
@@ -175,7 +176,7 @@ fn left_alone(work: &CheckpointContext<'_>, root: usize, conflict: Conflict) -> 
     }
 }
 
-/// Between the tokens of several roots; no token of one root holds it.
+/// Separates the tokens of several roots. Tokens do not contain it.
 const TOKEN_SEPARATOR: &str = ".";
 
 fn action(action: Action) -> RestoreAction {
@@ -208,7 +209,7 @@ pub fn restore(
     };
     let previews = match params.mode {
         RestoreMode::Task => Vec::new(),
-        // The only root is looked at by its restore.
+        // A single root is checked by its restore.
         _ if parts.len() == 1 => Vec::new(),
         _ => previewed(&work, &parts, options.token.as_deref())?,
     };
@@ -251,7 +252,7 @@ pub fn restore(
     }
 }
 
-/// Looks at every root before any is changed; the token of each.
+/// Previews every root before any is changed. Returns their tokens.
 fn previewed(
     work: &CheckpointContext<'_>,
     parts: &[RootRestore],
@@ -270,7 +271,7 @@ fn previewed(
     Ok(tokens)
 }
 
-/// Restores one root after the other, or none.
+/// Restores the roots one after the other, or none.
 fn restore_parts(
     work: &CheckpointContext<'_>,
     parts: &[RootRestore],
@@ -286,7 +287,7 @@ fn restore_parts(
             token: tokens.next().or_else(|| options.token.clone()),
             group: group.clone(),
             group_roots: group_roots.clone(),
-            // One of them takes the conversation back, or forth.
+            // The conversation is rewound with the first root only.
             rewind: options.rewind.clone().filter(|_| place == 0),
             ..options.clone()
         };
@@ -327,14 +328,14 @@ fn restore_parts(
         }));
     }
     replace_texts(work.context, &texts);
-    // A plugin of ours has its editor read them again.
+    // Our plugins reload documents themselves.
     if !work.context.snapshot.client_info.plugin {
         tell_changed(work.context.server, &changed);
     }
     Ok(result)
 }
 
-/// Remembers and tells of the undo point of a restore.
+/// Registers the undo point of a restore and notifies the client.
 fn announce(work: &CheckpointContext<'_>, part: &RootRestore, restored: &Restored) {
     let Some(undo) = restored.undo else {
         return;
@@ -349,8 +350,7 @@ fn announce(work: &CheckpointContext<'_>, part: &RootRestore, restored: &Restore
     }
 }
 
-/// One root failed as a whole: those before it are as they were again. The
-/// error says it where that failed too.
+/// Rolls back the roots restored before one failed. Adds to the error if that fails too.
 fn taken_back(
     work: &CheckpointContext<'_>,
     done: Vec<(&RootRestore, Restored)>,
@@ -373,7 +373,7 @@ fn taken_back(
                 record: part.found.record.clone(),
             },
         };
-        // Not to be cancelled: it is what cancelling asks for.
+        // A rollback must not be cancelled.
         let options = Options {
             force: true,
             ..Options::default()
@@ -393,7 +393,7 @@ fn taken_back(
     error
 }
 
-/// A restore of the conversation alone: the checkpoint taken before it.
+/// Creates the undo point of a restore that only rewinds the conversation.
 fn undo_point(
     work: &CheckpointContext<'_>,
     found: &Found,
@@ -478,21 +478,21 @@ pub fn undo(
     }
 }
 
-/// What an undo takes back.
+/// What an undo reverts.
 struct UndoPlan {
-    /// The undo point that was named, or the last one.
+    /// The given or latest undo point.
     named: Oid,
-    /// Its files, with those of the folders that were restored together.
+    /// The files of all roots that were restored together.
     parts: Vec<RootRestore>,
-    /// An undo point of a conversation alone.
+    /// An undo point of a conversation only.
     alone: Option<Found>,
     task: Option<TaskId>,
-    /// What took the conversation of the task back.
+    /// Task and rewind id of the conversation.
     rewound: Option<(String, String)>,
 }
 
 impl UndoPlan {
-    /// Finds an undo point, the last one where none is named.
+    /// Finds an undo point, by default the latest.
     fn find(work: &CheckpointContext<'_>, id: Option<&str>) -> Result<Self, Error> {
         let named = match id {
             Some(id) => work.find(id)?,
@@ -545,7 +545,7 @@ fn is_undo(record: &Record) -> bool {
     matches!(record.notes.purpose, Purpose::Undo { .. })
 }
 
-/// The undo point taken last, in any root.
+/// Returns the latest undo point of all roots.
 fn last_undo(work: &CheckpointContext<'_>) -> Result<Found, Error> {
     let mut last: Option<Found> = None;
     for root in 0..work.roots().as_slice().len() {

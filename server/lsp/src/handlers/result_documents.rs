@@ -1,4 +1,4 @@
-//! Results as documents, for clients that show nothing else.
+//! Results as documents, for clients that discard command results.
 
 use std::fs;
 
@@ -7,20 +7,20 @@ use sightline_core::path::AbsPath;
 
 use super::RequestContext;
 
-/// Documents kept; older ones are removed.
+/// Maximum number of documents kept.
 const KEPT: usize = 20;
 
-/// Writes a result to a fresh, read-only document below the data directory; its
-/// URI. Fresh, because editors do not read a document again that they have open.
+/// Writes a result to a new, read-only document in the data directory. Returns its URI.
+/// The name is new each time, because editors do not reload open documents.
 ///
 /// # Errors
-/// Kind `storage` when it cannot be written.
+/// Kind `storage` if it cannot be written.
 pub fn write(context: &RequestContext<'_>, method: &str, text: &str) -> Result<String, Error> {
     let name = method.rsplit('/').next().unwrap_or("result");
     write_as(context, name, ".md", text)
 }
 
-/// The same with a name of its own; `ending` tells editors the language.
+/// Like [`write()`], with an explicit name. `ending` tells the editor the language.
 ///
 /// # Errors
 /// As [`write()`].

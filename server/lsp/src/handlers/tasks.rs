@@ -1,5 +1,5 @@
-//! `sightline/appendMessages`, `loadTask`, `listTasks`, `resumeTask`,
-//! `deleteTask`: stored conversations.
+//! `sightline/appendMessages`, `loadTask`, `listTasks`, `resumeTask` and `deleteTask`:
+//! stored conversations.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub fn append(
         appended.count
     };
     if count == messages.len() as u64 {
-        // A new task may be one too many.
+        // A new task may exceed the limit.
         context.server.prune_tasks();
     }
     to_body(AppendMessages::NAME, &AppendMessagesResult { count })
@@ -63,7 +63,7 @@ fn stored_count(
     }
 }
 
-/// What is recorded beside what this request stores.
+/// Returns the metadata recorded with stored messages.
 pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> Meta {
     let snapshot = &context.snapshot;
     let root = snapshot.access.roots().primary();
@@ -170,7 +170,7 @@ pub fn resume(
     })
 }
 
-/// The last updated task of this workspace.
+/// Returns the most recently updated task of this workspace.
 fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Error> {
     let roots = context.snapshot.access.roots().as_slice().iter();
     let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
@@ -181,8 +181,8 @@ fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Err
     })
 }
 
-/// `sightline/deleteTask`: the task first; then its checkpoints, in the queues of
-/// the roots they are of, which may be busy for long.
+/// `sightline/deleteTask`. Deletes the task at once, and its checkpoints on the queues of
+/// their roots, which may be busy for a while.
 pub fn delete(
     context: &RequestContext<'_>,
     params: DeleteTaskParams,
@@ -199,7 +199,7 @@ pub fn delete(
     context.continue_on(queue, move |context| {
         let removed = checkpoints::remove_of_task(context, &task);
         let freed_bytes = match (deleted, removed) {
-            // A task of which only checkpoints are left is there as well.
+            // A task may have nothing but checkpoints left.
             (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,
             (Err(error), _) | (Ok(_), Err(error)) => return Err(error),
             (Ok(freed), Ok(removed)) => freed + removed.freed_bytes,
@@ -209,7 +209,7 @@ pub fn delete(
     Ok(DeleteTaskResult::default())
 }
 
-/// What would be sent of a stored conversation now.
+/// Returns what would be sent of a stored conversation.
 pub(super) fn sent(
     context: &RequestContext<'_>,
     stored: &Conversation,

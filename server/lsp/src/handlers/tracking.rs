@@ -1,5 +1,5 @@
-//! `sightline/trackFile`, `recordModel`, `recordEnvironment`, `taskContext`: what
-//! a task has seen, and what changed since.
+//! `sightline/trackFile`, `recordModel`, `recordEnvironment` and `taskContext`: what a
+//! task has seen, and what changed since.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ pub fn track_file(
     };
     let view = context.view();
     let location = view.roots().locate(&params.path)?;
-    // What may not be seen is not recorded either: its name would come back.
+    // Denied files are not recorded, because records are listed by name.
     view.require(&location, outside_allowed(snapshot))?;
     let abs = view.roots().absolute(&location);
     if view.check_there(&location).1 == There::Folder {
@@ -84,7 +84,7 @@ pub fn record_environment(
 ) -> Result<RecordedResult, Error> {
     let snapshot = &context.snapshot;
     let tracker = context.server.tracker(snapshot, &params.task_id)?;
-    // An editor that gave no name is recorded as unknown, not as a guess.
+    // A client without a name is recorded as unknown.
     let host = if snapshot.client_info.name.is_empty() {
         ""
     } else {
@@ -110,15 +110,15 @@ pub fn task_context(
     Ok(records)
 }
 
-/// Names of files that are no longer what a task knows.
+/// Names of files that changed since a task saw them.
 pub(super) struct Stale {
-    /// Whose content is another.
+    /// Files with different content.
     pub(super) changed: Vec<String>,
-    /// That are gone.
+    /// Deleted files.
     pub(super) deleted: Vec<String>,
 }
 
-/// Where a task's picture of its files is out of date, as far as it may be told.
+/// Returns the files that changed since a task saw them, without denied ones.
 pub(super) fn stale(context: &RequestContext<'_>, tracker: &Tracker) -> Result<Stale, Error> {
     let snapshot = &context.snapshot;
     let view = context.view();
@@ -138,7 +138,7 @@ pub(super) fn stale(context: &RequestContext<'_>, tracker: &Tracker) -> Result<S
     })
 }
 
-/// What a task recorded, without files that may not be seen by now.
+/// Returns a task's records, without files that are denied now.
 pub(super) fn records(
     context: &RequestContext<'_>,
     tracker: &Tracker,
@@ -153,8 +153,8 @@ pub(super) fn records(
     Ok(records)
 }
 
-/// A document was saved: for tasks that saw its text, what is on disk now is
-/// the same thing, whatever saving did to line endings.
+/// Handles a save: tasks that saw the document's text know the file on disk, even if
+/// saving changed line endings.
 pub fn saved(server: &Arc<Server>, uri: &str) {
     let snapshot = server.snapshot();
     let Some(open) = snapshot.editor.document(uri) else {
@@ -169,7 +169,7 @@ pub fn saved(server: &Arc<Server>, uri: &str) {
     server
         .scheduler()
         .run_in_background(queue, "textDocument/didSave", move || {
-            // Asked for here: reads that came before the save have run by now.
+            // Evaluated in the job, after reads that arrived before the save.
             let tasks = worker.active_tasks();
             if tasks.is_empty() {
                 return;
@@ -186,12 +186,12 @@ pub fn saved(server: &Arc<Server>, uri: &str) {
         });
 }
 
-/// May what is outside every root be read and recorded?
+/// Returns whether files outside the workspace may be read and recorded.
 pub(super) fn outside_allowed(snapshot: &Snapshot) -> bool {
     snapshot.settings.outside_workspace == OutsideWorkspace::Allow
 }
 
-/// Hashes of the texts the editor has not saved, by file.
+/// Returns the hashes of unsaved documents, by file.
 pub(super) fn unsaved(view: &AccessView, snapshot: &Snapshot) -> HashMap<AbsPath, ContentHash> {
     let documents = snapshot.editor.documents().into_iter();
     documents
@@ -205,7 +205,7 @@ pub(super) fn unsaved(view: &AccessView, snapshot: &Snapshot) -> HashMap<AbsPath
         .collect()
 }
 
-/// Milliseconds since the Unix epoch.
+/// Returns the current time in milliseconds since the Unix epoch.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {

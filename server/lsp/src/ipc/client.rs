@@ -1,4 +1,4 @@
-//! The other end: asking a server that runs.
+//! Sends requests to a running server.
 
 use std::{
     fs,
@@ -15,10 +15,10 @@ use sightline_protocol::error::{ErrorData, ErrorKind};
 use super::transport::{self, ClientStream};
 use crate::frame::{FrameReader, write_frame};
 
-/// A server that is silent for so long is taken for gone.
+/// Time after which a silent server is considered dead.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks the newest server of a root; `None` when none answers.
+/// Sends a request to the newest server of a root. Returns `None` if no server answers.
 pub fn request(
     storage: &Storage,
     root: &Root,
@@ -36,7 +36,7 @@ pub fn request(
         })
 }
 
-/// The sockets of a root, the newest first.
+/// Returns the sockets of a root, newest first.
 pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut sockets: Vec<PathBuf> = entries
@@ -84,7 +84,7 @@ fn exchange(
         error.path = data.path;
         error.rule = data.rule;
     }
-    // An older server may not know what is asked; the disk does.
+    // An older server may not support the request; fall back to the disk.
     match kind {
         ErrorKind::Unsupported | ErrorKind::NotInitialized => Err(io::Error::other(error.message)),
         _ => Ok(Err(error)),

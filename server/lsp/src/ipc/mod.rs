@@ -1,11 +1,10 @@
-//! A transport for the command line to the server that runs in an editor.
+//! Lets the command line reach the server that runs in an editor.
 //!
-//! Each server listens on one socket for each workspace root it has, in a
-//! directory of the user's own: a Unix socket (`unix`), or a named pipe that a
-//! file there tells of (`windows`). The same frames as on standard input, only
-//! requests that read, through the same handlers and rules (`serve`). Several
-//! servers of one root have a socket each, and the newest is asked; one that
-//! nobody listens on is removed by whoever finds it.
+//! Each server listens on one socket per workspace root, in a private directory: a Unix
+//! socket (`unix`), or on Windows a named pipe described by a file (`windows`). It
+//! accepts framed requests like stdio, but only read-only ones, with the same handlers
+//! and access rules (`server`). If several servers have the same root, the newest is
+//! used. Stale sockets are removed by clients.
 
 pub mod client;
 mod server;
@@ -27,8 +26,8 @@ pub struct IpcServer {
 }
 
 impl IpcServer {
-    /// Listens for the roots that are open now, and only for those, soon.
-    /// Updates happen in the order they were asked for.
+    /// Schedules an update: listens for the roots that are open then, and no others.
+    /// Updates run in order.
     pub fn update(server: &Arc<Server>) {
         let worker = server.clone();
         let queue = crate::scheduler::Queue::Tasks;
@@ -40,7 +39,7 @@ impl IpcServer {
             });
     }
 
-    /// Closes and removes all of them, for good.
+    /// Closes and removes all sockets, permanently.
     pub fn close(&self) {
         crate::sync::lock(&self.open).close();
     }

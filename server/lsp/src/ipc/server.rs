@@ -1,4 +1,4 @@
-//! Listening, and answering what is asked.
+//! Accepts connections and answers their requests.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use crate::{
     session::{Phase, Snapshot},
 };
 
-/// What may be asked: requests that change nothing.
+/// Supported requests, all read-only.
 const METHODS: &[&str] = &[
     "sightline/environmentDetails",
     "sightline/checkAccess",
@@ -42,19 +42,19 @@ const METHODS: &[&str] = &[
     "sightline/checkpointStats",
 ];
 
-/// A peer that is silent for so long is left.
+/// Time after which a silent connection is closed.
 const SILENCE: Duration = Duration::from_secs(60);
-/// JSON-RPC: there is no such method.
+/// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// The sockets that are open, by root.
+/// The open sockets, by root.
 #[derive(Default)]
 pub(super) struct Listeners {
     closed: bool,
     listening: BTreeMap<PathBuf, Listening>,
 }
 
-/// One socket; dropping it ends the listening and removes the file.
+/// One socket; dropping it stops listening and removes the file.
 struct Listening {
     path: PathBuf,
     over: Arc<AtomicBool>,
@@ -98,7 +98,7 @@ impl Listeners {
         }
     }
 
-    /// Closes all, for good.
+    /// Closes all sockets, permanently.
     pub(super) fn close(&mut self) {
         self.closed = true;
         self.listening.clear();
@@ -114,7 +114,7 @@ impl Listening {
     ) -> Result<Self, Error> {
         let dir = storage.make_run_dir(runtime)?;
         let key = storage.run_key(root);
-        // Those of servers that were killed.
+        // Removes sockets of servers that were killed.
         for stale in find_sockets(&dir, &key) {
             drop(transport::connect(&stale));
         }
@@ -166,7 +166,7 @@ fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
             Ok(Some(stream)) => stream,
             Ok(None) => continue,
             Err(_) => {
-                // No more files to be had, perhaps; asking at once again would spin.
+                // Probably out of file descriptors; retrying at once would spin.
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }
@@ -189,7 +189,7 @@ fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
     }
 }
 
-/// Answers one request after the other.
+/// Answers the requests of a connection, one at a time.
 fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<()> {
     transport::set_timeouts(stream, SILENCE)?;
     let mut frames = FrameReader::new(stream);
@@ -231,7 +231,7 @@ fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
     let params = read_only_params(method, params)?;
     let handler = handlers::method(method)
         .ok_or_else(|| Error::new(ErrorKind::Internal, format!("no handler for {method}")))?;
-    // What a task recorded is looked at in its order.
+    // A task's records are read in order with its other requests.
     let queue = match params.get("taskId") {
         Some(_) => Queue::Tasks,
         None => Queue::Pool,
@@ -251,7 +251,7 @@ fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
     })
 }
 
-/// Params with nothing in them that records anything, or reaches the editor.
+/// Returns params without side effects. Rejects params that would record something.
 fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
     let mut params = params_compat::object(method, Some(&params.to_string()))?;
     if let Some(fields) = params.as_object_mut() {

@@ -1,4 +1,4 @@
-//! A Unix socket, in a directory only the user can enter.
+//! A Unix socket in a directory that only the user can access.
 
 use std::{
     fs::{self, DirEntry},
@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-/// How the names of the sockets end.
+/// File name suffix of sockets.
 pub(super) const SUFFIX: &str = ".sock";
 
-/// The end of who asks.
+/// The client's end of a connection.
 pub(super) type ClientStream = UnixStream;
-/// The end of the server.
+/// The server's end of a connection.
 pub(super) type ServerStream = UnixStream;
 
-/// The user's directory for what runs.
+/// Returns the user's runtime directory.
 pub(super) fn runtime_dir() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(Into::into)
 }
@@ -28,8 +28,7 @@ pub(super) fn is_socket(entry: &DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_socket())
 }
 
-/// A connection to a server of the user's. A socket on which nobody listens is
-/// removed.
+/// Connects to a server of the same user. Removes the socket if no server listens on it.
 pub(super) fn connect(socket: &Path) -> Option<ClientStream> {
     match UnixStream::connect(socket) {
         Ok(stream) => Some(stream).filter(is_same_user),
@@ -42,8 +41,7 @@ pub(super) fn connect(socket: &Path) -> Option<ClientStream> {
     }
 }
 
-/// Talks over a connection, for so long as the other end is not silent for
-/// longer than `patience`.
+/// Uses a connection with a timeout for each read and write.
 pub(super) fn with_timeout<T>(
     stream: ClientStream,
     patience: Duration,
@@ -53,7 +51,7 @@ pub(super) fn with_timeout<T>(
     talk(&stream)
 }
 
-/// A peer that is silent for longer is an error.
+/// Sets the timeout for each read and write.
 pub(super) fn set_timeouts(stream: &ServerStream, patience: Duration) -> io::Result<()> {
     stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(patience))
@@ -62,8 +60,8 @@ pub(super) fn set_timeouts(stream: &ServerStream, patience: Duration) -> io::Res
 pub(super) struct Listener(UnixListener);
 
 impl Listener {
-    /// A socket gets its name once somebody listens on it: one that refuses is
-    /// taken for dead.
+    /// Renames the socket into place once it accepts connections, because a socket that
+    /// refuses them is considered stale.
     pub(super) fn bind(new: &Path, path: &Path) -> io::Result<Self> {
         let listener = UnixListener::bind(new)?;
         fs::set_permissions(new, fs::Permissions::from_mode(0o600))?;
@@ -71,15 +69,15 @@ impl Listener {
         Ok(Self(listener))
     }
 
-    /// The next connection; `None` when it is not the user's.
+    /// Accepts the next connection. Returns `None` if it is another user's.
     pub(super) fn accept(&self) -> io::Result<Option<ServerStream>> {
         let (stream, _) = self.0.accept()?;
         Ok(Some(stream).filter(is_same_user))
     }
 }
 
-/// Is the process at the other end the user's? The directory lets nobody else
-/// in; this holds where its mode was changed.
+/// Returns whether the peer is the same user. The directory's mode ensures this already,
+/// unless it was changed.
 fn is_same_user(stream: &UnixStream) -> bool {
     #[cfg(target_os = "linux")]
     {

@@ -1,8 +1,8 @@
-//! A named pipe, and a file with a secret that tells of it.
+//! A named pipe, and a file that contains its secret.
 //!
-//! The pipe lets in its owner only, and nobody over the network. Names of pipes
-//! can be taken by anybody once they are free, so whoever answers has to say the
-//! secret first, which stands in the user's own data directory.
+//! The pipe accepts its owner only, and no remote clients. Any user can create a pipe
+//! with a free name, so the server must send the secret first. The secret is stored in
+//! the user's data directory.
 
 use std::{
     fs::{self, DirEntry, File, OpenOptions},
@@ -20,32 +20,32 @@ use interprocess::os::windows::{
 };
 use widestring::u16cstr;
 
-/// How the names of the files end that tell of a pipe.
+/// File name suffix of the files that describe pipes.
 pub(super) const SUFFIX: &str = ".pipe";
 
-/// All to the owner of the pipe, nothing to anybody else.
+/// Full access for the owner, none for others.
 const OWNER_ONLY: &widestring::U16CStr = u16cstr!("D:P(A;;GA;;;OW)");
-/// Whoever is asked may learn who asks, and not act for them
+/// The server may identify the client, but not impersonate it
 /// (`SECURITY_IDENTIFICATION`).
 const IDENTIFICATION: u32 = 0x0001_0000;
-/// All instances of a pipe are in use (`ERROR_PIPE_BUSY`).
+/// All instances of the pipe are busy (`ERROR_PIPE_BUSY`).
 const PIPE_BUSY: i32 = 231;
-/// A server is between two instances for a moment at most.
+/// Between two instances, the pipe is busy for a moment only.
 const BUSY_TRIES: u32 = 20;
 const BUSY_WAIT: Duration = Duration::from_millis(25);
-/// No request and no frame's head is larger; what is takes several writes.
+/// Buffer size in bytes, enough for a request; larger frames take several writes.
 const BUFFER: u32 = 64 * 1024;
 
-/// The end of who asks.
+/// The client's end of a connection.
 pub(super) struct ClientStream {
     pipe: File,
     secret: Vec<u8>,
 }
 
-/// The end of the server.
+/// The server's end of a connection.
 pub(super) type ServerStream = DuplexPipeStream<pipe_mode::Bytes>;
 
-/// There is no directory for what runs.
+/// Windows has no runtime directory.
 pub(super) fn runtime_dir() -> Option<PathBuf> {
     None
 }
@@ -59,8 +59,7 @@ fn pipe_of(path: &Path) -> PathBuf {
     format!(r"\\.\pipe\sightline-{name}").into()
 }
 
-/// A connection to a server of the user's. A file that tells of a pipe that is
-/// gone is removed.
+/// Connects to a server of the same user. Removes the file if its pipe does not exist.
 pub(super) fn connect(path: &Path) -> Option<ClientStream> {
     let secret = fs::read(path).ok()?;
     let mut options = OpenOptions::new();
@@ -81,8 +80,8 @@ pub(super) fn connect(path: &Path) -> Option<ClientStream> {
     None
 }
 
-/// Talks over a connection, for `patience` at most: a read of a pipe has no
-/// limit of its own, so a thread waits for it.
+/// Uses a connection for up to `patience`. Reads of a pipe have no timeout, so a thread
+/// does them.
 pub(super) fn with_timeout<T: Send + 'static>(
     stream: ClientStream,
     patience: Duration,
@@ -107,8 +106,7 @@ pub(super) fn with_timeout<T: Send + 'static>(
     }
 }
 
-/// A peer that is silent is waited for while it runs; it is the user's own, and
-/// there are so many connections at most.
+/// No timeout: peers belong to the same user, and their number is limited.
 pub(super) fn set_timeouts(_: &ServerStream, _: Duration) -> io::Result<()> {
     Ok(())
 }
@@ -119,8 +117,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// The file gets its name once somebody listens on the pipe: one that tells
-    /// of no pipe is taken for dead.
+    /// Renames the file into place once the pipe accepts connections, because a file
+    /// without a pipe is considered stale.
     pub(super) fn bind(new: &Path, path: &Path) -> io::Result<Self> {
         let secret = uuid::Uuid::new_v4().simple().to_string().into_bytes();
         let pipe = PipeListenerOptions::new()
@@ -136,11 +134,11 @@ impl Listener {
         Ok(Self { pipe, secret })
     }
 
-    /// The next connection, which was told the secret; `None` when it is gone
-    /// already.
+    /// Accepts the next connection and sends the secret. Returns `None` if the client is
+    /// gone.
     pub(super) fn accept(&self) -> io::Result<Option<ServerStream>> {
         let stream = self.pipe.accept()?;
-        // The buffer of a new pipe has room, so this does not wait.
+        // Fits into the empty buffer of a new pipe, so it does not block.
         let greeted = (&stream).write_all(&self.secret);
         Ok(greeted.is_ok().then_some(stream))
     }

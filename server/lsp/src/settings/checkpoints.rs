@@ -1,4 +1,4 @@
-//! Settings of checkpoints.
+//! Checkpoint settings.
 
 use sightline_core::checkpoint::Settings;
 
@@ -22,11 +22,11 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Settings {
     }
 }
 
-/// The names that a folder can have; the others are told.
+/// Returns the valid folder names; reports the others.
 fn kept(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
     let mut kept = Vec::new();
     for name in names {
-        // `target/` is what people write in ignore files.
+        // People write `target/` in ignore files.
         let bare = name.strip_suffix('/').unwrap_or(&name);
         if bare.is_empty() || bare == "." || bare == ".." || bare.contains(['/', '\0']) {
             let why = format!("must hold names of folders, not paths (is {name:?})");

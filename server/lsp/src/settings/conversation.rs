@@ -1,4 +1,4 @@
-//! Settings of conversations.
+//! Conversation settings.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use sightline_protocol::{
 
 use super::{Reader, shown};
 
-/// Conversations: what is decided, and with which words.
+/// Settings for truncating conversations.
 #[derive(Clone, Debug, Default)]
 pub struct ConversationSettings {
-    /// Whose decisions.
+    /// Compatibility profile.
     pub profile: wire::ConversationProfile,
-    /// The texts put in place of what is taken out.
+    /// Texts that replace removed content.
     pub notices: Notices,
     models: BTreeMap<String, wire::ModelSettings>,
 }
@@ -39,7 +39,8 @@ impl ConversationSettings {
         }
     }
 
-    /// The model with the window that was set for it, unless the request said one.
+    /// Returns the model with its configured context window, unless the request specifies
+    /// one.
     pub fn model(&self, model: &ModelRef) -> ModelRef {
         let window = self.set_for(model).and_then(|set| set.context_window);
         let mut info = match model {
@@ -54,7 +55,7 @@ impl ConversationSettings {
         ModelRef::Info(info)
     }
 
-    /// The window of a model, and how much of it may be used.
+    /// Returns the context window of a model and its usable part.
     pub fn window(&self, model: &ModelRef) -> Window {
         let mut window = Window::of_model(&self.model(model));
         let usable = self.set_for(model).and_then(|set| set.usable_tokens);
@@ -64,8 +65,8 @@ impl ConversationSettings {
         window
     }
 
-    /// What is set for a model: by its id, else by its id without the names of
-    /// routers in front and whatever its case.
+    /// Returns the settings of a model: by exact id, else by id without router prefix and
+    /// case.
     fn set_for(&self, model: &ModelRef) -> Option<&wire::ModelSettings> {
         let bare = || {
             let wanted = bare_id(model.id());
@@ -77,7 +78,7 @@ impl ConversationSettings {
     }
 }
 
-/// Each model by itself: one that is wrong leaves the others alone.
+/// Reads each model separately, so that an invalid one does not affect the others.
 fn models(reader: &mut Reader<'_>) -> BTreeMap<String, wire::ModelSettings> {
     const PATH: &str = "conversation.models";
     let Some(value) = reader.at(PATH).cloned() else {
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(window(id("gpt-4.1")), Window::of(64_000.0));
         assert_eq!(window(id("gpt-4o")), Window::of(128_000.0));
         assert_eq!(window(id("mine")).usable, 60_000.0);
-        // What a request says comes first.
+        // The request's own window takes precedence.
         let named = ModelInfo {
             id: "gpt-4.1".to_owned(),
             context_window: Some(200_000.0),
@@ -128,7 +129,7 @@ mod tests {
         };
         assert_eq!(window(ModelRef::Info(named)), Window::of(200_000.0));
         assert_eq!(window(id("openai/GPT-4.1")), Window::of(64_000.0));
-        // One that is wrong leaves the others alone, whatever the spelling.
+        // An invalid model does not affect the others, in any spelling.
         let set = json!({
             "sightline.conversation.models.gpt-4.1": { "contextWindow": 64_000 },
             "sightline.conversation.models.bad": { "contextWindow": "much" },

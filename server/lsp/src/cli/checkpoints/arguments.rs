@@ -1,4 +1,4 @@
-//! What can be said to `sightline checkpoint`.
+//! Arguments of `sightline checkpoint`.
 
 use std::path::PathBuf;
 
@@ -9,98 +9,98 @@ use crate::cli::Workspace;
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum Checkpoint {
-    /// Take a checkpoint of the workspace.
+    /// Create a checkpoint of the workspace.
     Create {
         #[command(flatten)]
         workspace: Workspace,
-        /// What to call it.
+        /// Label of the checkpoint.
         #[arg(long, short, value_name = "TEXT")]
         label: Option<String>,
-        /// The task it belongs to.
+        /// Task the checkpoint belongs to.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
-        /// Go ahead however large the workspace is.
+        /// Create it even if the workspace is very large.
         #[arg(long)]
         confirm_large: bool,
     },
-    /// List the checkpoints, the newest first.
+    /// List checkpoints, newest first.
     List {
         #[command(flatten)]
         workspace: Workspace,
-        /// Only those of this task.
+        /// Only checkpoints of this task.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
-        /// At most so many.
+        /// Maximum number of checkpoints.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Tell what differs between two checkpoints, or one and the workspace now.
+    /// Show what changed between two checkpoints, or between one and the workspace.
     Diff {
         #[command(flatten)]
         workspace: Workspace,
-        /// The older side: an id or its beginning, or `last`.
+        /// Older checkpoint: an id, the beginning of one, or `last`.
         #[arg(value_name = "FROM")]
         from: String,
-        /// The newer side; the workspace as it is now when absent.
+        /// Newer checkpoint; the current workspace by default.
         #[arg(value_name = "TO")]
         to: Option<String>,
-        /// Show the changed lines, as git does.
+        /// Show the changed lines as a patch.
         #[arg(long, short)]
         patch: bool,
-        /// Only these paths and what is below them.
+        /// Only these paths and everything below them.
         #[arg(value_name = "PATH", last = true)]
         paths: Vec<String>,
     },
-    /// Tell what a restore would do.
+    /// Show what a restore would change.
     Preview {
         #[command(flatten)]
         workspace: Workspace,
-        /// The checkpoint: an id or its beginning, or `last`.
+        /// Checkpoint: an id, the beginning of one, or `last`.
         #[arg(value_name = "ID")]
         id: String,
-        /// Only these paths and what is below them.
+        /// Only these paths and everything below them.
         #[arg(value_name = "PATH")]
         paths: Vec<String>,
     },
-    /// Put the workspace back to a checkpoint. Shows what it would do and asks first.
+    /// Restore the workspace to a checkpoint. Shows the changes and asks first.
     Restore(Restore),
-    /// Take a restore back. Shows what it would do and asks first.
+    /// Undo a restore. Shows the changes and asks first.
     Undo(Undo),
-    /// Remove old checkpoints. Shows which it would remove and asks first.
+    /// Remove old checkpoints. Shows them and asks first.
     Prune(Prune),
-    /// Tell how many checkpoints there are and what they take.
+    /// Show the number and disk usage of checkpoints.
     Stats {
         #[command(flatten)]
         workspace: Workspace,
     },
-    /// Read every checkpoint and tell whether all are whole.
+    /// Read every checkpoint and check its integrity.
     Verify {
         #[command(flatten)]
         workspace: Workspace,
     },
-    /// Take over the checkpoints that Cline 3 took of this workspace. Its own
-    /// stay as they are.
+    /// Import the checkpoints that Cline 3 made of this workspace. Cline's own data is
+    /// not changed.
     Import {
         #[command(flatten)]
         workspace: Workspace,
-        /// Cline's folder of data, or one of its shadow repositories; the usual
-        /// places are looked at when absent.
+        /// Cline's data directory, or one of its shadow repositories; by default, the
+        /// usual places are searched.
         #[arg(value_name = "PATH")]
         path: Option<PathBuf>,
     },
-    /// Send the checkpoints to a git remote.
+    /// Push the checkpoints to a git remote.
     Push {
         #[command(flatten)]
         workspace: Workspace,
-        /// A URL or path, as git takes it.
+        /// URL or path of the remote.
         #[arg(value_name = "REMOTE")]
         remote: String,
     },
-    /// Get the checkpoints of a git remote.
+    /// Fetch checkpoints from a git remote.
     Fetch {
         #[command(flatten)]
         workspace: Workspace,
-        /// A URL or path, as git takes it.
+        /// URL or path of the remote.
         #[arg(value_name = "REMOTE")]
         remote: String,
     },
@@ -112,22 +112,22 @@ pub(in crate::cli) struct Restore {
     pub(super) workspace: Workspace,
     #[command(flatten)]
     pub(super) consent: ConfirmArgs,
-    /// The checkpoint: an id or its beginning, or `last`.
+    /// Checkpoint: an id, the beginning of one, or `last`.
     #[arg(value_name = "ID")]
     pub(super) id: String,
-    /// Only these paths and what is below them.
+    /// Only these paths and everything below them.
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<String>,
-    /// Files, the conversation of the task, or both.
+    /// Restore files, the task's conversation, or both.
     #[arg(long, value_enum, default_value_t = ModeArgument::Files)]
     pub(super) mode: ModeArgument,
-    /// The task; that of the checkpoint when absent.
+    /// Task; by default, the checkpoint's own.
     #[arg(long, value_name = "ID")]
     pub(super) task: Option<String>,
-    /// Only if this preview is still true (from preview --json).
+    /// Only if the preview with this token is still valid (from `preview --json`).
     #[arg(long, value_name = "TOKEN")]
     pub(super) token: Option<String>,
-    /// Also where unsaved text is replaced by that.
+    /// Also restore files that have unsaved changes in an editor.
     #[arg(long)]
     pub(super) force: bool,
 }
@@ -138,7 +138,7 @@ pub(in crate::cli) struct Undo {
     pub(super) workspace: Workspace,
     #[command(flatten)]
     pub(super) consent: ConfirmArgs,
-    /// What the restore printed; the last one when absent.
+    /// Undo point printed by the restore; by default, the latest.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
 }
@@ -149,13 +149,13 @@ pub(in crate::cli) struct Prune {
     pub(super) workspace: Workspace,
     #[command(flatten)]
     pub(super) consent: ConfirmArgs,
-    /// Keep the newest so many.
+    /// Keep this many of the newest.
     #[arg(long, value_name = "N")]
     pub(super) keep: Option<u32>,
-    /// Remove those older than that: `30d`, `12h`, `90m`.
+    /// Remove checkpoints older than this: `30d`, `12h`, `90m`.
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(super) older_than: Option<i64>,
-    /// Remove the oldest until the rest takes so many bytes.
+    /// Remove the oldest until the rest uses at most this many bytes.
     #[arg(long, value_name = "N")]
     pub(super) max_bytes: Option<u64>,
 }
@@ -177,7 +177,7 @@ impl ModeArgument {
     }
 }
 
-/// An age as milliseconds.
+/// Parses an age into milliseconds.
 fn age(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text:?} is no age; write a number and d, h, m or s, as 30d");
     let unit = text.chars().last().ok_or_else(wrong)?;

@@ -1,35 +1,34 @@
-//! Whether a command that changes or removes something may do so.
+//! Confirmation of commands that change or remove something.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use sightline_core::error::Error;
 
-/// How a command may go on.
 #[derive(Args)]
 pub(in crate::cli) struct ConfirmArgs {
-    /// Only tell what it would do.
+    /// Only show what would be done.
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask. Needed where standard input is no terminal.
+    /// Do not ask for confirmation. Required if standard input is not a terminal.
     #[arg(long, short)]
     yes: bool,
 }
 
-/// What a command is to do.
+/// How to run a command that needs confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proceed {
-    /// Show what it would do.
+    /// Show what would be done.
     DryRun,
-    /// Show that, and ask.
+    /// Show it and ask.
     Ask,
-    /// Do it.
+    /// Do it without asking.
     Yes,
 }
 
 impl ConfirmArgs {
     /// # Errors
-    /// `invalidParams` where there is neither a terminal to ask at nor `--yes`.
+    /// `invalidParams` without `--yes` and without a terminal.
     pub(super) fn go(&self) -> Result<Proceed, Error> {
         if self.dry_run {
             Ok(Proceed::DryRun)
@@ -45,7 +44,7 @@ impl ConfirmArgs {
     }
 }
 
-/// Asks at the terminal; `note` stands in front of the question.
+/// Asks at the terminal, with `note` before the question.
 pub(super) fn confirmed(note: &str) -> Result<bool, Error> {
     let mut error = io::stderr();
     let asked = error

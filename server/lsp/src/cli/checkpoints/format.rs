@@ -1,4 +1,4 @@
-//! Checkpoints for people: short lines, ages, colours.
+//! Formats checkpoints for the terminal.
 
 use std::borrow::Cow;
 
@@ -40,13 +40,13 @@ pub(super) fn difference(file: &Value) -> String {
     format!("{style}{sign}{style:#} {lines}  {from}{path}{why}\n")
 }
 
-/// What a restore leaves as it is.
+/// Formats a path that a restore leaves unchanged.
 pub(super) fn left_alone(conflict: &Value) -> String {
     let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
     format!("{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
 }
 
-/// Unified text in git's colours; whoever prints it may take them out again.
+/// Adds git's colors to a unified diff.
 pub(super) fn coloured(patch: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(patch.len());
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
@@ -67,7 +67,7 @@ pub(super) fn coloured(patch: &[u8]) -> Vec<u8> {
     shown
 }
 
-/// Prints text with colours, which are left out where nobody sees them.
+/// Prints text with colors, which are stripped if stdout is not a terminal.
 pub(super) fn print(text: &str) -> Result<(), Error> {
     print_to(anstream::stdout().lock(), text.as_bytes())
 }
@@ -80,12 +80,12 @@ pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
 
-/// The same on one line: names of files may hold anything.
+/// Returns a field on one line, because file names may contain line breaks.
 pub(super) fn line<'a>(value: &'a Value, field: &str) -> Cow<'a, str> {
     one_line(text(value, field))
 }
 
-/// So much of an id that people can tell it from others.
+/// Returns an abbreviated id.
 pub(super) fn id_of(checkpoint: &Value) -> String {
     let id = text(checkpoint, "id");
     format!("{CHANGED}{}{CHANGED:#}", id.get(..10).unwrap_or(id))
@@ -98,7 +98,7 @@ pub(super) fn counts(checkpoint: &Value) -> String {
     )
 }
 
-/// How long ago that was, as people say it.
+/// Formats a time relative to now.
 pub(super) fn ago(millis: i64) -> String {
     let seconds = now().saturating_sub(millis).max(0) / 1000;
     match seconds {

@@ -82,7 +82,7 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
 /// `sightline checkpoint undo`.
 pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
     match undone(asked) {
-        // Of an id that was named it is a failure.
+        // An unknown id is a failure.
         Err(error) if asked.id.is_none() && error.kind == ErrorKind::NotFound => {
             complain(&error.message);
             Ok(NEGATIVE)
@@ -140,12 +140,12 @@ fn previewed(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String,
     ask(server, "sightline/previewRestore", params)
 }
 
-/// What would be done.
+/// A previewed restore.
 struct Plan {
-    /// For people.
+    /// The preview as text.
     lines: String,
     changes: usize,
-    /// Of those, what was changed after the restore that is undone.
+    /// Number of changed files that were modified again after the restore to undo.
     later: usize,
     conflicts: usize,
     conversation: bool,
@@ -205,10 +205,10 @@ impl Plan {
         })
     }
 
-    /// Shows it and asks, where there is something to ask about.
+    /// Shows the preview and asks, if there is anything to confirm.
     fn agreed(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
         match workspace.json {
-            // LspHandlers output is for the result.
+            // stdout is reserved for the result.
             true => print_to(anstream::stderr().lock(), self.lines.as_bytes())?,
             false => self.show(workspace, result)?,
         }
@@ -258,7 +258,7 @@ fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     }
     Ok(match (failed.is_empty(), undo) {
         (false, _) => FAILURE,
-        // All that differs was left alone.
+        // Every difference was left unchanged.
         (true, None) if !kept.is_empty() => NEGATIVE,
         _ => DONE,
     })

@@ -1,4 +1,4 @@
-//! A user's configuration file: read whole, replaced whole, the old one kept.
+//! A user's configuration file: replaced atomically, with a backup.
 
 use std::{
     fs::{self, Metadata, OpenOptions},
@@ -9,19 +9,17 @@ use std::{
 use sightline_core::error::Error;
 use sightline_protocol::error::ErrorKind;
 
-/// No configuration is larger, in bytes.
+/// Maximum size of a configuration file, in bytes.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// What the name of the old file gets at its end; a number follows where that
-/// is taken.
+/// Suffix of the backup's name, followed by a number if it is taken.
 const BACKUP: &str = "before-sightline";
-/// Old files kept at most.
+/// Maximum number of backups.
 const MAX_BACKUPS: u32 = 1000;
 
-/// A configuration file as it was read; empty where there is none.
+/// A configuration file as read; empty if it does not exist.
 pub(super) struct File {
     named: PathBuf,
-    /// Where it is when the name is a link, as it is for those who keep their
-    /// configuration in a repository.
+    /// Target of the symlink, for users who keep their configuration in a repository.
     real: PathBuf,
     text: String,
     metadata: Option<Metadata>,
@@ -29,8 +27,8 @@ pub(super) struct File {
 
 impl File {
     /// # Errors
-    /// Kind `storage` when it can't be read, `tooLarge`, `unsupported` for what is
-    /// no regular file or no UTF-8.
+    /// `storage` if it cannot be read, `tooLarge`, `unsupported` if it is not a regular
+    /// file or not UTF-8.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let failed = |error: &io::Error| {
             Error::storage(format!(
@@ -41,7 +39,7 @@ impl File {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A link to nowhere is not replaced by a file.
+                // A dangling symlink is not replaced.
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(failed(&error));
                 }
@@ -87,11 +85,11 @@ impl File {
         &self.text
     }
 
-    /// Replaces it; where it was before, when it was.
+    /// Replaces the file. Returns the path of the backup, if the file existed.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be written, `conflict` when it is no longer
-    /// what was read. The file is then as it was.
+    /// `storage` if it cannot be written, `conflict` if it changed since it was read. The
+    /// file is unchanged then.
     pub(super) fn replace(self, text: &str) -> Result<Option<PathBuf>, Error> {
         let failed = |error: io::Error| {
             Error::storage(format!(
@@ -115,7 +113,7 @@ impl File {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".").suffix(".unfinished");
         let permissions = self.metadata.as_ref().map(Metadata::permissions);
-        // A new file gets what the user's other new files get.
+        // The user's umask applies to a new file.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let mut file = builder.tempfile_in(folder).map_err(failed)?;
@@ -133,7 +131,7 @@ impl File {
         Ok(backup)
     }
 
-    /// Copies what was read to the first free name beside it.
+    /// Copies the previous text to a free name beside the file.
     fn keep(&self, metadata: &Metadata) -> io::Result<PathBuf> {
         for number in 1..=MAX_BACKUPS {
             let mut name = self.real.clone().into_os_string();

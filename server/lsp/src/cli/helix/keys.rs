@@ -1,4 +1,4 @@
-//! The key bindings of `config.toml`: they carry the file and the selection.
+//! Key bindings for `config.toml`, which pass the file and the selection.
 
 use sightline_core::error::Error;
 use toml_edit::{Item, Table};
@@ -6,14 +6,14 @@ use toml_edit::{Item, Table};
 use super::{Merged, SERVER, parse, subtable};
 use crate::capabilities;
 
-/// Where the bindings are: `space`, then this key, then theirs. Free in Helix.
+/// Prefix of the bindings: `space`, then this key. Helix does not use it.
 const MENU: &str = "A";
 
-/// A key, the command behind it, and its params as Helix fills them in. Helix
-/// knows arguments since 25.07; before, only the commands without any work.
+/// Key, command, and params with Helix's variables. Helix supports arguments since 25.07;
+/// older versions only run the commands without params.
 ///
-/// The params are JSON made by the editor, not a command line made by a shell: a
-/// file may have any name.
+/// The params are JSON expanded by the editor, not a shell command, so file names need no
+/// quoting.
 const BINDINGS: [(&str, &str, &str); 5] = [
     ("e", "environmentDetails", ""),
     ("c", "createCheckpoint", ""),
@@ -26,10 +26,10 @@ const BINDINGS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// A `config.toml` with the bindings in it, where their keys are free.
+/// Adds the bindings to a `config.toml`, where their keys are free.
 ///
 /// # Errors
-/// `invalidParams` when the text is no TOML or not shaped as Helix wants it.
+/// `invalidParams` if the text is not TOML or has an unexpected structure.
 pub(super) fn merge(text: &str) -> Result<Merged, Error> {
     let mut document = parse(text)?;
     let commands = capabilities::commands();

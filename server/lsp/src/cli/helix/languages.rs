@@ -1,4 +1,4 @@
-//! The entries of `languages.toml`.
+//! Entries for `languages.toml`.
 
 use sightline_core::error::Error;
 use toml_edit::{
@@ -7,15 +7,15 @@ use toml_edit::{
 
 use super::{Merged, SERVER};
 
-/// Which servers Helix starts by itself.
+/// The language servers in Helix's default configuration.
 const DEFAULT_SERVERS: &str = include_str!("default_servers.toml");
 
-/// Helix has no language for plain text; this is how one is made.
+/// Helix has no language for plain text, so it is defined here.
 const TEXT: &str = "text";
 const TEXT_SCOPE: &str = "text.plain";
 const TEXT_ENDING: &str = "txt";
 
-/// The languages that are meant when none are named.
+/// Languages used by default.
 const COMMON: [&str; 55] = [
     "bash",
     "c",
@@ -74,18 +74,19 @@ const COMMON: [&str; 55] = [
     "zig",
 ];
 
-/// A language to be there for.
+/// A language to configure.
 #[derive(Debug)]
 pub(super) struct Language {
     name: String,
-    /// What Helix starts for it by itself; unknown for a language of the user's.
+    /// Helix's default servers; `None` for a language defined by the user.
     servers: Option<Array>,
 }
 
-/// The languages of these names; `all` is all of them, none the common ones.
+/// Resolves language names. `all` selects every known language; an empty list selects the
+/// common ones.
 ///
 /// # Errors
-/// `invalidParams` for a name that is none.
+/// `invalidParams` for an empty name.
 pub(super) fn wanted(names: &[String]) -> Result<Vec<Language>, Error> {
     let known = known()?;
     let mut wanted: Vec<&str> = Vec::new();
@@ -117,11 +118,11 @@ fn known() -> Result<Table, Error> {
         .map_err(super::super::internal)
 }
 
-/// A `languages.toml` with the server in it, for each of the languages.
+/// Adds the server to a `languages.toml`, for each language.
 ///
 /// # Errors
-/// `invalidParams` when the text is no TOML or not shaped as Helix wants it, and
-/// for a language that neither Helix 25.01 nor the text knows.
+/// `invalidParams` if the text is not TOML or has an unexpected structure, and for a
+/// language that is in neither Helix 25.01 nor the text.
 pub(super) fn merge(text: &str, wanted: &[Language], program: &str) -> Result<Merged, Error> {
     let mut document = super::parse(text)?;
     add_server(&mut document, program)?;
@@ -157,7 +158,7 @@ fn add_server(document: &mut DocumentMut, program: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The list `language`, in either of the two ways it can be written.
+/// The `language` list, as tables or as an array.
 enum Languages<'a> {
     Tables(&'a mut ArrayOfTables),
     Values(&'a mut Array),
@@ -204,7 +205,7 @@ impl<'a> Languages<'a> {
     fn add(&mut self, language: &Language) -> Result<(), Error> {
         let mut entries = self.entries();
         entries.retain(|entry| named(*entry) == Some(&language.name));
-        // Helix lays one entry over the other; the last list counts.
+        // Helix merges entries of the same language; the last list wins.
         let mut listed = false;
         for entry in &mut entries {
             if let Some(servers) = entry.get_mut("language-servers") {
@@ -269,7 +270,7 @@ fn unknown(name: &str) -> Error {
     ))
 }
 
-/// Adds the server at the end of a list that does not have it.
+/// Appends the server to a list, unless it is present.
 fn append(servers: &mut Array) {
     let is_ours = |server: &Value| match server {
         Value::InlineTable(table) => table.get("name").and_then(Value::as_str) == Some(SERVER),
@@ -282,7 +283,7 @@ fn append(servers: &mut Array) {
         servers.push(SERVER);
         return;
     };
-    // A comment behind the last element stays behind it.
+    // Keeps a comment after the last element in place.
     let after = servers.trailing().as_str().unwrap_or_default().to_owned();
     let comment = if servers.trailing_comma() {
         after.trim_end()
@@ -296,7 +297,7 @@ fn append(servers: &mut Array) {
     }
 }
 
-/// The indentation of a list that has an element on each line.
+/// Returns the indentation of a list with one element per line.
 fn line_by_line(servers: &Array) -> Option<String> {
     let last = servers.iter().last()?;
     let before = last.decor().prefix().and_then(RawString::as_str)?;

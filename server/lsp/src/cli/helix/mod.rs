@@ -1,9 +1,9 @@
-//! `sightline helix-config`: this server beside those Helix starts already.
+//! `sightline helix-config`: adds this server to Helix's language servers.
 //!
-//! Helix has no way to start a server for every language, and a list of servers
-//! in the user's `languages.toml` replaces the built-in one. So what is made here
-//! repeats what Helix or the user has, and adds one name at its end: nothing that
-//! worked before is taken away. What the user wrote stays as it is written.
+//! Helix cannot start a server for every language, and a server list in the user's
+//! `languages.toml` replaces the built-in one. The generated lists therefore repeat what
+//! Helix or the user has configured and append one name, so nothing is removed. The
+//! formatting of the user's file is preserved.
 
 mod config_file;
 mod keys;
@@ -18,27 +18,27 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{DONE, doctor, print};
 
-/// The name of the server in Helix's configuration, and of its program.
+/// Name of the server in Helix's configuration, and of its program.
 const SERVER: &str = "sightline";
 
 #[derive(clap::Args)]
 pub(super) struct HelixConfig {
-    /// Helix's names of the languages to be there for, separated by commas;
-    /// `all` for all that Helix 25.01 and later know. Without it, the common ones.
+    /// Helix languages to configure, separated by commas; `all` for all languages that
+    /// Helix 25.01 and later have. Default: the common ones.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     languages: Vec<String>,
-    /// Merge into Helix's configuration instead of printing: into
-    /// `languages.toml` and `config.toml` of a folder (without PATH, of the
-    /// user's), or into a `languages.toml` alone. The file as it was is kept.
+    /// Merge into Helix's configuration instead of printing: into `languages.toml` and
+    /// `config.toml` of a folder (by default the user's), or into a single
+    /// `languages.toml`. The previous file is kept as a backup.
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     merge: Option<Option<PathBuf>>,
 }
 
-/// A configuration file with our entries in it.
+/// A configuration file with our entries.
 #[derive(Debug)]
 struct Merged {
     text: String,
-    /// What was left as it is, and why; for the user.
+    /// Notes for the user about entries that were not added.
     notes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &HelixConfig) -> Result<i32, Error> {
         Some(folder) => folder.clone(),
         None => helix_folder()?,
     };
-    // Nothing is written unless both can be merged.
+    // Nothing is written unless both files can be merged.
     let languages = merge(&folder.join("languages.toml"), |text| {
         languages::merge(text, &wanted, &program)
     })?;
@@ -78,7 +78,7 @@ fn print_both(wanted: &[languages::Language], program: &str) -> Result<i32, Erro
     Ok(DONE)
 }
 
-/// A file that was read and merged, and not written yet.
+/// A merged file that is not written yet.
 struct Pending {
     file: config_file::File,
     merged: Merged,
@@ -120,8 +120,8 @@ impl Pending {
     }
 }
 
-/// What Helix starts: the name while it is on the search path, so that the
-/// configuration goes to other machines; else this very program.
+/// Returns the command for Helix: the bare name if it is on the search path, so that the
+/// configuration works on other machines, else the path of this program.
 fn program() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if doctor::on_path(&path, SERVER) {
@@ -133,7 +133,7 @@ fn program() -> String {
     )
 }
 
-/// Where Helix looks for its configuration.
+/// Returns Helix's configuration folder.
 fn helix_folder() -> Result<PathBuf, Error> {
     let absolute = |name: &str| {
         let set = std::env::var_os(name).map(PathBuf::from);
@@ -157,10 +157,10 @@ fn parse(text: &str) -> Result<DocumentMut, Error> {
         .map_err(|error| Error::invalid(format!("it is no TOML: {error}")))
 }
 
-/// The table of this name, made where there is none.
+/// Returns a subtable, creating it if necessary.
 fn subtable<'a>(parent: &'a mut dyn TableLike, name: &str) -> Result<&'a mut dyn TableLike, Error> {
     if !parent.contains_key(name) {
-        // It is named in the headings of what goes into it, and needs none itself.
+        // An implicit table has no heading of its own.
         let mut table = Table::new();
         table.set_implicit(true);
         parent.insert(name, Item::Table(table));

@@ -1,4 +1,4 @@
-//! Merging into what users have.
+//! Merging into users' files.
 
 use std::fs;
 
@@ -22,12 +22,12 @@ fn refused(text: &str, names: &[&str]) -> String {
     error.message
 }
 
-/// What a plain TOML reader finds in a text.
+/// Parses a text with a plain TOML parser.
 fn read(text: &str) -> DocumentMut {
     text.parse().unwrap()
 }
 
-/// The servers of a language, in order, as written.
+/// Returns the servers of a language, in order, as written.
 fn servers(text: &str, name: &str) -> Vec<String> {
     let document = read(text);
     let all = document["language"].clone().into_array_of_tables().unwrap();
@@ -249,7 +249,7 @@ fn without_names_the_common_languages_are_meant_and_all_means_all() {
     let common = languages::wanted(&[]).unwrap();
     let all = languages::wanted(&["all".into(), "rust".into()]).unwrap();
     assert!(common.len() > 40 && all.len() > 240);
-    // Each is known: nothing is refused, nothing is there twice.
+    // All names are known and none is duplicated.
     for wanted in [common, all] {
         let merged = languages::merge("", &wanted, "sightline").unwrap();
         let document = read(&merged.text);
@@ -354,7 +354,7 @@ fn the_file_as_it_was_is_kept() {
         let kept = backup.map(|backup| fs::read_to_string(backup).unwrap());
         assert_eq!(kept.as_deref(), (number > 0).then_some(old));
     }
-    // The three of them and nothing half-written.
+    // The three files, and no temporary file.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 

@@ -1,4 +1,4 @@
-//! The watches: on which folders, and whether what they tell can be relied on.
+//! Adds and removes watches, and checks whether they are reliable.
 
 use std::{
     fs,
@@ -16,12 +16,12 @@ use sightline_core::path::RelPath;
 use super::State;
 use crate::sync::lock;
 
-/// Folders watched at most, whatever the system allows.
+/// Maximum number of watched directories, regardless of the system's limit.
 const MAX_FOLDERS: usize = 60_000;
-/// Watches are added so many at a time: who asks for changes waits that long.
+/// Watches added at a time, while [`take`](super::InotifyTracker::take) must wait.
 const BATCH: usize = 256;
 
-/// What is asked of the kernel for each folder.
+/// Events to watch in each directory.
 const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::CREATE)
@@ -35,7 +35,7 @@ const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::DONT_FOLLOW)
     .union(WatchFlags::EXCL_UNLINK);
 
-/// File systems whose every change goes through this kernel.
+/// Magic numbers of file systems that are only changed through this kernel.
 const LOCAL: [u32; 11] = [
     0x0000_ef53, // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -51,8 +51,7 @@ const LOCAL: [u32; 11] = [
 ];
 
 impl State {
-    /// Watches no more what is or was at this path, and below. False when
-    /// nothing was watched there.
+    /// Removes the watches at this path and below. Returns whether there were any.
     pub(super) fn unwatch(&mut self, path: &RelPath) -> bool {
         let below: Vec<(RelPath, i32)> = self
             .watches
@@ -65,15 +64,14 @@ impl State {
             self.watches.remove(&folder);
             self.folders.remove(&watch);
             if let Some(inotify) = &self.inotify {
-                // The kernel may have dropped it already.
+                // The kernel may have removed it already.
                 let _ = inotify::remove_watch(&**inotify, watch);
             }
         }
         was_watched
     }
 
-    /// Watches folders that are not watched yet. False when there is no use in
-    /// going on.
+    /// Watches directories that are not watched yet. Returns false if watching ended.
     fn watch(&mut self, folders: &[RelPath], device: u64) -> bool {
         let Some(inotify) = self.inotify.clone() else {
             return false;
@@ -85,15 +83,15 @@ impl State {
             let path = self.root.join(folder);
             match inotify::add_watch(&*inotify, path.as_path(), WANTED) {
                 Ok(watch) => {
-                    // The same folder by another name: it was moved, and the
-                    // event of that is still in the queue.
+                    // The same directory under another name: it was moved, and the event
+                    // is still queued.
                     if let Some(old) = self.folders.insert(watch, folder.clone()) {
                         self.watches.remove(&old);
                         self.unsettle(old);
                     }
                     self.watches.insert(folder.clone(), watch);
                 }
-                // It is gone, or no folder any more, and an event says so.
+                // It is gone or was replaced, which is reported by an event.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(error) => {
                     self.disable(&format!("{}: {error}", path.display()));
@@ -114,8 +112,7 @@ impl State {
     }
 }
 
-/// Brings the watches to the folders that a look at the work tree, or a later
-/// one, found.
+/// Adds watches for the directories found by a scan.
 pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPath>) {
     let mut locked = lock(state);
     let root = locked.root.clone();
@@ -142,7 +139,7 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     }
     let mut locked: MutexGuard<'_, State> = lock(state);
     locked.drain();
-    // What that look took in, and is watched since before it.
+    // Settles directories that this scan saw after they were watched.
     locked
         .unsettled
         .retain(|_, taken| taken.is_none_or(|taken| taken > look));
@@ -153,10 +150,10 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     }
 }
 
-/// May what the kernel tells of this folder be relied on?
+/// Returns an error if inotify is unreliable for this directory.
 fn can_be_trusted(root: &Path, folders: usize) -> Result<(), String> {
     let kind = rustix::fs::statfs(root).map_err(|error| error.to_string())?;
-    // Numbers of 32 bits, in a field of another size and sign on some machines.
+    // 32-bit numbers in a field whose size and sign depend on the platform.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let kind = kind.f_type as u32;
     if !LOCAL.contains(&kind) {

@@ -1,4 +1,4 @@
-//! The conversation of a task at a checkpoint: back to it, and forth again.
+//! Rewinds a task's conversation to a checkpoint, and reverts that.
 
 use sightline_core::{
     cancel::Cancel,
@@ -11,7 +11,7 @@ use sightline_protocol::task::MessageMeta;
 
 use crate::handlers::{RequestContext, checkpoints::mark, tasks};
 
-/// Takes the conversation of a task back to where it stood at a checkpoint.
+/// Rewinds the conversation of a task to its position at a checkpoint.
 pub(super) fn rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
@@ -26,7 +26,8 @@ pub(super) fn rewind(
             entry: Some(entry), ..
         }) => Moment::Entry(entry),
         Some(ConversationMark { messages: 0, .. }) => Moment::Beginning,
-        // It was taken without the task, or by a version that kept only counts.
+        // The checkpoint was created without the task, or by a version that only stored
+        // counts.
         _ => Moment::Time(i64::try_from(record.notes.created).unwrap_or(i64::MAX)),
     };
     let counted = mark.map(|mark| (mark.messages, mark.compactions));
@@ -34,7 +35,7 @@ pub(super) fn rewind(
     Ok((task.clone(), id))
 }
 
-/// Takes a rewind back; names that in turn.
+/// Reverts a rewind. Returns the id of the new rewind.
 pub(super) fn unwind(
     context: &RequestContext<'_>,
     task: &TaskId,

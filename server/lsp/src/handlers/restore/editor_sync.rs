@@ -1,4 +1,4 @@
-//! What the editor has to be told after a restore.
+//! Updates the editor after a restore.
 
 use serde_json::{Value, json};
 use sightline_core::{
@@ -8,11 +8,11 @@ use tower_lsp::lsp_types::MessageType;
 
 use crate::{handlers::RequestContext, server::Server};
 
-/// Changed files a message names.
+/// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;
 
-/// Gives open documents with unsaved text what was restored. What the editor
-/// cannot be given is told to the user.
+/// Replaces the unsaved text of open documents with the restored text. Lists the others
+/// in a message.
 pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, EditorText)]) {
     let info = &context.snapshot.client_info;
     let editor = &context.snapshot.editor;
@@ -47,7 +47,7 @@ pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, Edit
     }
 }
 
-/// Files that were restored while the editor holds other text of them.
+/// Warns about restored files whose text differs in the editor.
 fn tell_stale(server: &Server, uris: &[String]) {
     let names: Vec<String> = uris
         .iter()
@@ -68,8 +68,8 @@ fn tell_stale(server: &Server, uris: &[String]) {
     server.show_message(MessageType::WARNING, &message);
 }
 
-/// Open documents without unsaved text whose files were changed; not every
-/// editor looks after those.
+/// Lists restored files with open, saved documents, because not every editor reloads
+/// them.
 pub(super) fn tell_changed(server: &Server, paths: &[String]) {
     if paths.is_empty() {
         return;
@@ -87,10 +87,10 @@ pub(super) fn tell_changed(server: &Server, paths: &[String]) {
     server.show_message(MessageType::INFO, &message);
 }
 
-/// An edit that replaces whole documents.
+/// Builds an edit that replaces whole documents.
 pub(crate) fn workspace_edit(edits: &[(&str, &OpenDocument, &str)], versioned: bool) -> Value {
     let replacement = |open: &OpenDocument, content: &str| {
-        // One line past the last one: clients cut that to the end.
+        // One line past the end; clients clamp it.
         let lines = open.document.text().len_lines();
         json!([{
             "range": {

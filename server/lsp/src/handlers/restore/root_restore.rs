@@ -1,5 +1,4 @@
-//! One root's part of a restore: what is wanted of it, and which of its files
-//! the editor has open.
+//! The part of a restore that concerns one root.
 
 use sightline_core::{
     cancel::Cancel,
@@ -13,13 +12,13 @@ use super::super::{
     checkpoints::in_root,
 };
 
-/// What is to be restored of one root.
+/// The files to restore in one root.
 pub(super) struct RootRestore {
     pub(super) found: Found,
     pub(super) wanted: Wanted,
     /// Open documents with unsaved text, by path and URI.
     pub(super) unsaved: Vec<(RelPath, String)>,
-    /// Open documents whose text is that of the disk.
+    /// Open documents without unsaved text.
     pub(super) clean: Vec<RelPath>,
 }
 
@@ -49,7 +48,7 @@ impl RootRestore {
         })
     }
 
-    /// Is another root, `inner`, restored with this one?
+    /// Returns whether restoring this root also restores `inner`.
     fn covers(&self, work: &CheckpointContext<'_>, inner: &Self) -> Result<bool, Error> {
         let (own, of) = work.of(self.found.root)?;
         let (root, _) = work.of(inner.found.root)?;
@@ -62,7 +61,8 @@ impl RootRestore {
         let mut wanted = self.wanted.paths.iter();
         let is_wanted = self.wanted.paths.is_empty()
             || wanted.any(|above| at.as_path().starts_with(above.as_path()));
-        // Where the outer one ignores it, it is restored by itself.
+        // An ignored inner root is not part of the outer checkpoint and is restored
+        // separately.
         Ok(is_wanted && of.store.holds_folder(self.found.record.id, &at)?)
     }
 
@@ -105,7 +105,7 @@ impl RootRestore {
     }
 }
 
-/// Those of these documents that are files of a root.
+/// Returns the documents that are files of a root.
 fn below<'a>(
     work: &CheckpointContext<'_>,
     root: usize,
@@ -116,7 +116,7 @@ fn below<'a>(
         let Some(path) = uri_to_path(uri).ok().flatten() else {
             continue;
         };
-        // Links may lead to the file from elsewhere.
+        // A symlink may lead to the file from elsewhere.
         let real = std::fs::canonicalize(path.as_path()).ok();
         let real = real.and_then(|real| AbsPath::new(&real));
         for path in [Some(path), real].into_iter().flatten() {
@@ -131,7 +131,7 @@ fn below<'a>(
     found
 }
 
-/// A root inside another one is restored with that.
+/// Removes roots that are restored as part of an outer root.
 pub(super) fn without_nested(
     work: &CheckpointContext<'_>,
     parts: Vec<RootRestore>,
