@@ -14,7 +14,8 @@ use serde_json::{
 use sightline_core::{
     cancel::Cancel,
     conversation::{
-        Action, ContextHistory, DeletedRange, Notices, Outcome, Request, Window, truncate,
+        ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateOutcome,
+        TruncateRequest, truncate,
     },
 };
 use sightline_protocol::{
@@ -111,11 +112,11 @@ impl Session {
         }
     }
 
-    fn truncate(&self, step: &Value, action: Action, time: &Number) -> Outcome {
+    fn truncate(&self, step: &Value, action: TruncateAction, time: &Number) -> TruncateOutcome {
         let count = step["messageCount"].as_u64().unwrap() as usize;
         let messages: Vec<&RawValue> = self.messages[..count].iter().map(|m| &**m).collect();
         let range = &step["conversationHistoryDeletedRange"];
-        let request = Request {
+        let request = TruncateRequest {
             messages: &messages,
             deleted_range: serde_json::from_value(range.clone()).ok().map(DeletedRange),
             history: self.history.clone(),
@@ -128,7 +129,7 @@ impl Session {
     }
 
     /// Takes over what was decided; what it is called in the recording.
-    fn take(&mut self, outcome: Outcome, is_stored: bool) -> Results {
+    fn take(&mut self, outcome: TruncateOutcome, is_stored: bool) -> Results {
         let sent = outcome.sent.iter().map(|sent| {
             let input: Vec<&RawValue> = self.messages.iter().map(|m| &**m).collect();
             sent.message(&input).unwrap().get().to_owned()
@@ -171,8 +172,8 @@ impl Session {
                     return vec![("contextHistoryFileWritten", false.into())];
                 };
                 let action = match step["useAutoCondense"].as_bool().unwrap() {
-                    true => Action::Apply,
-                    false => Action::Auto {
+                    true => TruncateAction::Apply,
+                    false => TruncateAction::Auto {
                         used: usage.map(|usage| usage.total()),
                         limit: window(&step["model"]).limit(None),
                     },
@@ -181,20 +182,20 @@ impl Session {
                 self.take(outcome, true)
             }
             "getTruncatedMessages" => {
-                let outcome = self.truncate(step, Action::Apply, &time);
+                let outcome = self.truncate(step, TruncateAction::Apply, &time);
                 self.take(outcome, true)
             }
             "attemptFileReadOptimization" => {
-                let outcome = self.truncate(step, Action::Deduplicate, &sent_at);
+                let outcome = self.truncate(step, TruncateAction::Deduplicate, &sent_at);
                 self.take(outcome, true)
             }
             "attemptFileReadOptimizationInMemory" => {
-                let outcome = self.truncate(step, Action::Deduplicate, &time);
+                let outcome = self.truncate(step, TruncateAction::Deduplicate, &time);
                 self.take(outcome, false)
             }
             // Of our forced truncation only the notice is what this does.
             "triggerApplyStandardContextTruncationNoticeChange" => {
-                let outcome = self.truncate(step, Action::Truncate(Keep::None), &time);
+                let outcome = self.truncate(step, TruncateAction::Truncate(Keep::None), &time);
                 self.take(outcome, true)
             }
             "truncateContextHistory" => {
@@ -227,9 +228,9 @@ fn number(value: &Value) -> Option<Number> {
     value.as_number().cloned()
 }
 
-fn window(model: &Value) -> Window {
+fn window(model: &Value) -> ContextWindow {
     let is_compatible = model["openAiCompatibleHandler"] == true;
-    Window::of_model(&ModelRef::Info(ModelInfo {
+    ContextWindow::for_model(&ModelRef::Info(ModelInfo {
         id: model["id"].as_str().unwrap().to_owned(),
         context_window: model["contextWindow"].as_f64(),
         provider: is_compatible.then(|| "openai".to_owned()),

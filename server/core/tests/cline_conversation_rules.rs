@@ -14,7 +14,8 @@ use serde_json::{
 use sightline_core::{
     cancel::Cancel,
     conversation::{
-        Action, ContextHistory, DeletedRange, Notices, Request, Window, classify, truncate,
+        ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction, TruncateRequest,
+        classify_error, truncate,
     },
 };
 use sightline_protocol::{
@@ -49,11 +50,11 @@ fn next_ranges() {
         let range = &input["currentDeletedRange"];
         let keep = serde_json::from_value(input["keep"].clone()).unwrap();
         for profile in [ConversationProfile::Default, ConversationProfile::Cline] {
-            let request = Request {
+            let request = TruncateRequest {
                 messages: &messages,
                 deleted_range: serde_json::from_value(range.clone()).ok().map(DeletedRange),
                 history: ContextHistory::default(),
-                action: Action::Truncate(keep),
+                action: TruncateAction::Truncate(keep),
                 time: &0.into(),
                 profile,
                 notices: &Notices::default(),
@@ -92,7 +93,7 @@ fn tokens(message: &Value) -> Option<f64> {
 fn windows() {
     for case in cases("cline/context_window.json") {
         let (input, expected) = (&case["input"], &case["expected"]);
-        let window = Window::of_model(&model(&input["model"]));
+        let window = ContextWindow::for_model(&model(&input["model"]));
         let messages = &input["clineMessages"];
         match input["fn"].as_str().unwrap() {
             "getContextWindowInfo" => {
@@ -110,11 +111,11 @@ fn windows() {
                 let is_full = used.is_some_and(|used| used >= limit);
                 assert_eq!(expected["result"], is_full, "{}", name(&case));
                 // The same decision, by way of a request.
-                let request = Request {
+                let request = TruncateRequest {
                     messages: &[],
                     deleted_range: None,
                     history: ContextHistory::default(),
-                    action: Action::Auto { used, limit },
+                    action: TruncateAction::Auto { used, limit },
                     time: &0.into(),
                     profile: ConversationProfile::Cline,
                     notices: &Notices::default(),
@@ -217,7 +218,7 @@ fn meanings_of_errors() {
         let expected = other.map_or(recorded, |(_, ours, _)| *ours);
         // With the provider's name, and from the error alone.
         for provider in [is_openai.then_some("openai"), None] {
-            let ours = classify(provider, &case["input"]["error"]);
+            let ours = classify_error(provider, &case["input"]["error"]);
             assert_eq!(ours.context_window_exceeded, expected, "{}", name(case));
             assert!(!(ours.context_window_exceeded && ours.retryable));
         }

@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod compacting;
+mod compaction_support;
 
 use std::collections::HashMap;
 
-use compacting::{Case, DENIED, assistant, call, result, user};
+use compaction_support::{Case, DENIED, assistant, call, result, user};
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 use sightline_core::{
     compaction::{ApplyOptions, PlanOptions, TrackedFile},
-    conversation::Window,
+    conversation::ContextWindow,
 };
 use sightline_protocol::{compaction::MessageFilter, error::ErrorKind};
 
@@ -141,7 +141,7 @@ fn case(
         messages.remove(skip);
     }
     let mut case = Case::new(messages.clone());
-    case.window = Window::of(window);
+    case.window = ContextWindow::with_size(window);
     for path in PATHS {
         case.file(path.trim_start_matches("./"), "some text\nof a file\n");
     }

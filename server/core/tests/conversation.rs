@@ -7,7 +7,8 @@ use serde_json::{Number, Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     conversation::{
-        Action, ContextHistory, DeletedRange, Edit, Notices, Outcome, Request, Window, truncate,
+        BlockEdit, ContextHistory, ContextWindow, DeletedRange, Notices, TruncateAction,
+        TruncateOutcome, TruncateRequest, truncate,
     },
 };
 use sightline_protocol::{
@@ -18,7 +19,7 @@ use sightline_protocol::{
 
 /// What is done in a test unless it says otherwise.
 struct Ask {
-    action: Action,
+    action: TruncateAction,
     range: Option<[i64; 2]>,
     history: ContextHistory,
     time: i64,
@@ -26,7 +27,7 @@ struct Ask {
 }
 
 impl Ask {
-    fn to(action: Action) -> Self {
+    fn to(action: TruncateAction) -> Self {
         Self {
             action,
             range: None,
@@ -36,13 +37,13 @@ impl Ask {
         }
     }
 
-    fn of(self, messages: &[String]) -> (Outcome, Vec<String>) {
+    fn of(self, messages: &[String]) -> (TruncateOutcome, Vec<String>) {
         let messages: Vec<Box<RawValue>> = messages
             .iter()
             .map(|message| RawValue::from_string(message.clone()).unwrap())
             .collect();
         let messages: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
-        let request = Request {
+        let request = TruncateRequest {
             messages: &messages,
             deleted_range: self.range.map(DeletedRange),
             history: self.history,
@@ -95,9 +96,9 @@ fn content(message: &str) -> Value {
     serde_json::from_str::<Value>(message).unwrap()["content"].take()
 }
 
-fn edit(block: usize, text: &str) -> Edit {
+fn edit(block: usize, text: &str) -> BlockEdit {
     let text = text.to_owned();
-    Edit { block, text }
+    BlockEdit { block, text }
 }
 
 fn body() -> String {
@@ -115,7 +116,7 @@ fn what_is_not_changed_stays_byte_for_byte() {
         r#"{}"#,
     ];
     let messages = odd.map(|message| message.trim().to_owned());
-    let (outcome, sent) = Ask::to(Action::Auto {
+    let (outcome, sent) = Ask::to(TruncateAction::Auto {
         used: Some(10.0),
         limit: 11.0,
     })
@@ -136,7 +137,7 @@ fn an_edit_changes_its_text_only() {
         assistant(json!("ok")),
         user(json!([text(&read("a", "new"))])),
     ];
-    let (outcome, sent) = Ask::to(Action::Deduplicate).of(&messages);
+    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
     assert_eq!(sent[2], old.replace("BODY", "OLD"));
     assert_eq!(sent[4], messages[4]);
     assert_eq!(outcome.sent[2].edits, [edit(0, &read("a", "OLD"))]);
@@ -159,7 +160,7 @@ fn all_reads_in_one_message_count() {
         assistant(json!([call("4")])),
         user(json!([result("4", &read("src/x/../b.rs", "newest"))])),
     ];
-    let (outcome, _) = Ask::to(Action::Deduplicate).of(&messages);
+    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
     assert_eq!(
         outcome.sent[2].edits,
         [
@@ -174,14 +175,14 @@ fn all_reads_in_one_message_count() {
     let mut more = messages.to_vec();
     more.push(assistant(json!("ok")));
     more.push(user(json!([text(&read("src/a.rs", "last"))])));
-    let mut ask = Ask::to(Action::Deduplicate);
+    let mut ask = Ask::to(TruncateAction::Deduplicate);
     ask.history = outcome.history.clone();
     let (again, _) = ask.of(&more);
     assert_eq!(again.sent[2].edits.len(), 3);
     assert_eq!(again.sent[2].edits[2], edit(2, &read("src//a.rs", "OLD")));
 
     // Cline looks at the first block and at the letters of the path.
-    let mut ask = Ask::to(Action::Deduplicate);
+    let mut ask = Ask::to(TruncateAction::Deduplicate);
     ask.profile = ConversationProfile::Cline;
     let (outcome, sent) = ask.of(&messages);
     assert_eq!(sent, messages);
@@ -202,7 +203,7 @@ fn a_result_without_text_is_replaced_by_nothing() {
         user(json!([result("2", &read("a", "now it has some"))])),
     ];
     for profile in [ConversationProfile::Default, ConversationProfile::Cline] {
-        let mut ask = Ask::to(Action::Deduplicate);
+        let mut ask = Ask::to(TruncateAction::Deduplicate);
         ask.profile = profile;
         let (outcome, sent) = ask.of(&messages);
         assert_eq!(sent, messages);
@@ -227,9 +228,9 @@ fn the_old_form_has_its_file_in_the_next_block() {
         assistant(json!("ok")),
         user(json!([text(&read("log", "2"))])),
     ];
-    let (outcome, _) = Ask::to(Action::Deduplicate).of(&messages[..5]);
+    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages[..5]);
     assert!(!outcome.history_changed);
-    let (outcome, sent) = Ask::to(Action::Deduplicate).of(&messages);
+    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
     assert_eq!(outcome.sent[2].edits, [edit(1, "OLD")]);
     assert_eq!(sent[4..], messages[4..]);
 }
@@ -246,7 +247,7 @@ fn mentions_are_replaced_where_they_stand() {
         assistant(json!("ok")),
         user(json!([text(&read("a$&", "1"))])),
     ];
-    let (first, _) = Ask::to(Action::Deduplicate).of(&messages);
+    let (first, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
     let expected = format!("{}\n{}", mention("a$&", "OLD"), mention("b$$", "B"));
     assert_eq!(first.sent[2].edits, [edit(1, &expected)]);
 
@@ -254,7 +255,7 @@ fn mentions_are_replaced_where_they_stand() {
         assistant(json!("ok")),
         user(json!([text(&read("b$$", "2"))])),
     ]);
-    let mut ask = Ask::to(Action::Deduplicate);
+    let mut ask = Ask::to(TruncateAction::Deduplicate);
     ask.history = first.history.clone();
     ask.time = 200;
     let (mut second, _) = ask.of(&messages);
@@ -278,7 +279,7 @@ fn a_message_that_is_one_string_keeps_it() {
         r#"{"role":"user","content":null}"#.to_owned(),
     ];
     let missing = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "NONE"});
-    let (outcome, sent) = Ask::to(Action::Apply).of(&messages);
+    let (outcome, sent) = Ask::to(TruncateAction::Apply).of(&messages);
     assert_eq!(
         content(&sent[2]),
         json!([missing("1"), missing("2"), text("never \"mind\"")])
@@ -302,8 +303,8 @@ fn an_edit_lands_in_its_block_also_when_results_are_left_out() {
         assistant(json!("ok")),
         user(json!([text(&read("a", "new"))])),
     ];
-    let (outcome, _) = Ask::to(Action::Deduplicate).of(&messages);
-    let mut ask = Ask::to(Action::Apply);
+    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let mut ask = Ask::to(TruncateAction::Apply);
     ask.history = outcome.history;
     ask.range = Some([2, 3]);
     let (_, sent) = ask.of(&messages);
@@ -319,10 +320,10 @@ fn no_message_is_left_empty() {
         assistant(json!([call("1")])),
         user(json!([result("1", "done")])),
     ];
-    let mut ask = Ask::to(Action::Apply);
+    let mut ask = Ask::to(TruncateAction::Apply);
     ask.range = Some([2, 3]);
     assert_eq!(content(&ask.of(&messages).1[2]), json!([text("CUT")]));
-    let mut ask = Ask::to(Action::Apply);
+    let mut ask = Ask::to(TruncateAction::Apply);
     ask.range = Some([2, 3]);
     ask.profile = ConversationProfile::Cline;
     assert_eq!(content(&ask.of(&messages).1[2]), json!([]));
@@ -340,14 +341,14 @@ fn forced_truncation_says_so_once_and_keeps_the_task() {
             assistant(json!([text("done")])),
         ]);
     }
-    let (outcome, sent) = Ask::to(Action::Truncate(Keep::Half)).of(&messages);
+    let (outcome, sent) = Ask::to(TruncateAction::Truncate(Keep::Half)).of(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 5])));
     assert_eq!(outcome.decision, Decision::Truncated);
     assert_eq!(sent[0], messages[0]);
     assert_eq!(content(&sent[1]), json!([text("CUT")]));
     assert_eq!(sent[2..], messages[6..]);
 
-    let mut ask = Ask::to(Action::Truncate(Keep::LastTwo));
+    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
     ask.history = outcome.history;
     ask.range = Some([2, 5]);
     let (outcome, sent) = ask.of(&messages);
@@ -368,7 +369,7 @@ fn what_is_left_out_is_said_in_a_text_that_is_sent() {
             assistant(json!([call(id), text("as said \"so\"")])),
         ]);
     }
-    let truncate = || Ask::to(Action::Truncate(Keep::Half));
+    let truncate = || Ask::to(TruncateAction::Truncate(Keep::Half));
     let (outcome, sent) = truncate().of(&messages);
     assert_eq!(outcome.sent[1].edits, [edit(1, "CUT")]);
     assert_eq!(content(&sent[1]), json!([call("a"), text("CUT")]));
@@ -384,13 +385,13 @@ fn what_is_left_out_is_said_in_a_text_that_is_sent() {
     assert_eq!(sent[1], messages[1]);
     assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
     // Once, until that one is left out too.
-    let mut ask = Ask::to(Action::Truncate(Keep::LastTwo));
+    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
     (ask.history, ask.range) = (outcome.history, Some([2, 3]));
     let (outcome, _) = ask.of(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 7])));
     assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
     assert!(outcome.history_changed);
-    let mut ask = Ask::to(Action::Truncate(Keep::LastTwo));
+    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
     (ask.history, ask.range) = (outcome.history, outcome.deleted_range.map(|range| range.0));
     let (outcome, _) = ask.of(&messages);
     assert!(!outcome.history_changed);
@@ -418,7 +419,7 @@ fn what_is_full_is_emptied_as_far_as_needed() {
         (Some(99.0), 100.0, None),
         (None, 0.0, None),
     ] {
-        let (outcome, _) = Ask::to(Action::Auto { used, limit }).of(&messages);
+        let (outcome, _) = Ask::to(TruncateAction::Auto { used, limit }).of(&messages);
         assert_eq!(outcome.deleted_range, range.map(DeletedRange));
     }
 }
@@ -428,11 +429,11 @@ fn refusals() {
     let five = RawValue::from_string("5".to_owned()).unwrap();
     let messages = [&*five];
     let (time, notices) = (Number::from(0), notices());
-    let request = || Request {
+    let request = || TruncateRequest {
         messages: &messages,
         deleted_range: None,
         history: ContextHistory::default(),
-        action: Action::Apply,
+        action: TruncateAction::Apply,
         time: &time,
         profile: ConversationProfile::Default,
         notices: &notices,
@@ -456,19 +457,19 @@ fn asked_and_answered_over_the_wire() {
     });
     let action = |params: &Value| {
         let params: TruncateHistoryParams = serde_json::from_value(params.clone()).unwrap();
-        let window = Window::of_model(&params.model);
-        Action::of(&params, window)
+        let window = ContextWindow::for_model(&params.model);
+        TruncateAction::from_params(&params, window)
     };
-    let auto = |used, limit| Action::Auto { used, limit };
+    let auto = |used, limit| TruncateAction::Auto { used, limit };
     assert_eq!(action(&params), auto(Some(30_000.0), 32_000.0));
     params["thresholdPercentage"] = json!(0.9);
     assert_eq!(action(&params), auto(Some(30_000.0), 37_000.0));
     params["previousRequest"] = Value::Null;
     assert_eq!(action(&params), auto(None, 37_000.0));
     params["strategy"] = json!("deduplicate");
-    assert_eq!(action(&params), Action::Deduplicate);
+    assert_eq!(action(&params), TruncateAction::Deduplicate);
     params["keep"] = json!("lastTwo");
-    assert_eq!(action(&params), Action::Truncate(Keep::LastTwo));
+    assert_eq!(action(&params), TruncateAction::Truncate(Keep::LastTwo));
 
     let messages = [
         user(json!("task")),
@@ -481,13 +482,13 @@ fn asked_and_answered_over_the_wire() {
         .clone()
         .map(|message| RawValue::from_string(message).unwrap());
     let raw: Vec<&RawValue> = raw.iter().map(|message| &**message).collect();
-    let (outcome, sent) = Ask::to(Action::Deduplicate).of(&messages);
-    let result = outcome.answer(&raw, TruncateReply::Messages);
+    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let result = outcome.response(&raw, TruncateReply::Messages);
     let texts = result.messages.unwrap().into_iter();
     let texts: Vec<&str> = texts.map(RawValue::get).collect();
     assert_eq!(texts, sent);
 
-    let result = serde_json::to_value(outcome.answer(&raw, TruncateReply::Edits)).unwrap();
+    let result = serde_json::to_value(outcome.response(&raw, TruncateReply::Edits)).unwrap();
     let replaced = read("a", "OLD");
     let missing = json!({"type": "tool_result", "tool_use_id": "1", "content": "NONE"});
     assert_eq!(
@@ -549,11 +550,11 @@ fn hostile_conversations_end() {
         deep,
     ];
     for profile in [ConversationProfile::Default, ConversationProfile::Cline] {
-        let mut ask = Ask::to(Action::Deduplicate);
+        let mut ask = Ask::to(TruncateAction::Deduplicate);
         ask.profile = profile;
         let (outcome, sent) = ask.of(&messages);
         assert_eq!(sent.len(), messages.len());
-        let mut ask = Ask::to(Action::Deduplicate);
+        let mut ask = Ask::to(TruncateAction::Deduplicate);
         ask.profile = profile;
         ask.history = outcome.history;
         ask.of(&messages);

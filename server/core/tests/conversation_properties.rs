@@ -6,7 +6,10 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Number, Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
-    conversation::{Action, ContextHistory, DeletedRange, Notices, Outcome, Request, truncate},
+    conversation::{
+        ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
+        truncate,
+    },
 };
 use sightline_protocol::{
     conversation::{Decision, Keep},
@@ -153,16 +156,16 @@ fn messages(turns: &[Turn], skip: Option<usize>) -> Vec<Box<RawValue>> {
         .collect()
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> impl Strategy<Value = TruncateAction> {
     prop_oneof![
-        Just(Action::Apply),
-        Just(Action::Deduplicate),
-        (0.0..300.0).prop_map(|used| Action::Auto {
+        Just(TruncateAction::Apply),
+        Just(TruncateAction::Deduplicate),
+        (0.0..300.0).prop_map(|used| TruncateAction::Auto {
             used: Some(used),
             limit: 100.0
         }),
         select(&[Keep::None, Keep::LastTwo, Keep::Half, Keep::Quarter][..])
-            .prop_map(Action::Truncate),
+            .prop_map(TruncateAction::Truncate),
     ]
 }
 
@@ -171,7 +174,7 @@ fn profile() -> impl Strategy<Value = ConversationProfile> {
 }
 
 struct Played {
-    outcome: Outcome,
+    outcome: TruncateOutcome,
     /// The history before the last step.
     before: ContextHistory,
     sent: Vec<String>,
@@ -181,11 +184,11 @@ fn step(
     messages: &[&RawValue],
     deleted_range: Option<DeletedRange>,
     history: &ContextHistory,
-    action: Action,
+    action: TruncateAction,
     time: usize,
     profile: ConversationProfile,
-) -> Outcome {
-    let request = Request {
+) -> TruncateOutcome {
+    let request = TruncateRequest {
         messages,
         deleted_range,
         history: history.clone(),
@@ -200,7 +203,7 @@ fn step(
 /// Plays some steps on a growing conversation; the last one.
 fn play(
     messages: &[&RawValue],
-    steps: &[(Action, usize)],
+    steps: &[(TruncateAction, usize)],
     profile: ConversationProfile,
 ) -> (Played, usize) {
     let mut range = None;
@@ -338,7 +341,7 @@ proptest! {
 
         // Applying what was decided decides nothing, and sends the same.
         let range = outcome.deleted_range;
-        let again = step(&messages[..count], range, &history, Action::Apply, 9, profile);
+        let again = step(&messages[..count], range, &history, TruncateAction::Apply, 9, profile);
         let again_sent: Vec<&str> =
             again.sent.iter().map(|sent| sent.message(&messages).unwrap().get()).collect();
         prop_assert_eq!(again_sent, sent);

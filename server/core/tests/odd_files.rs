@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod restoring;
-mod tasks;
+mod task_support;
 mod watchdog;
 
 use std::{
@@ -23,12 +23,12 @@ use sightline_core::{
     checkpoint::{Filter, Keep, Oid, Request, Side, restore::Options},
     path::Roots,
     storage::{Storage, TaskId},
-    task::{Limits, TaskStore},
+    task::{RetentionLimits, TaskStore},
     tokens::Calibration,
     tracker::Tracker,
 };
 use sightline_protocol::environment::Mode;
-use tasks::{append, at, turn};
+use task_support::{append, at, turn};
 use watchdog::ends;
 
 /// A folder in memory where there is one: each of a thousand turns waits for the disk else.
@@ -280,11 +280,11 @@ fn use_tasks(base: &Path) {
     let _ = tracker.scan(&Default::default(), 0, SystemTime::now(), &cancel);
     let _ = Calibration::load(&storage.task(&id));
     let _ = store.import(&base.join("data/tasks/t2"), Some(&at("t3")), 7, &cancel);
-    let message = tasks::raw(&turn(2));
-    let _ = store.append(&id, &[&message], &tasks::at_time(8), &cancel);
-    let limits = Limits {
+    let message = task_support::raw(&turn(2));
+    let _ = store.append(&id, &[&message], &task_support::at_time(8), &cancel);
+    let limits = RetentionLimits {
         max_count: Some(0),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     let _ = store.prune(&limits, &|_| false, i64::MAX / 2, &cancel);
     let _ = store.delete(&id);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::fs;
 
@@ -13,18 +13,18 @@ use sightline_core::{
     error::Error,
     path::AbsPath,
     storage::{Storage, TaskId},
-    task::{Decided, Masks, Meta, Moment, Origin, TaskStore},
+    task::{CommitResult, EntryMeta, EntryOrigin, RewindPoint, TaskStore, TruncationState},
 };
 use sightline_protocol::error::ErrorKind;
 use std::path::Path;
-use tasks::{Scratch, at, raw, says, texts};
+use task_support::{Scratch, at, raw, says, texts};
 
 fn history(text: &str) -> ContextHistory {
     ContextHistory::from_value(serde_json::from_str(text).unwrap()).unwrap()
 }
 
-fn masks(end: i64, message: usize, time: i64) -> Masks {
-    Masks {
+fn truncation(end: i64, message: usize, time: i64) -> TruncationState {
+    TruncationState {
         deleted_range: Some(DeletedRange([2, end])),
         history: history(&format!(
             r#"[[{message},[0,[[0,[[{time},"text",["short"],[]]]]]]]]"#
@@ -65,7 +65,7 @@ fn what_can_not_be_a_message_is_refused_and_nothing_is_stored() {
     let append = |texts: &[&str]| {
         let messages: Vec<_> = texts.iter().map(|text| raw(text)).collect();
         let messages: Vec<_> = messages.iter().map(|raw| &**raw).collect();
-        let meta = Meta::default();
+        let meta = EntryMeta::default();
         let appended = scratch
             .store
             .append(&at("t"), &messages, &meta, &Cancel::default());
@@ -84,7 +84,7 @@ fn what_can_not_be_a_message_is_refused_and_nothing_is_stored() {
     let refused = scratch.store.append(
         &at("t"),
         &[&raw(&says("user", "x"))],
-        &Meta::default(),
+        &EntryMeta::default(),
         &stopped,
     );
     assert_eq!(refused.unwrap_err().kind, ErrorKind::Cancelled);
@@ -95,16 +95,16 @@ fn what_can_not_be_a_message_is_refused_and_nothing_is_stored() {
 fn a_missing_task_is_not_found_and_not_made() {
     let scratch = Scratch::new();
     let (store, cancel, task) = (&scratch.store, Cancel::default(), at("none"));
-    let meta = Meta::default();
+    let meta = EntryMeta::default();
     let seen = Default::default();
-    let masks = Masks::default();
+    let truncation = TruncationState::default();
     let found: [Result<(), Error>; 5] = [
         store.load(&task, &cancel).map(drop),
         store
-            .store_masks(&task, &seen, &masks, &1.into(), &meta, &cancel)
+            .store_truncation(&task, &seen, &truncation, &1.into(), &meta, &cancel)
             .map(drop),
         store
-            .rewind(&task, Moment::Beginning, None, &meta, &cancel)
+            .rewind(&task, RewindPoint::Beginning, None, &meta, &cancel)
             .map(drop),
         store.rollback(&task, &1.into(), &meta, &cancel).map(drop),
         store.delete(&task).map(drop),
@@ -121,38 +121,44 @@ fn what_is_masked_is_logged_and_mirrored() {
     scratch.say("t", 8, 1);
     let cancel = Cancel::default();
     let seen = scratch.store.load(&at("t"), &cancel).unwrap();
-    let wanted = masks(3, 5, 9);
-    let store = |seen, wanted: &Masks| {
-        let meta = Meta::default();
+    let wanted = truncation(3, 5, 9);
+    let store = |seen, wanted: &TruncationState| {
+        let meta = EntryMeta::default();
         scratch
             .store
-            .store_masks(&at("t"), seen, wanted, &9.into(), &meta, &cancel)
+            .store_truncation(&at("t"), seen, wanted, &9.into(), &meta, &cancel)
             .unwrap()
     };
-    assert!(matches!(store(&seen, &wanted), Decided::Stored(())));
+    assert!(matches!(store(&seen, &wanted), CommitResult::Stored(())));
     let mirror = scratch.file("t", "context_history.json");
     assert_eq!(mirror, wanted.history.clone().into_value().to_string());
     for store in [scratch.store.clone(), scratch.again()] {
         let now = store.load(&at("t"), &cancel).unwrap();
-        assert_eq!(*now.masks, wanted);
+        assert_eq!(*now.truncation, wanted);
         assert_eq!(now.messages.len(), 8);
     }
     // Whoever decides on what is no longer so decides again.
-    let Decided::Outdated(now) = store(&seen, &masks(5, 5, 9)) else {
+    let CommitResult::Conflict(now) = store(&seen, &truncation(5, 5, 9)) else {
         panic!("stored");
     };
-    assert_eq!(*now.masks, wanted);
+    assert_eq!(*now.truncation, wanted);
     // Messages that came meanwhile are no matter.
     scratch.append("t", &[&says("user", "more")], 10);
-    assert!(matches!(store(&now, &masks(5, 5, 9)), Decided::Stored(())));
+    assert!(matches!(
+        store(&now, &truncation(5, 5, 9)),
+        CommitResult::Stored(())
+    ));
     let lines = scratch.log("t").lines().count();
     let now = scratch.store.load(&at("t"), &cancel).unwrap();
-    assert!(matches!(store(&now, &masks(5, 5, 9)), Decided::Stored(())));
+    assert!(matches!(
+        store(&now, &truncation(5, 5, 9)),
+        CommitResult::Stored(())
+    ));
     assert_eq!(scratch.log("t").lines().count(), lines, "nothing new");
     // The mirror is made from the log, and not the other way.
     fs::write(scratch.path("t").join("context_history.json"), "[[").unwrap();
     let now = scratch.again().load(&at("t"), &cancel).unwrap();
-    assert_eq!(*now.masks, masks(5, 5, 9));
+    assert_eq!(*now.truncation, truncation(5, 5, 9));
 }
 
 #[test]
@@ -162,19 +168,19 @@ fn masks_of_a_task_that_was_copied_here_are_read() {
     let text = r#"[[1,[0,[[0,[[9,"text",["short"],[]]]]]]]]"#;
     fs::write(scratch.path("t").join("context_history.json"), text).unwrap();
     let now = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
-    assert_eq!(now.masks.history, history(text));
-    let wanted = masks(1, 2, 4);
-    let stored = scratch.store.store_masks(
+    assert_eq!(now.truncation.history, history(text));
+    let wanted = truncation(1, 2, 4);
+    let stored = scratch.store.store_truncation(
         &at("t"),
         &now,
         &wanted,
         &4.into(),
-        &Meta::default(),
+        &EntryMeta::default(),
         &Cancel::default(),
     );
-    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
     let now = scratch.again().load(&at("t"), &Cancel::default()).unwrap();
-    assert_eq!(*now.masks, wanted);
+    assert_eq!(*now.truncation, wanted);
 }
 
 #[test]
@@ -183,18 +189,22 @@ fn masks_stay_with_their_messages_when_a_line_is_lost() {
     scratch.say("t", 9, 1);
     let cancel = Cancel::default();
     let seen = scratch.store.load(&at("t"), &cancel).unwrap();
-    let (task, meta) = (at("t"), Meta::default());
-    let stored =
-        scratch
-            .store
-            .store_masks(&task, &seen, &masks(5, 7, 9), &9.into(), &meta, &cancel);
-    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+    let (task, meta) = (at("t"), EntryMeta::default());
+    let stored = scratch.store.store_truncation(
+        &task,
+        &seen,
+        &truncation(5, 7, 9),
+        &9.into(),
+        &meta,
+        &cancel,
+    );
+    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
     let log = scratch.log("t");
     let mut lines: Vec<&str> = log.lines().collect();
     lines[3] = "{\"uuid\":";
     fs::write(scratch.log_path("t"), lines.join("\n") + "\n").unwrap();
     let now = scratch.again().load(&task, &cancel).unwrap();
-    assert_eq!(*now.masks, masks(4, 6, 9));
+    assert_eq!(*now.truncation, truncation(4, 6, 9));
     assert_eq!((now.recovered.lines, now.recovered.dropped), (9, 1));
     assert_eq!(now.messages.len(), 8);
 }
@@ -258,14 +268,15 @@ fn the_newest_task_of_a_project() {
         ("c", Some("/p/one-more"), 3),
         ("d", None, 4),
     ] {
-        let origin = Origin {
+        let origin = EntryOrigin {
             cwd: cwd.map(str::to_owned),
-            ..Origin::default()
+            ..EntryOrigin::default()
         };
         let message = raw(&says("user", "x"));
-        let appended = scratch
-            .store
-            .append(&at(id), &[&message], &Meta { origin, now }, &cancel);
+        let appended =
+            scratch
+                .store
+                .append(&at(id), &[&message], &EntryMeta { origin, now }, &cancel);
         assert_eq!(appended.unwrap().count, 1);
     }
     let newest = |roots: &[&str]| {
@@ -333,7 +344,7 @@ fn a_log_that_is_a_link_is_refused() {
     assert_eq!(load.kind, ErrorKind::Storage);
     assert!(load.message.contains("link"), "{load}");
     let message = raw(&says("user", "x"));
-    let meta = Meta::default();
+    let meta = EntryMeta::default();
     let append = store.append(&at("t"), &[&message], &meta, &Cancel::default());
     assert_eq!(append.unwrap_err().kind, ErrorKind::Storage);
     assert_eq!(fs::read(&elsewhere).unwrap(), before);
@@ -358,13 +369,13 @@ fn only_the_user_may_read() {
 #[test]
 fn the_log_says_what_the_format_says() {
     let scratch = Scratch::new();
-    let origin = Origin {
+    let origin = EntryOrigin {
         session_id: Some("s".to_owned()),
         cwd: Some("/p".to_owned()),
         git_branch: Some("main".to_owned()),
         version: Some("1.2".to_owned()),
     };
-    let meta = Meta { origin, now: 1_000 };
+    let meta = EntryMeta { origin, now: 1_000 };
     let messages = [raw(&says("user", "x")), raw(&says("assistant", "y"))];
     let messages: Vec<_> = messages.iter().map(|raw| &**raw).collect();
     let cancel = Cancel::default();
@@ -385,7 +396,7 @@ fn the_log_says_what_the_format_says() {
         })
     );
     assert_eq!(lines[0]["parentUuid"], json!(null));
-    let facts = scratch.store.load(&at("t"), &cancel).unwrap().facts.clone();
+    let facts = scratch.store.load(&at("t"), &cancel).unwrap().info.clone();
     assert_eq!(facts.cwd.as_deref(), Some("/p"));
     assert_eq!(facts.git_branch.as_deref(), Some("main"));
     assert!(Storage::open(&scratch.data()).is_ok());

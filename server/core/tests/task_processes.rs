@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::{
     collections::HashMap,
@@ -18,9 +18,9 @@ use std::{
 
 use sightline_core::{
     cancel::Cancel,
-    task::{Conversation, Meta, TaskStore},
+    task::{Conversation, EntryMeta, TaskStore},
 };
-use tasks::{Scratch, append, at, open, raw, says};
+use task_support::{Scratch, append, at, open, raw, says};
 
 const DATA: &str = "SIGHTLINE_TEST_DATA";
 const NAME: &str = "SIGHTLINE_TEST_NAME";
@@ -58,7 +58,12 @@ fn child() {
     let mut told = std::io::stdout();
     for nth in 0..count.parse().unwrap() {
         let message = raw(&message(&name, nth));
-        let appended = store.append(&at("t"), &[&message], &Meta::default(), &Cancel::default());
+        let appended = store.append(
+            &at("t"),
+            &[&message],
+            &EntryMeta::default(),
+            &Cancel::default(),
+        );
         let said = match appended.and_then(|appended| appended.written.sync()) {
             Ok(()) => format!("stored {nth}"),
             Err(error) => format!("refused {nth} {:?}", error.kind),
@@ -187,7 +192,7 @@ fn several_appends_share_one_wait_for_the_disk() {
                 let mut last = None;
                 for nth in 0..20 {
                     let message = raw(&message(name, nth * 4));
-                    let meta = Meta::default();
+                    let meta = EntryMeta::default();
                     let cancel = Cancel::default();
                     let appended = store.append(&at("t"), &[&message], &meta, &cancel);
                     let appended = appended.unwrap();

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange},
     task::{
-        CompactedMessage, Compaction, Conversation, Decided, Masks, Meta, Moment, RewindId,
-        TaskStore,
+        CommitResult, CompactedMessage, Compaction, Conversation, EntryMeta, RewindId, RewindPoint,
+        TaskStore, TruncationState,
     },
 };
 use sightline_protocol::compaction::CompactionTrigger;
-use tasks::{Scratch, at, raw, says, texts};
+use task_support::{Scratch, at, raw, says, texts};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Clone, Default)]
 struct Model {
     messages: Vec<String>,
-    masks: Masks,
+    truncation: TruncationState,
     /// The ranges logged since the last compaction: behind how many messages,
     /// at what time.
     ranges: Vec<(usize, i64, Option<DeletedRange>)>,
@@ -64,10 +64,10 @@ fn is_summary(message: &str) -> bool {
 }
 
 impl Model {
-    fn log(&mut self, masks: Masks, time: i64) {
+    fn log(&mut self, truncation: TruncationState, time: i64) {
         self.ranges
-            .push((self.messages.len(), time, masks.deleted_range));
-        self.masks = masks;
+            .push((self.messages.len(), time, truncation.deleted_range));
+        self.truncation = truncation;
     }
 
     fn undo_compaction(&mut self) -> bool {
@@ -94,16 +94,16 @@ impl Model {
             self.undo_compaction();
             undone = Some(before);
         }
-        let mut masks = self.masks.clone();
-        masks.history.rollback(&time.into());
+        let mut truncation = self.truncation.clone();
+        truncation.history.rollback(&time.into());
         if !self.ranges.is_empty() {
             let kept = self.ranges.iter().rev().find(|(_, made, _)| *made <= time);
-            masks.deleted_range = kept.and_then(|(_, _, range)| *range);
+            truncation.deleted_range = kept.and_then(|(_, _, range)| *range);
         }
-        if masks != self.masks {
+        if truncation != self.truncation {
             let behind = undone.unwrap_or(self.messages.len());
-            self.ranges.push((behind, time, masks.deleted_range));
-            self.masks = masks;
+            self.ranges.push((behind, time, truncation.deleted_range));
+            self.truncation = truncation;
         }
     }
 }
@@ -119,10 +119,10 @@ struct Run {
 }
 
 impl Run {
-    fn meta(&self) -> Meta {
-        Meta {
+    fn meta(&self) -> EntryMeta {
+        EntryMeta {
             now: self.now,
-            ..Meta::default()
+            ..EntryMeta::default()
         }
     }
 
@@ -157,13 +157,19 @@ impl Run {
         match step {
             Step::Append(count) => self.append(*count),
             Step::Mask { end, edited } => {
-                let masks = self.masks(*end % (count + 1), *edited % count.max(1));
+                let truncation = self.truncation(*end % (count + 1), *edited % count.max(1));
                 let seen = self.load(&store);
-                let stored =
-                    store.store_masks(&task, &seen, &masks, &self.now.into(), &meta, &cancel);
-                assert!(matches!(stored.unwrap(), Decided::Stored(())));
-                if masks != self.model.masks {
-                    self.model.log(masks, self.now);
+                let stored = store.store_truncation(
+                    &task,
+                    &seen,
+                    &truncation,
+                    &self.now.into(),
+                    &meta,
+                    &cancel,
+                );
+                assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
+                if truncation != self.model.truncation {
+                    self.model.log(truncation, self.now);
                 }
             }
             Step::Compact { retained } => self.compact(count.saturating_sub(*retained)),
@@ -174,8 +180,8 @@ impl Run {
             Step::Rewind { nth, by_time } => {
                 let (entry, time, then) = self.moments[nth % self.moments.len()].clone();
                 let to = match by_time {
-                    true => Moment::Time(time),
-                    false => Moment::Entry(entry),
+                    true => RewindPoint::Time(time),
+                    false => RewindPoint::Entry(entry),
                 };
                 let counted = (then.messages.len() as u64, then.compactions.len() as u64);
                 let id = store.rewind(&task, to, Some(counted), &meta, &cancel);
@@ -197,7 +203,7 @@ impl Run {
                 let time = self.now - back;
                 let history = store.rollback(&task, &time.into(), &meta, &cancel).unwrap();
                 self.model.rollback(time);
-                assert_eq!(history, self.model.masks.history);
+                assert_eq!(history, self.model.truncation.history);
             }
             Step::Tear => {
                 use std::io::Write;
@@ -208,9 +214,9 @@ impl Run {
         }
     }
 
-    fn masks(&self, end: usize, edited: usize) -> Masks {
+    fn truncation(&self, end: usize, edited: usize) -> TruncationState {
         let edits = json!([[edited, [0, [[0, [[self.now, "text", ["less"], []]]]]]]]);
-        Masks {
+        TruncationState {
             deleted_range: (end > 2).then(|| DeletedRange([2, end as i64 - 1])),
             history: ContextHistory::from_value(edits).unwrap(),
         }
@@ -238,7 +244,7 @@ impl Run {
         let (meta, cancel) = (self.meta(), Cancel::default());
         let store = &self.scratch.store;
         let stored = store.compact(&at("t"), &seen, &compaction, &meta, &cancel);
-        assert!(matches!(stored.unwrap(), Decided::Stored(_)));
+        assert!(matches!(stored.unwrap(), CommitResult::Stored(_)));
         let raw = |message: &CompactedMessage<'_>| RawValue::get(message.message).to_owned();
         let messages = compaction.messages.iter().map(raw).collect();
         let before = std::mem::take(&mut self.model);
@@ -274,13 +280,13 @@ proptest! {
             for store in [&run.scratch.store, &fresh] {
                 let now = run.load(store);
                 prop_assert_eq!(texts(&now), run.model.messages.clone(), "{:?}", step);
-                prop_assert_eq!(&*now.masks, &run.model.masks, "{:?}", step);
+                prop_assert_eq!(&*now.truncation, &run.model.truncation, "{:?}", step);
                 let compactions = run.model.compactions.len() as u64;
-                prop_assert_eq!(now.facts.compactions, compactions, "{:?}", step);
+                prop_assert_eq!(now.info.compactions, compactions, "{:?}", step);
             }
             let (kept, fresh) = (run.load(&run.scratch.store), run.load(&fresh));
             prop_assert_eq!(kept.recovered, fresh.recovered);
-            prop_assert_eq!(&kept.facts, &fresh.facts);
+            prop_assert_eq!(&kept.info, &fresh.info);
         }
         // Each message was written once, besides the copies.
         let mut times: HashMap<usize, usize> = HashMap::new();

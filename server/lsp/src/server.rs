@@ -18,7 +18,7 @@ use sightline_core::{
     line,
     path::Root,
     storage::{Storage, TaskId},
-    task::{Limits, TaskStore},
+    task::{RetentionLimits, TaskStore},
     tokens::Counter,
     tracker::Tracker,
 };
@@ -369,8 +369,8 @@ impl Server {
 
     /// Schedules deletion of the tasks that exceed the configured limits.
     pub fn prune_tasks(self: &Arc<Self>) {
-        let limits = self.session(|session| Limits::from(session.settings().tasks));
-        if limits == Limits::default() {
+        let limits = self.session(|session| RetentionLimits::from(session.settings().tasks));
+        if limits == RetentionLimits::default() {
             return;
         }
         let server = self.clone();

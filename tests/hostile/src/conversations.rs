@@ -6,7 +6,8 @@ use serde_json::{Number, Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     conversation::{
-        Action, ContextHistory, DeletedRange, Notices, Outcome, Request, classify, truncate,
+        ContextHistory, DeletedRange, Notices, TruncateAction, TruncateOutcome, TruncateRequest,
+        classify_error, truncate,
     },
 };
 use sightline_protocol::{conversation::Keep, error::ErrorKind, settings::ConversationProfile};
@@ -86,22 +87,22 @@ pub fn run(bytes: &[u8]) {
         _ => ContextHistory::default(),
     };
     let action = match draw.below(7) {
-        0 => Action::Apply,
-        1 => Action::Deduplicate,
-        2 => Action::Auto {
+        0 => TruncateAction::Apply,
+        1 => TruncateAction::Deduplicate,
+        2 => TruncateAction::Auto {
             used: Some(2e5),
             limit: 1e5,
         },
-        3 => Action::Auto {
+        3 => TruncateAction::Auto {
             used: Some(f64::NAN),
             limit: -0.0,
         },
-        4 => Action::Truncate(Keep::LastTwo),
-        5 => Action::Truncate(Keep::Half),
-        _ => Action::Truncate(Keep::Quarter),
+        4 => TruncateAction::Truncate(Keep::LastTwo),
+        5 => TruncateAction::Truncate(Keep::Half),
+        _ => TruncateAction::Truncate(Keep::Quarter),
     };
     let error = json!({ "status": draw.below(700), "message": draw.text(40), "error": odd_history(&mut draw) });
-    let _ = classify(Some(&draw.text(8)), &error);
+    let _ = classify_error(Some(&draw.text(8)), &error);
     let mut texts = Vec::new();
     while !draw.is_empty() && texts.len() < 40 {
         texts.push(message(&mut draw));
@@ -113,7 +114,7 @@ pub fn run(bytes: &[u8]) {
     let messages: Vec<&RawValue> = raw.iter().map(|raw| &**raw).collect();
     let time = Number::from(7);
     let notices = Notices::default();
-    let asked = |action, deleted_range, history| Request {
+    let asked = |action, deleted_range, history| TruncateRequest {
         messages: &messages,
         deleted_range,
         history,
@@ -150,7 +151,7 @@ pub fn run(bytes: &[u8]) {
     }
     let again = truncate(
         asked(
-            Action::Apply,
+            TruncateAction::Apply,
             outcome.deleted_range,
             outcome.history.clone(),
         ),
@@ -159,7 +160,7 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(said(&again.unwrap(), &messages), said(&outcome, &messages));
 }
 
-fn said(outcome: &Outcome, messages: &[&RawValue]) -> Vec<String> {
+fn said(outcome: &TruncateOutcome, messages: &[&RawValue]) -> Vec<String> {
     let sent = outcome.sent.iter();
     sent.map(|sent| sent.message(messages).unwrap().get().to_owned())
         .collect()

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use sightline_core::{
     cancel::Cancel,
     storage::{Storage, TaskId},
-    task::{Meta, TaskStore},
+    task::{EntryMeta, TaskStore},
 };
 use sightline_protocol::error::ErrorKind;
 
@@ -46,9 +46,9 @@ pub fn run(bytes: &[u8]) {
     let (task, cancel) = (TaskId::new("t").unwrap(), Cancel::default());
     let append = |store: &TaskStore, index: usize| {
         let message = message(index);
-        let meta = Meta {
+        let meta = EntryMeta {
             now: 1,
-            ..Meta::default()
+            ..EntryMeta::default()
         };
         let appended = store.append(&task, &[&message], &meta, &cancel).unwrap();
         appended.written.sync().unwrap();

@@ -8,13 +8,13 @@ use sightline_protocol::compaction::{KeyFile, KeyFileReason};
 use crate::{cancel::Cancel, error::Error, line::one_line};
 
 use super::{
-    Workspace,
-    facts::{Facts, FileFacts},
-    shorten,
+    WorkspaceAccess,
+    activity::{Activity, FileActivity},
+    truncate,
 };
 
 /// Bytes of all texts together.
-pub(super) const BYTES: usize = 100_000;
+pub(super) const MAX_BYTES: usize = 100_000;
 /// Files chosen at most, whatever is asked for.
 const MAX_FILES: u32 = 100;
 /// Files asked for in vain at most: gone, folders, binary.
@@ -22,13 +22,13 @@ const MAX_TRIES: usize = 500;
 
 /// A chosen file and what of its text fits.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Chosen {
+pub(super) struct SelectedFile {
     pub(super) file: KeyFile,
     pub(super) text: String,
     pub(super) total_lines: u64,
 }
 
-impl Chosen {
+impl SelectedFile {
     /// What of the file is shown, for people.
     pub(super) fn shown(&self) -> String {
         let KeyFile { path, lines, .. } = &self.file;
@@ -52,18 +52,18 @@ impl Chosen {
 /// # Errors
 /// `cancelled`.
 pub(super) fn choose(
-    facts: &Facts,
-    workspace: &Workspace<'_>,
+    facts: &Activity,
+    workspace: &WorkspaceAccess<'_>,
     max_files: u32,
     max_lines: u32,
     max: usize,
     cancel: &Cancel,
-) -> Result<Vec<Chosen>, Error> {
+) -> Result<Vec<SelectedFile>, Error> {
     let max_files = max_files.min(MAX_FILES) as usize;
     let max_lines = u64::from(max_lines);
     let mut left = max;
     let mut tries = 0;
-    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut chosen: Vec<SelectedFile> = Vec::new();
     let mut names = HashSet::new();
     for file in in_order(&facts.files) {
         cancel.check()?;
@@ -74,7 +74,7 @@ pub(super) fn choose(
             tries += 1;
             continue;
         };
-        let (text, lines) = shorten::first_lines(&read.text, max_lines, left);
+        let (text, lines) = truncate::first_lines(&read.text, max_lines, left);
         let path = one_line(&read.path).into_owned();
         // Two names may lead to one file; of an empty one there is nothing to show.
         if lines == 0 || !names.insert(path.clone()) {
@@ -82,7 +82,7 @@ pub(super) fn choose(
             continue;
         }
         left -= text.len();
-        chosen.push(Chosen {
+        chosen.push(SelectedFile {
             file: KeyFile {
                 path,
                 reason: reason(file),
@@ -98,10 +98,10 @@ pub(super) fn choose(
 /// Those of the chosen that cost less than `room` together. A file that does
 /// not fit leaves its room to those of less weight.
 pub(super) fn fitting(
-    chosen: Vec<Chosen>,
+    chosen: Vec<SelectedFile>,
     costs: impl Iterator<Item = f64>,
     room: f64,
-) -> Vec<Chosen> {
+) -> Vec<SelectedFile> {
     let mut left = room;
     let mut fits = |cost: f64| {
         let fits = cost < left;
@@ -115,7 +115,7 @@ pub(super) fn fitting(
     fitting.collect()
 }
 
-fn reason(file: &FileFacts) -> KeyFileReason {
+fn reason(file: &FileActivity) -> KeyFileReason {
     if file.changed || file.changed_by_user {
         KeyFileReason::Modified
     } else if file.mentions > 1 {
@@ -125,8 +125,8 @@ fn reason(file: &FileFacts) -> KeyFileReason {
     }
 }
 
-fn in_order(files: &[FileFacts]) -> Vec<&FileFacts> {
-    let mut files: Vec<&FileFacts> = files.iter().collect();
+fn in_order(files: &[FileActivity]) -> Vec<&FileActivity> {
+    let mut files: Vec<&FileActivity> = files.iter().collect();
     files.sort_by_cached_key(|file| {
         (
             reason(file),
@@ -141,17 +141,17 @@ fn in_order(files: &[FileFacts]) -> Vec<&FileFacts> {
 mod tests {
     use super::{super::KeyFileText, *};
 
-    fn file(path: &str, changed: bool, mentions: u64, position: Option<usize>) -> FileFacts {
-        FileFacts {
+    fn file(path: &str, changed: bool, mentions: u64, position: Option<usize>) -> FileActivity {
+        FileActivity {
             path: path.to_owned(),
             changed,
             mentions,
             position,
-            ..FileFacts::default()
+            ..FileActivity::default()
         }
     }
 
-    fn some() -> Facts {
+    fn some() -> Activity {
         let mut files = vec![
             file("once-early", false, 1, Some(2)),
             file("twice", false, 2, Some(3)),
@@ -162,22 +162,22 @@ mod tests {
             file("recorded-before", false, 0, None),
         ];
         files[5].time = Some(5);
-        files.push(FileFacts {
+        files.push(FileActivity {
             changed_by_user: true,
             ..file("by-user", false, 0, None)
         });
-        Facts {
+        Activity {
             files,
             commands: Vec::new(),
         }
     }
 
     fn choose_from(
-        facts: &Facts,
+        facts: &Activity,
         read: &dyn Fn(&str) -> Option<String>,
         limits: (u32, u32, usize),
-    ) -> Vec<Chosen> {
-        let workspace = Workspace {
+    ) -> Vec<SelectedFile> {
+        let workspace = WorkspaceAccess {
             name: &|path| Some(path.to_owned()),
             may_name_command: &|_| true,
             read: &|path, _, _| {
@@ -219,7 +219,7 @@ mod tests {
             _ => Some("1\n2\n3".to_owned()),
         };
         let chosen = choose_from(&some(), &read, (2, 2, 1000));
-        let shown: Vec<_> = chosen.iter().map(Chosen::shown).collect();
+        let shown: Vec<_> = chosen.iter().map(SelectedFile::shown).collect();
         assert_eq!(shown, ["by-user (2 of 3 lines)", "twice (2 of 3 lines)"]);
         assert_eq!(
             chosen[0].block(),

@@ -27,16 +27,16 @@
 //! Bounds are in bytes where the work is ours to bound, in tokens where a model
 //! has to read the result.
 
-mod facts;
-mod filter;
+mod activity;
+mod activity_list;
 mod key_files;
-mod ledger;
+mod message_filter;
 mod prompt;
-mod retain;
-mod shorten;
+mod scanned_message;
+mod split_point;
 mod summary;
 mod transcript;
-mod turn;
+mod truncate;
 
 use serde_json::value::RawValue;
 use sightline_protocol::{
@@ -51,26 +51,26 @@ use sightline_protocol::{
 
 use crate::{
     cancel::Cancel,
-    conversation::{Window, apply::with_text, message::Kind},
+    conversation::{ContextWindow, apply::with_appended_text, message::BlockKind},
     error::Error,
     tokens::{self, Calibration, Counter, Family},
 };
-use facts::Facts;
-use key_files::Chosen;
-use retain::Places;
-use summary::{Earlier, Summary};
-use turn::Turn;
+use activity::Activity;
+use key_files::SelectedFile;
+use scanned_message::ScannedMessage;
+use split_point::SplitPoints;
+use summary::{PreviousSummary, SummaryContent};
 
 /// The fraction of a window from which on compacting is worth it.
-const NEEDED_AT: f64 = 0.8;
+const NEEDED_FRACTION: f64 = 0.8;
 /// The newest part that stays at least when there is no summary.
 const FALLBACK_RATIO: f64 = 0.3;
 /// Tokens of a conversation up to which it is small.
-const SMALL_TOKENS: u64 = 20_000;
+const SMALL_CONVERSATION_TOKENS: u64 = 20_000;
 
 /// A message that would be sent now.
 #[derive(Clone, Copy, Debug)]
-pub struct Item<'a> {
+pub struct IndexedMessage<'a> {
     /// Its index in the caller's whole conversation.
     pub index: usize,
     /// The message as it would be sent.
@@ -103,10 +103,10 @@ pub struct KeyFileText {
 }
 
 /// Reads a file named by [`Workspace::name`]: path, lines and bytes at most.
-pub type ReadFile<'a> = dyn Fn(&str, u64, u64) -> Option<KeyFileText> + 'a;
+pub type ReadFileFn<'a> = dyn Fn(&str, u64, u64) -> Option<KeyFileText> + 'a;
 
 /// What may be known of the workspace.
-pub struct Workspace<'a> {
+pub struct WorkspaceAccess<'a> {
     /// How results name the file that a message or a record names so; `None`
     /// when it may not be named, or is no file of the workspace.
     pub name: &'a (dyn Fn(&str) -> Option<String> + 'a),
@@ -115,17 +115,17 @@ pub struct Workspace<'a> {
     pub may_name_command: &'a (dyn Fn(&str) -> bool + 'a),
     /// The beginning of a file; `None` when it may not be read, is gone or is
     /// no text.
-    pub read: &'a ReadFile<'a>,
+    pub read: &'a ReadFileFn<'a>,
 }
 
 /// A conversation, and what it is judged by.
-pub struct Conversation<'a> {
+pub struct CompactionInput<'a> {
     /// What would be sent now, in order.
-    pub items: &'a [Item<'a>],
+    pub items: &'a [IndexedMessage<'a>],
     /// Whose tokens.
     pub family: Family,
     /// The model's window.
-    pub window: Window,
+    pub window: ContextWindow,
     /// What counts.
     pub counter: &'a Counter,
     /// What the provider reported for the task.
@@ -133,7 +133,7 @@ pub struct Conversation<'a> {
     /// The files of the task's records.
     pub tracked: &'a [TrackedFile],
     /// Which of them may be seen.
-    pub workspace: &'a Workspace<'a>,
+    pub workspace: &'a WorkspaceAccess<'a>,
 }
 
 /// How to plan.
@@ -165,7 +165,7 @@ impl Default for PlanOptions<'_> {
 
 impl<'a> PlanOptions<'a> {
     /// What the params ask for.
-    pub fn of(params: &'a PlanCompactionParams) -> Self {
+    pub fn from_params(params: &'a PlanCompactionParams) -> Self {
         Self {
             retain_ratio: params.retain_ratio,
             max_files: params.max_files,
@@ -208,7 +208,7 @@ impl Default for ApplyOptions<'_> {
 
 impl<'a> ApplyOptions<'a> {
     /// What the params ask for.
-    pub fn of(params: &'a ApplyCompactionParams) -> Self {
+    pub fn from_params(params: &'a ApplyCompactionParams) -> Self {
         let default = Self::default();
         let lines = params.max_lines_per_file;
         Self {
@@ -223,7 +223,7 @@ impl<'a> ApplyOptions<'a> {
 
 /// A compacted conversation.
 #[derive(Clone, Debug)]
-pub struct Applied {
+pub struct CompactedConversation {
     /// What stands for the messages before `retained`: the summary, or the
     /// first message with a note. `None` when nothing was left out.
     pub first: Option<Box<RawValue>>,
@@ -243,15 +243,15 @@ pub struct Applied {
     pub fallback_reason: Option<String>,
 }
 
-impl Applied {
+impl CompactedConversation {
     /// The conversation from now on.
-    pub fn messages<'a>(&'a self, items: &[Item<'a>]) -> Vec<&'a RawValue> {
+    pub fn messages<'a>(&'a self, items: &[IndexedMessage<'a>]) -> Vec<&'a RawValue> {
         let kept = items.iter().skip(self.retained).map(|item| item.message);
         self.first.as_deref().into_iter().chain(kept).collect()
     }
 
     /// The answer about `items`.
-    pub fn into_result(self, items: &[Item<'_>]) -> ApplyCompactionResult {
+    pub fn into_result(self, items: &[IndexedMessage<'_>]) -> ApplyCompactionResult {
         let messages = self.messages(items).into_iter();
         ApplyCompactionResult {
             messages: messages.map(|raw| Message(raw.to_owned())).collect(),
@@ -272,14 +272,14 @@ impl Applied {
 /// # Errors
 /// `invalidParams` when a message is no object, `cancelled`.
 pub fn plan(
-    conversation: &Conversation<'_>,
+    conversation: &CompactionInput<'_>,
     options: &PlanOptions<'_>,
     cancel: &Cancel,
 ) -> Result<PlanCompactionResult, Error> {
-    let looked = Looked::at(conversation.items, cancel)?;
+    let looked = ScannedConversation::at(conversation.items, cancel)?;
     let messages: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
     let tokens = conversation.tokens(&messages, cancel)?;
-    let kept = Places::of(&looked.turns, cancel)?
+    let kept = SplitPoints::of(&looked.turns, cancel)?
         .for_ratio(options.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
     let mut plan = PlanCompactionResult {
@@ -293,17 +293,17 @@ pub fn plan(
     let facts = looked.facts(conversation, cancel)?;
     let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
     let files = conversation.key_files(&facts, max_files, max_lines, cancel)?;
-    let material = prompt::Material {
+    let material = prompt::PromptInput {
         turns: &looked.turns,
         kept,
-        earlier: looked.earlier.as_ref(),
+        previous: looked.previous.as_ref(),
         files: &files,
         facts: &facts,
-        wishes: options.instructions,
+        instructions: options.instructions,
         filter: &options.filter,
     };
     plan.prompt = prompt::write(&material, conversation, cancel)?;
-    plan.needed = tokens as f64 >= conversation.window.size * NEEDED_AT;
+    plan.needed = tokens as f64 >= conversation.window.size * NEEDED_FRACTION;
     plan.files = files.into_iter().map(|chosen| chosen.file).collect();
     Ok(plan)
 }
@@ -316,12 +316,12 @@ pub fn plan(
 /// range, `conflict` when there is nothing to put a summary in place of,
 /// `cancelled`.
 pub fn apply(
-    conversation: &Conversation<'_>,
+    conversation: &CompactionInput<'_>,
     options: &ApplyOptions<'_>,
     cancel: &Cancel,
-) -> Result<Applied, Error> {
-    let looked = Looked::at(conversation.items, cancel)?;
-    let places = Places::of(&looked.turns, cancel)?;
+) -> Result<CompactedConversation, Error> {
+    let looked = ScannedConversation::at(conversation.items, cancel)?;
+    let places = SplitPoints::of(&looked.turns, cancel)?;
     let target = looked.target(options.retain_from)?;
     let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
     let pre_tokens = conversation.tokens(&before, cancel)?;
@@ -349,24 +349,24 @@ pub fn apply(
     Ok(applied)
 }
 
-impl Conversation<'_> {
+impl CompactionInput<'_> {
     fn tokens(&self, messages: &[&RawValue], cancel: &Cancel) -> Result<u64, Error> {
         let counts: tokens::Counts = self.counter.messages(messages, self.family, cancel)?;
-        let calibration = self.calibration.of(self.family);
+        let calibration = self.calibration.for_family(self.family);
         Ok(calibration.apply(counts.total).tokens)
     }
 
     fn key_files(
         &self,
-        facts: &Facts,
+        facts: &Activity,
         max_files: u32,
         max_lines: u32,
         cancel: &Cancel,
-    ) -> Result<Vec<Chosen>, Error> {
+    ) -> Result<Vec<SelectedFile>, Error> {
         // With a small window, files must not fill what was just made free:
         // a fifth of it, four bytes a token.
         let max = (self.window.usable.max(0.0) * 0.2 * 4.0) as usize;
-        let max = max.min(key_files::BYTES);
+        let max = max.min(key_files::MAX_BYTES);
         key_files::choose(facts, self.workspace, max_files, max_lines, max, cancel)
     }
 
@@ -374,11 +374,11 @@ impl Conversation<'_> {
     /// `after`; the weightiest first.
     fn files_with_room(
         &self,
-        files: Vec<Chosen>,
+        files: Vec<SelectedFile>,
         before: u64,
-        after: impl Fn(&[Chosen]) -> Result<u64, Error>,
+        after: impl Fn(&[SelectedFile]) -> Result<u64, Error>,
         cancel: &Cancel,
-    ) -> Result<Vec<Chosen>, Error> {
+    ) -> Result<Vec<SelectedFile>, Error> {
         if files.is_empty() {
             return Ok(files);
         }
@@ -388,10 +388,10 @@ impl Conversation<'_> {
         }
         let without = after(&[])?;
         if without >= before {
-            let small = before <= SMALL_TOKENS;
+            let small = before <= SMALL_CONVERSATION_TOKENS;
             return Ok(if small { files } else { Vec::new() });
         }
-        let blocks: Vec<String> = files.iter().map(Chosen::block).collect();
+        let blocks: Vec<String> = files.iter().map(SelectedFile::block).collect();
         let counts = self.counter.texts(&blocks, self.family, cancel)?;
         // What the provider reported makes the tokens of a block others.
         let scale = (with_all - without) as f64 / counts.total.tokens.max(1) as f64;
@@ -406,27 +406,27 @@ impl Conversation<'_> {
 }
 
 /// A conversation after a first look.
-struct Looked<'a> {
-    turns: Vec<Turn<'a>>,
+struct ScannedConversation<'a> {
+    turns: Vec<ScannedMessage<'a>>,
     /// What the first message holds when it is a summary.
-    earlier: Option<Earlier>,
+    previous: Option<PreviousSummary>,
     /// Messages left out before, by the note in the user's first.
     left_out: u64,
 }
 
-impl<'a> Looked<'a> {
-    fn at(items: &[Item<'a>], cancel: &Cancel) -> Result<Self, Error> {
-        let turns = turn::turns(items, cancel)?;
-        let mut earlier = turns.first().and_then(summary::recognise);
+impl<'a> ScannedConversation<'a> {
+    fn at(items: &[IndexedMessage<'a>], cancel: &Cancel) -> Result<Self, Error> {
+        let turns = scanned_message::scan_messages(items, cancel)?;
+        let mut previous = turns.first().and_then(summary::parse_summary);
         let first_user = turns.iter().find(|turn| turn.is_user());
         let note = first_user.and_then(summary::note);
         // Once messages were left out, those that stayed are others.
-        if let (Some(earlier), Some(_)) = (&mut earlier, note) {
-            earlier.retained = 0;
+        if let (Some(previous), Some(_)) = (&mut previous, note) {
+            previous.retained = 0;
         }
         Ok(Self {
             turns,
-            earlier,
+            previous,
             left_out: note.map_or(0, |(_, count)| count),
         })
     }
@@ -469,8 +469,8 @@ impl<'a> Looked<'a> {
     /// Why no summary can stand for the messages before `kept`.
     fn refusal(&self, kept: usize) -> Option<String> {
         let new = self.distance(self.turns.len()).saturating_sub(1);
-        match &self.earlier {
-            Some(earlier) if new <= earlier.retained => Some(
+        match &self.previous {
+            Some(previous) if new <= previous.retained => Some(
                 "no message came since the conversation was last compacted, so there is nothing \
                 new to summarise; compact again when there is, or leave messages out"
                     .to_owned(),
@@ -489,13 +489,17 @@ impl<'a> Looked<'a> {
         }
     }
 
-    fn facts(&self, conversation: &Conversation<'_>, cancel: &Cancel) -> Result<Facts, Error> {
-        let Conversation {
+    fn facts(
+        &self,
+        conversation: &CompactionInput<'_>,
+        cancel: &Cancel,
+    ) -> Result<Activity, Error> {
+        let CompactionInput {
             tracked, workspace, ..
         } = conversation;
-        facts::gather(
+        activity::gather(
             &self.turns,
-            self.earlier.as_ref(),
+            self.previous.as_ref(),
             tracked,
             workspace,
             cancel,
@@ -504,52 +508,56 @@ impl<'a> Looked<'a> {
 
     fn with_summary(
         &self,
-        conversation: &Conversation<'_>,
+        conversation: &CompactionInput<'_>,
         text: &str,
         kept: usize,
         pre_tokens: u64,
         options: &ApplyOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<Applied, Error> {
+    ) -> Result<CompactedConversation, Error> {
         let facts = self.facts(conversation, cancel)?;
         let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
         let files = conversation.key_files(&facts, max_files, max_lines, cancel)?;
-        let (stood, task) = match &self.earlier {
-            Some(earlier) => (
-                earlier
+        let (stood, task) = match &self.previous {
+            Some(previous) => (
+                previous
                     .messages
                     .saturating_add(self.distance(kept).saturating_sub(1)),
-                earlier.task.clone(),
+                previous.task.clone(),
             ),
             None => {
                 let first_user = self.turns[..kept].iter().find(|turn| turn.is_user());
                 (self.distance(kept), first_user.map(summary::task))
             }
         };
-        let ledger = ledger::text(&facts, ledger::BYTES);
-        let with = |files: &[Chosen]| -> Result<Applied, Error> {
-            let first = summary::message(&Summary {
+        let activity_list = activity_list::text(&facts, activity_list::MAX_BYTES);
+        let with = |files: &[SelectedFile]| -> Result<CompactedConversation, Error> {
+            let first = summary::message(&SummaryContent {
                 messages: stood.saturating_add(self.left_out),
                 retained: (self.turns.len() - kept) as u64,
                 task: task.as_deref(),
                 text: text.trim(),
-                ledger: ledger.as_deref(),
+                activity_list: activity_list.as_deref(),
                 files,
             })?;
-            Ok(Applied {
+            Ok(CompactedConversation {
                 first: Some(first),
                 files: files.iter().map(|chosen| chosen.file.clone()).collect(),
                 ..self.from(kept)
             })
         };
-        let after = |files: &[Chosen]| {
+        let after = |files: &[SelectedFile]| {
             conversation.tokens(&with(files)?.messages(conversation.items), cancel)
         };
         with(&conversation.files_with_room(files, pre_tokens, after, cancel)?)
     }
 
-    fn without_summary(&self, kept: usize, reason: String) -> Result<Applied, Error> {
-        let user = self.turns.iter().take(kept).position(Turn::is_user);
+    fn without_summary(&self, kept: usize, reason: String) -> Result<CompactedConversation, Error> {
+        let user = self
+            .turns
+            .iter()
+            .take(kept)
+            .position(ScannedMessage::is_user);
         let applied = match user {
             Some(user) if kept > 1 => {
                 let turn = &self.turns[user];
@@ -561,17 +569,17 @@ impl<'a> Looked<'a> {
                     // A result stays only where it was without its call before.
                     let kind = turn.message.blocks().get(block).map(|block| block.kind);
                     note.is_some_and(|(own, _)| own == block)
-                        || (user > 0 && kind == Some(Kind::ToolResult))
+                        || (user > 0 && kind == Some(BlockKind::ToolResult))
                 };
                 let text = summary::note_text(count, &reason);
-                Applied {
-                    first: Some(with_text(&turn.message, drops, &text)?),
+                CompactedConversation {
+                    first: Some(with_appended_text(&turn.message, drops, &text)?),
                     ..self.from(kept)
                 }
             }
             _ => self.from(0),
         };
-        Ok(Applied {
+        Ok(CompactedConversation {
             fallback: true,
             fallback_reason: Some(reason),
             ..applied
@@ -579,8 +587,8 @@ impl<'a> Looked<'a> {
     }
 
     /// What stays from a position on, and nothing before it.
-    fn from(&self, position: usize) -> Applied {
-        Applied {
+    fn from(&self, position: usize) -> CompactedConversation {
+        CompactedConversation {
             first: None,
             retained: position,
             retain_from: self.index_of(position),

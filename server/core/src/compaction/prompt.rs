@@ -15,12 +15,12 @@ use sightline_protocol::compaction::MessageFilter;
 use crate::{cancel::Cancel, error::Error};
 
 use super::{
-    Conversation, filter,
-    key_files::Chosen,
-    ledger, shorten,
-    summary::{self, Earlier},
-    transcript,
-    turn::Turn,
+    CompactionInput, activity_list,
+    key_files::SelectedFile,
+    message_filter,
+    scanned_message::ScannedMessage,
+    summary::{self, PreviousSummary},
+    transcript, truncate,
 };
 
 const INSTRUCTIONS: &str = "\
@@ -64,7 +64,7 @@ to be asked first, that is the next step.
 /// The word of the tags.
 const TAG: &str = "sightline-";
 /// Bytes of each part at most; the window of a small model allows less.
-const WISHES_BYTES: usize = 10_000;
+const INSTRUCTIONS_BYTES: usize = 10_000;
 const TASK_BYTES: usize = 20_000;
 const EARLIER_BYTES: usize = 100_000;
 /// Tokens that the heading of a message and a gap before it may take.
@@ -75,24 +75,24 @@ const MESSAGE_TOKENS: u64 = 16;
 const ATTEMPTS: usize = 8;
 
 /// What the prompt is about.
-pub(super) struct Material<'a> {
+pub(super) struct PromptInput<'a> {
     /// All messages; those before `kept` are summarised.
-    pub(super) turns: &'a [Turn<'a>],
+    pub(super) turns: &'a [ScannedMessage<'a>],
     pub(super) kept: usize,
     /// What the first message holds when it is a summary.
-    pub(super) earlier: Option<&'a Earlier>,
-    pub(super) files: &'a [Chosen],
-    pub(super) facts: &'a super::facts::Facts,
-    pub(super) wishes: Option<&'a str>,
+    pub(super) previous: Option<&'a PreviousSummary>,
+    pub(super) files: &'a [SelectedFile],
+    pub(super) facts: &'a super::activity::Activity,
+    pub(super) instructions: Option<&'a str>,
     pub(super) filter: &'a MessageFilter,
 }
 
 /// The texts of a prompt before they are put together.
 struct Texts {
-    wishes: Option<String>,
-    ledger: Option<String>,
+    instructions: Option<String>,
+    activity_list: Option<String>,
     files: Option<String>,
-    earlier: Option<String>,
+    previous: Option<String>,
     /// By position.
     messages: HashMap<usize, String>,
 }
@@ -103,8 +103,8 @@ struct Texts {
 /// # Errors
 /// `cancelled`.
 pub(super) fn write(
-    material: &Material<'_>,
-    conversation: &Conversation<'_>,
+    material: &PromptInput<'_>,
+    conversation: &CompactionInput<'_>,
     cancel: &Cancel,
 ) -> Result<String, Error> {
     let usable = conversation.window.usable.max(0.0) as u64;
@@ -112,27 +112,32 @@ pub(super) fn write(
     // Tokens have at least one byte, so a share of bytes is one of tokens.
     let share = |of: usize, max: usize| (usable as usize / of).min(max);
     let turns = material.turns;
-    let first = match material.earlier {
+    let first = match material.previous {
         Some(_) => Some(0),
-        None => turns[..material.kept].iter().position(Turn::is_user),
+        None => turns[..material.kept]
+            .iter()
+            .position(ScannedMessage::is_user),
     };
     let task_bytes = share(8, TASK_BYTES);
     let mut texts = Texts {
-        wishes: material
-            .wishes
-            .map(|wishes| shorten::head(wishes.trim(), share(12, WISHES_BYTES)).into_owned())
-            .filter(|wishes| !wishes.is_empty()),
-        ledger: ledger::text(material.facts, share(12, ledger::BYTES)),
-        files: files(material.files, share(16, WISHES_BYTES)),
-        earlier: material
-            .earlier
-            .and_then(|earlier| earlier.summary.as_deref())
+        instructions: material
+            .instructions
+            .map(|instructions| {
+                truncate::keep_start(instructions.trim(), share(12, INSTRUCTIONS_BYTES))
+                    .into_owned()
+            })
+            .filter(|instructions| !instructions.is_empty()),
+        activity_list: activity_list::text(material.facts, share(12, activity_list::MAX_BYTES)),
+        files: files(material.files, share(16, INSTRUCTIONS_BYTES)),
+        previous: material
+            .previous
+            .and_then(|previous| previous.summary.as_deref())
             .map(|summary| transcript::plain(summary, share(4, EARLIER_BYTES))),
         messages: HashMap::new(),
     };
     if let Some(first) = first {
-        let task = match material.earlier {
-            Some(earlier) => earlier.task.clone().unwrap_or_default(),
+        let task = match material.previous {
+            Some(previous) => previous.task.clone().unwrap_or_default(),
             None => summary::task(&turns[first]),
         };
         let task = transcript::plain(&task, task_bytes);
@@ -140,9 +145,9 @@ pub(super) fn write(
     }
 
     let others = (0..material.kept).filter(|at| Some(*at) != first).collect();
-    let newest = turns.iter().filter_map(Turn::ts).reduce(f64::max);
+    let newest = turns.iter().filter_map(ScannedMessage::ts).reduce(f64::max);
     let written = |at: usize| turns[at].ts();
-    let others = filter::by_age_and_count(others, written, newest, material.filter);
+    let others = message_filter::by_age_and_count(others, written, newest, material.filter);
 
     let count = |text: &str| -> Result<u64, Error> {
         let counts = conversation
@@ -157,7 +162,7 @@ pub(super) fn write(
     }
     let mut limit = (usable - fixed).min(material.filter.max_tokens.unwrap_or(u64::MAX));
     for _ in 0..ATTEMPTS {
-        let shown = filter::by_tokens(&others, limit, |batch| {
+        let shown = message_filter::by_tokens(&others, limit, |batch| {
             let bodies: Vec<String> = batch
                 .iter()
                 .map(|at| transcript::message(&turns[*at]))
@@ -184,16 +189,16 @@ pub(super) fn write(
     Ok(shortest)
 }
 
-fn files(files: &[Chosen], max: usize) -> Option<String> {
+fn files(files: &[SelectedFile], max: usize) -> Option<String> {
     let lines = files.iter().map(|file| format!("- {}\n", file.shown()));
     let text: String = lines.collect();
-    let (text, _) = shorten::first_lines(&text, u64::MAX, max);
+    let (text, _) = truncate::first_lines(&text, u64::MAX, max);
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
 /// The prompt with the messages at `shown`.
 fn together(
-    material: &Material<'_>,
+    material: &PromptInput<'_>,
     texts: &Texts,
     first: Option<usize>,
     shown: &[usize],
@@ -206,7 +211,12 @@ fn together(
     };
     let positions = positions();
     let said = positions.iter().filter_map(|at| texts.messages.get(at));
-    let parts = [&texts.wishes, &texts.ledger, &texts.files, &texts.earlier];
+    let parts = [
+        &texts.instructions,
+        &texts.activity_list,
+        &texts.files,
+        &texts.previous,
+    ];
     let number = unused_number(parts.into_iter().flatten().chain(said));
     let tag = format!("{TAG}{number}");
 
@@ -227,13 +237,13 @@ fn together(
         "The user's wishes for this summary. These you do follow, as far as they are about the \
         summary:",
         "wishes",
-        &texts.wishes,
+        &texts.instructions,
     );
     part(
         "What was done, as recorded. The agent gets this list beside your text; use it to be \
         complete, and do not repeat it:",
         "record",
-        &texts.ledger,
+        &texts.activity_list,
     );
     part(
         "Files whose present text the agent gets beside your text; do not repeat it either:",
@@ -244,7 +254,7 @@ fn together(
         "The summary of what came before these messages. Your text replaces it too: take over \
         all that still counts:",
         "summary",
-        &texts.earlier,
+        &texts.previous,
     );
     let mut conversation = String::new();
     let mut next = 0;
@@ -274,7 +284,7 @@ fn together(
 
 fn gap(conversation: &mut String, count: usize) {
     if count > 0 {
-        let messages = shorten::counted(count, "message");
+        let messages = truncate::pluralize(count, "message");
         conversation.push_str(&format!("[{messages} left out here]\n\n"));
     }
 }

@@ -8,12 +8,12 @@
 use serde_json::{Value, json, value::RawValue};
 use sightline_protocol::error::ErrorKind;
 
-use crate::{conversation::message::Kind, error::Error};
+use crate::{conversation::message::BlockKind, error::Error};
 
 use super::{
-    key_files::Chosen,
-    shorten,
-    turn::{Part, Turn, string},
+    key_files::SelectedFile,
+    scanned_message::{MessagePart, ScannedMessage, string},
+    truncate,
 };
 
 const MARKER: &str = "<compacted_conversation messages=\"";
@@ -23,7 +23,7 @@ const MARKER_END: &str = "\"/>";
 
 const TASK: &str = "# First message of the user, word for word\n\n";
 const SUMMARY: &str = "# Summary of what followed\n\n";
-const LEDGER: &str = "# What was done, as recorded\n\n";
+const ACTIVITY_LIST: &str = "# What was done, as recorded\n\n";
 
 /// Bytes of the user's first message that are carried on.
 const TASK_BYTES: usize = 20_000;
@@ -32,50 +32,50 @@ const REASON_BYTES: usize = 300;
 
 /// What an earlier summary message holds.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Earlier {
+pub(super) struct PreviousSummary {
     /// The messages it stands for.
     pub(super) messages: u64,
     /// The messages that stayed behind it.
     pub(super) retained: u64,
     pub(super) task: Option<String>,
     pub(super) summary: Option<String>,
-    pub(super) ledger: Option<String>,
+    pub(super) activity_list: Option<String>,
 }
 
 /// What a summary message is made of.
-pub(super) struct Summary<'a> {
+pub(super) struct SummaryContent<'a> {
     pub(super) messages: u64,
     pub(super) retained: u64,
     pub(super) task: Option<&'a str>,
     pub(super) text: &'a str,
-    pub(super) ledger: Option<&'a str>,
-    pub(super) files: &'a [Chosen],
+    pub(super) activity_list: Option<&'a str>,
+    pub(super) files: &'a [SelectedFile],
 }
 
 /// What the message holds, if it is a summary message of ours.
-pub(super) fn recognise(turn: &Turn<'_>) -> Option<Earlier> {
+pub(super) fn parse_summary(turn: &ScannedMessage<'_>) -> Option<PreviousSummary> {
     if !turn.is_user() {
         return None;
     }
     let parts = turn.parts();
     let mut texts = parts.iter().map_while(|part| match part {
-        Part::Text(json) => string(json),
+        MessagePart::Text(json) => string(json),
         _ => None,
     });
     let first = texts.next()?;
     let (messages, rest) = number(first.strip_prefix(MARKER)?)?;
     let (retained, rest) = number(rest.strip_prefix(MARKER_RETAINED)?)?;
     rest.strip_prefix(MARKER_END)?;
-    let mut earlier = Earlier {
+    let mut previous = PreviousSummary {
         messages,
         retained,
-        ..Earlier::default()
+        ..PreviousSummary::default()
     };
     for text in texts {
         for (heading, place) in [
-            (TASK, &mut earlier.task),
-            (SUMMARY, &mut earlier.summary),
-            (LEDGER, &mut earlier.ledger),
+            (TASK, &mut previous.task),
+            (SUMMARY, &mut previous.summary),
+            (ACTIVITY_LIST, &mut previous.activity_list),
         ] {
             if let Some(text) = text.strip_prefix(heading)
                 && place.is_none()
@@ -85,7 +85,7 @@ pub(super) fn recognise(turn: &Turn<'_>) -> Option<Earlier> {
         }
     }
     // Anybody can write the marker; a summary makes the message ours.
-    earlier.summary.is_some().then_some(earlier)
+    previous.summary.is_some().then_some(previous)
 }
 
 /// The number a text begins with, and the rest.
@@ -95,14 +95,14 @@ fn number(text: &str) -> Option<(u64, &str)> {
 }
 
 /// The user's first message as it is carried on: its text.
-pub(super) fn task(turn: &Turn<'_>) -> String {
+pub(super) fn task(turn: &ScannedMessage<'_>) -> String {
     let own = note(turn).map(|(block, _)| block);
     let mut task = String::new();
     let mut others = 0_usize;
     for (block, part) in turn.parts().iter().enumerate() {
         match part {
-            Part::Text(_) if own == Some(block) => {}
-            Part::Text(json) => {
+            MessagePart::Text(_) if own == Some(block) => {}
+            MessagePart::Text(json) => {
                 if !task.is_empty() {
                     task.push_str("\n\n");
                 }
@@ -111,9 +111,9 @@ pub(super) fn task(turn: &Turn<'_>) -> String {
             _ => others += 1,
         }
     }
-    let mut task = shorten::head(&task, TASK_BYTES).into_owned();
+    let mut task = truncate::keep_start(&task, TASK_BYTES).into_owned();
     if others > 0 {
-        let blocks = shorten::counted(others, "part");
+        let blocks = truncate::pluralize(others, "part");
         task.push_str(&format!("\n[left out here: {blocks} without text]"));
     }
     task
@@ -123,11 +123,11 @@ pub(super) fn task(turn: &Turn<'_>) -> String {
 ///
 /// # Errors
 /// `internal`, when JSON cannot be written.
-pub(super) fn message(summary: &Summary<'_>) -> Result<Box<RawValue>, Error> {
-    let Summary {
+pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Error> {
+    let SummaryContent {
         messages, retained, ..
     } = summary;
-    let stood = shorten::counted(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
+    let stood = truncate::pluralize(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
     let mut texts = vec![format!(
         "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
         Here stood {stood}, which no longer fit. In their place you have what follows: how the \
@@ -137,8 +137,12 @@ pub(super) fn message(summary: &Summary<'_>) -> Result<Box<RawValue>, Error> {
     )];
     texts.extend(summary.task.map(|task| format!("{TASK}{task}")));
     texts.push(format!("{SUMMARY}{}", summary.text));
-    texts.extend(summary.ledger.map(|ledger| format!("{LEDGER}{ledger}")));
-    texts.extend(summary.files.iter().map(Chosen::block));
+    texts.extend(
+        summary
+            .activity_list
+            .map(|activity_list| format!("{ACTIVITY_LIST}{activity_list}")),
+    );
+    texts.extend(summary.files.iter().map(SelectedFile::block));
     let blocks: Vec<Value> = texts
         .into_iter()
         .map(|text| json!({"type": "text", "text": text}))
@@ -153,9 +157,9 @@ pub(super) fn message(summary: &Summary<'_>) -> Result<Box<RawValue>, Error> {
 }
 
 /// Where in a message the note stands that messages are left out, and how many it tells.
-pub(super) fn note(turn: &Turn<'_>) -> Option<(usize, u64)> {
+pub(super) fn note(turn: &ScannedMessage<'_>) -> Option<(usize, u64)> {
     let (place, block) = turn.message.blocks().iter().enumerate().next_back()?;
-    if block.kind != Kind::Text {
+    if block.kind != BlockKind::Text {
         return None;
     }
     let text = string(turn.message.string(block)?)?;
@@ -165,7 +169,7 @@ pub(super) fn note(turn: &Turn<'_>) -> Option<(usize, u64)> {
 
 /// The note that messages are left out.
 pub(super) fn note_text(count: u64, reason: &str) -> String {
-    let messages = shorten::counted(usize::try_from(count).unwrap_or(usize::MAX), "message");
+    let messages = truncate::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "message");
     format!(
         "{LEFT_OUT}{count}{MARKER_END}\n\
         [{messages} left out here without a summary, to make room: {reason}. What comes next are \
@@ -182,7 +186,7 @@ pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
         "no summary was given"
     });
     // Cut first: what is escaped must not be long.
-    let reason = shorten::ellipsis(reason, REASON_BYTES);
+    let reason = truncate::with_ellipsis(reason, REASON_BYTES);
     let reason = crate::line::one_line(&reason);
-    shorten::ellipsis(&reason, REASON_BYTES).into_owned()
+    truncate::with_ellipsis(&reason, REASON_BYTES).into_owned()
 }

@@ -2,13 +2,13 @@
 //! what came of it, with large bodies cut.
 
 use crate::{
-    conversation::tags::{FINAL, MENTION, Tags},
+    conversation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags},
     line::one_line,
 };
 
 use super::{
-    shorten::{ellipsis, middle_out, without_data},
-    turn::{Part, Turn, members, string},
+    scanned_message::{MessagePart, ScannedMessage, members, string},
+    truncate::{elide_base64, elide_middle, with_ellipsis},
 };
 
 /// Bytes of one text somebody wrote.
@@ -23,25 +23,25 @@ const NAME_BYTES: usize = 100;
 const MESSAGE_BYTES: usize = 24_000;
 
 /// A message as text.
-pub(super) fn message(turn: &Turn<'_>) -> String {
+pub(super) fn message(turn: &ScannedMessage<'_>) -> String {
     let mut texts = Vec::new();
     for part in turn.parts() {
         match part {
-            Part::Text(json) => texts.push(said(json)),
-            Part::Call { name, input, .. } => texts.push(call(&name, input)),
-            Part::Result { failed, parts, .. } => texts.push(result(failed, &parts)),
-            Part::Label(name) => texts.push(label(&name)),
+            MessagePart::Text(json) => texts.push(said(json)),
+            MessagePart::Call { name, input, .. } => texts.push(call(&name, input)),
+            MessagePart::Result { failed, parts, .. } => texts.push(result(failed, &parts)),
+            MessagePart::Label(name) => texts.push(label(&name)),
         }
     }
     let texts: Vec<&str> = texts.iter().map(|text| text.trim_end()).collect();
-    middle_out(&texts.join("\n"), MESSAGE_BYTES).into_owned()
+    elide_middle(&texts.join("\n"), MESSAGE_BYTES).into_owned()
 }
 
 /// A text as it is shown.
 pub(super) fn plain(text: &str, max: usize) -> String {
-    let text = bodies_cut(text, &FINAL);
-    let text = bodies_cut(&text, &MENTION);
-    middle_out(&without_data(&text), max).into_owned()
+    let text = elide_file_contents(text, &FINAL_FILE_CONTENT);
+    let text = elide_file_contents(&text, &FILE_CONTENT);
+    elide_middle(&elide_base64(&text), max).into_owned()
 }
 
 fn said(json: &str) -> String {
@@ -52,14 +52,14 @@ fn said(json: &str) -> String {
     plain(&text, if is_result { BODY_BYTES } else { SAID_BYTES })
 }
 
-fn bodies_cut(text: &str, tags: &Tags) -> String {
+fn elide_file_contents(text: &str, tags: &FileTags) -> String {
     let mut cut = String::new();
     let mut copied = 0;
     for tagged in tags.all(text) {
-        cut.push_str(&text[copied..tagged.body.start]);
-        let body = without_data(&text[tagged.body.clone()]).into_owned();
-        cut.push_str(&middle_out(&body, BODY_BYTES));
-        copied = tagged.body.end;
+        cut.push_str(&text[copied..tagged.content.start]);
+        let body = elide_base64(&text[tagged.content.clone()]).into_owned();
+        cut.push_str(&elide_middle(&body, BODY_BYTES));
+        copied = tagged.content.end;
     }
     cut.push_str(&text[copied..]);
     cut
@@ -81,19 +81,19 @@ fn call(name: &str, input: &str) -> String {
 
 fn json_value(json: &str) -> String {
     let text = string(json).unwrap_or(json.into());
-    middle_out(&without_data(&text), VALUE_BYTES).into_owned()
+    elide_middle(&elide_base64(&text), VALUE_BYTES).into_owned()
 }
 
-fn result(failed: bool, parts: &[Part<'_>]) -> String {
+fn result(failed: bool, parts: &[MessagePart<'_>]) -> String {
     let mut text = if failed { "[failed]" } else { "[result]" }.to_owned();
     for part in parts {
         text.push('\n');
         match part {
-            Part::Text(json) => {
+            MessagePart::Text(json) => {
                 text.push_str(&plain(&string(json).unwrap_or_default(), BODY_BYTES));
             }
-            Part::Label(name) => text.push_str(&label(name)),
-            Part::Call { .. } | Part::Result { .. } => {}
+            MessagePart::Label(name) => text.push_str(&label(name)),
+            MessagePart::Call { .. } | MessagePart::Result { .. } => {}
         }
     }
     text
@@ -104,7 +104,7 @@ fn label(name: &str) -> String {
 }
 
 fn in_line(name: &str) -> String {
-    let name = ellipsis(name, NAME_BYTES);
+    let name = with_ellipsis(name, NAME_BYTES);
     one_line(&name).into_owned()
 }
 
@@ -112,17 +112,17 @@ fn in_line(name: &str) -> String {
 mod tests {
     use serde_json::{Value, json, value::RawValue};
 
-    use super::{super::turn::turns, *};
-    use crate::{cancel::Cancel, compaction::Item};
+    use super::{super::scanned_message::scan_messages, *};
+    use crate::{cancel::Cancel, compaction::IndexedMessage};
 
     fn shown(content: &Value) -> String {
         let message = json!({"role": "user", "content": content});
         let message = RawValue::from_string(message.to_string()).unwrap();
-        let item = Item {
+        let item = IndexedMessage {
             index: 0,
             message: &message,
         };
-        super::message(&turns(&[item], &Cancel::default()).unwrap()[0])
+        super::message(&scan_messages(&[item], &Cancel::default()).unwrap()[0])
     }
 
     #[test]

@@ -9,10 +9,10 @@ use sightline_protocol::settings::ConversationProfile as Profile;
 use crate::{cancel::Cancel, error::Error};
 
 use super::{
-    Edit, Notices, Sent,
+    BlockEdit, Notices, SentMessage,
     history::ContextHistory,
     message::{Content, Message},
-    pairing::{Part, own_parts, paired, without_results},
+    tool_pairs::{ContentPart, original_parts, pair_results, without_tool_results},
 };
 
 /// The messages to send: the first two and those from `start` on.
@@ -23,7 +23,7 @@ pub(super) fn apply(
     profile: Profile,
     notices: &Notices,
     cancel: &Cancel,
-) -> Result<Vec<Sent>, Error> {
+) -> Result<Vec<SentMessage>, Error> {
     let mut previous: Option<&Message<'_>> = None;
     let mut sent = Vec::new();
     for (index, message) in messages.iter().enumerate() {
@@ -33,32 +33,38 @@ pub(super) fn apply(
         cancel.check()?;
         let mut parts = None;
         if index == start && start > 2 {
-            parts = without_results(message);
+            parts = without_tool_results(message);
         }
         if let Some(previous) = previous {
-            parts = paired(previous, message, parts);
+            parts = pair_results(previous, message, parts);
         }
         // No provider takes a message without content.
         if let Some(parts) = &mut parts
             && parts.is_empty()
             && profile == Profile::Default
         {
-            parts.push(Part::Notice);
+            parts.push(ContentPart::Notice);
         }
-        sent.push(send(index, message, history, parts.as_deref(), notices)?);
+        sent.push(build_sent_message(
+            index,
+            message,
+            history,
+            parts.as_deref(),
+            notices,
+        )?);
         previous = Some(message);
     }
     Ok(sent)
 }
 
-fn send(
+fn build_sent_message(
     index: usize,
     message: &Message<'_>,
     history: &ContextHistory,
-    parts: Option<&[Part<'_>]>,
+    parts: Option<&[ContentPart<'_>]>,
     notices: &Notices,
-) -> Result<Sent, Error> {
-    let mut edits: Vec<Edit> = Vec::new();
+) -> Result<SentMessage, Error> {
+    let mut edits: Vec<BlockEdit> = Vec::new();
     let mut strings: HashMap<usize, (Range<usize>, String)> = HashMap::new();
     let texts = history
         .message(index)
@@ -69,47 +75,47 @@ fn send(
         let Some(string) = block.and_then(|block| block.text.clone()) else {
             continue;
         };
-        edits.push(Edit {
+        edits.push(BlockEdit {
             block: place,
             text: text.to_owned(),
         });
         strings.insert(place, (string, json_string(text)));
     }
     let text = match parts {
-        None if edits.is_empty() => return Ok(Sent::untouched(index)),
+        None if edits.is_empty() => return Ok(SentMessage::unchanged(index)),
         None => {
             let whole = 0..message.text.len();
-            spliced(message, &whole, strings.into_values().collect())
+            splice(message, &whole, strings.into_values().collect())
         }
-        Some(parts) => rebuilt(message, parts, &mut strings, notices),
+        Some(parts) => rebuild(message, parts, &mut strings, notices),
     };
-    Ok(Sent {
+    Ok(SentMessage {
         index,
         edits,
         repaired: parts.is_some(),
-        edited: Some(raw(text)?),
+        edited: Some(to_raw(text)?),
     })
 }
 
 /// A message with one more text at its end, and without the blocks that
 /// `drops` names by their index.
-pub(crate) fn with_text(
+pub(crate) fn with_appended_text(
     message: &Message<'_>,
     drops: impl Fn(usize) -> bool,
     text: &str,
 ) -> Result<Box<RawValue>, Error> {
-    let mut parts = own_parts(message);
-    parts.retain(|part| !matches!(part, Part::Block(place) if drops(*place)));
-    parts.push(Part::Notice);
+    let mut parts = original_parts(message);
+    parts.retain(|part| !matches!(part, ContentPart::Block(place) if drops(*place)));
+    parts.push(ContentPart::Notice);
     let notices = Notices {
         truncation: text.to_owned(),
         ..Notices::default()
     };
-    raw(rebuilt(message, &parts, &mut HashMap::new(), &notices))
+    to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
 }
 
 /// What stands at a place of a message, with other strings in some places of it.
-fn spliced(
+fn splice(
     message: &Message<'_>,
     place: &Range<usize>,
     mut strings: Vec<(Range<usize>, String)>,
@@ -118,56 +124,56 @@ fn spliced(
     let mut text = String::with_capacity(place.len());
     let mut copied = place.start;
     for (string, new) in strings {
-        text.push_str(message.at(&(copied..string.start)));
+        text.push_str(message.slice(&(copied..string.start)));
         text.push_str(&new);
         copied = string.end;
     }
-    text.push_str(message.at(&(copied..place.end)));
+    text.push_str(message.slice(&(copied..place.end)));
     text
 }
 
 /// A message with a new list of blocks; everything around it stays.
-fn rebuilt(
+fn rebuild(
     message: &Message<'_>,
-    parts: &[Part<'_>],
+    parts: &[ContentPart<'_>],
     strings: &mut HashMap<usize, (Range<usize>, String)>,
     notices: &Notices,
 ) -> String {
     let blocks: Vec<String> = parts
         .iter()
         .map(|part| match part {
-            Part::Block(place) => match message.blocks().get(*place) {
+            ContentPart::Block(place) => match message.blocks().get(*place) {
                 Some(block) => {
                     let string = strings.remove(place);
-                    spliced(message, &block.place, string.into_iter().collect())
+                    splice(message, &block.range, string.into_iter().collect())
                 }
                 None => String::new(),
             },
-            Part::Said => said(message),
-            Part::Missing(id) => format!(
+            ContentPart::WholeContent => whole_content(message),
+            ContentPart::MissingResult(id) => format!(
                 r#"{{"type":"tool_result","tool_use_id":{},"content":{}}}"#,
                 json_string(id),
                 json_string(&notices.missing_tool_result)
             ),
-            Part::Notice => text_block(&json_string(&notices.truncation)),
+            ContentPart::Notice => text_block(&json_string(&notices.truncation)),
         })
         .collect();
     let content = format!("[{}]", blocks.join(","));
     let place = match &message.content {
-        Content::Nothing(None) => return with_content(message.text, &content),
-        Content::Nothing(Some(place)) | Content::Text(place) | Content::Other(place) => place,
-        Content::Blocks { place, .. } => place,
+        Content::Empty(None) => return with_content(message.text, &content),
+        Content::Empty(Some(place)) | Content::Text(place) | Content::Other(place) => place,
+        Content::Blocks { range: place, .. } => place,
     };
     let whole = 0..message.text.len();
-    spliced(message, &whole, vec![(place.clone(), content)])
+    splice(message, &whole, vec![(place.clone(), content)])
 }
 
 /// The block that says what the message said without blocks.
-fn said(message: &Message<'_>) -> String {
+fn whole_content(message: &Message<'_>) -> String {
     match &message.content {
-        Content::Text(place) => text_block(message.at(place)),
-        Content::Other(place) => message.at(place).to_owned(),
-        Content::Nothing(_) | Content::Blocks { .. } => String::new(),
+        Content::Text(place) => text_block(message.slice(place)),
+        Content::Other(place) => message.slice(place).to_owned(),
+        Content::Empty(_) | Content::Blocks { .. } => String::new(),
     }
 }
 
@@ -190,7 +196,7 @@ fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn raw(text: String) -> Result<Box<RawValue>, Error> {
+fn to_raw(text: String) -> Result<Box<RawValue>, Error> {
     RawValue::from_string(text).map_err(|error| {
         Error::new(
             sightline_protocol::error::ErrorKind::Internal,

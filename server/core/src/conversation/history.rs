@@ -22,24 +22,24 @@ pub(super) enum EditKind {
     /// None of the following.
     Unknown = 0,
     /// The result of reading a file.
-    Read = 2,
+    ReadFile = 2,
     /// The result of changing a file.
-    Change = 3,
+    AlterFile = 3,
     /// A text in which files are mentioned.
-    Mention = 4,
+    FileMention = 4,
 }
 
 /// The edits made to a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContextHistory {
-    messages: Ordered<MessageEdits>,
+    messages: InsertionOrderedMap<MessageEdits>,
 }
 
 /// The edits of one message.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MessageEdits {
     kind: Value,
-    blocks: Ordered<Vec<Update>>,
+    blocks: InsertionOrderedMap<Vec<Update>>,
 }
 
 /// One update of a block, as it was written: what we do not know of it stays.
@@ -78,7 +78,7 @@ impl Update {
 }
 
 impl MessageEdits {
-    pub(super) fn is(&self, kind: EditKind) -> bool {
+    pub(super) fn has_kind(&self, kind: EditKind) -> bool {
         self.kind == kind as i32
     }
 
@@ -115,7 +115,7 @@ impl ContextHistory {
             let [kind, blocks] = pair(edits, &place)?;
             let mut edits = MessageEdits {
                 kind,
-                blocks: Ordered::default(),
+                blocks: InsertionOrderedMap::default(),
             };
             // Cline reads `null` as no blocks.
             let blocks = match blocks {
@@ -170,11 +170,11 @@ impl ContextHistory {
     }
 
     /// Drops the edits of the messages from index `first` on.
-    pub fn forget_from(&mut self, first: usize) {
+    pub fn remove_from(&mut self, first: usize) {
         self.messages
             .entries
             .retain(|(message, _)| *message < first);
-        self.messages.index();
+        self.messages.rebuild_index();
     }
 
     /// The edits of a message.
@@ -186,7 +186,7 @@ impl ContextHistory {
     pub(super) fn add(&mut self, message: usize, kind: EditKind, block: usize, update: Update) {
         let new = || MessageEdits {
             kind: json!(kind as i32),
-            blocks: Ordered::default(),
+            blocks: InsertionOrderedMap::default(),
         };
         let edits = self.messages.get_or_add(message, new);
         edits.blocks.get_or_add(block, Vec::new).push(update);
@@ -195,34 +195,34 @@ impl ContextHistory {
 
 /// A map that keeps the order in which its keys came.
 #[derive(Clone, Debug)]
-struct Ordered<T> {
+struct InsertionOrderedMap<T> {
     entries: Vec<(usize, T)>,
-    places: HashMap<usize, usize>,
+    positions: HashMap<usize, usize>,
 }
 
-impl<T> Default for Ordered<T> {
+impl<T> Default for InsertionOrderedMap<T> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
-            places: HashMap::new(),
+            positions: HashMap::new(),
         }
     }
 }
 
-impl<T: PartialEq> PartialEq for Ordered<T> {
+impl<T: PartialEq> PartialEq for InsertionOrderedMap<T> {
     fn eq(&self, other: &Self) -> bool {
         self.entries == other.entries
     }
 }
 
-impl<T> Ordered<T> {
+impl<T> InsertionOrderedMap<T> {
     fn get(&self, key: usize) -> Option<&T> {
-        let place = *self.places.get(&key)?;
+        let place = *self.positions.get(&key)?;
         self.entries.get(place).map(|(_, value)| value)
     }
 
     fn get_or_add(&mut self, key: usize, new: impl FnOnce() -> T) -> &mut T {
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let place = *self.positions.entry(key).or_insert_with(|| {
             self.entries.push((key, new()));
             self.entries.len() - 1
         });
@@ -231,10 +231,10 @@ impl<T> Ordered<T> {
 
     /// As JavaScript's maps: a key set again keeps its place.
     fn set(&mut self, key: usize, value: T) {
-        match self.places.get(&key) {
+        match self.positions.get(&key) {
             Some(place) => self.entries[*place].1 = value,
             None => {
-                self.places.insert(key, self.entries.len());
+                self.positions.insert(key, self.entries.len());
                 self.entries.push((key, value));
             }
         }
@@ -242,20 +242,20 @@ impl<T> Ordered<T> {
 
     fn retain(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         self.entries.retain_mut(|(_, value)| keep(value));
-        self.index();
+        self.rebuild_index();
     }
 
     /// Learns anew where the keys are.
-    fn index(&mut self) {
+    fn rebuild_index(&mut self) {
         let keys = self.entries.iter().enumerate();
-        self.places = keys.map(|(place, (key, _))| (*key, place)).collect();
+        self.positions = keys.map(|(place, (key, _))| (*key, place)).collect();
     }
 }
 
 fn list(value: Value, place: &str) -> Result<Vec<Value>, Error> {
     match value {
         Value::Array(list) => Ok(list),
-        other => Err(refused(place, "a list", &other)),
+        other => Err(type_mismatch(place, "a list", &other)),
     }
 }
 
@@ -271,10 +271,10 @@ fn pair(value: Value, place: &str) -> Result<[Value; 2], Error> {
 
 fn index(value: &Value, place: &str) -> Result<usize, Error> {
     let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
-    index.ok_or_else(|| refused(place, "an index", value))
+    index.ok_or_else(|| type_mismatch(place, "an index", value))
 }
 
-fn refused(place: &str, expected: &str, found: &Value) -> Error {
+fn type_mismatch(place: &str, expected: &str, found: &Value) -> Error {
     let mut found = found.to_string();
     if let Some((end, _)) = found.char_indices().nth(40) {
         found.truncate(end);
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn what_is_forgotten_begins_at_its_message_and_the_rest_is_found() {
         let mut history = read("[[5,[0,[]]],[3,[0,[]]],[2,[9,[]]]]").unwrap();
-        history.forget_from(3);
+        history.remove_from(3);
         assert!(history.message(5).is_none() && history.message(3).is_none());
         assert_eq!(history.message(2).unwrap().kind, 9);
         let update = Update::text(&Number::from(1), "new".to_owned(), None);

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::json::{Cursor, decode, says};
+use super::json_scan::{Cursor, decode, string_equals};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,26 +30,26 @@ pub(crate) struct Message<'a> {
 /// What was seen of a message. Whoever keeps a message can keep this with it:
 /// then it costs nothing to look at it again.
 #[derive(Clone, Debug)]
-pub struct Outline(Arc<Shape>);
+pub struct Outline(Arc<Layout>);
 
 /// What decides in a message, by where it stands in it.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct Layout {
     pub(crate) role: Role,
     pub(crate) content: Content,
 }
 
 impl Outline {
     /// Looks at a message; `None` when it is no object.
-    pub fn at(message: &RawValue) -> Option<Self> {
+    pub fn scan(message: &RawValue) -> Option<Self> {
         Message::scan(message.get()).map(|message| message.outline)
     }
 }
 
 impl Deref for Message<'_> {
-    type Target = Shape;
+    type Target = Layout;
 
-    fn deref(&self) -> &Shape {
+    fn deref(&self) -> &Layout {
         &self.outline.0
     }
 }
@@ -58,12 +58,12 @@ impl Deref for Message<'_> {
 #[derive(Debug)]
 pub(crate) enum Content {
     /// Absent or `null`; the place of the `null`.
-    Nothing(Option<Range<usize>>),
+    Empty(Option<Range<usize>>),
     /// A string.
     Text(Range<usize>),
     /// A list of blocks.
     Blocks {
-        place: Range<usize>,
+        range: Range<usize>,
         blocks: Vec<Block>,
     },
     /// Something else.
@@ -72,7 +72,7 @@ pub(crate) enum Content {
 
 /// What a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     Text,
     ToolUse,
     ToolResult,
@@ -83,8 +83,8 @@ pub(crate) enum Kind {
 /// A content block, by where it stands in the message.
 #[derive(Debug)]
 pub(crate) struct Block {
-    pub(crate) place: Range<usize>,
-    pub(crate) kind: Kind,
+    pub(crate) range: Range<usize>,
+    pub(crate) kind: BlockKind,
     /// The string a text block says, or the first block of a tool result.
     pub(crate) text: Option<Range<usize>>,
     /// The string that is the id of a tool use, or of the one a result is for.
@@ -100,34 +100,34 @@ impl<'a> Message<'a> {
         if !cursor.enter(b'{') {
             return None;
         }
-        let mut shape = Shape {
+        let mut layout = Layout {
             role: Role::Other,
-            content: Content::Nothing(None),
+            content: Content::Empty(None),
         };
-        while let Some(key) = cursor.member() {
-            if says(key, "role") {
-                let role = text.get(cursor.value()).unwrap_or_default();
-                shape.role = if says(role, "user") {
+        while let Some(key) = cursor.next_member() {
+            if string_equals(key, "role") {
+                let role = text.get(cursor.skip_value()).unwrap_or_default();
+                layout.role = if string_equals(role, "user") {
                     Role::User
-                } else if says(role, "assistant") {
+                } else if string_equals(role, "assistant") {
                     Role::Assistant
                 } else {
                     Role::Other
                 };
-            } else if says(key, "content") {
-                shape.content = content(text, &mut cursor);
+            } else if string_equals(key, "content") {
+                layout.content = content(text, &mut cursor);
             } else {
-                cursor.value();
+                cursor.skip_value();
             }
         }
         Some(Self {
             text,
-            outline: Outline(Arc::new(shape)),
+            outline: Outline(Arc::new(layout)),
         })
     }
 
     /// A message that was looked at before.
-    pub(crate) fn seen(text: &'a str, outline: &Outline) -> Self {
+    pub(crate) fn with_outline(text: &'a str, outline: &Outline) -> Self {
         Self {
             text,
             outline: outline.clone(),
@@ -135,8 +135,8 @@ impl<'a> Message<'a> {
     }
 
     /// What stands at a place of this message.
-    pub(crate) fn at(&self, place: &Range<usize>) -> &'a str {
-        self.text.get(place.clone()).unwrap_or_default()
+    pub(crate) fn slice(&self, range: &Range<usize>) -> &'a str {
+        self.text.get(range.clone()).unwrap_or_default()
     }
 
     /// The blocks; none when the content is no list.
@@ -149,13 +149,13 @@ impl<'a> Message<'a> {
 
     /// The JSON string a block says, unless it says nothing.
     pub(crate) fn string(&self, block: &Block) -> Option<&'a str> {
-        let string = self.at(block.text.as_ref()?);
+        let string = self.slice(block.text.as_ref()?);
         (string.len() > 2).then_some(string)
     }
 
     /// The tool id of a block, unless it is empty.
     pub(crate) fn id(&self, block: &Block) -> Option<Cow<'a, str>> {
-        let id = decode(self.at(block.id.as_ref()?));
+        let id = decode(self.slice(block.id.as_ref()?));
         (!id.is_empty()).then_some(id)
     }
 }
@@ -163,80 +163,80 @@ impl<'a> Message<'a> {
 fn content(text: &str, cursor: &mut Cursor<'_>) -> Content {
     match cursor.peek() {
         Some(b'[') => {}
-        Some(b'"') => return Content::Text(cursor.value()),
-        Some(b'n') => return Content::Nothing(Some(cursor.value())),
-        _ => return Content::Other(cursor.value()),
+        Some(b'"') => return Content::Text(cursor.skip_value()),
+        Some(b'n') => return Content::Empty(Some(cursor.skip_value())),
+        _ => return Content::Other(cursor.skip_value()),
     }
-    let start = cursor.place();
+    let start = cursor.position();
     cursor.enter(b'[');
     let mut blocks = Vec::new();
-    while cursor.item(b']') {
+    while cursor.next_item(b']') {
         blocks.push(block(text, cursor));
     }
     Content::Blocks {
-        place: start..cursor.place(),
+        range: start..cursor.position(),
         blocks,
     }
 }
 
 fn block(text: &str, cursor: &mut Cursor<'_>) -> Block {
     cursor.peek();
-    let start = cursor.place();
+    let start = cursor.position();
     let mut block = Block {
-        place: start..start,
-        kind: Kind::Other,
+        range: start..start,
+        kind: BlockKind::Other,
         text: None,
         id: None,
         data: None,
     };
     if !cursor.enter(b'{') {
-        block.place = cursor.value();
+        block.range = cursor.skip_value();
         return block;
     }
     let [mut own, mut inner, mut id, mut result_of] = [const { None }; 4];
-    while let Some(key) = cursor.member() {
-        if says(key, "type") {
-            block.kind = kind(text.get(cursor.value()).unwrap_or_default());
-        } else if says(key, "text") {
+    while let Some(key) = cursor.next_member() {
+        if string_equals(key, "type") {
+            block.kind = kind(text.get(cursor.skip_value()).unwrap_or_default());
+        } else if string_equals(key, "text") {
             own = string(cursor);
-        } else if says(key, "content") {
+        } else if string_equals(key, "content") {
             inner = first_text(text, cursor);
-        } else if says(key, "id") {
+        } else if string_equals(key, "id") {
             id = string(cursor);
-        } else if says(key, "tool_use_id") {
+        } else if string_equals(key, "tool_use_id") {
             result_of = string(cursor);
-        } else if says(key, "source") {
+        } else if string_equals(key, "source") {
             block.data = image_data(text, cursor);
         } else {
-            cursor.value();
+            cursor.skip_value();
         }
     }
-    block.place = start..cursor.place();
+    block.range = start..cursor.position();
     match block.kind {
-        Kind::Text => block.text = own,
-        Kind::ToolUse => block.id = id,
-        Kind::ToolResult => (block.text, block.id) = (inner, result_of),
-        Kind::Image | Kind::Other => {}
+        BlockKind::Text => block.text = own,
+        BlockKind::ToolUse => block.id = id,
+        BlockKind::ToolResult => (block.text, block.id) = (inner, result_of),
+        BlockKind::Image | BlockKind::Other => {}
     }
     block
 }
 
-fn kind(string: &str) -> Kind {
+fn kind(string: &str) -> BlockKind {
     [
-        ("text", Kind::Text),
-        ("tool_use", Kind::ToolUse),
-        ("tool_result", Kind::ToolResult),
-        ("image", Kind::Image),
+        ("text", BlockKind::Text),
+        ("tool_use", BlockKind::ToolUse),
+        ("tool_result", BlockKind::ToolResult),
+        ("image", BlockKind::Image),
     ]
     .into_iter()
-    .find(|(name, _)| says(string, name))
-    .map_or(Kind::Other, |(_, kind)| kind)
+    .find(|(name, _)| string_equals(string, name))
+    .map_or(BlockKind::Other, |(_, kind)| kind)
 }
 
 /// Passes over a value; where it was, if it is a string.
 fn string(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let is_string = cursor.peek() == Some(b'"');
-    let place = cursor.value();
+    let place = cursor.skip_value();
     is_string.then_some(place)
 }
 
@@ -244,27 +244,28 @@ fn string(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
 /// if that is a text block.
 fn first_text(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     if cursor.peek() != Some(b'[') {
-        cursor.value();
+        cursor.skip_value();
         return None;
     }
     cursor.enter(b'[');
     let mut first = None;
     let mut is_first = true;
-    while cursor.item(b']') {
+    while cursor.next_item(b']') {
         if !is_first || !cursor.enter(b'{') {
-            cursor.value();
+            cursor.skip_value();
             is_first = false;
             continue;
         }
         is_first = false;
         let mut is_text = false;
-        while let Some(key) = cursor.member() {
-            if says(key, "type") {
-                is_text = kind(text.get(cursor.value()).unwrap_or_default()) == Kind::Text;
-            } else if says(key, "text") {
+        while let Some(key) = cursor.next_member() {
+            if string_equals(key, "type") {
+                is_text =
+                    kind(text.get(cursor.skip_value()).unwrap_or_default()) == BlockKind::Text;
+            } else if string_equals(key, "text") {
                 first = string(cursor);
             } else {
-                cursor.value();
+                cursor.skip_value();
             }
         }
         first = first.filter(|_| is_text);
@@ -275,18 +276,18 @@ fn first_text(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
 /// Passes over the source of an image; its data, if that is there as base64.
 fn image_data(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     if !cursor.enter(b'{') {
-        cursor.value();
+        cursor.skip_value();
         return None;
     }
     let mut data = None;
     let mut is_base64 = false;
-    while let Some(key) = cursor.member() {
-        if says(key, "type") {
-            is_base64 = says(text.get(cursor.value()).unwrap_or_default(), "base64");
-        } else if says(key, "data") {
+    while let Some(key) = cursor.next_member() {
+        if string_equals(key, "type") {
+            is_base64 = string_equals(text.get(cursor.skip_value()).unwrap_or_default(), "base64");
+        } else if string_equals(key, "data") {
             data = string(cursor);
         } else {
-            cursor.value();
+            cursor.skip_value();
         }
     }
     data.filter(|_| is_base64)
@@ -319,22 +320,22 @@ mod tests {
         assert_eq!(
             seen,
             [
-                (Kind::Text, Some("\"one\""), None),
-                (Kind::Other, None, None),
-                (Kind::ToolResult, Some("\"two\""), id("t1")),
-                (Kind::ToolResult, None, None),
-                (Kind::ToolResult, None, None),
-                (Kind::ToolUse, None, id("t2")),
-                (Kind::Image, None, None),
-                (Kind::Image, None, None),
-                (Kind::Text, None, None),
+                (BlockKind::Text, Some("\"one\""), None),
+                (BlockKind::Other, None, None),
+                (BlockKind::ToolResult, Some("\"two\""), id("t1")),
+                (BlockKind::ToolResult, None, None),
+                (BlockKind::ToolResult, None, None),
+                (BlockKind::ToolUse, None, id("t2")),
+                (BlockKind::Image, None, None),
+                (BlockKind::Image, None, None),
+                (BlockKind::Text, None, None),
             ]
         );
         let data = |index: usize| message.blocks()[index].data.clone();
-        assert_eq!(data(6).map(|place| message.at(&place)), Some("\"AAAA\""));
+        assert_eq!(data(6).map(|place| message.slice(&place)), Some("\"AAAA\""));
         assert_eq!(data(7), None);
-        assert_eq!(message.at(&message.blocks()[1].place), "5");
-        assert!(message.at(&message.blocks()[8].place).ends_with("\"\"}"));
+        assert_eq!(message.slice(&message.blocks()[1].range), "5");
+        assert!(message.slice(&message.blocks()[8].range).ends_with("\"\"}"));
     }
 
     #[test]
@@ -342,9 +343,9 @@ mod tests {
         let of = |text| Message::scan(text).unwrap();
         let text = of(r#"{"content":"x"}"#);
         assert!(matches!(text.content, Content::Text(_)));
-        assert!(matches!(of("{}").content, Content::Nothing(None)));
+        assert!(matches!(of("{}").content, Content::Empty(None)));
         let null = of(r#"{"content":null}"#);
-        assert!(matches!(null.content, Content::Nothing(Some(_))));
+        assert!(matches!(null.content, Content::Empty(Some(_))));
         let object = of(r#"{"content":{}}"#);
         assert!(matches!(object.content, Content::Other(_)));
         assert!(Message::scan("[]").is_none());

@@ -22,18 +22,18 @@
 //! message is never replaced.
 
 pub(crate) mod apply;
-mod error;
+mod context_window;
+pub(crate) mod dedup;
+mod deleted_range;
+mod error_patterns;
+pub(crate) mod file_markers;
 mod history;
-pub(crate) mod json;
+pub(crate) mod json_scan;
 pub(crate) mod message;
-mod pairing;
-mod range;
-pub(crate) mod reads;
-mod savings;
-pub(crate) mod tags;
-mod window;
-mod wire;
-mod wording;
+mod provider_error;
+mod response;
+mod stats;
+mod tool_pairs;
 
 use std::collections::HashSet;
 
@@ -45,20 +45,20 @@ use sightline_protocol::{
 
 use crate::{cancel::Cancel, error::Error, threads};
 
-pub use error::classify;
+pub use context_window::ContextWindow;
+pub use deleted_range::DeletedRange;
 pub use history::ContextHistory;
 pub use message::Outline;
-pub use range::DeletedRange;
-pub use window::Window;
-pub use wire::Answer;
+pub use provider_error::classify_error;
+pub use response::TruncateResponse;
 
 use history::{EditKind, Update};
-use message::{Block, Kind, Message, Role};
+use message::{Block, BlockKind, Message, Role};
 
 /// The fraction of characters that must be saved for messages to stay.
-const ENOUGH_SAVED: f64 = 0.3;
+const MIN_SAVED_FRACTION: f64 = 0.3;
 /// The message and the block in which Cline says that something is left out.
-const CLINES_NOTICE: (usize, usize) = (1, 0);
+const CLINE_NOTICE_POSITION: (usize, usize) = (1, 0);
 
 /// The texts put in place of what is taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl From<NoticeSettings> for Notices {
 
 /// What may be done.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Action {
+pub enum TruncateAction {
     /// Nothing new.
     Apply,
     /// What is needed.
@@ -118,7 +118,7 @@ pub enum Action {
 
 /// A conversation, what was decided about it, and what is asked.
 #[derive(Clone, Debug)]
-pub struct Request<'a> {
+pub struct TruncateRequest<'a> {
     /// All messages.
     pub messages: &'a [&'a RawValue],
     /// The messages left out so far.
@@ -126,7 +126,7 @@ pub struct Request<'a> {
     /// The edits made so far.
     pub history: ContextHistory,
     /// What may be done.
-    pub action: Action,
+    pub action: TruncateAction,
     /// The time that edits made now carry: when the last request was sent.
     pub time: &'a Number,
     /// Whose decisions.
@@ -137,7 +137,7 @@ pub struct Request<'a> {
 
 /// What was decided.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct TruncateOutcome {
     /// The messages left out.
     pub deleted_range: Option<DeletedRange>,
     /// Was the range decided anew?
@@ -153,24 +153,24 @@ pub struct Outcome {
     /// After [`Action::Deduplicate`]: was too little saved?
     pub need_to_truncate: Option<bool>,
     /// The messages to send.
-    pub sent: Vec<Sent>,
+    pub sent: Vec<SentMessage>,
 }
 
 /// A message to send.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SentMessage {
     /// Its index in the conversation.
     pub index: usize,
     /// The new texts in it.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<BlockEdit>,
     /// Are its blocks others than its own?
     pub repaired: bool,
     /// The message to send in its place; `None` when it goes out as it is.
     pub edited: Option<Box<RawValue>>,
 }
 
-impl Sent {
-    fn untouched(index: usize) -> Self {
+impl SentMessage {
+    fn unchanged(index: usize) -> Self {
         Self {
             index,
             edits: Vec::new(),
@@ -190,7 +190,7 @@ impl Sent {
 
 /// The new text of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct BlockEdit {
     /// The index of the block in its message.
     pub block: usize,
     /// Its text; of a tool result, the text of its first block.
@@ -201,7 +201,7 @@ pub struct Edit {
 ///
 /// # Errors
 /// `invalidParams` when a message is no object, `cancelled`.
-pub fn truncate(request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error> {
+pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<TruncateOutcome, Error> {
     let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
     let scanned = threads::each(request.messages, bytes, |_, raw| {
         cancel.check().ok()?;
@@ -224,25 +224,25 @@ pub fn truncate(request: Request<'_>, cancel: &Cancel) -> Result<Outcome, Error>
 ///
 /// # Errors
 /// `cancelled`.
-pub fn truncate_outlined(
-    request: Request<'_>,
+pub fn truncate_scanned(
+    request: TruncateRequest<'_>,
     outlines: &[&Outline],
     cancel: &Cancel,
-) -> Result<Outcome, Error> {
+) -> Result<TruncateOutcome, Error> {
     let messages = request.messages.iter().zip(outlines);
     let messages: Vec<Message<'_>> = messages
-        .map(|(raw, outline)| Message::seen(raw.get(), outline))
+        .map(|(raw, outline)| Message::with_outline(raw.get(), outline))
         .collect();
     decide(&messages, request, cancel)
 }
 
 fn decide(
     messages: &[Message<'_>],
-    mut request: Request<'_>,
+    mut request: TruncateRequest<'_>,
     cancel: &Cancel,
-) -> Result<Outcome, Error> {
-    let start = DeletedRange::start_of_rest(request.deleted_range);
-    let mut outcome = Outcome {
+) -> Result<TruncateOutcome, Error> {
+    let start = DeletedRange::first_kept_after(request.deleted_range);
+    let mut outcome = TruncateOutcome {
         deleted_range: request.deleted_range,
         updated_deleted_range: false,
         history: std::mem::take(&mut request.history),
@@ -253,8 +253,8 @@ fn decide(
         sent: Vec::new(),
     };
     let keep = match request.action {
-        Action::Apply => None,
-        Action::Auto { used, limit } => match used.filter(|used| *used >= limit) {
+        TruncateAction::Apply => None,
+        TruncateAction::Auto { used, limit } => match used.filter(|used| *used >= limit) {
             None => None,
             Some(used) => {
                 let enough = outcome.deduplicate(messages, start, &request, cancel)?;
@@ -267,16 +267,16 @@ fn decide(
                 (!enough).then_some(keep)
             }
         },
-        Action::Deduplicate => {
+        TruncateAction::Deduplicate => {
             let enough = outcome.deduplicate(messages, start, &request, cancel)?;
             outcome.need_to_truncate = Some(!enough);
             None
         }
-        Action::Truncate(keep) => Some(keep),
+        TruncateAction::Truncate(keep) => Some(keep),
     };
     if let Some(keep) = keep {
         let role = |index: usize| messages.get(index).map(|message| message.role);
-        let range = range::next_range(messages.len(), request.deleted_range, keep, role);
+        let range = deleted_range::next_range(messages.len(), request.deleted_range, keep, role);
         outcome.deleted_range = Some(range);
         outcome.updated_deleted_range = true;
         outcome.decision = Decision::Truncated;
@@ -284,7 +284,7 @@ fn decide(
     }
     outcome.sent = apply::apply(
         messages,
-        DeletedRange::start_of_rest(outcome.deleted_range),
+        DeletedRange::first_kept_after(outcome.deleted_range),
         &outcome.history,
         request.profile,
         request.notices,
@@ -293,16 +293,16 @@ fn decide(
     Ok(outcome)
 }
 
-impl Outcome {
+impl TruncateOutcome {
     /// Replaces duplicate file reads. Did that save enough?
     fn deduplicate(
         &mut self,
         messages: &[Message<'_>],
         start: usize,
-        request: &Request<'_>,
+        request: &TruncateRequest<'_>,
         cancel: &Cancel,
     ) -> Result<bool, Error> {
-        let replaced: HashSet<(usize, usize)> = reads::replace_duplicates(
+        let replaced: HashSet<(usize, usize)> = dedup::replace_duplicates(
             messages,
             start,
             &mut self.history,
@@ -317,18 +317,18 @@ impl Outcome {
         self.history_changed = true;
         self.decision = Decision::Deduplicated;
         self.characters_saved =
-            savings::fraction(messages, start, &self.history, &replaced, cancel)?;
-        Ok(self.characters_saved >= ENOUGH_SAVED)
+            stats::saved_fraction(messages, start, &self.history, &replaced, cancel)?;
+        Ok(self.characters_saved >= MIN_SAVED_FRACTION)
     }
 
     /// Says in an answer that is sent that something is left out, once.
-    fn add_notice(&mut self, messages: &[Message<'_>], request: &Request<'_>) {
+    fn add_notice(&mut self, messages: &[Message<'_>], request: &TruncateRequest<'_>) {
         let is_cline = request.profile == ConversationProfile::Cline;
-        let place = if is_cline || messages.len() <= CLINES_NOTICE.0 {
-            let is_edited = self.history.message(CLINES_NOTICE.0).is_some();
-            (!is_edited).then_some(CLINES_NOTICE)
+        let place = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
+            let is_edited = self.history.message(CLINE_NOTICE_POSITION.0).is_some();
+            (!is_edited).then_some(CLINE_NOTICE_POSITION)
         } else {
-            self.place_of_notice(messages)
+            self.notice_position(messages)
         };
         let Some((message, block)) = place else {
             return;
@@ -338,7 +338,7 @@ impl Outcome {
         if let Some(own) = messages.get(message).filter(|_| message > 1) {
             let own = own.blocks().get(block).and_then(|block| own.string(block));
             text.push_str("\n\n");
-            text.push_str(&own.map(json::decode).unwrap_or_default());
+            text.push_str(&own.map(json_scan::decode).unwrap_or_default());
         }
         let update = Update::text(request.time, text, None);
         self.history.add(message, EditKind::Unknown, block, update);
@@ -347,8 +347,8 @@ impl Outcome {
 
     /// The first text of the first answer that has one and is sent, unless an
     /// answer that is sent says already that something is left out.
-    fn place_of_notice(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
-        let start = DeletedRange::start_of_rest(self.deleted_range);
+    fn notice_position(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
+        let start = DeletedRange::first_kept_after(self.deleted_range);
         let answers = || {
             let sent = messages.iter().enumerate();
             sent.filter(move |(index, message)| {
@@ -365,7 +365,7 @@ impl Outcome {
             return None;
         }
         answers().find_map(|(index, message)| {
-            let is_text = |block: &Block| block.kind == Kind::Text && block.text.is_some();
+            let is_text = |block: &Block| block.kind == BlockKind::Text && block.text.is_some();
             let block = message.blocks().iter().position(is_text)?;
             Some((index, block))
         })

@@ -17,7 +17,7 @@
 //! that is not in the file was lost; what stands in for it, for good, is the
 //! entry before the one that named it first.
 
-mod past;
+mod rewind;
 
 use std::{
     collections::{HashMap, hash_map},
@@ -28,13 +28,13 @@ use serde_json::value::RawValue;
 use sightline_protocol::task::Recovered;
 use uuid::Uuid;
 
-pub use past::Moment;
-pub(super) use past::Undone;
+pub(super) use rewind::CompactionUndo;
+pub use rewind::RewindPoint;
 
 use super::{
-    entry::{Entry, Origin, Parent},
-    masks::Masks,
+    entry::{EntryOrigin, LogEntry, Parent},
     title::title_of,
+    truncation::TruncationState,
 };
 use crate::conversation::Outline;
 
@@ -44,9 +44,9 @@ pub struct Conversation {
     /// Its messages, since the last compaction if there was one.
     pub messages: Vec<StoredMessage>,
     /// What is masked in it.
-    pub masks: Arc<Masks>,
+    pub truncation: Arc<TruncationState>,
     /// What is known of it.
-    pub facts: Facts,
+    pub info: ConversationInfo,
     /// What reading the log found: `lines` are those that made sense.
     pub recovered: Recovered,
     /// The entry it follows from, with those before it; `None` in an empty log.
@@ -70,7 +70,7 @@ pub struct StoredMessage {
 
 /// What is known of a conversation besides its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct ConversationInfo {
     /// When the first message of the task came, milliseconds since the Unix epoch.
     pub created_at: i64,
     /// When the last one came, milliseconds since the Unix epoch.
@@ -114,46 +114,47 @@ impl Conversation {
                 .is_some_and(|there| there.uuid == last.uuid),
             None => true,
         };
-        same_messages && (Arc::ptr_eq(&self.masks, &now.masks) || self.masks == now.masks)
+        same_messages
+            && (Arc::ptr_eq(&self.truncation, &now.truncation) || self.truncation == now.truncation)
     }
 }
 
 /// All entries of a log, and what they come to.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    entries: Vec<Placed>,
+    entries: Vec<LinkedEntry>,
     places: HashMap<Uuid, usize>,
     /// What stands in for entries that were lost: the one before, where the
     /// lost one was first named.
-    stand_ins: HashMap<Uuid, Option<usize>>,
+    substitutes: HashMap<Uuid, Option<usize>>,
     /// The newest entry.
     leaf: Option<usize>,
     /// The group at the end, while some of it is missing.
-    open: Option<Open>,
+    open: Option<OpenGroup>,
     has_message: bool,
-    facts: Facts,
+    info: ConversationInfo,
     conversation: Arc<Conversation>,
     /// Does the conversation no longer follow from the entries?
     is_stale: bool,
     /// Does the log say what is masked?
-    masks_are_logged: bool,
+    is_truncation_logged: bool,
     /// Bytes the messages take.
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Placed {
-    entry: Entry,
+struct LinkedEntry {
+    entry: LogEntry,
     parent: Option<usize>,
     /// The head of the group it was written with.
     head: Option<usize>,
     /// Is it the head of a group that did not happen?
     is_void: bool,
     time: i64,
-    origin: Arc<Origin>,
+    origin: Arc<EntryOrigin>,
 }
 
-impl Placed {
+impl LinkedEntry {
     /// The message as it came first.
     fn first(&self) -> Uuid {
         self.entry.copy_of.unwrap_or(self.entry.uuid)
@@ -162,7 +163,7 @@ impl Placed {
 
 /// A group of which entries are missing.
 #[derive(Debug)]
-struct Open {
+struct OpenGroup {
     head: usize,
     last: usize,
     missing: u32,
@@ -170,10 +171,10 @@ struct Open {
 
 /// A message to be copied.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct SourceMessage {
     pub(super) message: Arc<RawValue>,
     pub(super) time: i64,
-    pub(super) origin: Arc<Origin>,
+    pub(super) origin: Arc<EntryOrigin>,
     /// The message as it came first.
     pub(super) first: Uuid,
     pub(super) is_summary: bool,
@@ -181,31 +182,31 @@ pub(super) struct Source {
 
 /// The way back from an entry to the last compaction before it.
 #[derive(Debug, Default)]
-struct Path {
+struct Ancestry {
     /// Places of the messages, oldest first.
     messages: Vec<usize>,
     /// Places of the entries that say what is masked, oldest first.
-    masks: Vec<usize>,
+    truncations: Vec<usize>,
     /// The compaction.
     boundary: Option<usize>,
 }
 
 impl Entries {
     /// Takes the next entry of the file. False when it is there already.
-    pub(super) fn push(&mut self, mut entry: Entry) -> bool {
+    pub(super) fn push(&mut self, mut entry: LogEntry) -> bool {
         let place = self.entries.len();
         if self.places.contains_key(&entry.uuid) {
             return false;
         }
         let before = place.checked_sub(1);
         let parent = match entry.parent {
-            Parent::None => None,
-            Parent::Of(parent) => self.place_of(parent, before),
-            Parent::Unsaid => before,
+            Parent::Root => None,
+            Parent::Id(parent) => self.resolve_parent(parent, before),
+            Parent::Absent => before,
         };
         if let Some(leaf) = entry.previous_leaf {
             // What undoes this entry will name it.
-            self.place_of(leaf, before);
+            self.resolve_parent(leaf, before);
         }
         let last = before.and_then(|before| self.entries.get(before));
         let time = entry.time.or(last.map(|last| last.time)).unwrap_or(0);
@@ -214,11 +215,11 @@ impl Entries {
             Some(last) if *last.origin == origin => Arc::clone(&last.origin),
             _ => Arc::new(origin),
         };
-        self.learn(&entry, time, &origin);
-        let head = self.head_of(&entry, place);
+        self.update_info(&entry, time, &origin);
+        let head = self.group_head_of(&entry, place);
         self.move_leaf(&entry, place, parent, head, time);
         self.places.insert(entry.uuid, place);
-        self.entries.push(Placed {
+        self.entries.push(LinkedEntry {
             entry,
             parent,
             head,
@@ -231,18 +232,18 @@ impl Entries {
 
     /// Where an entry is, or what stands in for it: `before`, unless it was
     /// missed already.
-    fn place_of(&mut self, uuid: Uuid, before: Option<usize>) -> Option<usize> {
+    fn resolve_parent(&mut self, uuid: Uuid, before: Option<usize>) -> Option<usize> {
         match self.places.get(&uuid) {
             Some(place) => Some(*place),
-            None => *self.stand_ins.entry(uuid).or_insert(before),
+            None => *self.substitutes.entry(uuid).or_insert(before),
         }
     }
 
-    fn learn(&mut self, entry: &Entry, time: i64, origin: &Origin) {
-        self.masks_are_logged |= entry.masks.is_some() || entry.is_boundary;
+    fn update_info(&mut self, entry: &LogEntry, time: i64, origin: &EntryOrigin) {
+        self.is_truncation_logged |= entry.truncation.is_some() || entry.is_boundary;
         if let Some((message, _)) = &entry.message {
             self.bytes = self.bytes.saturating_add(message.get().len());
-            let facts = &mut self.facts;
+            let facts = &mut self.info;
             if !self.has_message {
                 self.has_message = true;
                 facts.created_at = time;
@@ -254,8 +255,8 @@ impl Entries {
             }
         }
         for (known, said) in [
-            (&mut self.facts.cwd, &origin.cwd),
-            (&mut self.facts.git_branch, &origin.git_branch),
+            (&mut self.info.cwd, &origin.cwd),
+            (&mut self.info.git_branch, &origin.git_branch),
         ] {
             if said.is_some() && known != said {
                 known.clone_from(said);
@@ -264,15 +265,15 @@ impl Entries {
     }
 
     /// The head of the group the next entry belongs to.
-    fn head_of(&self, entry: &Entry, place: usize) -> Option<usize> {
-        if !entry.is_member() {
+    fn group_head_of(&self, entry: &LogEntry, place: usize) -> Option<usize> {
+        if !entry.is_group_member() {
             return None;
         }
         // Where a line between was lost, something else stands in for the parent.
         let parent = match entry.parent {
-            Parent::None => None,
-            Parent::Of(parent) => self.places.get(&parent).copied(),
-            Parent::Unsaid => place.checked_sub(1),
+            Parent::Root => None,
+            Parent::Id(parent) => self.places.get(&parent).copied(),
+            Parent::Absent => place.checked_sub(1),
         }?;
         match &self.open {
             Some(open) => (open.last == parent).then_some(open.head),
@@ -287,7 +288,7 @@ impl Entries {
 
     fn move_leaf(
         &mut self,
-        entry: &Entry,
+        entry: &LogEntry,
         place: usize,
         parent: Option<usize>,
         head: Option<usize>,
@@ -312,7 +313,7 @@ impl Entries {
             }
         }
         if entry.following > 0 {
-            self.open = Some(Open {
+            self.open = Some(OpenGroup {
                 head: place,
                 last: place,
                 missing: entry.following,
@@ -320,7 +321,7 @@ impl Entries {
             return;
         }
         self.leaf = Some(place);
-        let is_plain = !entry.is_boundary && !entry.is_member() && entry.masks.is_none();
+        let is_plain = !entry.is_boundary && !entry.is_group_member() && entry.truncation.is_none();
         if self.is_stale || !is_next || !is_plain {
             self.is_stale = true;
         } else if let Some((message, outline)) = &entry.message {
@@ -342,32 +343,36 @@ impl Entries {
     pub(super) fn conversation(
         &mut self,
         recovered: Recovered,
-        unlogged: impl FnOnce() -> Masks,
+        unlogged: impl FnOnce() -> TruncationState,
     ) -> Arc<Conversation> {
         if self.is_stale {
-            self.follow_anew();
+            self.rebuild();
         }
-        let masks = (!self.masks_are_logged).then(unlogged);
+        let truncation = (!self.is_truncation_logged).then(unlogged);
         let entry = self.leaf();
         let now = &self.conversation;
         let is_same = now.entry == entry
             && now.recovered == recovered
-            && now.facts == self.facts
-            && masks.as_ref().is_none_or(|masks| *masks == *now.masks);
+            && now.info == self.info
+            && truncation
+                .as_ref()
+                .is_none_or(|truncation| *truncation == *now.truncation);
         if !is_same {
             let conversation = Arc::make_mut(&mut self.conversation);
             conversation.entry = entry;
             conversation.recovered = recovered;
-            conversation.facts.clone_from(&self.facts);
-            if let Some(masks) = masks.filter(|masks| *masks != *conversation.masks) {
-                conversation.masks = Arc::new(masks);
+            conversation.info.clone_from(&self.info);
+            if let Some(truncation) =
+                truncation.filter(|truncation| *truncation != *conversation.truncation)
+            {
+                conversation.truncation = Arc::new(truncation);
             }
         }
         Arc::clone(&self.conversation)
     }
 
     /// Finds the conversation again from the entries.
-    fn follow_anew(&mut self) {
+    fn rebuild(&mut self) {
         let path = self.path(self.leaf);
         let messages = path.messages.iter().filter_map(|place| {
             let placed = self.entries.get(*place)?;
@@ -381,11 +386,11 @@ impl Entries {
             })
         });
         let messages = messages.collect();
-        let masks = self.masks_of(&path);
-        self.facts.compactions = self.compactions(&path);
+        let truncation = self.truncation_of(&path);
+        self.info.compactions = self.compactions(&path);
         let conversation = Arc::make_mut(&mut self.conversation);
         conversation.messages = messages;
-        conversation.masks = masks;
+        conversation.truncation = truncation;
         self.is_stale = false;
     }
 
@@ -395,8 +400,8 @@ impl Entries {
     }
 
     /// Does the log say what is masked? Not in a task that was copied here.
-    pub(super) fn masks_are_logged(&self) -> bool {
-        self.masks_are_logged
+    pub(super) fn is_truncation_logged(&self) -> bool {
+        self.is_truncation_logged
     }
 
     /// Bytes the messages take.
@@ -415,13 +420,16 @@ impl Entries {
     }
 
     /// A message of the conversation, to be copied.
-    pub(super) fn source(&self, uuid: Uuid) -> Option<Source> {
+    pub(super) fn source(&self, uuid: Uuid) -> Option<SourceMessage> {
         self.source_at(*self.places.get(&uuid)?)
     }
 
-    fn masks_of(&self, path: &Path) -> Arc<Masks> {
-        let last = path.masks.last().and_then(|place| self.entries.get(*place));
-        match last.and_then(|placed| placed.entry.masks.as_ref()) {
+    fn truncation_of(&self, path: &Ancestry) -> Arc<TruncationState> {
+        let last = path
+            .truncations
+            .last()
+            .and_then(|place| self.entries.get(*place));
+        match last.and_then(|placed| placed.entry.truncation.as_ref()) {
             Some(logged) => logged.of(&self.uuids(&path.messages)),
             None => Arc::default(),
         }
@@ -436,9 +444,9 @@ impl Entries {
         Some(self.entries.get(place?)?.entry.uuid)
     }
 
-    fn source_at(&self, place: usize) -> Option<Source> {
+    fn source_at(&self, place: usize) -> Option<SourceMessage> {
         let placed = self.entries.get(place)?;
-        Some(Source {
+        Some(SourceMessage {
             message: Arc::clone(&placed.entry.message.as_ref()?.0),
             time: placed.time,
             origin: Arc::clone(&placed.origin),
@@ -448,8 +456,8 @@ impl Entries {
     }
 
     /// Parents stand before their children, so this ends.
-    fn path(&self, leaf: Option<usize>) -> Path {
-        let mut path = Path::default();
+    fn path(&self, leaf: Option<usize>) -> Ancestry {
+        let mut path = Ancestry::default();
         let mut next = leaf;
         while let Some((place, placed)) =
             next.and_then(|place| Some((place, self.entries.get(place)?)))
@@ -461,8 +469,8 @@ impl Entries {
             if placed.entry.message.is_some() {
                 path.messages.push(place);
             }
-            if placed.entry.masks.is_some() {
-                path.masks.push(place);
+            if placed.entry.truncation.is_some() {
+                path.truncations.push(place);
             }
             if placed.entry.is_boundary {
                 path.boundary = Some(place);
@@ -471,7 +479,7 @@ impl Entries {
             next = placed.parent;
         }
         path.messages.reverse();
-        path.masks.reverse();
+        path.truncations.reverse();
         let mut seen = HashMap::new();
         path.messages
             .retain(|place| self.is_current(*place, &mut seen));
@@ -484,9 +492,9 @@ impl Entries {
         let Some(placed) = self.entries.get(place) else {
             return false;
         };
-        let has_happened =
+        let is_complete =
             |head: &usize| (self.entries.get(*head)).is_some_and(|head| !head.is_void);
-        let head = placed.head.filter(has_happened);
+        let head = placed.head.filter(is_complete);
         if placed.entry.is_summary && head.is_none() {
             return false;
         }
@@ -502,7 +510,7 @@ impl Entries {
         }
     }
 
-    fn compactions(&self, path: &Path) -> u64 {
+    fn compactions(&self, path: &Ancestry) -> u64 {
         let mut count = 0;
         let mut next = path.boundary;
         while let Some(placed) = next.and_then(|place| self.entries.get(place)) {

@@ -18,19 +18,19 @@ use serde_json::{Number, Value, value::RawValue};
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
-use super::masks::LoggedMasks;
+use super::truncation::LoggedTruncation;
 use crate::{
     conversation::{
         ContextHistory, DeletedRange, Outline,
-        json::{Cursor, decode, says},
-        message::{Block, Kind, Message, Role},
+        json_scan::{Cursor, decode, string_equals},
+        message::{Block, BlockKind, Message, Role},
     },
     error::Error,
     limits::MAX_ENTRY_BYTES,
 };
 
 /// Subtypes of entries that are no message.
-pub(super) const MASKS: &str = "truncation";
+pub(super) const TRUNCATION: &str = "truncation";
 pub(super) const REWIND: &str = "rewind";
 pub(super) const REWIND_UNDO: &str = "rewind_undo";
 pub(super) const ROLLBACK: &str = "rollback";
@@ -39,7 +39,7 @@ pub(super) const COMPACT_UNDO: &str = "compact_undo";
 
 /// What is recorded beside every entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct EntryOrigin {
     /// The client's session.
     pub session_id: Option<String>,
     /// The agent's working directory.
@@ -52,12 +52,12 @@ pub struct Origin {
 
 /// An entry, understood.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     pub(super) uuid: Uuid,
     pub(super) parent: Parent,
     /// Milliseconds since the Unix epoch.
     pub(super) time: Option<i64>,
-    pub(super) origin: Origin,
+    pub(super) origin: EntryOrigin,
     pub(super) message: Option<(Arc<RawValue>, Outline)>,
     pub(super) is_summary: bool,
     pub(super) is_boundary: bool,
@@ -65,7 +65,7 @@ pub(super) struct Entry {
     pub(super) copy_of: Option<Uuid>,
     /// Entries that follow and without which this one means nothing.
     pub(super) following: u32,
-    pub(super) masks: Option<LoggedMasks>,
+    pub(super) truncation: Option<LoggedTruncation>,
     pub(super) previous_leaf: Option<Uuid>,
 }
 
@@ -73,17 +73,17 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parent {
     /// There is none: a conversation begins.
-    None,
+    Root,
     /// This one.
-    Of(Uuid),
+    Id(Uuid),
     /// Nothing.
-    Unsaid,
+    Absent,
 }
 
 /// A line as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Line<'a> {
+pub(super) struct LogLine<'a> {
     pub(super) uuid: Uuid,
     #[serde(
         default,
@@ -115,8 +115,8 @@ pub(super) struct Line<'a> {
     pub(super) is_compact_summary: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) compact_metadata: Option<CompactMetadata>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) masks: Option<MasksLine>,
+    #[serde(default, rename = "masks", skip_serializing_if = "Option::is_none")]
+    pub(super) truncation: Option<TruncationRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous_leaf: Option<Uuid>,
 }
@@ -159,7 +159,7 @@ pub(super) struct CompactMetadata {
 /// What is masked from an entry on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MasksLine {
+pub(super) struct TruncationRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deleted_range: Option<[i64; 2]>,
     #[serde(default = "no_history")]
@@ -185,12 +185,12 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Uuid>>, 
     Option::deserialize(value).map(Some)
 }
 
-impl<'a> Line<'a> {
+impl<'a> LogLine<'a> {
     /// A line that is no message.
-    pub(super) fn of_system(
+    pub(super) fn system(
         parent: Option<Uuid>,
         time: i64,
-        origin: &Origin,
+        origin: &EntryOrigin,
         subtype: &str,
     ) -> Self {
         Self {
@@ -208,20 +208,20 @@ impl<'a> Line<'a> {
             tool_result: Vec::new(),
             is_compact_summary: false,
             compact_metadata: None,
-            masks: None,
+            truncation: None,
             previous_leaf: None,
         }
     }
 
     /// A message. `None` when it is no object.
-    pub(super) fn of_message(
+    pub(super) fn message(
         parent: Option<Uuid>,
         time: i64,
-        origin: &Origin,
+        origin: &EntryOrigin,
         raw: &'a RawValue,
     ) -> Option<Self> {
         let message = Message::scan(raw.get())?;
-        let mut line = Self::of_system(parent, time, origin, "");
+        let mut line = Self::system(parent, time, origin, "");
         line.subtype = None;
         line.kind = match message.role {
             Role::User => "user",
@@ -231,9 +231,9 @@ impl<'a> Line<'a> {
         .to_owned();
         for block in message.blocks() {
             match block.kind {
-                Kind::ToolUse => line.tool.extend(tool_call(&message, block)),
-                Kind::ToolResult => line.tool_result.extend(tool_result(&message, block)),
-                Kind::Text | Kind::Image | Kind::Other => {}
+                BlockKind::ToolUse => line.tool.extend(tool_call(&message, block)),
+                BlockKind::ToolResult => line.tool_result.extend(tool_result(&message, block)),
+                BlockKind::Text | BlockKind::Image | BlockKind::Other => {}
             }
         }
         line.message = Some(raw);
@@ -265,28 +265,28 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Entry {
+impl LogEntry {
     /// Understands a line; `None` when it makes no sense.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let line: LogLine<'_> = serde_json::from_slice(line).ok()?;
         let message = match line.message {
-            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::at(raw)?)),
+            Some(raw) => Some((Arc::from(raw.to_owned()), Outline::scan(raw)?)),
             None => None,
         };
-        let masks = match line.masks {
-            Some(masks) => Some(masks.read()?),
+        let truncation = match line.truncation {
+            Some(truncation) => Some(truncation.read()?),
             None => None,
         };
         let compaction = line.compact_metadata.unwrap_or_default();
         Some(Self {
             uuid: line.uuid,
             parent: match line.parent_uuid {
-                None => Parent::Unsaid,
-                Some(None) => Parent::None,
-                Some(Some(parent)) => Parent::Of(parent),
+                None => Parent::Absent,
+                Some(None) => Parent::Root,
+                Some(Some(parent)) => Parent::Id(parent),
             },
             time: line.timestamp.as_deref().and_then(from_iso),
-            origin: Origin {
+            origin: EntryOrigin {
                 session_id: line.session_id,
                 cwd: line.cwd,
                 git_branch: line.git_branch,
@@ -302,20 +302,20 @@ impl Entry {
                 None => compaction.following,
                 Some(_) => 0,
             },
-            masks,
+            truncation,
             previous_leaf: line.previous_leaf,
         })
     }
 
     /// Does it mean something only together with the entry before?
-    pub(super) fn is_member(&self) -> bool {
+    pub(super) fn is_group_member(&self) -> bool {
         self.message.is_some() && (self.is_summary || self.copy_of.is_some())
     }
 }
 
-impl MasksLine {
-    fn read(self) -> Option<LoggedMasks> {
-        Some(LoggedMasks {
+impl TruncationRecord {
+    fn read(self) -> Option<LoggedTruncation> {
+        Some(LoggedTruncation {
             deleted_range: self.deleted_range.map(DeletedRange),
             history: ContextHistory::from_value(self.context_history).ok()?,
             time: self.time,
@@ -330,13 +330,13 @@ pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall
         id: message.id(block)?.into_owned(),
         name: String::new(),
     };
-    let text = message.at(&block.place);
+    let text = message.slice(&block.range);
     let mut cursor = Cursor::new(text);
     cursor.enter(b'{');
-    while let Some(key) = cursor.member() {
+    while let Some(key) = cursor.next_member() {
         let is_string = cursor.peek() == Some(b'"');
-        let value = cursor.value();
-        if is_string && says(key, "name") {
+        let value = cursor.skip_value();
+        if is_string && string_equals(key, "name") {
             call.name = decode(text.get(value).unwrap_or_default()).into_owned();
         }
     }
@@ -349,12 +349,12 @@ pub(super) fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolRe
         tool_use_id: message.id(block)?.into_owned(),
         is_error: false,
     };
-    let text = message.at(&block.place);
+    let text = message.slice(&block.range);
     let mut cursor = Cursor::new(text);
     cursor.enter(b'{');
-    while let Some(key) = cursor.member() {
-        let value = cursor.value();
-        if says(key, "is_error") {
+    while let Some(key) = cursor.next_member() {
+        let value = cursor.skip_value();
+        if string_equals(key, "is_error") {
             result.is_error = text.get(value) == Some("true");
         }
     }
@@ -391,11 +391,11 @@ mod tests {
         ] }"#;
         let text = &text.replace('\n', "\r\n");
         let message = raw(text);
-        let origin = Origin {
+        let origin = EntryOrigin {
             cwd: Some("/p".to_owned()),
-            ..Origin::default()
+            ..EntryOrigin::default()
         };
-        let line = Line::of_message(None, 1_234, &origin, &message).unwrap();
+        let line = LogLine::message(None, 1_234, &origin, &message).unwrap();
         let mut written = Vec::new();
         line.write(&mut written).unwrap();
         let expected = format!(
@@ -404,29 +404,33 @@ mod tests {
             text.replace(['\r', '\n'], " ")
         );
         assert_eq!(String::from_utf8(written.clone()).unwrap(), expected + "\n");
-        let entry = Entry::read(&written).unwrap();
+        let entry = LogEntry::read(&written).unwrap();
         assert_eq!(
             entry.message.unwrap().0.get(),
             text.replace(['\r', '\n'], " ")
         );
-        assert_eq!((entry.parent, entry.time), (Parent::None, Some(1_234)));
+        assert_eq!((entry.parent, entry.time), (Parent::Root, Some(1_234)));
         assert_eq!(entry.origin, origin);
-        assert!(Line::of_message(None, 0, &origin, &raw("[]")).is_none());
+        assert!(LogLine::message(None, 0, &origin, &raw("[]")).is_none());
     }
 
     #[test]
     fn only_what_is_an_entry_is_one() {
         let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
         let read = |rest: &str| {
-            Entry::read(format!(r#"{{"uuid":"{uuid}","type":"user"{rest}}}"#).as_bytes())
+            LogEntry::read(format!(r#"{{"uuid":"{uuid}","type":"user"{rest}}}"#).as_bytes())
         };
-        assert_eq!(read("").unwrap().parent, Parent::Unsaid);
+        assert_eq!(read("").unwrap().parent, Parent::Absent);
         assert!(read(r#","message":{"role":"user"},"new":[1]"#).is_some());
         assert!(read(r#","compactMetadata":{"new":1},"timestamp":"no"}"#).is_none());
         assert!(read(r#","timestamp":"no""#).unwrap().time.is_none());
         let of_copy = format!(r#","compactMetadata":{{"copyOf":"{uuid}"}}"#);
-        assert!(!read(&of_copy).unwrap().is_member());
-        assert!(read(&(of_copy + r#","message":{}"#)).unwrap().is_member());
+        assert!(!read(&of_copy).unwrap().is_group_member());
+        assert!(
+            read(&(of_copy + r#","message":{}"#))
+                .unwrap()
+                .is_group_member()
+        );
         for bad in [
             r#","message":"x""#,
             r#","masks":{"contextHistory":5}"#,
@@ -435,7 +439,7 @@ mod tests {
             assert!(read(bad).is_none(), "{bad}");
         }
         for bad in ["", "[]", "{}", "null", "\u{0}"] {
-            assert!(Entry::read(bad.as_bytes()).is_none(), "{bad}");
+            assert!(LogEntry::read(bad.as_bytes()).is_none(), "{bad}");
         }
     }
 

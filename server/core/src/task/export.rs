@@ -7,8 +7,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Conversation, StoredMessage, TaskStore,
-    entry::{Entry, to_iso},
-    lines::{Piece, each_line, trimmed},
+    entry::{LogEntry, to_iso},
+    jsonl::{RawLine, for_each_line, trimmed},
     log::{LOG_FILE, not_found},
 };
 use crate::{
@@ -25,7 +25,7 @@ pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct ExportDocument<'a> {
     format: &'a str,
     version: u32,
     task_id: &'a str,
@@ -62,8 +62,8 @@ impl TaskStore {
         let conversation = self.load(task, cancel)?;
         let dir = self.storage.task(task);
         let metadata = dir.read(METADATA_FILE)?.filter(|text| is_metadata(text));
-        let facts = &conversation.facts;
-        let document = Document {
+        let facts = &conversation.info;
+        let document = ExportDocument {
             format: FORMAT,
             version: VERSION,
             task_id: task.as_str(),
@@ -73,8 +73,8 @@ impl TaskStore {
             cwd: facts.cwd.as_deref(),
             git_branch: facts.git_branch.as_deref(),
             messages: conversation.raw_messages(),
-            deleted_range: conversation.masks.deleted_range.map(|range| range.0),
-            context_history: conversation.masks.history.clone().into_value(),
+            deleted_range: conversation.truncation.deleted_range.map(|range| range.0),
+            context_history: conversation.truncation.history.clone().into_value(),
             task_metadata: metadata.and_then(|text| allowed_metadata(&text, may_name)),
             log: self.log_entries(task, cancel)?,
         };
@@ -101,10 +101,10 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let (file, _) = dir.open_log(LOG_FILE)?.ok_or_else(|| not_found(task))?;
         let mut entries = Vec::new();
-        let read = each_line::<std::io::Error>(BufReader::new(file), |piece, _| {
-            let (Piece::Line(line) | Piece::Rest(line)) = piece;
+        let read = for_each_line::<std::io::Error>(BufReader::new(file), |piece, _| {
+            let (RawLine::Complete(line) | RawLine::Partial(line)) = piece;
             let line = trimmed(line);
-            if !cancel.is_cancelled() && Entry::read(line).is_some() {
+            if !cancel.is_cancelled() && LogEntry::read(line).is_some() {
                 entries.extend(serde_json::from_slice::<Box<RawValue>>(line));
             }
             Ok(())
@@ -136,7 +136,7 @@ fn allowed_metadata(text: &[u8], may_name: &dyn Fn(&str) -> bool) -> Option<Box<
 }
 
 fn head(task: &TaskId, conversation: &Conversation) -> String {
-    let facts = &conversation.facts;
+    let facts = &conversation.info;
     let title = match facts.title.as_str() {
         "" => task.as_str(),
         title => title,

@@ -16,19 +16,20 @@ use sightline_protocol::{error::ErrorKind, task::Recovered};
 use uuid::Uuid;
 
 use super::{
-    Masks, Meta, Origin, TaskStore, chain,
+    EntryMeta, EntryOrigin, TaskStore, TruncationState,
     conversation::Entries,
-    entry::{Entry, Line, MASKS},
+    entry::{LogEntry, LogLine, TRUNCATION},
     export::{FORMAT, VERSION},
-    lines::trimmed,
+    jsonl::trimmed,
+    link_lines,
     log::{HISTORY_FILE, LOG_FILE},
 };
 use crate::{
     cancel::Cancel,
     conversation::{
         ContextHistory, DeletedRange,
-        json::decode,
-        message::{Kind, Message},
+        json_scan::decode,
+        message::{BlockKind, Message},
     },
     error::Error,
     limits::{MAX_ENTRY_BYTES, MAX_IMPORT_BYTES},
@@ -43,7 +44,7 @@ const OLD_UI_FILE: &str = "claude_messages.json";
 
 /// A task that was imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedTask {
     /// Its id.
     pub task_id: TaskId,
     /// Messages of its conversation.
@@ -54,7 +55,7 @@ pub struct Imported {
 
 /// What becomes a task.
 #[derive(Default)]
-struct Found {
+struct ImportSource {
     /// The id the source gives.
     id: String,
     log: Vec<u8>,
@@ -67,7 +68,7 @@ struct Found {
 /// An export of ours, as far as it is needed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
+struct ExportDocument {
     format: String,
     version: u32,
     #[serde(default)]
@@ -85,12 +86,12 @@ struct Document {
 }
 
 /// The entries of a conversation that are messages, and their indexes in it, which Cline counts by.
-struct Messages {
+struct ImportedMessages {
     messages: Vec<Box<RawValue>>,
     indexes: Vec<usize>,
 }
 
-impl Messages {
+impl ImportedMessages {
     /// The index of a message among those that are left.
     fn index(&self, original: usize) -> Option<usize> {
         self.indexes.binary_search(&original).ok()
@@ -121,7 +122,7 @@ struct UiMessage {
 
 /// When the messages came, and what is left out, according to Cline's window.
 #[derive(Default)]
-struct UiFacts {
+struct UiTimeline {
     first: Option<i64>,
     /// By index of the message.
     times: BTreeMap<usize, i64>,
@@ -142,7 +143,7 @@ impl TaskStore {
         id: Option<&TaskId>,
         now: i64,
         cancel: &Cancel,
-    ) -> Result<Imported, Error> {
+    ) -> Result<ImportedTask, Error> {
         let mut found = match source.is_dir() {
             true => from_folder(source, now, cancel)?,
             false => from_export(source, now)?,
@@ -154,11 +155,11 @@ impl TaskStore {
         };
         let mut entries = Entries::default();
         for line in found.log.split(|byte| *byte == b'\n') {
-            if let Some(entry) = Entry::read(line) {
+            if let Some(entry) = LogEntry::read(line) {
                 entries.push(entry);
             }
         }
-        let unlogged = Masks {
+        let unlogged = TruncationState {
             deleted_range: None,
             history: std::mem::take(&mut found.unlogged),
         };
@@ -174,7 +175,12 @@ impl TaskStore {
                     .collect::<String>()
             )));
         }
-        let history = conversation.masks.history.clone().into_value().to_string();
+        let history = conversation
+            .truncation
+            .history
+            .clone()
+            .into_value()
+            .to_string();
         let mut files = vec![(LOG_FILE, found.log.as_slice())];
         if let Some(metadata) = &found.metadata {
             files.push((METADATA_FILE, metadata));
@@ -183,7 +189,7 @@ impl TaskStore {
             files.push((HISTORY_FILE, history.as_bytes()));
         }
         self.storage.create_task(&task_id, &files)?;
-        Ok(Imported {
+        Ok(ImportedTask {
             task_id,
             messages: conversation.messages.len() as u64,
             problems: std::mem::take(&mut found.problems),
@@ -191,7 +197,7 @@ impl TaskStore {
     }
 }
 
-impl Found {
+impl ImportSource {
     /// A file of the folder, unless there is none or it can't be read.
     fn read(&mut self, dir: &Path, name: &str) -> Option<Vec<u8>> {
         read_foreign(&dir.join(name), MAX_IMPORT_BYTES).unwrap_or_else(|error| {
@@ -208,7 +214,7 @@ impl Found {
         self.metadata = text.filter(|_| !is_broken);
     }
 
-    fn read_history(&mut self, dir: &Path, messages: Option<&Messages>) -> ContextHistory {
+    fn read_history(&mut self, dir: &Path, messages: Option<&ImportedMessages>) -> ContextHistory {
         let Some(text) = self.read(dir, HISTORY_FILE) else {
             return ContextHistory::default();
         };
@@ -219,7 +225,7 @@ impl Found {
     }
 
     /// The edits of messages, those that make sense; of `messages` where they are known.
-    fn history(&mut self, value: Value, messages: Option<&Messages>) -> ContextHistory {
+    fn history(&mut self, value: Value, messages: Option<&ImportedMessages>) -> ContextHistory {
         let Value::Array(entries) = value else {
             self.left_out(HISTORY_FILE);
             return ContextHistory::default();
@@ -232,16 +238,16 @@ impl Found {
                 *index = messages.index(original)?.into();
             }
             // The index of a message stands once in it.
-            let is_sound = ContextHistory::from_value(Value::Array(vec![entry.clone()])).is_ok();
-            is_sound.then_some(entry)
+            let is_valid = ContextHistory::from_value(Value::Array(vec![entry.clone()])).is_ok();
+            is_valid.then_some(entry)
         };
-        let sound: Vec<Value> = entries.into_iter().filter_map(moved).collect();
-        self.left_out_of(HISTORY_FILE, count - sound.len());
-        ContextHistory::from_value(Value::Array(sound)).unwrap_or_default()
+        let valid: Vec<Value> = entries.into_iter().filter_map(moved).collect();
+        self.left_out_of(HISTORY_FILE, count - valid.len());
+        ContextHistory::from_value(Value::Array(valid)).unwrap_or_default()
     }
 
     /// Those of these entries that are messages.
-    fn messages(&mut self, entries: Vec<Box<RawValue>>) -> Messages {
+    fn messages(&mut self, entries: Vec<Box<RawValue>>) -> ImportedMessages {
         let count = entries.len();
         let is_message = |(_, entry): &(usize, Box<RawValue>)| entry.get().starts_with('{');
         let (indexes, messages): (Vec<usize>, Vec<_>) =
@@ -252,7 +258,7 @@ impl Found {
                 "left out {left_out} of the messages, which are not objects"
             ));
         }
-        Messages { messages, indexes }
+        ImportedMessages { messages, indexes }
     }
 
     fn left_out_of(&mut self, name: &str, count: usize) {
@@ -277,7 +283,7 @@ impl Found {
                 too_long += 1;
                 continue;
             }
-            if Entry::read(line).is_none() {
+            if LogEntry::read(line).is_none() {
                 broken += 1;
                 continue;
             }
@@ -299,8 +305,8 @@ impl Found {
     }
 }
 
-fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
-    let mut found = Found::default();
+fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportSource, Error> {
+    let mut found = ImportSource::default();
     let name = dir.canonicalize().ok();
     let name = name.as_deref().unwrap_or(dir).file_name();
     found.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -329,15 +335,15 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
         ));
     }
     let messages = found.messages(entries);
-    let ui = ui_facts(&mut found, dir);
+    let ui = read_ui_timeline(&mut found, dir);
     let history = found.read_history(dir, Some(&messages));
-    let begun = found.id.parse().ok().filter(|millis| *millis > 0);
-    let begun = ui.first.or(begun).unwrap_or(now);
+    let started_at = found.id.parse().ok().filter(|millis| *millis > 0);
+    let started_at = ui.first.or(started_at).unwrap_or(now);
     let range = ui
         .range
         .as_ref()
-        .map(|(range, _)| messages.range(*range).within(messages.messages.len()));
-    let masks = Masks {
+        .map(|(range, _)| messages.range(*range).clamped_to(messages.messages.len()));
+    let truncation = TruncationState {
         deleted_range: range,
         history,
     };
@@ -345,14 +351,14 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<Found, Error> {
     found.log = log_of(
         &messages.messages,
         |index| ui.times.get(messages.indexes.get(index)?).copied(),
-        begun,
-        &masks,
+        started_at,
+        &truncation,
         time,
     )?;
     Ok(found)
 }
 
-fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
+fn from_export(path: &Path, now: i64) -> Result<ImportSource, Error> {
     let text = read_foreign(path, MAX_IMPORT_BYTES)?.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
@@ -365,14 +371,14 @@ fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
             path.display()
         ))
     };
-    let document: Document =
+    let document: ExportDocument =
         serde_json::from_slice(&text).map_err(|error| refused(&error.to_string()))?;
     if document.format != FORMAT || document.version != VERSION {
         return Err(refused("its format or version is another one"));
     }
-    let mut found = Found {
+    let mut found = ImportSource {
         id: document.task_id.unwrap_or_default(),
-        ..Found::default()
+        ..ImportSource::default()
     };
     let metadata = document.task_metadata;
     found.take_metadata(metadata.map(|raw| raw.get().as_bytes().to_vec()));
@@ -381,14 +387,14 @@ fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
     if found.log.is_empty() {
         let messages = found.messages(document.messages.unwrap_or_default());
         let range = serde_json::from_value(document.deleted_range).ok();
-        let masks = Masks {
+        let truncation = TruncationState {
             deleted_range: range.map(|range| messages.range(DeletedRange(range))),
             history: match document.context_history {
                 Value::Null => ContextHistory::default(),
                 value => found.history(value, Some(&messages)),
             },
         };
-        found.log = log_of(&messages.messages, |_| None, now, &masks, None)?;
+        found.log = log_of(&messages.messages, |_| None, now, &truncation, None)?;
     }
     Ok(found)
 }
@@ -398,34 +404,37 @@ fn from_export(path: &Path, now: i64) -> Result<Found, Error> {
 fn log_of(
     messages: &[Box<RawValue>],
     time: impl Fn(usize) -> Option<i64>,
-    begun: i64,
-    masks: &Masks,
+    started_at: i64,
+    truncation: &TruncationState,
     masked_at: Option<&Number>,
 ) -> Result<Vec<u8>, Error> {
-    let origin = Origin {
+    let origin = EntryOrigin {
         cwd: messages.first().and_then(|first| cwd_of(first)),
-        ..Origin::default()
+        ..EntryOrigin::default()
     };
-    let mut meta = Meta { origin, now: begun };
+    let mut meta = EntryMeta {
+        origin,
+        now: started_at,
+    };
     let mut lines = Vec::new();
     for (index, message) in messages.iter().enumerate() {
-        meta.now = own_time(message)
+        meta.now = message_timestamp(message)
             .or_else(|| time(index))
             .unwrap_or(meta.now);
-        let line = Line::of_message(None, meta.now, &meta.origin, message);
+        let line = LogLine::message(None, meta.now, &meta.origin, message);
         lines.push(line.ok_or_else(|| {
             Error::invalid(format!(
                 "message {index} of the conversation is not an object"
             ))
         })?);
     }
-    if *masks != Masks::default() {
+    if *truncation != TruncationState::default() {
         let uuids: Vec<Uuid> = lines.iter().map(|line| line.uuid).collect();
-        let mut line = Line::of_system(None, meta.now, &meta.origin, MASKS);
-        line.masks = Some(masks.to_line(masked_at.unwrap_or(&meta.now.into()), &uuids));
+        let mut line = LogLine::system(None, meta.now, &meta.origin, TRUNCATION);
+        line.truncation = Some(truncation.to_line(masked_at.unwrap_or(&meta.now.into()), &uuids));
         lines.push(line);
     }
-    chain(&mut lines, None);
+    link_lines(&mut lines, None);
     let mut log = Vec::new();
     for line in &lines {
         line.write(&mut log)?;
@@ -434,7 +443,7 @@ fn log_of(
 }
 
 /// The `ts` of a message.
-fn own_time(message: &RawValue) -> Option<i64> {
+fn message_timestamp(message: &RawValue) -> Option<i64> {
     #[derive(Deserialize)]
     struct Timed {
         #[serde(default)]
@@ -453,7 +462,7 @@ fn millis(value: &Value) -> Option<i64> {
 fn cwd_of(message: &RawValue) -> Option<String> {
     let message = Message::scan(message.get())?;
     let texts = message.blocks().iter();
-    let mut texts = texts.filter(|block| block.kind == Kind::Text);
+    let mut texts = texts.filter(|block| block.kind == BlockKind::Text);
     texts.find_map(|block| {
         let text = decode(message.string(block)?);
         let (_, rest) = text.split_once("\n# Current Working Directory (")?;
@@ -462,8 +471,8 @@ fn cwd_of(message: &RawValue) -> Option<String> {
     })
 }
 
-fn ui_facts(found: &mut Found, dir: &Path) -> UiFacts {
-    let mut facts = UiFacts::default();
+fn read_ui_timeline(found: &mut ImportSource, dir: &Path) -> UiTimeline {
+    let mut facts = UiTimeline::default();
     let (name, text) = match found.read(dir, UI_FILE) {
         Some(text) => (UI_FILE, text),
         None => match found.read(dir, OLD_UI_FILE) {

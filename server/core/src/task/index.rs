@@ -12,8 +12,8 @@ use sightline_protocol::task::TaskSummary;
 
 use super::{
     TaskStore,
-    cache::locked,
     log::{LOG_FILE, Log},
+    log_cache::lock_unpoisoned,
 };
 use crate::{
     cancel::Cancel,
@@ -26,23 +26,23 @@ const INDEX_FILE: &str = ".index.json";
 
 /// The whole file.
 #[derive(Serialize, Deserialize)]
-struct Index {
-    tasks: Vec<Listed>,
+struct IndexFile {
+    tasks: Vec<IndexEntry>,
 }
 
 /// A task and the state of its log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Listed {
+pub(super) struct IndexEntry {
     #[serde(flatten)]
     pub(super) summary: TaskSummary,
     length: u64,
     modified_ns: u64,
 }
 
-impl Listed {
+impl IndexEntry {
     /// Does it tell of this state of the log?
-    pub(super) fn is_of(&self, stamp: Stamp) -> bool {
+    pub(super) fn matches(&self, stamp: Stamp) -> bool {
         (self.length, self.modified_ns) == (stamp.len, stamp.mtime_ns)
     }
 
@@ -83,7 +83,7 @@ impl TaskStore {
 
     /// All tasks that have messages, last updated first. A log that can't be
     /// read is left out: [`TaskStore::load`] says why.
-    pub(super) fn listed(&self, cancel: &Cancel) -> Result<Vec<Listed>, Error> {
+    pub(super) fn listed(&self, cancel: &Cancel) -> Result<Vec<IndexEntry>, Error> {
         let known = self.read_index();
         let mut listed = Vec::new();
         for id in self.storage.task_ids()? {
@@ -91,9 +91,9 @@ impl TaskStore {
             let Ok(Some(stamp)) = self.storage.task(&id).stamp(LOG_FILE) else {
                 continue;
             };
-            let found = match known.get(id.as_str()).filter(|known| known.is_of(stamp)) {
+            let found = match known.get(id.as_str()).filter(|known| known.matches(stamp)) {
                 Some(known) => Some(known.clone()),
-                None => self.look_at(&id, cancel)?,
+                None => self.read_summary(&id, cancel)?,
             };
             listed.extend(found);
         }
@@ -113,10 +113,10 @@ impl TaskStore {
         Ok(listed)
     }
 
-    fn look_at(&self, id: &TaskId, cancel: &Cancel) -> Result<Option<Listed>, Error> {
+    fn read_summary(&self, id: &TaskId, cancel: &Cancel) -> Result<Option<IndexEntry>, Error> {
         let mut fresh = Log::default();
-        let known = self.cache.known(id);
-        let mut kept = known.as_deref().map(|slot| locked(&slot.log));
+        let known = self.cache.peek(id);
+        let mut kept = known.as_deref().map(|slot| lock_unpoisoned(&slot.log));
         let log = kept.as_deref_mut().unwrap_or(&mut fresh);
         let dir = self.storage.task(id);
         if let Err(error) = log.catch_up(&dir, cancel) {
@@ -128,24 +128,24 @@ impl TaskStore {
             return Ok(None);
         };
         let now = log.conversation(&dir);
-        Ok(Some(Listed {
+        Ok(Some(IndexEntry {
             summary: TaskSummary {
                 task_id: id.to_string(),
-                created_at: now.facts.created_at,
-                updated_at: now.facts.updated_at,
+                created_at: now.info.created_at,
+                updated_at: now.info.updated_at,
                 message_count: now.messages.len() as u64,
-                title: now.facts.title.clone(),
-                cwd: now.facts.cwd.clone(),
+                title: now.info.title.clone(),
+                cwd: now.info.cwd.clone(),
             },
             length: stamp.len,
             modified_ns: stamp.mtime_ns,
         }))
     }
 
-    fn read_index(&self) -> HashMap<String, Listed> {
+    fn read_index(&self) -> HashMap<String, IndexEntry> {
         let text = self.storage.read_beside_tasks(INDEX_FILE);
         let index = text.ok().flatten();
-        let index = index.and_then(|text| serde_json::from_slice::<Index>(&text).ok());
+        let index = index.and_then(|text| serde_json::from_slice::<IndexFile>(&text).ok());
         let tasks = index.map(|index| index.tasks).unwrap_or_default();
         let by_id = tasks.into_iter();
         by_id
@@ -153,8 +153,8 @@ impl TaskStore {
             .collect()
     }
 
-    fn write_index(&self, tasks: &[Listed]) -> Result<(), Error> {
-        let index = Index {
+    fn write_index(&self, tasks: &[IndexEntry]) -> Result<(), Error> {
+        let index = IndexFile {
             tasks: tasks.to_vec(),
         };
         let text = serde_json::to_vec(&index)

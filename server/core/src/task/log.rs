@@ -18,9 +18,9 @@ use sightline_protocol::{error::ErrorKind, task::Recovered};
 
 use super::{
     conversation::{Conversation, Entries},
-    entry::{Entry, Line},
-    lines::{Piece, each_line, trimmed},
-    masks::Masks,
+    entry::{LogEntry, LogLine},
+    jsonl::{RawLine, for_each_line, trimmed},
+    truncation::TruncationState,
 };
 use crate::{
     cancel::Cancel,
@@ -49,9 +49,9 @@ pub(super) struct Log {
     /// Bytes that are understood.
     read_to: u64,
     /// Does it end without a line end?
-    is_open: bool,
+    lacks_newline: bool,
     /// Is there something behind the last line end that makes no sense?
-    has_rest: bool,
+    has_partial_line: bool,
     /// Is that certain to stay so?
     is_torn: bool,
     /// Where the last line begins, and how.
@@ -60,7 +60,7 @@ pub(super) struct Log {
     dropped: u64,
     pub(super) entries: Entries,
     /// Is the file's name known to be on the disk?
-    name_is_durable: Arc<AtomicBool>,
+    is_name_durable: Arc<AtomicBool>,
 }
 
 impl Log {
@@ -70,11 +70,11 @@ impl Log {
     /// Kind `storage`, `cancelled`.
     pub(super) fn catch_up(&mut self, dir: &TaskDir, cancel: &Cancel) -> Result<bool, Error> {
         let is_there = self.read_new(dir, cancel)?;
-        if self.has_rest && !self.is_torn {
+        if self.has_partial_line && !self.is_torn {
             // Nobody writes now: what is torn now stays torn.
             if let Ok(Some(_lock)) = dir.try_lock() {
                 self.read_new(dir, cancel)?;
-                self.is_torn = self.has_rest;
+                self.is_torn = self.has_partial_line;
             }
         }
         Ok(is_there)
@@ -90,7 +90,7 @@ impl Log {
         cancel: &Cancel,
     ) -> Result<bool, Error> {
         let is_there = self.read_new(dir, cancel)?;
-        self.is_torn = self.has_rest;
+        self.is_torn = self.has_partial_line;
         Ok(is_there)
     }
 
@@ -112,30 +112,30 @@ impl Log {
         };
         if self.read_to <= REREAD_BYTES
             || !self
-                .is_continued_by(&mut file, stamp)
+                .is_prefix_of(&mut file, stamp)
                 .map_err(|error| failed(&error))?
         {
             *self = Self::default();
         }
-        if self.has_rest {
-            self.is_open = false;
+        if self.has_partial_line {
+            self.lacks_newline = false;
         }
-        self.has_rest = false;
+        self.has_partial_line = false;
         self.is_torn = false;
         let new = stamp.len.saturating_sub(self.read_to);
         let read = file.seek(SeekFrom::Start(self.read_to)).map(|_| ());
         read.map_err(|error| failed(&error))?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(new));
-        each_line(reader, |piece, length| {
+        for_each_line(reader, |piece, length| {
             if cancel.is_cancelled() {
-                return Err(Stop::Cancelled);
+                return Err(ReadError::Cancelled);
             }
-            self.take(&piece, length);
+            self.take_line(&piece, length);
             Ok(())
         })
         .map_err(|stop| match stop {
-            Stop::Cancelled => Error::cancelled(),
-            Stop::Failed(error) => failed(&error),
+            ReadError::Cancelled => Error::cancelled(),
+            ReadError::Failed(error) => failed(&error),
         })?;
         self.stamp = Some(stamp);
         Ok(true)
@@ -143,7 +143,7 @@ impl Log {
 
     /// Is what was read still the beginning of this file? One that was cut and
     /// written on has another last line.
-    fn is_continued_by(&self, file: &mut std::fs::File, stamp: Stamp) -> io::Result<bool> {
+    fn is_prefix_of(&self, file: &mut std::fs::File, stamp: Stamp) -> io::Result<bool> {
         let is_same = self
             .stamp
             .is_some_and(|known| known.is_of_same_file(&stamp));
@@ -160,23 +160,23 @@ impl Log {
     }
 
     /// Takes a line, or the rest, of this many bytes.
-    fn take(&mut self, piece: &Piece<'_>, length: u64) {
+    fn take_line(&mut self, piece: &RawLine<'_>, length: u64) {
         let start = self.read_to;
         let (line, is_whole) = match piece {
-            Piece::Line(line) => (*line, true),
-            Piece::Rest(rest) => (*rest, false),
+            RawLine::Complete(line) => (*line, true),
+            RawLine::Partial(rest) => (*rest, false),
         };
         let text = trimmed(line);
-        let is_void = text.is_empty() && !line.contains(&0);
-        let entry = Entry::read(text);
-        if !is_whole && !is_void && entry.is_none() {
-            self.has_rest = true;
-            self.is_open = true;
+        let is_blank = text.is_empty() && !line.contains(&0);
+        let entry = LogEntry::read(text);
+        if !is_whole && !is_blank && entry.is_none() {
+            self.has_partial_line = true;
+            self.lacks_newline = true;
             return;
         }
-        self.is_open = !is_whole;
+        self.lacks_newline = !is_whole;
         self.read_to += length;
-        if is_void {
+        if is_blank {
             return;
         }
         let head = line.get(..HEAD_BYTES).unwrap_or(line);
@@ -193,7 +193,8 @@ impl Log {
             lines: self.lines,
             dropped: self.dropped + u64::from(self.is_torn),
         };
-        self.entries.conversation(recovered, || unlogged_masks(dir))
+        self.entries
+            .conversation(recovered, || unlogged_truncation(dir))
     }
 
     /// Adds lines; none of them when it fails. A process killed meanwhile may
@@ -201,15 +202,19 @@ impl Log {
     ///
     /// # Errors
     /// `tooLarge`, kind `storage`.
-    pub(super) fn append(&mut self, lock: &TaskLock, lines: &[Line<'_>]) -> Result<Written, Error> {
+    pub(super) fn append(
+        &mut self,
+        lock: &TaskLock,
+        lines: &[LogLine<'_>],
+    ) -> Result<Written, Error> {
         let mut text = Vec::new();
-        if self.is_open {
+        if self.lacks_newline {
             text.push(b'\n');
         }
         for line in lines {
             line.write(&mut text)?;
         }
-        let written = lock.append(LOG_FILE, &text, &self.name_is_durable)?;
+        let written = lock.append(LOG_FILE, &text, &self.is_name_durable)?;
         let is_as_known = match self.stamp {
             Some(known) => {
                 known.is_of_same_file(&written.before) && known.len == written.before.len
@@ -221,15 +226,15 @@ impl Log {
             *self = Self::default();
             return Ok(written);
         }
-        if self.has_rest {
+        if self.has_partial_line {
             // The line end makes a line of it.
-            self.has_rest = false;
+            self.has_partial_line = false;
             self.is_torn = false;
             self.dropped += 1;
             self.read_to = written.before.len;
         }
-        let added = each_line::<io::Error>(&*text, |piece, length| {
-            self.take(&piece, length);
+        let added = for_each_line::<io::Error>(&*text, |piece, length| {
+            self.take_line(&piece, length);
             Ok(())
         });
         self.stamp = Some(written.stamp);
@@ -240,8 +245,8 @@ impl Log {
     }
 
     /// Was nothing ever written to it?
-    pub(super) fn is_blank(&self) -> bool {
-        self.lines + self.dropped == 0 && !self.has_rest
+    pub(super) fn is_never_written(&self) -> bool {
+        self.lines + self.dropped == 0 && !self.has_partial_line
     }
 
     /// Bytes it takes in memory, roughly.
@@ -255,22 +260,22 @@ impl Log {
     }
 }
 
-enum Stop {
+enum ReadError {
     Cancelled,
     Failed(io::Error),
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// What is masked in a task that Cline wrote, or that was copied by hand.
-fn unlogged_masks(dir: &TaskDir) -> Masks {
+fn unlogged_truncation(dir: &TaskDir) -> TruncationState {
     let text = dir.read(HISTORY_FILE).ok().flatten().unwrap_or_default();
     let history = serde_json::from_slice(&text).ok();
-    Masks {
+    TruncationState {
         deleted_range: None,
         history: history
             .and_then(|value| ContextHistory::from_value(value).ok())
@@ -280,7 +285,7 @@ fn unlogged_masks(dir: &TaskDir) -> Masks {
 
 /// Writes what is masked where Cline looks for it. The log has it already, so
 /// that nothing is lost when this fails.
-pub(super) fn mirror(dir: &TaskDir, lock: &TaskLock, history: &ContextHistory) {
+pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &ContextHistory) {
     let text = history.clone().into_value().to_string();
     let is_current = match dir.read(HISTORY_FILE) {
         Ok(Some(known)) => known == text.as_bytes(),
@@ -312,21 +317,21 @@ mod tests {
 
     use serde_json::value::RawValue;
 
-    use super::{super::entry::Origin, *};
+    use super::{super::entry::EntryOrigin, *};
     use crate::storage::{Storage, TaskId};
 
-    struct Ground {
+    struct TestLog {
         _folder: tempfile::TempDir,
         dir: TaskDir,
         path: PathBuf,
     }
 
-    fn ground() -> Ground {
+    fn test_log() -> TestLog {
         let folder = tempfile::tempdir().unwrap();
         let storage = Storage::open(&folder.path().join("data")).unwrap();
         let dir = storage.task(&TaskId::new("t").unwrap());
         let path = dir.path().join(LOG_FILE);
-        Ground {
+        TestLog {
             _folder: folder,
             dir,
             path,
@@ -338,11 +343,11 @@ mod tests {
         RawValue::from_string(text).unwrap()
     }
 
-    fn line(message: &RawValue) -> Line<'_> {
-        Line::of_message(None, 0, &Origin::default(), message).unwrap()
+    fn line(message: &RawValue) -> LogLine<'_> {
+        LogLine::message(None, 0, &EntryOrigin::default(), message).unwrap()
     }
 
-    impl Ground {
+    impl TestLog {
         fn append(&self, log: &mut Log, lock: &TaskLock, text: &str) {
             let written = log.append(lock, &[line(&message(text))]).unwrap();
             written.sync().unwrap();
@@ -367,47 +372,47 @@ mod tests {
     #[test]
     fn what_others_write_without_the_lock_before_ours_is_known_at_the_next_look() {
         for is_replaced in [false, true] {
-            let ground = ground();
+            let test_log = test_log();
             let mut log = Log::default();
             {
-                let lock = ground.dir.lock().unwrap();
-                ground.append(&mut log, &lock, "one");
-                log.catch_up_locked(&ground.dir, &Cancel::default())
+                let lock = test_log.dir.lock().unwrap();
+                test_log.append(&mut log, &lock, "one");
+                log.catch_up_locked(&test_log.dir, &Cancel::default())
                     .unwrap();
                 if is_replaced {
                     // By another file of the same length.
-                    let old = fs::read(&ground.path).unwrap();
-                    let beside = ground.path.with_extension("beside");
+                    let old = fs::read(&test_log.path).unwrap();
+                    let beside = test_log.path.with_extension("beside");
                     fs::write(&beside, vec![b'x'; old.len()]).unwrap();
-                    fs::rename(&beside, &ground.path).unwrap();
+                    fs::rename(&beside, &test_log.path).unwrap();
                 } else {
                     let mut foreign = Vec::new();
                     line(&message("foreign")).write(&mut foreign).unwrap();
-                    ground.write(&foreign);
+                    test_log.write(&foreign);
                 }
-                ground.append(&mut log, &lock, "two");
+                test_log.append(&mut log, &lock, "two");
             }
             let expected = if is_replaced { (0, 1) } else { (3, 0) };
-            assert_eq!(ground.lines(&mut log), [expected; 2], "{is_replaced}");
+            assert_eq!(test_log.lines(&mut log), [expected; 2], "{is_replaced}");
         }
     }
 
     #[test]
     fn a_torn_line_counts_once_however_often_is_written_after_it() {
-        let ground = ground();
+        let test_log = test_log();
         let mut log = Log::default();
         let long = "x".repeat(usize::try_from(REREAD_BYTES).unwrap());
         {
-            let lock = ground.dir.lock().unwrap();
-            ground.append(&mut log, &lock, &long);
-            ground.write(b"{\"uuid\":");
-            log.catch_up_locked(&ground.dir, &Cancel::default())
+            let lock = test_log.dir.lock().unwrap();
+            test_log.append(&mut log, &lock, &long);
+            test_log.write(b"{\"uuid\":");
+            log.catch_up_locked(&test_log.dir, &Cancel::default())
                 .unwrap();
-            ground.append(&mut log, &lock, "two");
+            test_log.append(&mut log, &lock, "two");
             let mut foreign = Vec::new();
             line(&message("foreign")).write(&mut foreign).unwrap();
-            ground.write(&foreign);
+            test_log.write(&foreign);
         }
-        assert_eq!(ground.lines(&mut log), [(3, 1); 2]);
+        assert_eq!(test_log.lines(&mut log), [(3, 1); 2]);
     }
 }

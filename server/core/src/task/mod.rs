@@ -14,53 +14,53 @@
 //!
 //! Any number of stores, threads and processes may work on one task.
 
-mod cache;
-mod change;
 mod conversation;
+mod edits;
 mod entry;
 mod export;
 mod import;
 mod index;
-mod lines;
+mod jsonl;
 mod log;
-mod masks;
+mod log_cache;
 mod resume;
 mod retention;
 mod title;
+mod truncation;
 
 use std::sync::Arc;
 
 use serde_json::{Number, value::RawValue};
 
-pub use change::{Compacted, CompactedMessage, Compaction, RewindId};
-pub use conversation::{Conversation, Facts, Moment, StoredMessage};
-pub use entry::Origin;
-pub use import::Imported;
-pub use masks::Masks;
-pub use resume::{Resumed, Resumption};
-pub use retention::{Limits, Pruned};
+pub use conversation::{Conversation, ConversationInfo, RewindPoint, StoredMessage};
+pub use edits::{Compacted, CompactedMessage, Compaction, RewindId};
+pub use entry::EntryOrigin;
+pub use import::ImportedTask;
+pub use resume::{ResumeOptions, ResumedTask};
+pub use retention::{PrunedTasks, RetentionLimits};
+pub use truncation::TruncationState;
 
 use crate::{
     cancel::Cancel,
     error::Error,
     storage::{Storage, TaskDir, TaskId, TaskLock, Written},
 };
-use cache::{Cache, locked};
-use entry::{Line, MASKS};
-use log::{Log, mirror, not_found};
+use entry::{LogLine, TRUNCATION};
+use log::{Log, not_found, write_history_file};
+use log_cache::{LogCache, lock_unpoisoned};
 
 /// All stored conversations. Cheap to clone; clones share what they have read.
 #[derive(Clone, Debug)]
 pub struct TaskStore {
     storage: Storage,
-    cache: Arc<Cache>,
+    cache: Arc<LogCache>,
 }
 
 /// What is recorded beside what is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Meta {
+pub struct EntryMeta {
     /// Whose it is and where.
-    pub origin: Origin,
+    pub origin: EntryOrigin,
     /// The time, milliseconds since the Unix epoch.
     pub now: i64,
 }
@@ -77,12 +77,12 @@ pub struct Appended {
 
 /// What became of a decision made on a conversation.
 #[derive(Clone, Debug)]
-pub enum Decided<T> {
+pub enum CommitResult<T> {
     /// It is stored.
     Stored(T),
     /// Somebody else decided something meanwhile; nothing is stored. Decide
     /// again, on this.
-    Outdated(Arc<Conversation>),
+    Conflict(Arc<Conversation>),
 }
 
 impl TaskStore {
@@ -111,13 +111,13 @@ impl TaskStore {
         &self,
         task: &TaskId,
         messages: &[&RawValue],
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<Appended, Error> {
         let mut lines = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
             cancel.check()?;
-            let line = Line::of_message(None, meta.now, &meta.origin, message);
+            let line = LogLine::message(None, meta.now, &meta.origin, message);
             lines.push(line.ok_or_else(|| {
                 Error::invalid(format!(
                     "messages[{index}] is not an object; a message has a role and content"
@@ -129,8 +129,8 @@ impl TaskStore {
                 "messages is empty; name at least one message",
             ));
         }
-        self.writing(task, cancel, |log, dir, lock| {
-            chain(&mut lines, log.entries.leaf());
+        self.with_write_lock(task, cancel, |log, dir, lock| {
+            link_lines(&mut lines, log.entries.leaf());
             let written = log.append(lock, &lines)?;
             Ok(Appended {
                 count: log.conversation(dir).messages.len() as u64,
@@ -147,14 +147,14 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let slot = self.cache.slot(task);
         let conversation = {
-            let mut log = locked(&slot.log);
-            if !log.catch_up(&dir, cancel)? || log.is_blank() {
+            let mut log = lock_unpoisoned(&slot.log);
+            if !log.catch_up(&dir, cancel)? || log.is_never_written() {
                 return Err(not_found(task));
             }
-            slot.note(&log);
+            slot.update_size(&log);
             log.conversation(&dir)
         };
-        self.cache.trim();
+        self.cache.evict();
         Ok(conversation)
     }
 
@@ -165,28 +165,28 @@ impl TaskStore {
     ///
     /// # Errors
     /// `notFound`, `busy`, `cancelled`, kind `storage`.
-    pub fn store_masks(
+    pub fn store_truncation(
         &self,
         task: &TaskId,
         seen: &Conversation,
-        masks: &Masks,
+        truncation: &TruncationState,
         time: &Number,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
-    ) -> Result<Decided<()>, Error> {
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+    ) -> Result<CommitResult<()>, Error> {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             if !seen.is_beginning_of(&now) {
-                return Ok((Decided::Outdated(now), None));
+                return Ok((CommitResult::Conflict(now), None));
             }
-            if *now.masks == *masks {
-                return Ok((Decided::Stored(()), None));
+            if *now.truncation == *truncation {
+                return Ok((CommitResult::Stored(()), None));
             }
-            let mut line = Line::of_system(log.entries.leaf(), meta.now, &meta.origin, MASKS);
-            line.masks = Some(masks.to_line(time, &now.uuids()));
+            let mut line = LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
+            line.truncation = Some(truncation.to_line(time, &now.uuids()));
             let written = log.append(lock, &[line])?;
-            mirror(dir, lock, &masks.history);
-            Ok((Decided::Stored(()), Some(written)))
+            write_history_file(dir, lock, &truncation.history);
+            Ok((CommitResult::Stored(()), Some(written)))
         })
     }
 
@@ -201,16 +201,16 @@ impl TaskStore {
         }
         let freed = {
             let slot = self.cache.slot(task);
-            let _writing = locked(&slot.writing);
+            let _writing = lock_unpoisoned(&slot.writing);
             dir.lock()?.delete()?
         };
-        self.cache.forget(task);
+        self.cache.remove(task);
         self.storage.sweep_deleted()?;
         Ok(freed)
     }
 
     /// Writes to a task that may not exist yet.
-    fn writing<T>(
+    fn with_write_lock<T>(
         &self,
         task: &TaskId,
         cancel: &Cancel,
@@ -220,39 +220,41 @@ impl TaskStore {
         let slot = self.cache.slot(task);
         let done = {
             // Threads of this process queue here, and don't poll the lock.
-            let _writing = locked(&slot.writing);
+            let _writing = lock_unpoisoned(&slot.writing);
             let lock = dir.lock()?;
-            let mut log = locked(&slot.log);
+            let mut log = lock_unpoisoned(&slot.log);
             log.catch_up_locked(&dir, cancel)?;
             cancel.commit()?;
             let done = write(&mut log, &dir, &lock);
-            slot.note(&log);
+            slot.update_size(&log);
             done
         }?;
-        self.cache.trim();
+        self.cache.evict();
         Ok(done)
     }
 
     /// Writes a decision to a task that exists, durably.
-    fn deciding<T>(
+    fn commit<T>(
         &self,
         task: &TaskId,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
         decide: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<(T, Option<Written>), Error>,
     ) -> Result<T, Error> {
         if self.storage.task(task).stamp(log::LOG_FILE)?.is_none() {
             return Err(not_found(task));
         }
-        let (done, written) = self.writing(task, cancel, |log, dir, lock| {
+        let (done, written) = self.with_write_lock(task, cancel, |log, dir, lock| {
             if log.entries.is_empty() {
                 return Err(not_found(task));
             }
             let now = log.conversation(dir);
-            if !log.entries.masks_are_logged() && *now.masks != Masks::default() {
+            if !log.entries.is_truncation_logged() && *now.truncation != TruncationState::default()
+            {
                 // From now on the log says it, and what was can come back.
-                let mut line = Line::of_system(log.entries.leaf(), meta.now, &meta.origin, MASKS);
-                line.masks = Some(now.masks.to_line(&0.into(), &now.uuids()));
+                let mut line =
+                    LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
+                line.truncation = Some(now.truncation.to_line(&0.into(), &now.uuids()));
                 // Durable with the decision.
                 let _ = log.append(lock, &[line])?;
             }
@@ -266,7 +268,7 @@ impl TaskStore {
 }
 
 /// Makes each line the child of the one before, and the first that of `parent`.
-fn chain(lines: &mut [Line<'_>], parent: Option<uuid::Uuid>) {
+fn link_lines(lines: &mut [LogLine<'_>], parent: Option<uuid::Uuid>) {
     let mut parent = parent;
     for line in lines {
         line.parent_uuid = Some(parent);

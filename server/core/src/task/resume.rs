@@ -16,9 +16,9 @@ use super::{
 use crate::{
     cancel::Cancel,
     conversation::{
-        Action, Notices, Request,
-        message::{Kind, Message, Role},
-        truncate_outlined,
+        Notices, TruncateAction, TruncateRequest,
+        message::{BlockKind, Message, Role},
+        truncate_scanned,
     },
     error::Error,
     line::one_line,
@@ -34,7 +34,7 @@ const MAX_NAME_CHARACTERS: usize = 400;
 
 /// How a task is resumed.
 #[derive(Clone, Debug)]
-pub struct Resumption<'a> {
+pub struct ResumeOptions<'a> {
     /// The time, milliseconds since the Unix epoch.
     pub now: i64,
     /// The agent's working directory; the one recorded last when absent.
@@ -52,7 +52,7 @@ pub struct Resumption<'a> {
 
 /// A resumed task.
 #[derive(Clone, Debug)]
-pub struct Resumed {
+pub struct ResumedTask {
     /// The messages to go on with.
     pub messages: Vec<Box<RawValue>>,
     /// Ids of the tool calls that have no result.
@@ -69,13 +69,13 @@ impl TaskStore {
     pub fn resume(
         &self,
         task: &TaskId,
-        how: &Resumption<'_>,
+        how: &ResumeOptions<'_>,
         cancel: &Cancel,
-    ) -> Result<Resumed, Error> {
+    ) -> Result<ResumedTask, Error> {
         let conversation = self.load(task, cancel)?;
         let interrupted = unanswered(&conversation, cancel)?;
         let messages = messages_to_send(&conversation, how, cancel)?;
-        Ok(Resumed {
+        Ok(ResumedTask {
             messages,
             resumption: text(&conversation, how, &interrupted),
             interrupted_tools: interrupted.into_iter().map(|call| call.id).collect(),
@@ -85,20 +85,20 @@ impl TaskStore {
 
 fn messages_to_send(
     conversation: &Conversation,
-    how: &Resumption<'_>,
+    how: &ResumeOptions<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<Box<RawValue>>, Error> {
     let messages = conversation.raw_messages();
-    let request = Request {
+    let request = TruncateRequest {
         messages: &messages,
-        deleted_range: conversation.masks.deleted_range,
-        history: conversation.masks.history.clone(),
-        action: Action::Apply,
+        deleted_range: conversation.truncation.deleted_range,
+        history: conversation.truncation.history.clone(),
+        action: TruncateAction::Apply,
         time: &how.now.into(),
         profile: how.profile,
         notices: how.notices,
     };
-    let outcome = truncate_outlined(request, &conversation.outlines(), cancel)?;
+    let outcome = truncate_scanned(request, &conversation.outlines(), cancel)?;
     let sent = outcome.sent.iter();
     let sent = sent.filter_map(|sent| sent.message(&messages));
     let mut sent: Vec<Box<RawValue>> = sent.map(ToOwned::to_owned).collect();
@@ -131,7 +131,7 @@ fn calls(raw: &RawValue) -> Vec<ToolCall> {
         return Vec::new();
     };
     let blocks = message.blocks().iter();
-    let blocks = blocks.filter(|block| block.kind == Kind::ToolUse);
+    let blocks = blocks.filter(|block| block.kind == BlockKind::ToolUse);
     let mut seen = HashSet::new();
     blocks
         .filter_map(|block| tool_call(&message, block))
@@ -150,7 +150,7 @@ fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCa
             continue;
         };
         let results = message.blocks().iter();
-        let results = results.filter(|block| block.kind == Kind::ToolResult);
+        let results = results.filter(|block| block.kind == BlockKind::ToolResult);
         answered.extend(results.filter_map(|block| Some(message.id(block)?.into_owned())));
         let calls = calls(&stored.message).into_iter();
         open.extend(calls.filter(|call| seen.insert(call.id.clone())));
@@ -159,14 +159,14 @@ fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCa
     Ok(open)
 }
 
-fn text(conversation: &Conversation, how: &Resumption<'_>, interrupted: &[ToolCall]) -> String {
+fn text(conversation: &Conversation, how: &ResumeOptions<'_>, interrupted: &[ToolCall]) -> String {
     let last = conversation.messages.last().map(|last| last.time);
-    let last = last.unwrap_or(conversation.facts.updated_at);
+    let last = last.unwrap_or(conversation.info.updated_at);
     let mut text = format!(
         "{HEADING} Work on this task stopped {} and goes on now. ",
         how_long_ago(how.now, last)
     );
-    let cwd = how.cwd.or(conversation.facts.cwd.as_deref());
+    let cwd = how.cwd.or(conversation.info.cwd.as_deref());
     if let Some(cwd) = cwd {
         let _ = write!(text, "The working directory is {}. ", one_line(cwd));
     }

@@ -8,17 +8,17 @@ use std::time::UNIX_EPOCH;
 
 use sightline_protocol::settings::TaskSettings;
 
-use super::{TaskStore, cache::locked, index::Listed, log::LOG_FILE};
+use super::{TaskStore, index::IndexEntry, log::LOG_FILE, log_cache::lock_unpoisoned};
 use crate::{cancel::Cancel, error::Error, storage::TaskId};
 
 /// A task updated within this time may be in use by another process and is
 /// never deleted by itself, in milliseconds.
-const RECENT: i64 = 60 * 60 * 1000;
+const RECENT_MILLIS: i64 = 60 * 60 * 1000;
 const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// How many tasks are kept; what is absent limits nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct RetentionLimits {
     /// Delete tasks not updated for this many days, but never the last updated.
     pub max_age_days: Option<u32>,
     /// Keep this many tasks, but always the last updated.
@@ -27,7 +27,7 @@ pub struct Limits {
     pub max_bytes: Option<u64>,
 }
 
-impl From<TaskSettings> for Limits {
+impl From<TaskSettings> for RetentionLimits {
     fn from(settings: TaskSettings) -> Self {
         Self {
             max_age_days: settings.max_age_days,
@@ -39,7 +39,7 @@ impl From<TaskSettings> for Limits {
 
 /// What was deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedTasks {
     /// The tasks, whose checkpoints are for the caller to free.
     pub removed: Vec<TaskId>,
     /// Bytes their files took.
@@ -51,7 +51,7 @@ struct Candidate {
     updated_at: i64,
     bytes: u64,
     /// What is known of its log; a task may have none.
-    listed: Option<Listed>,
+    listed: Option<IndexEntry>,
 }
 
 impl TaskStore {
@@ -63,14 +63,14 @@ impl TaskStore {
     /// `cancelled`, kind `storage`.
     pub fn prune(
         &self,
-        limits: &Limits,
+        limits: &RetentionLimits,
         is_in_use: &dyn Fn(&TaskId) -> bool,
         now: i64,
         cancel: &Cancel,
-    ) -> Result<Pruned, Error> {
-        let mut pruned = Pruned::default();
+    ) -> Result<PrunedTasks, Error> {
+        let mut pruned = PrunedTasks::default();
         self.storage.sweep_deleted()?;
-        if *limits == Limits::default() {
+        if *limits == RetentionLimits::default() {
             return Ok(pruned);
         }
         let mut bytes = 0_u64;
@@ -89,7 +89,7 @@ impl TaskStore {
                 .is_some_and(|count| place >= usize::try_from(count).unwrap_or(usize::MAX));
             bytes = bytes.saturating_add(candidate.bytes);
             let is_too_much = limits.max_bytes.is_some_and(|max| bytes > max);
-            let stays = newest == Some(place) || age < RECENT || is_in_use(&candidate.id);
+            let stays = newest == Some(place) || age < RECENT_MILLIS || is_in_use(&candidate.id);
             if stays || !(is_old || is_surplus || is_too_much) {
                 continue;
             }
@@ -141,7 +141,7 @@ impl TaskStore {
             return Ok(None);
         };
         let is_same = match (dir.stamp(LOG_FILE), &candidate.listed) {
-            (Ok(Some(stamp)), Some(listed)) => listed.is_of(stamp),
+            (Ok(Some(stamp)), Some(listed)) => listed.matches(stamp),
             (Ok(Some(_)), None) => false,
             (Ok(None), listed) => listed.is_none(),
             (Err(_), _) => false,
@@ -149,9 +149,9 @@ impl TaskStore {
         if !is_same {
             return Ok(None);
         }
-        *locked(&slot.log) = super::log::Log::default();
+        *lock_unpoisoned(&slot.log) = super::log::Log::default();
         let freed = lock.delete()?;
-        self.cache.forget(&candidate.id);
+        self.cache.remove(&candidate.id);
         Ok(Some(freed))
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::{storage::Storage, task::Meta};
+    use crate::{storage::Storage, task::EntryMeta};
 
     #[test]
     fn a_task_written_to_meanwhile_stays() {
@@ -169,7 +169,7 @@ mod tests {
         let store = TaskStore::new(Storage::open(scratch.path()).unwrap());
         let (task, cancel) = (TaskId::new("t").unwrap(), Cancel::default());
         let message = RawValue::from_string(r#"{"role":"user"}"#.to_owned()).unwrap();
-        let append = || store.append(&task, &[&message], &Meta::default(), &cancel);
+        let append = || store.append(&task, &[&message], &EntryMeta::default(), &cancel);
         append().unwrap().written.sync().unwrap();
         let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
         append().unwrap().written.sync().unwrap();

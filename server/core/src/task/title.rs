@@ -1,8 +1,8 @@
 //! What a task is called: the beginning of the first text the user wrote.
 
 use crate::conversation::{
-    json::decode,
-    message::{Content, Kind, Message, Role},
+    json_scan::decode,
+    message::{BlockKind, Content, Message, Role},
 };
 
 /// Characters of a title at most.
@@ -15,10 +15,10 @@ pub(super) fn title_of(message: &str) -> Option<String> {
         return None;
     }
     let string = match &message.content {
-        Content::Text(place) => message.at(place),
+        Content::Text(place) => message.slice(place),
         _ => {
             let texts = message.blocks().iter();
-            let mut texts = texts.filter(|block| block.kind == Kind::Text);
+            let mut texts = texts.filter(|block| block.kind == BlockKind::Text);
             texts.find_map(|block| message.string(block))?
         }
     };

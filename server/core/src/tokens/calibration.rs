@@ -18,10 +18,10 @@ const CALIBRATION_FILE: &str = "calibration.json";
 
 /// Rates outside are not the tokenizer but something else, such as another
 /// set of tools.
-const RATES: std::ops::RangeInclusive<f64> = 0.5..=2.5;
+const PLAUSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 
 /// A change of fewer tokens says nothing about the rate.
-const TELLING_CHANGE: u64 = 500;
+const MIN_RATE_CHANGE_TOKENS: u64 = 500;
 
 /// The last report of a task against our count of the same request.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -73,7 +73,7 @@ impl Calibration {
 
     /// As far as it says something about models of a family.
     #[must_use]
-    pub fn of(&self, family: Family) -> Self {
+    pub fn for_family(&self, family: Family) -> Self {
         match self.family == family.name() {
             true => self.clone(),
             false => Self::default(),
@@ -83,12 +83,12 @@ impl Calibration {
     /// Takes in that a model of `family` reported a request that was counted
     /// here as `counted` as `reported`.
     pub fn observe(&mut self, family: Family, reported: u64, counted: u64) {
-        *self = self.of(family);
+        *self = self.for_family(family);
         family.name().clone_into(&mut self.family);
         if reported == 0 || counted == 0 {
             return;
         }
-        if self.is_known() && counted >= self.counted + TELLING_CHANGE {
+        if self.is_known() && counted >= self.counted + MIN_RATE_CHANGE_TOKENS {
             let more = reported.saturating_sub(self.reported) as f64;
             let rate = clamp(more / (counted - self.counted) as f64);
             // The newest changes count most.
@@ -145,7 +145,7 @@ impl Calibration {
 }
 
 fn clamp(rate: f64) -> f64 {
-    rate.clamp(*RATES.start(), *RATES.end())
+    rate.clamp(*PLAUSIBLE_RATES.start(), *PLAUSIBLE_RATES.end())
 }
 
 #[cfg(test)]
@@ -227,11 +227,11 @@ mod tests {
     fn a_report_says_nothing_about_other_models() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 15_000, 10_000);
-        assert!(calibration.of(family()).is_known());
+        assert!(calibration.for_family(family()).is_known());
         let other = Family::of_model("claude-sonnet-4");
-        assert!(!calibration.of(other).is_known());
+        assert!(!calibration.for_family(other).is_known());
         calibration.observe(other, 900, 800);
-        assert_eq!(calibration.of(other).factor(), Some(1.125));
-        assert!(!calibration.of(family()).is_known());
+        assert_eq!(calibration.for_family(other).factor(), Some(1.125));
+        assert!(!calibration.for_family(family()).is_known());
     }
 }

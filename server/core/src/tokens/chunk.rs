@@ -14,32 +14,32 @@
 
 /// Bytes of a piece at most: some milliseconds of work even on one letter
 /// repeated, and far below what makes an encoder give up.
-pub(super) const PIECE_BYTES: usize = 64 * 1024;
+pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(super) struct Chunk<'a> {
     pub(super) text: &'a str,
     /// Does it end where a word need not end?
     pub(super) cut: bool,
 }
 
 /// The pieces of `text`, none longer than `limit` bytes (at least 4).
-pub(super) fn pieces(text: &str, limit: usize) -> impl Iterator<Item = Piece<'_>> {
+pub(super) fn chunks(text: &str, limit: usize) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let (end, cut) = end_of_piece(rest, limit.max(4));
-        let (piece, after) = rest.split_at(end);
+        let (end, cut) = chunk_end(rest, limit.max(4));
+        let (chunk, after) = rest.split_at(end);
         rest = after;
-        Some(Piece { text: piece, cut })
+        Some(Chunk { text: chunk, cut })
     })
 }
 
 /// Where the first piece ends, and whether that cuts.
-fn end_of_piece(text: &str, limit: usize) -> (usize, bool) {
+fn chunk_end(text: &str, limit: usize) -> (usize, bool) {
     if text.len() <= limit {
         return (text.len(), false);
     }
@@ -50,7 +50,7 @@ fn end_of_piece(text: &str, limit: usize) -> (usize, bool) {
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
         let before = chars.peek().map(|&(_, c)| c);
-        if after.is_some_and(|after| word_ends(before, c, after)) {
+        if after.is_some_and(|after| is_word_end(before, c, after)) {
             return (end, false);
         }
         after = Some(c);
@@ -59,13 +59,13 @@ fn end_of_piece(text: &str, limit: usize) -> (usize, bool) {
 }
 
 /// Does a word end for certain between `c` and `after`?
-fn word_ends(before: Option<char>, c: char, after: char) -> bool {
+fn is_word_end(before: Option<char>, c: char, after: char) -> bool {
     if c == '\n' {
         return before.is_some_and(|before| !before.is_whitespace())
             && !after.is_whitespace()
             && after != '/';
     }
-    is_letter(c) && is_no_letter(after)
+    is_letter(c) && is_non_letter(after)
 }
 
 fn is_letter(c: char) -> bool {
@@ -74,7 +74,7 @@ fn is_letter(c: char) -> bool {
         || matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 
-fn is_no_letter(c: char) -> bool {
+fn is_non_letter(c: char) -> bool {
     (c.is_ascii() && !c.is_ascii_alphabetic() && c != '\'')
         || matches!(c, '、' | '。' | '，' | '：' | '；' | '？' | '！')
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str, limit: usize) -> Vec<(&str, bool)> {
-        pieces(text, limit).map(|p| (p.text, p.cut)).collect()
+        chunks(text, limit).map(|p| (p.text, p.cut)).collect()
     }
 
     #[test]

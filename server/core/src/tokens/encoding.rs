@@ -57,7 +57,7 @@ impl Encoding {
 
     /// The encoding that counts text for this one. Variants that differ in
     /// special tokens alone share it, for those never count as special here.
-    pub(super) fn of_text(self) -> Self {
+    pub(super) fn base(self) -> Self {
         match self {
             Self::O200kHarmony => Self::O200kBase,
             Self::P50kEdit => Self::P50kBase,
@@ -73,7 +73,7 @@ impl Encoding {
     }
 
     fn encoder(self) -> &'static CoreBPE {
-        match self.of_text() {
+        match self.base() {
             Self::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
             Self::P50kBase | Self::P50kEdit => tiktoken_rs::p50k_base_singleton(),
             Self::R50kBase => tiktoken_rs::r50k_base_singleton(),

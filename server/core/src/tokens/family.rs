@@ -8,20 +8,20 @@
 
 use super::{
     encoding::Encoding,
-    measure::{Frames, Measure},
+    measure::{FrameCounts, Measure},
 };
 use crate::model::bare_id;
 
 /// A figure and where it may lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Range {
+pub(super) struct Bounds {
     pub(super) low: f64,
     pub(super) likely: f64,
     pub(super) high: f64,
 }
 
-const fn range(low: f64, likely: f64, high: f64) -> Range {
-    Range { low, likely, high }
+const fn bounds(low: f64, likely: f64, high: f64) -> Bounds {
+    Bounds { low, likely, high }
 }
 
 /// Models that count alike.
@@ -37,33 +37,33 @@ pub struct Family {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
     /// In text of ASCII: prose and code.
-    plain: Range,
+    ascii: Bounds,
     /// In other scripts, where vocabularies differ most.
-    wide: Range,
+    non_ascii: Bounds,
 }
 
 /// Tokens of what stands around the text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Framing {
-    message: Range,
-    call: Range,
-    result: Range,
-    image: Range,
+    message: Bounds,
+    call: Bounds,
+    result: Bounds,
+    image: Bounds,
 }
 
 /// The cookbook of OpenAI ("How to count tokens with tiktoken") adds 3 tokens
 /// to a message and 1 for its role; tool calls are not documented. Images (guide "Images and vision"): 85 at low detail,
 /// 85 + 170 for each of up to 8 tiles, or up to 1,536 patches times 1.62.
 const OPENAI: Framing = Framing {
-    message: range(4.0, 4.0, 4.0),
-    call: range(3.0, 8.0, 24.0),
-    result: range(2.0, 4.0, 16.0),
-    image: range(70.0, 765.0, 2_500.0),
+    message: bounds(4.0, 4.0, 4.0),
+    call: bounds(3.0, 8.0, 24.0),
+    result: bounds(2.0, 4.0, 16.0),
+    image: bounds(70.0, 765.0, 2_500.0),
 };
 
 /// gpt-4o-mini charges 2,833 + 5,667 a tile (same guide).
 const OPENAI_4O_MINI: Framing = Framing {
-    image: range(2_833.0, 25_501.0, 48_169.0),
+    image: bounds(2_833.0, 25_501.0, 48_169.0),
     ..OPENAI
 };
 
@@ -71,34 +71,34 @@ const OPENAI_4O_MINI: Framing = Framing {
 /// counting endpoint; calls are written out in markup. Images (docs, "Vision"):
 /// width × height / 750, at most about 1,600.
 const ANTHROPIC: Framing = Framing {
-    message: range(2.0, 5.0, 10.0),
-    call: range(10.0, 30.0, 80.0),
-    result: range(5.0, 15.0, 50.0),
-    image: range(10.0, 1_600.0, 1_600.0),
+    message: bounds(2.0, 5.0, 10.0),
+    call: bounds(10.0, 30.0, 80.0),
+    result: bounds(5.0, 15.0, 50.0),
+    image: bounds(10.0, 1_600.0, 1_600.0),
 };
 
 /// Since Opus 4.7 images keep 2,576 pixels: up to 4,784 tokens (docs,
 /// "What's new in Claude Opus 4.7").
 const ANTHROPIC_47: Framing = Framing {
-    image: range(10.0, 1_600.0, 4_784.0),
+    image: bounds(10.0, 1_600.0, 4_784.0),
     ..ANTHROPIC
 };
 
 /// ai.google.dev/gemini-api/docs/tokens: 258 tokens for an image or a tile of
 /// it; Gemini 3 takes 1,120 at its default resolution, 2,240 at most.
 const GOOGLE: Framing = Framing {
-    message: range(1.0, 4.0, 8.0),
-    call: range(3.0, 12.0, 40.0),
-    result: range(3.0, 8.0, 32.0),
-    image: range(258.0, 1_120.0, 2_600.0),
+    message: bounds(1.0, 4.0, 8.0),
+    call: bounds(3.0, 12.0, 40.0),
+    result: bounds(3.0, 8.0, 32.0),
+    image: bounds(258.0, 1_120.0, 2_600.0),
 };
 
 /// Chat templates of open models: a few markers a message, tool calls as JSON.
 const OTHER: Framing = Framing {
-    message: range(2.0, 5.0, 12.0),
-    call: range(3.0, 15.0, 60.0),
-    result: range(3.0, 8.0, 40.0),
-    image: range(64.0, 1_000.0, 5_000.0),
+    message: bounds(2.0, 5.0, 12.0),
+    call: bounds(3.0, 15.0, 60.0),
+    result: bounds(3.0, 8.0, 40.0),
+    image: bounds(64.0, 1_000.0, 5_000.0),
 };
 
 const fn exact(encoding: Encoding) -> Family {
@@ -114,11 +114,11 @@ const fn exact_framed(encoding: Encoding, framing: Framing) -> Family {
     }
 }
 
-const fn scaled(name: &'static str, framing: Framing, plain: Range, wide: Range) -> Family {
+const fn scaled(name: &'static str, framing: Framing, ascii: Bounds, non_ascii: Bounds) -> Family {
     Family {
         name,
         encoding: Encoding::O200kBase,
-        scale: Some(Scale { plain, wide }),
+        scale: Some(Scale { ascii, non_ascii }),
         framing,
     }
 }
@@ -129,8 +129,8 @@ const fn scaled(name: &'static str, framing: Framing, plain: Range, wide: Range)
 const CLAUDE: Family = scaled(
     "Claude",
     ANTHROPIC,
-    range(1.0, 1.18, 1.5),
-    range(0.9, 1.5, 2.4),
+    bounds(1.0, 1.18, 1.5),
+    bounds(0.9, 1.5, 2.4),
 );
 
 /// Opus 4.7 and everything after it. Anthropic names up to 1.35 times the
@@ -140,8 +140,8 @@ const CLAUDE: Family = scaled(
 const CLAUDE_47: Family = scaled(
     "Claude since 4.7",
     ANTHROPIC_47,
-    range(1.1, 1.53, 2.1),
-    range(0.9, 1.5, 2.4),
+    bounds(1.1, 1.53, 2.1),
+    bounds(0.9, 1.5, 2.4),
 );
 
 /// "About four characters" a token (Google's guide); its vocabulary is as
@@ -149,8 +149,8 @@ const CLAUDE_47: Family = scaled(
 const GEMINI: Family = scaled(
     "Gemini",
     GOOGLE,
-    range(0.85, 1.1, 1.5),
-    range(0.6, 1.0, 1.6),
+    bounds(0.85, 1.1, 1.5),
+    bounds(0.6, 1.0, 1.6),
 );
 
 /// Llama 3, Qwen, DeepSeek, Mistral, Grok and their like: vocabularies of
@@ -158,8 +158,8 @@ const GEMINI: Family = scaled(
 const OPEN: Family = scaled(
     "open models",
     OTHER,
-    range(0.8, 1.1, 1.7),
-    range(0.5, 1.1, 2.2),
+    bounds(0.8, 1.1, 1.7),
+    bounds(0.5, 1.1, 2.2),
 );
 
 /// OpenAI's models whose encoding is not published yet; the last three
@@ -167,16 +167,16 @@ const OPEN: Family = scaled(
 const OPENAI_NEW: Family = scaled(
     "OpenAI, not known yet",
     OPENAI,
-    range(0.8, 1.0, 1.4),
-    range(0.7, 1.0, 1.6),
+    bounds(0.8, 1.0, 1.4),
+    bounds(0.7, 1.0, 1.6),
 );
 
 /// Anything else.
 const UNKNOWN: Family = scaled(
     "unknown model",
     OTHER,
-    range(0.7, 1.2, 2.2),
-    range(0.5, 1.2, 2.6),
+    bounds(0.7, 1.2, 2.2),
+    bounds(0.5, 1.2, 2.6),
 );
 
 const O200K: Family = exact(Encoding::O200kBase);
@@ -230,7 +230,7 @@ const FAMILIES: &[(&str, Family)] = &[
 ];
 
 /// Models that have no variants.
-const SINGLE: &[&str] = &["davinci", "curie", "babbage", "ada"];
+const UNVERSIONED_R50K: &[&str] = &["davinci", "curie", "babbage", "ada"];
 
 /// What OpenAI puts behind the name of a model; others put their own behind it.
 const VARIANTS: &[&str] = &[
@@ -240,7 +240,7 @@ const VARIANTS: &[&str] = &[
 ];
 
 /// Families whose ids only begin so.
-const BEGINNINGS: &[(&str, Family)] = &[
+const PREFIX_FAMILIES: &[(&str, Family)] = &[
     ("gemini", GEMINI),
     ("gemma", GEMINI),
     ("gpt-", OPENAI_NEW),
@@ -272,11 +272,15 @@ impl Family {
         if let Some(version) = id.strip_prefix("claude") {
             return claude(version);
         }
-        if SINGLE.contains(&id) {
+        if UNVERSIONED_R50K.contains(&id) {
             return R50K;
         }
         let named = FAMILIES.iter().find(|(name, _)| is_model(id, name));
-        let begun = || BEGINNINGS.iter().find(|(start, _)| id.starts_with(start));
+        let begun = || {
+            PREFIX_FAMILIES
+                .iter()
+                .find(|(start, _)| id.starts_with(start))
+        };
         named.or_else(begun).map_or(UNKNOWN, |(_, family)| *family)
     }
 
@@ -296,7 +300,7 @@ impl Family {
     }
 
     /// Is what frames a message published, besides the encoding?
-    pub(super) fn is_chat(&self) -> bool {
+    pub(super) fn is_framing_published(&self) -> bool {
         matches!(self.encoding, Encoding::O200kBase | Encoding::Cl100kBase)
     }
 
@@ -306,10 +310,10 @@ impl Family {
     }
 
     /// The tokens of something measured.
-    pub(super) fn tokens(&self, measure: &Measure) -> Range {
+    pub(super) fn tokens(&self, measure: &Measure) -> Bounds {
         let factor = self.factor(measure);
-        let sure = measure.lower.saturating_sub(measure.unsure);
-        let mut sum = Range {
+        let sure = measure.lower.saturating_sub(measure.is_uncertain);
+        let mut sum = Bounds {
             low: (sure as f64 * factor.low).floor(),
             likely: (measure.tokens as f64 * factor.likely).round(),
             high: (measure.upper as f64 * factor.high).ceil(),
@@ -327,7 +331,7 @@ impl Family {
     }
 
     /// What stands around the text, with the price of each.
-    fn frames(&self, frames: &Frames) -> [(u64, Range); 4] {
+    fn frames(&self, frames: &FrameCounts) -> [(u64, Bounds); 4] {
         [
             (frames.messages, self.framing.message),
             (frames.calls, self.framing.call),
@@ -337,25 +341,25 @@ impl Family {
     }
 
     /// The factor for text with that share of other scripts.
-    pub(super) fn factor(&self, measure: &Measure) -> Range {
-        let Some(Scale { plain, wide }) = self.scale else {
-            return range(1.0, 1.0, 1.0);
+    pub(super) fn factor(&self, measure: &Measure) -> Bounds {
+        let Some(Scale { ascii, non_ascii }) = self.scale else {
+            return bounds(1.0, 1.0, 1.0);
         };
-        let share = measure.wide_bytes as f64 / measure.bytes.max(1) as f64;
-        let blend = |plain: f64, wide: f64| plain + (wide - plain) * share;
-        Range {
-            low: blend(plain.low, wide.low),
-            likely: blend(plain.likely, wide.likely),
-            high: blend(plain.high, wide.high),
+        let share = measure.non_ascii_bytes as f64 / measure.bytes.max(1) as f64;
+        let blend = |ascii: f64, non_ascii: f64| ascii + (non_ascii - ascii) * share;
+        Bounds {
+            low: blend(ascii.low, non_ascii.low),
+            likely: blend(ascii.likely, non_ascii.likely),
+            high: blend(ascii.high, non_ascii.high),
         }
     }
 }
 
 /// Pages are not looked at, only bytes: 2 to 300 KB make a page. Anthropic
 /// (docs, "PDF support") counts 1,500 to 3,000 a page, Google 258 to 560.
-fn document_tokens(frames: &Frames) -> Range {
+fn document_tokens(frames: &FrameCounts) -> Bounds {
     let pages = |bytes: u64| (frames.document_bytes.div_ceil(bytes)).max(frames.documents) as f64;
-    Range {
+    Bounds {
         low: 258.0 * pages(300_000),
         likely: 2_000.0 * pages(60_000),
         high: 3_000.0 * pages(2_000),
@@ -517,20 +521,20 @@ mod tests {
 
     #[test]
     fn every_range_is_in_order() {
-        let in_order = |range: Range| {
+        let in_order = |range: Bounds| {
             assert!(
                 range.low <= range.likely && range.likely <= range.high,
                 "{range:?}"
             );
         };
-        for (_, family) in FAMILIES.iter().chain(BEGINNINGS).chain([
+        for (_, family) in FAMILIES.iter().chain(PREFIX_FAMILIES).chain([
             &("", UNKNOWN),
             &("", CLAUDE),
             &("", CLAUDE_47),
         ]) {
             if let Some(scale) = family.scale {
-                in_order(scale.plain);
-                in_order(scale.wide);
+                in_order(scale.ascii);
+                in_order(scale.non_ascii);
             }
             let framing = family.framing;
             for range in [framing.message, framing.call, framing.result, framing.image] {
@@ -538,33 +542,36 @@ mod tests {
             }
         }
         for document_bytes in [0, 1, 60_000, 5_000_000] {
-            in_order(document_tokens(&Frames {
+            in_order(document_tokens(&FrameCounts {
                 documents: 1,
                 document_bytes,
-                ..Frames::default()
+                ..FrameCounts::default()
             }));
         }
-        assert_eq!(document_tokens(&Frames::default()), Range::default());
+        assert_eq!(document_tokens(&FrameCounts::default()), Bounds::default());
     }
 
     #[test]
     fn other_scripts_have_their_own_factor() {
-        let measure = |wide_bytes| Measure {
+        let measure = |non_ascii_bytes| Measure {
             tokens: 1_000,
             lower: 1_000,
             upper: 1_000,
             bytes: 3_000,
-            wide_bytes,
+            non_ascii_bytes,
             ..Measure::default()
         };
-        assert_eq!(CLAUDE.tokens(&measure(0)), range(1_000.0, 1_180.0, 1_500.0));
+        assert_eq!(
+            CLAUDE.tokens(&measure(0)),
+            bounds(1_000.0, 1_180.0, 1_500.0)
+        );
         assert_eq!(
             CLAUDE.tokens(&measure(3_000)),
-            range(900.0, 1_500.0, 2_400.0)
+            bounds(900.0, 1_500.0, 2_400.0)
         );
         assert_eq!(
             O200K.tokens(&measure(3_000)),
-            range(1_000.0, 1_000.0, 1_000.0)
+            bounds(1_000.0, 1_000.0, 1_000.0)
         );
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use super::{
-    chunk::{self, PIECE_BYTES, Piece},
+    chunk::{self, Chunk, MAX_CHUNK_BYTES},
     encoding::Encoding,
     estimate::estimate,
 };
@@ -30,22 +30,22 @@ pub(super) struct Measure {
     pub(super) upper: u64,
     /// Those of `tokens` the model may never see: thinking of the past, blocks
     /// of an unknown kind.
-    pub(super) unsure: u64,
+    pub(super) is_uncertain: u64,
     /// Bytes of text.
     pub(super) bytes: u64,
     /// Bytes that are not ASCII.
-    pub(super) wide_bytes: u64,
+    pub(super) non_ascii_bytes: u64,
     /// Cuts inside words.
     pub(super) cuts: u64,
     /// Bytes the encoder gave up on, estimated.
     pub(super) failed_bytes: u64,
     /// What stands around the text.
-    pub(super) frames: Frames,
+    pub(super) frames: FrameCounts,
 }
 
 /// Parts of messages that cost tokens without being text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Frames {
+pub(super) struct FrameCounts {
     pub(super) messages: u64,
     /// Messages that name their author.
     pub(super) names: u64,
@@ -57,9 +57,9 @@ pub(super) struct Frames {
     pub(super) document_bytes: u64,
 }
 
-impl Frames {
+impl FrameCounts {
     /// Is there nothing but messages, whose price is known where the encoding is?
-    pub(super) fn are_plain(&self) -> bool {
+    pub(super) fn are_messages_only(&self) -> bool {
         let messages = self.messages;
         *self
             == Self {
@@ -70,23 +70,23 @@ impl Frames {
 }
 
 /// A stretch of text to count.
-pub(super) struct Part<'a> {
+pub(super) struct TextPart<'a> {
     pub(super) text: Cow<'a, str>,
     /// May the model never see it?
-    pub(super) unsure: bool,
+    pub(super) is_uncertain: bool,
 }
 
-impl<'a> Part<'a> {
-    pub(super) fn sure(text: impl Into<Cow<'a, str>>) -> Self {
+impl<'a> TextPart<'a> {
+    pub(super) fn certain(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
-        let unsure = false;
-        Self { text, unsure }
+        let is_uncertain = false;
+        Self { text, is_uncertain }
     }
 
-    pub(super) fn unsure(text: impl Into<Cow<'a, str>>) -> Self {
+    pub(super) fn uncertain(text: impl Into<Cow<'a, str>>) -> Self {
         let text = text.into();
-        let unsure = true;
-        Self { text, unsure }
+        let is_uncertain = true;
+        Self { text, is_uncertain }
     }
 }
 
@@ -96,9 +96,9 @@ impl Measure {
         self.tokens += other.tokens;
         self.lower += other.lower;
         self.upper += other.upper;
-        self.unsure += other.unsure;
+        self.is_uncertain += other.is_uncertain;
         self.bytes += other.bytes;
-        self.wide_bytes += other.wide_bytes;
+        self.non_ascii_bytes += other.non_ascii_bytes;
         self.cuts += other.cuts;
         self.failed_bytes += other.failed_bytes;
         self.frames.messages += other.frames.messages;
@@ -110,15 +110,15 @@ impl Measure {
         self.frames.document_bytes += other.frames.document_bytes;
     }
 
-    fn of_piece(piece: Piece<'_>, unsure: bool, count: impl Fn(&str) -> Option<u64>) -> Self {
-        let bytes = piece.text.len() as u64;
+    fn of_chunk(chunk: Chunk<'_>, is_uncertain: bool, count: impl Fn(&str) -> Option<u64>) -> Self {
+        let bytes = chunk.text.len() as u64;
         let mut measure = Self {
             bytes,
-            wide_bytes: piece.text.bytes().filter(|byte| !byte.is_ascii()).count() as u64,
-            cuts: u64::from(piece.cut),
+            non_ascii_bytes: chunk.text.bytes().filter(|byte| !byte.is_ascii()).count() as u64,
+            cuts: u64::from(chunk.cut),
             ..Self::default()
         };
-        match count(piece.text) {
+        match count(chunk.text) {
             Some(tokens) => {
                 let off = TOKENS_OFF_PER_CUT * measure.cuts;
                 measure.tokens = tokens;
@@ -130,11 +130,11 @@ impl Measure {
                 measure.lower = bytes.div_ceil(LONGEST_TOKEN_BYTES);
                 // Encodings of bytes never give more tokens than bytes.
                 measure.upper = bytes;
-                measure.tokens = estimate(piece.text).clamp(measure.lower, measure.upper);
+                measure.tokens = estimate(chunk.text).clamp(measure.lower, measure.upper);
             }
         }
-        if unsure {
-            measure.unsure = measure.tokens;
+        if is_uncertain {
+            measure.is_uncertain = measure.tokens;
         }
         measure
     }
@@ -149,15 +149,17 @@ impl Measure {
 /// # Errors
 /// Kind `cancelled`.
 pub(super) fn measure(
-    things: &[Vec<Part<'_>>],
+    things: &[Vec<TextPart<'_>>],
     encoding: Encoding,
     cancel: &Cancel,
 ) -> Result<Vec<Measure>, Error> {
-    measure_by(things, PIECE_BYTES, cancel, |piece| encoding.count(piece))
+    measure_by(things, MAX_CHUNK_BYTES, cancel, |chunk| {
+        encoding.count(chunk)
+    })
 }
 
 fn measure_by(
-    things: &[Vec<Part<'_>>],
+    things: &[Vec<TextPart<'_>>],
     limit: usize,
     cancel: &Cancel,
     count: impl Fn(&str) -> Option<u64> + Sync,
@@ -166,15 +168,15 @@ fn measure_by(
     for (owner, parts) in things.iter().enumerate() {
         cancel.check()?;
         for part in parts {
-            let pieces = chunk::pieces(&part.text, limit);
-            work.extend(pieces.map(|piece| (owner, part.unsure, piece)));
+            let chunks = chunk::chunks(&part.text, limit);
+            work.extend(chunks.map(|chunk| (owner, part.is_uncertain, chunk)));
         }
     }
     let counted = work
         .par_iter()
-        .map(|&(_, unsure, piece)| {
+        .map(|&(_, is_uncertain, chunk)| {
             cancel.check()?;
-            Ok(Measure::of_piece(piece, unsure, &count))
+            Ok(Measure::of_chunk(chunk, is_uncertain, &count))
         })
         .collect::<Result<Vec<_>, Error>>()?;
     let mut measures = vec![Measure::default(); things.len()];
@@ -193,14 +195,14 @@ mod tests {
     use super::*;
 
     fn one(text: &str, encoding: Encoding, limit: usize) -> Measure {
-        let things = [vec![Part::sure(text)]];
-        let count = |piece: &str| encoding.count(piece);
+        let things = [vec![TextPart::certain(text)]];
+        let count = |chunk: &str| encoding.count(chunk);
         measure_by(&things, limit, &Cancel::default(), count).unwrap()[0]
     }
 
     /// The reference: the whole text at once.
     fn whole(text: &str, encoding: Encoding) -> u64 {
-        let encoder = match encoding.of_text() {
+        let encoder = match encoding.base() {
             Encoding::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
             Encoding::P50kBase => tiktoken_rs::p50k_base_singleton(),
             Encoding::R50kBase => tiktoken_rs::r50k_base_singleton(),
@@ -223,14 +225,14 @@ mod tests {
         assert!(sources.len() > 100_000);
         for encoding in Encoding::ALL {
             let expected = whole(&sources, encoding);
-            for limit in [PIECE_BYTES, 4096, 700] {
+            for limit in [MAX_CHUNK_BYTES, 4096, 700] {
                 let got = one(&sources, encoding, limit);
                 assert_eq!(got.cuts, 0, "{}, {limit}", encoding.name());
                 assert_eq!(got.tokens, expected, "{}, {limit}", encoding.name());
             }
         }
         let minified = sources.replace(char::is_whitespace, "");
-        for limit in [PIECE_BYTES, 700] {
+        for limit in [MAX_CHUNK_BYTES, 700] {
             let got = one(&minified, Encoding::O200kBase, limit);
             assert_eq!(got.cuts, 0);
             assert_eq!(got.tokens, whole(&minified, Encoding::O200kBase));
@@ -287,9 +289,9 @@ mod tests {
 
         #[test]
         fn any_text_is_in_its_pieces(text in "\\PC{0,80}|[a\n' ]{0,80}", limit in 4_usize..30) {
-            let pieces: Vec<_> = chunk::pieces(&text, limit).collect();
-            prop_assert!(pieces.iter().all(|piece| !piece.text.is_empty() && piece.text.len() <= limit));
-            let again: String = pieces.iter().map(|piece| piece.text).collect();
+            let chunks: Vec<_> = chunk::chunks(&text, limit).collect();
+            prop_assert!(chunks.iter().all(|chunk| !chunk.text.is_empty() && chunk.text.len() <= limit));
+            let again: String = chunks.iter().map(|chunk| chunk.text).collect();
             prop_assert_eq!(again, text);
         }
     }
@@ -309,7 +311,7 @@ mod tests {
             .chain([blob])
         {
             for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
-                let got = one(&text, encoding, PIECE_BYTES);
+                let got = one(&text, encoding, MAX_CHUNK_BYTES);
                 let expected = whole(&text, encoding);
                 assert!(got.cuts > 0 && got.failed_bytes == 0, "{got:?}");
                 let start: String = text.chars().take(3).collect();
@@ -324,10 +326,13 @@ mod tests {
     #[test]
     fn an_encoder_that_gives_up_costs_exactness_only() {
         let things = [
-            vec![Part::sure("good words"), Part::sure("bad words here")],
+            vec![
+                TextPart::certain("good words"),
+                TextPart::certain("bad words here"),
+            ],
             vec![],
         ];
-        let count = |piece: &str| (!piece.starts_with("bad")).then_some(2);
+        let count = |chunk: &str| (!chunk.starts_with("bad")).then_some(2);
         let measures = measure_by(&things, 100, &Cancel::default(), count).unwrap();
         assert_eq!(measures[0].failed_bytes, 14);
         assert_eq!(measures[0].tokens, 2 + estimate("bad words here"));
@@ -340,7 +345,7 @@ mod tests {
         let cancel = Cancel::default();
         let counted = AtomicUsize::new(0);
         let text = "word ".repeat(10_000);
-        let things = [vec![Part::sure(text.as_str())]];
+        let things = [vec![TextPart::certain(text.as_str())]];
         let result = measure_by(&things, 50, &cancel, |_| {
             if counted.fetch_add(1, Ordering::Relaxed) == 10 {
                 cancel.cancel();

@@ -10,35 +10,35 @@ use crate::surrogates;
 use serde_json::{Map, Value, json, value::RawValue};
 use twox_hash::XxHash3_128;
 
-use super::measure::{Frames, Part};
+use super::measure::{FrameCounts, TextPart};
 
 /// A message to count: JSON, parsed or not.
-pub trait Message: Sync {
+pub trait CountableMessage: Sync {
     /// Feeds what tells it from other messages to a hasher.
-    fn feed(&self, hasher: &mut XxHash3_128);
+    fn hash_into(&self, hasher: &mut XxHash3_128);
     /// The message, parsed.
     fn parsed(&self) -> Cow<'_, Value>;
 }
 
-impl Message for Value {
-    fn feed(&self, hasher: &mut XxHash3_128) {
+impl CountableMessage for Value {
+    fn hash_into(&self, hasher: &mut XxHash3_128) {
         // Tags and lengths keep different trees apart.
         match self {
             Value::Null => hasher.write(b"n"),
             Value::Bool(value) => hasher.write(if *value { b"t" } else { b"f" }),
-            Value::Number(number) => feed_text(hasher, b"#", &number.to_string()),
-            Value::String(text) => feed_text(hasher, b"\"", text),
+            Value::Number(number) => hash_text(hasher, b"#", &number.to_string()),
+            Value::String(text) => hash_text(hasher, b"\"", text),
             Value::Array(items) => {
-                feed_length(hasher, b"[", items.len());
+                hash_length(hasher, b"[", items.len());
                 for item in items {
-                    item.feed(hasher);
+                    item.hash_into(hasher);
                 }
             }
             Value::Object(fields) => {
-                feed_length(hasher, b"{", fields.len());
+                hash_length(hasher, b"{", fields.len());
                 for (name, value) in fields {
-                    feed_text(hasher, b":", name);
-                    value.feed(hasher);
+                    hash_text(hasher, b":", name);
+                    value.hash_into(hasher);
                 }
             }
         }
@@ -49,9 +49,9 @@ impl Message for Value {
     }
 }
 
-impl Message for RawValue {
-    fn feed(&self, hasher: &mut XxHash3_128) {
-        feed_text(hasher, b"r", self.get());
+impl CountableMessage for RawValue {
+    fn hash_into(&self, hasher: &mut XxHash3_128) {
+        hash_text(hasher, b"r", self.get());
     }
 
     fn parsed(&self) -> Cow<'_, Value> {
@@ -66,9 +66,9 @@ impl Message for RawValue {
     }
 }
 
-impl<M: Message + ?Sized> Message for &M {
-    fn feed(&self, hasher: &mut XxHash3_128) {
-        (**self).feed(hasher);
+impl<M: CountableMessage + ?Sized> CountableMessage for &M {
+    fn hash_into(&self, hasher: &mut XxHash3_128) {
+        (**self).hash_into(hasher);
     }
 
     fn parsed(&self) -> Cow<'_, Value> {
@@ -76,31 +76,31 @@ impl<M: Message + ?Sized> Message for &M {
     }
 }
 
-pub(super) fn feed_text(hasher: &mut XxHash3_128, tag: &[u8; 1], text: &str) {
-    feed_length(hasher, tag, text.len());
+pub(super) fn hash_text(hasher: &mut XxHash3_128, tag: &[u8; 1], text: &str) {
+    hash_length(hasher, tag, text.len());
     hasher.write(text.as_bytes());
 }
 
-fn feed_length(hasher: &mut XxHash3_128, tag: &[u8; 1], length: usize) {
+fn hash_length(hasher: &mut XxHash3_128, tag: &[u8; 1], length: usize) {
     hasher.write(tag);
     hasher.write(&length.to_le_bytes());
 }
 
 /// The text of a message in parts, and what stands around it.
-pub(super) fn take_apart(message: &Value) -> (Vec<Part<'_>>, Frames) {
-    let mut apart = Apart::default();
-    apart.frames.messages = 1;
-    apart.message(message);
-    (apart.parts, apart.frames)
+pub(super) fn split_message(message: &Value) -> (Vec<TextPart<'_>>, FrameCounts) {
+    let mut split = MessageSplitter::default();
+    split.frames.messages = 1;
+    split.message(message);
+    (split.parts, split.frames)
 }
 
 #[derive(Default)]
-struct Apart<'a> {
-    parts: Vec<Part<'a>>,
-    frames: Frames,
+struct MessageSplitter<'a> {
+    parts: Vec<TextPart<'a>>,
+    frames: FrameCounts,
 }
 
-impl<'a> Apart<'a> {
+impl<'a> MessageSplitter<'a> {
     fn message(&mut self, message: &'a Value) {
         let Value::Object(fields) = message else {
             return self.content(message);
@@ -114,7 +114,7 @@ impl<'a> Apart<'a> {
         }
         if let Some(name) = string(fields, "name") {
             self.frames.names += 1;
-            self.parts.push(Part::sure(name));
+            self.parts.push(TextPart::certain(name));
         }
         if fields.get("role").is_some_and(|role| role == "tool") {
             self.frames.results += 1;
@@ -135,7 +135,7 @@ impl<'a> Apart<'a> {
     fn content(&mut self, content: &'a Value) {
         match content {
             Value::Null => {}
-            Value::String(text) => self.parts.push(Part::sure(text)),
+            Value::String(text) => self.parts.push(TextPart::certain(text)),
             Value::Array(blocks) => blocks.iter().for_each(|block| self.block(block)),
             other => self.block(other),
         }
@@ -144,7 +144,7 @@ impl<'a> Apart<'a> {
     fn block(&mut self, block: &'a Value) {
         let Value::Object(fields) = block else {
             match block {
-                Value::String(text) => self.parts.push(Part::sure(text)),
+                Value::String(text) => self.parts.push(TextPart::certain(text)),
                 other => self.unknown(other),
             }
             return;
@@ -152,7 +152,7 @@ impl<'a> Apart<'a> {
         match string(fields, "type").unwrap_or_default() {
             "text" | "input_text" | "output_text" | "refusal" => {
                 match string(fields, "text").or_else(|| string(fields, "refusal")) {
-                    Some(text) => self.parts.push(Part::sure(text)),
+                    Some(text) => self.parts.push(TextPart::certain(text)),
                     None => self.unknown(block),
                 }
             }
@@ -168,7 +168,7 @@ impl<'a> Apart<'a> {
             "document" | "file" | "input_file" => self.document(fields),
             "thinking" => {
                 let text = string(fields, "thinking").unwrap_or_default();
-                self.parts.push(Part::unsure(text));
+                self.parts.push(TextPart::uncertain(text));
             }
             kind if kind == "tool_result" || kind.ends_with("_tool_result") => {
                 self.frames.results += 1;
@@ -184,13 +184,13 @@ impl<'a> Apart<'a> {
     fn call(&mut self, fields: &'a Map<String, Value>) {
         self.frames.calls += 1;
         if let Some(name) = string(fields, "name") {
-            self.parts.push(Part::sure(name));
+            self.parts.push(TextPart::certain(name));
         }
         for key in ["input", "arguments"] {
             match fields.get(key) {
                 None => {}
-                Some(Value::String(text)) => self.parts.push(Part::sure(text)),
-                Some(other) => self.parts.push(Part::sure(other.to_string())),
+                Some(Value::String(text)) => self.parts.push(TextPart::certain(text)),
+                Some(other) => self.parts.push(TextPart::certain(other.to_string())),
             }
         }
     }
@@ -199,7 +199,7 @@ impl<'a> Apart<'a> {
     fn document(&mut self, fields: &'a Map<String, Value>) {
         for key in ["title", "context"] {
             if let Some(text) = string(fields, key) {
-                self.parts.push(Part::sure(text));
+                self.parts.push(TextPart::certain(text));
             }
         }
         let source = ["source", "file"]
@@ -209,7 +209,7 @@ impl<'a> Apart<'a> {
         match string(source, "type") {
             Some("text") => {
                 let text = string(source, "data").unwrap_or_default();
-                self.parts.push(Part::sure(text));
+                self.parts.push(TextPart::certain(text));
             }
             Some("content") => {
                 if let Some(content) = source.get("content") {
@@ -229,7 +229,7 @@ impl<'a> Apart<'a> {
     }
 
     fn unknown(&mut self, block: &Value) {
-        self.parts.push(Part::unsure(block.to_string()));
+        self.parts.push(TextPart::uncertain(block.to_string()));
     }
 }
 
@@ -243,11 +243,11 @@ mod tests {
 
     use super::*;
 
-    fn apart(message: &Value) -> (Vec<(String, bool)>, Frames) {
-        let (parts, frames) = take_apart(message);
+    fn split(message: &Value) -> (Vec<(String, bool)>, FrameCounts) {
+        let (parts, frames) = split_message(message);
         let parts = parts
             .into_iter()
-            .map(|part| (part.text.into_owned(), part.unsure));
+            .map(|part| (part.text.into_owned(), part.is_uncertain));
         (parts.collect(), frames)
     }
 
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn blocks_of_every_kind() {
-        let (parts, frames) = apart(&json!({"role": "user", "content": [
+        let (parts, frames) = split(&json!({"role": "user", "content": [
             {"type": "text", "text": "one", "cache_control": {"type": "ephemeral"}},
             {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a b"}},
             {"type": "tool_result", "tool_use_id": "t1", "content": "two"},
@@ -284,7 +284,7 @@ mod tests {
             "six",
         ];
         assert_eq!(parts, sure(&texts));
-        let expected = Frames {
+        let expected = FrameCounts {
             messages: 1,
             names: 0,
             calls: 1,
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn what_the_model_may_not_see_is_unsure() {
-        let (parts, frames) = apart(&json!({"role": "assistant", "content": [
+        let (parts, frames) = split(&json!({"role": "assistant", "content": [
             {"type": "thinking", "thinking": "hm", "signature": "long"},
             {"type": "novel", "x": 1},
             7,
@@ -307,28 +307,28 @@ mod tests {
         assert_eq!(parts, texts.map(|text| (text.to_owned(), true)));
         assert_eq!(
             frames,
-            Frames {
+            FrameCounts {
                 messages: 1,
-                ..Frames::default()
+                ..FrameCounts::default()
             }
         );
     }
 
     #[test]
     fn the_shapes_of_other_interfaces() {
-        let (parts, frames) = apart(&json!({"role": "assistant", "content": null, "name": "bot",
+        let (parts, frames) = split(&json!({"role": "assistant", "content": null, "name": "bot",
             "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}));
         assert_eq!(parts, sure(&["bot", "f", "{}"]));
         assert_eq!((frames.calls, frames.results), (1, 0));
         let (parts, frames) =
-            apart(&json!({"role": "tool", "tool_call_id": "c", "content": "done"}));
+            split(&json!({"role": "tool", "tool_call_id": "c", "content": "done"}));
         assert_eq!(parts, sure(&["done"]));
         assert_eq!((frames.calls, frames.results), (0, 1));
         let (parts, frames) =
-            apart(&json!({"type": "function_call_output", "call_id": "c", "output": "done"}));
+            split(&json!({"type": "function_call_output", "call_id": "c", "output": "done"}));
         assert_eq!(parts, sure(&["done"]));
         assert_eq!((frames.calls, frames.results), (0, 1));
-        let (_, frames) = apart(
+        let (_, frames) = split(
             &json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]}),
         );
         assert_eq!(frames.images, 1);
@@ -345,10 +345,10 @@ mod tests {
             json!({"content": [{"type": "text"}, {"type": 5}, null, [["x"]]]}),
             json!("text"),
         ] {
-            let (_, frames) = apart(&odd);
+            let (_, frames) = split(&odd);
             assert_eq!(frames.messages, 1, "{odd}");
         }
-        assert_eq!(apart(&json!("text")).0, sure(&["text"]));
+        assert_eq!(split(&json!("text")).0, sure(&["text"]));
     }
 
     #[test]
@@ -366,9 +366,9 @@ mod tests {
             json!(1),
             json!("1"),
         ];
-        let hash = |message: &dyn Message| {
+        let hash = |message: &dyn CountableMessage| {
             let mut hasher = XxHash3_128::with_seed(1);
-            message.feed(&mut hasher);
+            message.hash_into(&mut hasher);
             hasher.finish_128()
         };
         for (i, one) in messages.iter().enumerate() {

@@ -14,28 +14,28 @@
 //! megabyte, and the first use of an encoding loads it, so callers count in
 //! jobs, never on the thread that answers others.
 
-mod cache;
 pub mod calibration;
 mod chunk;
 pub mod encoding;
 mod estimate;
 pub mod family;
 mod measure;
+mod measure_cache;
 mod message;
 
 pub use calibration::Calibration;
 pub use encoding::Encoding;
 pub use estimate::estimate;
 pub use family::Family;
-pub use message::Message;
+pub use message::CountableMessage;
 
 use rayon::prelude::*;
 use serde_json::value::RawValue;
 use sightline_protocol::tokens::{CountTokensParams, CountTokensResult};
 
 use crate::{cancel::Cancel, error::Error};
-use cache::{Cache, Key};
-use measure::{Frames, Measure, Part};
+use measure::{FrameCounts, Measure, TextPart};
+use measure_cache::{Key, MeasureCache};
 
 /// A number of tokens and what it is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,20 +68,20 @@ pub struct Counts {
 /// # Errors
 /// Kind `cancelled`.
 pub fn count(text: &str, family: Family, cancel: &Cancel) -> Result<Count, Error> {
-    let things = [vec![Part::sure(text)]];
+    let things = [vec![TextPart::certain(text)]];
     let measures = measure::measure(&things, family.encoding(), cancel)?;
     Ok(counts(&measures, family).total)
 }
 
 /// Counts, and remembers what it counted.
 pub struct Counter {
-    cache: Cache,
+    cache: MeasureCache,
 }
 
 impl Default for Counter {
     fn default() -> Self {
         Self {
-            cache: Cache::new(),
+            cache: MeasureCache::new(),
         }
     }
 }
@@ -105,7 +105,7 @@ impl Counter {
     ///
     /// # Errors
     /// Kind `cancelled`.
-    pub fn messages<M: Message>(
+    pub fn messages<M: CountableMessage>(
         &self,
         messages: &[M],
         family: Family,
@@ -120,21 +120,21 @@ impl Counter {
     ///
     /// # Errors
     /// Kind `invalidParams` for an unknown encoding, `cancelled`.
-    pub fn answer(
+    pub fn count_request(
         &self,
         params: &CountTokensParams,
         messages: &[&RawValue],
         calibration: &Calibration,
         cancel: &Cancel,
     ) -> Result<CountTokensResult, Error> {
-        let family = asked_family(params)?;
+        let family = requested_family(params)?;
         let mut measures = self.measure_texts(&params.texts, family, cancel)?;
         measures.extend(self.measure_messages(messages, family, cancel)?);
         let Counts { items, total } = counts(&measures, family);
         // What was reported was a request: it says nothing about texts alone.
         let calibration = match messages {
             [] => Calibration::default(),
-            _ => calibration.of(family),
+            _ => calibration.for_family(family),
         };
         let total = calibration.apply(total);
         Ok(CountTokensResult {
@@ -156,28 +156,28 @@ impl Counter {
         cancel: &Cancel,
     ) -> Result<Vec<Measure>, Error> {
         let keys = self.keys(texts, family, |text, hasher| {
-            message::feed_text(hasher, b"T", text.as_ref());
+            message::hash_text(hasher, b"T", text.as_ref());
         });
-        self.remember(&keys, cancel, |missing| {
+        self.lookup_or_measure(&keys, cancel, |missing| {
             let things: Vec<_> = missing
                 .iter()
-                .map(|&i| vec![Part::sure(texts[i].as_ref())])
+                .map(|&i| vec![TextPart::certain(texts[i].as_ref())])
                 .collect();
             measure::measure(&things, family.encoding(), cancel)
         })
     }
 
-    fn measure_messages<M: Message>(
+    fn measure_messages<M: CountableMessage>(
         &self,
         messages: &[M],
         family: Family,
         cancel: &Cancel,
     ) -> Result<Vec<Measure>, Error> {
-        let keys = self.keys(messages, family, Message::feed);
-        self.remember(&keys, cancel, |missing| {
+        let keys = self.keys(messages, family, CountableMessage::hash_into);
+        self.lookup_or_measure(&keys, cancel, |missing| {
             let parsed: Vec<_> = missing.iter().map(|&i| messages[i].parsed()).collect();
-            let (things, frames): (Vec<_>, Vec<Frames>) =
-                parsed.iter().map(|one| message::take_apart(one)).unzip();
+            let (things, frames): (Vec<_>, Vec<FrameCounts>) =
+                parsed.iter().map(|one| message::split_message(one)).unzip();
             let mut measures = measure::measure(&things, family.encoding(), cancel)?;
             for (measure, frames) in measures.iter_mut().zip(frames) {
                 measure.frames = frames;
@@ -200,13 +200,13 @@ impl Counter {
             .map(|thing| {
                 let mut hasher = self.cache.hasher();
                 feed(thing, &mut hasher);
-                (hasher.finish_128(), family.encoding().of_text())
+                (hasher.finish_128(), family.encoding().base())
             })
             .collect()
     }
 
     /// What is behind each key: remembered, or measured now and remembered.
-    fn remember(
+    fn lookup_or_measure(
         &self,
         keys: &[Key],
         cancel: &Cancel,
@@ -231,7 +231,7 @@ impl Counter {
 ///
 /// # Errors
 /// Kind `invalidParams` for an unknown encoding.
-pub fn asked_family(params: &CountTokensParams) -> Result<Family, Error> {
+pub fn requested_family(params: &CountTokensParams) -> Result<Family, Error> {
     if let Some(name) = &params.encoding {
         let encoding = Encoding::by_name(name).ok_or_else(|| {
             let known = Encoding::ALL.map(Encoding::name).join(", ");
@@ -258,8 +258,9 @@ fn counts(measures: &[Measure], family: Family) -> Counts {
         all.add(measure);
     }
     let exact = family.is_exact()
-        && (all.frames == Frames::default() || all.frames.are_plain() && family.is_chat())
-        && all.unsure == 0
+        && (all.frames == FrameCounts::default()
+            || all.frames.are_messages_only() && family.is_framing_published())
+        && all.is_uncertain == 0
         && all.cuts == 0
         && all.failed_bytes == 0;
     let total = Count {
@@ -280,8 +281,10 @@ fn method(all: &Measure, family: Family) -> String {
         let factor = family.factor(all).likely;
         method.push_str(&format!(" ×{factor:.2} ({})", family.name()));
     }
-    let is_framed = all.frames != Frames::default();
-    if is_framed && !(all.frames.are_plain() && family.is_exact() && family.is_chat()) {
+    let is_framed = all.frames != FrameCounts::default();
+    if is_framed
+        && !(all.frames.are_messages_only() && family.is_exact() && family.is_framing_published())
+    {
         method.push_str(", framing of messages estimated");
     }
     if all.cuts > 0 {

@@ -185,7 +185,7 @@ fn only_what_changed_is_counted_again() {
     let mut asked = Vec::new();
     for keys in [&keys[..99], &keys[..99], &keys[..]] {
         counter
-            .remember(keys, &Cancel::default(), |missing| {
+            .lookup_or_measure(keys, &Cancel::default(), |missing| {
                 asked.push(missing.to_vec());
                 Ok(vec![Measure::default(); missing.len()])
             })
@@ -266,7 +266,7 @@ fn threads_share_one_counter() {
 fn answer(params: Value, calibration: &Calibration) -> Result<CountTokensResult, Error> {
     let params: CountTokensParams = serde_json::from_value(params).unwrap();
     let messages: Vec<&RawValue> = params.messages.iter().map(|message| &*message.0).collect();
-    Counter::default().answer(&params, &messages, calibration, &Cancel::default())
+    Counter::default().count_request(&params, &messages, calibration, &Cancel::default())
 }
 
 #[test]

@@ -63,9 +63,9 @@ fn files_go_with_a_summary_as_far_as_there_is_room() {
             assert!(post < pre, "{goes} {stays}: {pre} {post}");
             // What a provider reported makes all of it dearer: here by a half.
             case.calibration
-                .observe(compacting::Case::family(), 1_000, 1_000);
+                .observe(compaction_support::Case::family(), 1_000, 1_000);
             case.calibration
-                .observe(compacting::Case::family(), 16_000, 11_000);
+                .observe(compaction_support::Case::family(), 16_000, 11_000);
             let (reported_pre, reported_post, included) = with_summary(&case, "short");
             assert_eq!(included, files, "{goes} {stays}");
             assert!(reported_post < reported_pre && reported_pre - reported_post > pre - post);
@@ -84,7 +84,7 @@ fn small_conversations_get_their_files_anyway() {
     for (tokens, expected) in [(20_000, "a b c d"), (20_001, "")] {
         case.calibration = Calibration::default();
         case.calibration
-            .observe(compacting::Case::family(), tokens, pre);
+            .observe(compaction_support::Case::family(), tokens, pre);
         let (pre, post, files) = with_summary(&case, &summary);
         assert_eq!((pre, &*files), (tokens, expected));
         assert!(post > pre);

@@ -5,14 +5,14 @@
 mod files;
 mod hostile;
 
-#[path = "../compacting/mod.rs"]
-mod compacting;
+#[path = "../compaction_support/mod.rs"]
+mod compaction_support;
 
-use compacting::{Case, assistant, call, result, user};
+use compaction_support::{Case, assistant, call, result, user};
 use serde_json::{Value, json};
 use sightline_core::{
     compaction::{ApplyOptions, PlanOptions, TrackedFile},
-    conversation::Window,
+    conversation::ContextWindow,
     tokens::Calibration,
 };
 use sightline_protocol::{
@@ -149,7 +149,7 @@ fn it_is_needed_from_four_fifths_of_the_window() {
     let mut case = case(worked());
     let tokens = case.plan(&PlanOptions::default()).unwrap().tokens as f64;
     for (size, needed) in [(tokens / 0.8 - 1.0, true), (tokens / 0.8 + 1.0, false)] {
-        case.window = Window {
+        case.window = ContextWindow {
             size,
             usable: 100_000.0,
         };
@@ -159,7 +159,7 @@ fn it_is_needed_from_four_fifths_of_the_window() {
     case.calibration = Calibration::default();
     let (twice, once) = (tokens as u64 * 2, tokens as u64);
     case.calibration
-        .observe(compacting::Case::family(), twice, once);
+        .observe(compaction_support::Case::family(), twice, once);
     let plan = case.plan(&PlanOptions::default()).unwrap();
     assert!(plan.needed && plan.tokens >= tokens as u64 * 2);
 }
@@ -233,7 +233,7 @@ fn until_not_needed(case: &mut Case, summary: &str) -> usize {
 fn compacting_what_is_compacted_ends_whatever_the_summary() {
     let huge = "a long summary of it all ".repeat(4_000);
     let mut case = case(worked());
-    case.window = Window::of(16_000.0);
+    case.window = ContextWindow::with_size(16_000.0);
     for turn in 0..20 {
         case.push(user(&[
             json!({"type": "text", "text": "word ".repeat(700)}),
@@ -518,7 +518,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         case.push(assistant(&[json!({"type": "text", "text": "so"})]));
     }
     for size in [4_000.0, 8_192.0, 64_000.0] {
-        case.window = Window::of(size);
+        case.window = ContextWindow::with_size(size);
         let plan = case.plan(&PlanOptions::default()).unwrap();
         assert!(
             case.tokens(&plan.prompt) <= case.window.usable as u64,
@@ -527,7 +527,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         assert!(plan.prompt.contains("Make the parser accept tabs."));
         assert!(plan.prompt.contains("messages left out here]"));
     }
-    case.window = Window::of(128_000.0);
+    case.window = ContextWindow::with_size(128_000.0);
     let large = case.plan(&PlanOptions::default()).unwrap();
     assert_eq!(large.files.len(), 3);
     for (size, needed, files) in [
@@ -537,7 +537,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         (500.0, true, 3),
         (f64::NAN, false, 0),
     ] {
-        case.window = Window::of(size);
+        case.window = ContextWindow::with_size(size);
         let plan = case.plan(&PlanOptions::default()).unwrap();
         assert_eq!((plan.needed, plan.files.len()), (needed, files), "{size}");
         assert_eq!(plan.tokens, large.tokens);

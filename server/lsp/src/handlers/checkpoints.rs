@@ -176,7 +176,7 @@ pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<Conver
     match store.load(task, &context.cancel) {
         Ok(conversation) => Some(ConversationMark {
             messages: conversation.messages.len() as u64,
-            compactions: conversation.facts.compactions,
+            compactions: conversation.info.compactions,
             entry: conversation.entry,
         }),
         Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),

@@ -4,14 +4,14 @@
 use serde_json::value::RawValue;
 use sightline_core::{
     compaction::{
-        self, ApplyOptions, Conversation, Item, KeyFileText, PlanOptions, TrackedFile, Workspace,
+        self, ApplyOptions, CompactionInput, IndexedMessage, KeyFileText, PlanOptions, TrackedFile, WorkspaceAccess,
     },
-    conversation::Window,
+    conversation::ContextWindow,
     error::Error,
     model::DEFAULT_CONTEXT_WINDOW,
     path::Location,
     storage::TaskId,
-    task::{self, CompactedMessage, Compaction, Decided},
+    task::{self, CompactedMessage, Compaction, CommitResult},
     tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{
@@ -32,7 +32,7 @@ pub fn plan(
     params: PlanCompactionParams,
     messages: Option<&[&RawValue]>,
 ) -> HandlerResult {
-    let options = PlanOptions::of(&params);
+    let options = PlanOptions::from_params(&params);
     let task = task_of(params.task_id.as_deref(), messages)?;
     let stored = match &task {
         Some(task) => Some(StoredTask::load(context, task)?),
@@ -48,7 +48,7 @@ pub fn plan(
     if let (Some(task), Some(stored)) = (&task, &stored) {
         let plan = PlannedCompaction {
             model: params.model.clone(),
-            compactions: stored.conversation.facts.compactions,
+            compactions: stored.conversation.info.compactions,
         };
         context.server.set_planned_compaction(task, plan);
     }
@@ -64,8 +64,8 @@ pub fn apply(
     params: ApplyCompactionParams,
     messages: Option<&[&RawValue]>,
 ) -> HandlerResult {
-    let options = ApplyOptions::of(&params);
-    let apply = |conversation: &Conversation<'_>| {
+    let options = ApplyOptions::from_params(&params);
+    let apply = |conversation: &CompactionInput<'_>| {
         let applied = compaction::apply(conversation, &options, &context.cancel)?;
         Ok((
             applied,
@@ -91,7 +91,7 @@ pub fn apply(
         let stored = StoredTask::load(context, &task)?;
         // The planned model, else the recorded one.
         let planned = context.server.planned_compaction(&task);
-        let compactions = stored.conversation.facts.compactions;
+        let compactions = stored.conversation.info.compactions;
         let is_stale = |planned: &PlannedCompaction| planned.compactions != compactions;
         if params.retain_from.is_some() && planned.as_ref().is_some_and(is_stale) {
             return Err(Error::new(
@@ -110,7 +110,7 @@ pub fn apply(
             )?;
             let Some(first) = &applied.first else {
                 // Nothing was removed, so there is nothing to store.
-                return Ok((answer, Decided::Stored(())));
+                return Ok((answer, CommitResult::Stored(())));
             };
             let summary = CompactedMessage {
                 message: first,
@@ -134,13 +134,13 @@ pub fn apply(
             Ok((
                 answer,
                 match decided {
-                    Decided::Stored(_) => Decided::Stored(()),
-                    Decided::Outdated(now) => Decided::Outdated(now),
+                    CommitResult::Stored(_) => CommitResult::Stored(()),
+                    CommitResult::Conflict(now) => CommitResult::Conflict(now),
                 },
             ))
         })?;
         // Messages were added concurrently: retry with them.
-        if let (answer, Decided::Stored(())) = outcome {
+        if let (answer, CommitResult::Stored(())) = outcome {
             return Ok(answer);
         }
     }
@@ -222,7 +222,7 @@ fn about<T>(
     given: Option<&[&RawValue]>,
     stored: Option<&StoredTask>,
     model: Option<&ModelRef>,
-    work: impl FnOnce(&Conversation<'_>) -> Result<T, Error>,
+    work: impl FnOnce(&CompactionInput<'_>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let view = context.view();
     let outside = tracking::outside_allowed(&context.snapshot);
@@ -235,20 +235,20 @@ fn about<T>(
     };
     let may_name_command = |command: &str| view.may_show_command(command);
     let read = |path: &str, lines: u64, bytes: u64| read_key_file(context, path, lines, bytes);
-    let workspace = Workspace {
+    let workspace = WorkspaceAccess {
         name: &name,
         may_name_command: &may_name_command,
         read: &read,
     };
     let default = Calibration::default();
-    let run = |items: &[Item<'_>]| {
-        work(&Conversation {
+    let run = |items: &[IndexedMessage<'_>]| {
+        work(&CompactionInput {
             items,
             // Same default as `countTokens`.
             family: model.map_or(Family::of_encoding(Encoding::O200kBase), |model| {
                 Family::of_model(model.id())
             }),
-            window: model.map_or(Window::of(DEFAULT_CONTEXT_WINDOW), |model| {
+            window: model.map_or(ContextWindow::with_size(DEFAULT_CONTEXT_WINDOW), |model| {
                 context.snapshot.settings.conversation.window(model)
             }),
             counter: context.server.counter(),
@@ -259,18 +259,18 @@ fn about<T>(
     };
     let Some(stored) = stored else {
         let messages = given.unwrap_or_default().iter().enumerate();
-        let items: Vec<Item<'_>> = messages
-            .map(|(index, message)| Item { index, message })
+        let items: Vec<IndexedMessage<'_>> = messages
+            .map(|(index, message)| IndexedMessage { index, message })
             .collect();
         return run(&items);
     };
     let messages = stored.conversation.raw_messages();
     let outcome = tasks::sent(context, &stored.conversation, &messages)?;
-    let items: Vec<Item<'_>> = outcome
+    let items: Vec<IndexedMessage<'_>> = outcome
         .sent
         .iter()
         .filter_map(|sent| {
-            Some(Item {
+            Some(IndexedMessage {
                 index: sent.index,
                 message: sent.message(&messages)?,
             })

@@ -6,10 +6,13 @@
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
-    conversation::{self, Action, ContextHistory, DeletedRange, Outcome, Outline, Request},
+    conversation::{
+        self, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
+        TruncateRequest,
+    },
     error::Error,
     storage::TaskId,
-    task::{Decided, Masks},
+    task::{CommitResult, TruncationState},
     tokens::Family,
 };
 use sightline_protocol::{
@@ -38,7 +41,7 @@ pub fn truncate(
     };
     let range = params.deleted_range.map(DeletedRange);
     let outcome = decide(context, &params, (messages, None), range, history.clone())?;
-    let mut answer = outcome.answer(messages, params.reply);
+    let mut answer = outcome.response(messages, params.reply);
     if params.count_tokens {
         let tokens = token_change(context, &params, messages, range, history, &outcome)?;
         answer.result.tokens = Some(tokens);
@@ -59,10 +62,10 @@ fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) 
     let mut seen = store.load(&task, &context.cancel)?;
     loop {
         let messages = seen.raw_messages();
-        let Masks {
+        let TruncationState {
             deleted_range,
             history,
-        } = seen.masks.as_ref().clone();
+        } = seen.truncation.as_ref().clone();
         let outlines = seen.outlines();
         let conversation = (&*messages, Some(&*outlines));
         let outcome = decide(
@@ -72,18 +75,19 @@ fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) 
             deleted_range,
             history.clone(),
         )?;
-        let masks = Masks {
+        let truncation = TruncationState {
             deleted_range: outcome.deleted_range,
             history: outcome.history.clone(),
         };
         let meta = tasks::meta(context, MessageMeta::default());
         let time = time(&params);
-        let stored = store.store_masks(&task, &seen, &masks, &time, &meta, &context.cancel)?;
-        if let Decided::Outdated(now) = stored {
+        let stored =
+            store.store_truncation(&task, &seen, &truncation, &time, &meta, &context.cancel)?;
+        if let CommitResult::Conflict(now) = stored {
             seen = now;
             continue;
         }
-        let mut answer = outcome.answer(&messages, params.reply);
+        let mut answer = outcome.response(&messages, params.reply);
         if params.count_tokens {
             let range = deleted_range;
             let tokens = token_change(context, &params, &messages, range, history, &outcome)?;
@@ -106,20 +110,20 @@ fn decide(
     (messages, outlines): (&[&RawValue], Option<&[&Outline]>),
     deleted_range: Option<DeletedRange>,
     history: ContextHistory,
-) -> Result<Outcome, Error> {
+) -> Result<TruncateOutcome, Error> {
     let settings = &context.snapshot.settings.conversation;
     let time = time(params);
-    let request = Request {
+    let request = TruncateRequest {
         messages,
         deleted_range,
         history,
-        action: Action::of(params, settings.window(&params.model)),
+        action: TruncateAction::from_params(params, settings.window(&params.model)),
         time: &time,
         profile: settings.profile,
         notices: &settings.notices,
     };
     match outlines {
-        Some(outlines) => conversation::truncate_outlined(request, outlines, &context.cancel),
+        Some(outlines) => conversation::truncate_scanned(request, outlines, &context.cancel),
         None => conversation::truncate(request, &context.cancel),
     }
 }
@@ -131,22 +135,22 @@ fn token_change(
     messages: &[&RawValue],
     deleted_range: Option<DeletedRange>,
     history: ContextHistory,
-    outcome: &Outcome,
+    outcome: &TruncateOutcome,
 ) -> Result<TokenChange, Error> {
     let settings = &context.snapshot.settings.conversation;
     let before = conversation::truncate(
-        Request {
+        TruncateRequest {
             messages,
             deleted_range,
             history,
-            action: Action::Apply,
+            action: TruncateAction::Apply,
             time: &Number::from(0),
             profile: settings.profile,
             notices: &settings.notices,
         },
         &context.cancel,
     )?;
-    let count = |outcome: &Outcome| -> Result<u64, Error> {
+    let count = |outcome: &TruncateOutcome| -> Result<u64, Error> {
         let sent = outcome.messages(messages);
         let family = Family::of_model(params.model.id());
         let counts = context
@@ -194,7 +198,7 @@ pub fn classify_error(
     _context: &RequestContext<'_>,
     params: ClassifyErrorParams,
 ) -> Result<ClassifyErrorResult, Error> {
-    Ok(conversation::classify(
+    Ok(conversation::classify_error(
         params.provider.as_deref(),
         &params.error,
     ))

@@ -43,7 +43,7 @@ pub fn run(
     };
     let count = |calibration: &Calibration| -> Result<CountTokensResult, Error> {
         let counter = context.server.counter();
-        counter.answer(&params, &sent, calibration, &context.cancel)
+        counter.count_request(&params, &sent, calibration, &context.cancel)
     };
     let calibration = match &params.task_id {
         None => Calibration::default(),
@@ -56,7 +56,7 @@ pub fn run(
                     let counted = count(&Calibration::default())?.tokens;
                     let lock = task.lock()?;
                     let mut calibration = Calibration::load(&task)?;
-                    let family = tokens::asked_family(&params)?;
+                    let family = tokens::requested_family(&params)?;
                     calibration.observe(family, input_tokens(usage)?, counted);
                     calibration.store(&lock)?;
                     calibration

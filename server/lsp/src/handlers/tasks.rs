@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
-    conversation::{self, Action, DeletedRange, Outcome},
+    conversation::{self, TruncateAction, DeletedRange, TruncateOutcome},
     error::Error,
     git::Repository,
     path::AbsPath,
     storage::TaskId,
-    task::{Conversation, Meta, Origin, Resumption, TaskStore},
+    task::{Conversation, EntryMeta, EntryOrigin, ResumeOptions, TaskStore},
 };
 use sightline_protocol::{
     conversation::Message,
@@ -64,7 +64,7 @@ fn stored_count(
 }
 
 /// Returns the metadata recorded with stored messages.
-pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> Meta {
+pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> EntryMeta {
     let snapshot = &context.snapshot;
     let root = snapshot.access.roots().primary();
     let root = root.map(|root| root.path.as_path().to_string_lossy().into_owned());
@@ -77,8 +77,8 @@ pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> Meta {
         "" => env!("CARGO_PKG_VERSION"),
         version => version,
     };
-    Meta {
-        origin: Origin {
+    EntryMeta {
+        origin: EntryOrigin {
             git_branch: given.git_branch.or_else(branch),
             session_id: given
                 .session_id
@@ -95,11 +95,11 @@ pub fn load(context: &RequestContext<'_>, params: LoadTaskParams) -> Result<Load
     let task = TaskId::new(&params.task_id)?;
     let store = context.server.task_store(&context.snapshot)?;
     let conversation = store.load(&task, &context.cancel)?;
-    let masks = &conversation.masks;
+    let truncation = &conversation.truncation;
     Ok(LoadTaskResult {
         messages: owned(&conversation.raw_messages()),
-        deleted_range: masks.deleted_range.unwrap_or(DeletedRange::EMPTY).0,
-        context_history: masks.history.clone().into_value(),
+        deleted_range: truncation.deleted_range.unwrap_or(DeletedRange::EMPTY).0,
+        context_history: truncation.history.clone().into_value(),
         metadata: metadata(context, &params.task_id, &conversation)?,
         recovered: conversation.recovered,
     })
@@ -112,7 +112,7 @@ fn metadata(
 ) -> Result<TaskMetadata, Error> {
     let tracker = context.server.tracker(&context.snapshot, task_id)?;
     let records = tracking::records(context, &tracker)?;
-    let facts = conversation.facts.clone();
+    let facts = conversation.info.clone();
     Ok(TaskMetadata {
         created_at: facts.created_at,
         updated_at: facts.updated_at,
@@ -153,7 +153,7 @@ pub fn resume(
     let root = snapshot.access.roots().primary();
     let cwd = root.map(|root| root.path.display());
     let settings = &snapshot.settings.conversation;
-    let how = Resumption {
+    let how = ResumeOptions {
         now: params.now.unwrap_or_else(tracking::now),
         cwd: cwd.as_deref(),
         changed: &stale.changed,
@@ -214,18 +214,18 @@ pub(super) fn sent(
     context: &RequestContext<'_>,
     stored: &Conversation,
     messages: &[&RawValue],
-) -> Result<Outcome, Error> {
+) -> Result<TruncateOutcome, Error> {
     let settings = &context.snapshot.settings.conversation;
-    let request = conversation::Request {
+    let request = conversation::TruncateRequest {
         messages,
-        deleted_range: stored.masks.deleted_range,
-        history: stored.masks.history.clone(),
-        action: Action::Apply,
+        deleted_range: stored.truncation.deleted_range,
+        history: stored.truncation.history.clone(),
+        action: TruncateAction::Apply,
         time: &Number::from(tracking::now()),
         profile: settings.profile,
         notices: &settings.notices,
     };
-    conversation::truncate_outlined(request, &stored.outlines(), &context.cancel)
+    conversation::truncate_scanned(request, &stored.outlines(), &context.cancel)
 }
 
 pub(super) fn owned(messages: &[&RawValue]) -> Vec<Message> {

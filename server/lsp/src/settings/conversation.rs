@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 use sightline_core::{
-    conversation::{Notices, Window},
+    conversation::{Notices, ContextWindow},
     model::bare_id,
 };
 use sightline_protocol::{
@@ -56,8 +56,8 @@ impl ConversationSettings {
     }
 
     /// Returns the context window of a model and its usable part.
-    pub fn window(&self, model: &ModelRef) -> Window {
-        let mut window = Window::of_model(&self.model(model));
+    pub fn window(&self, model: &ModelRef) -> ContextWindow {
+        let mut window = ContextWindow::for_model(&self.model(model));
         let usable = self.set_for(model).and_then(|set| set.usable_tokens);
         if let Some(usable) = usable {
             window.usable = (usable as f64).min(window.size);
@@ -118,8 +118,8 @@ mod tests {
         assert_eq!(problems, []);
         let window = |model: ModelRef| settings.conversation.window(&model);
         let id = |id: &str| ModelRef::Id(id.to_owned());
-        assert_eq!(window(id("gpt-4.1")), Window::of(64_000.0));
-        assert_eq!(window(id("gpt-4o")), Window::of(128_000.0));
+        assert_eq!(window(id("gpt-4.1")), ContextWindow::with_size(64_000.0));
+        assert_eq!(window(id("gpt-4o")), ContextWindow::with_size(128_000.0));
         assert_eq!(window(id("mine")).usable, 60_000.0);
         // The request's own window takes precedence.
         let named = ModelInfo {
@@ -127,8 +127,8 @@ mod tests {
             context_window: Some(200_000.0),
             provider: None,
         };
-        assert_eq!(window(ModelRef::Info(named)), Window::of(200_000.0));
-        assert_eq!(window(id("openai/GPT-4.1")), Window::of(64_000.0));
+        assert_eq!(window(ModelRef::Info(named)), ContextWindow::with_size(200_000.0));
+        assert_eq!(window(id("openai/GPT-4.1")), ContextWindow::with_size(64_000.0));
         // An invalid model does not affect the others, in any spelling.
         let set = json!({
             "sightline.conversation.models.gpt-4.1": { "contextWindow": 64_000 },
@@ -137,7 +137,7 @@ mod tests {
         let (settings, problems) = SettingsSources::default().update(Source::Configuration, &set);
         assert_eq!(problems[0].path, "conversation.models.bad", "{problems:?}");
         let set = settings.conversation.window(&id("gpt-4.1"));
-        assert_eq!(set, Window::of(64_000.0));
+        assert_eq!(set, ContextWindow::with_size(64_000.0));
         for empty in [json!([]), json!({})] {
             let set = json!({ "conversation": { "models": empty } });
             let (_, problems) = SettingsSources::default().update(Source::Configuration, &set);

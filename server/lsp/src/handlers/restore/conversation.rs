@@ -5,7 +5,7 @@ use sightline_core::{
     checkpoint::{ConversationMark, Record},
     error::Error,
     storage::TaskId,
-    task::{Moment, RewindId},
+    task::{RewindPoint, RewindId},
 };
 use sightline_protocol::task::MessageMeta;
 
@@ -24,11 +24,11 @@ pub(super) fn rewind(
     let to = match mark {
         Some(ConversationMark {
             entry: Some(entry), ..
-        }) => Moment::Entry(entry),
-        Some(ConversationMark { messages: 0, .. }) => Moment::Beginning,
+        }) => RewindPoint::Entry(entry),
+        Some(ConversationMark { messages: 0, .. }) => RewindPoint::Beginning,
         // The checkpoint was created without the task, or by a version that only stored
         // counts.
-        _ => Moment::Time(i64::try_from(record.notes.created).unwrap_or(i64::MAX)),
+        _ => RewindPoint::Time(i64::try_from(record.notes.created).unwrap_or(i64::MAX)),
     };
     let counted = mark.map(|mark| (mark.messages, mark.compactions));
     let id = store.rewind(task, to, counted, &meta, &context.cancel)?;

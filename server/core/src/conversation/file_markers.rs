@@ -5,100 +5,100 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::json::{Characters, inside};
+use super::json_scan::{UnescapedChars, unquoted};
 
 /// A tool whose result holds a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub(crate) enum FileTool {
     /// The whole result is the file.
     Read,
     /// The file as it is after a change stands in the result.
-    Change,
+    Edit,
 }
 
 /// The first line of a tool's result.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Header {
-    pub(crate) tool: Tool,
+pub(crate) struct ResultHeader {
+    pub(crate) tool: FileTool,
     pub(crate) path: String,
     /// The header, up to its colon.
     pub(crate) text: String,
     /// Is there nothing behind it?
-    pub(crate) alone: bool,
+    pub(crate) is_alone: bool,
 }
 
-const TOOLS: [(&str, Tool); 3] = [
-    ("[read_file for '", Tool::Read),
-    ("[write_to_file for '", Tool::Change),
-    ("[replace_in_file for '", Tool::Change),
+const HEADER_PREFIXES: [(&str, FileTool); 3] = [
+    ("[read_file for '", FileTool::Read),
+    ("[write_to_file for '", FileTool::Edit),
+    ("[replace_in_file for '", FileTool::Edit),
 ];
-const HEADER_END: &str = "'] Result:";
+const HEADER_SUFFIX: &str = "'] Result:";
 
 /// The header a JSON string begins with; only the header is decoded.
-pub(crate) fn header(string: &str) -> Option<Header> {
-    let inner = inside(string);
+pub(crate) fn parse_header(string: &str) -> Option<ResultHeader> {
+    let inner = unquoted(string);
     if !inner.starts_with(['[', '\\']) {
         return None;
     }
-    let (opening, tool) = TOOLS
+    let (opening, tool) = HEADER_PREFIXES
         .into_iter()
-        .find(|(opening, _)| starts_with(&mut Characters(inner), opening))?;
-    let mut rest = Characters(inner);
+        .find(|(opening, _)| starts_with(&mut UnescapedChars(inner), opening))?;
+    let mut rest = UnescapedChars(inner);
     starts_with(&mut rest, opening);
     let path: String = rest.by_ref().take_while(|c| *c != '\'').collect();
     // `take_while` took the quote.
-    let ends = HEADER_END.strip_prefix('\'').unwrap_or_default();
+    let ends = HEADER_SUFFIX.strip_prefix('\'').unwrap_or_default();
     if path.is_empty() || !starts_with(&mut rest, ends) {
         return None;
     }
-    Some(Header {
+    Some(ResultHeader {
         tool,
-        text: format!("{opening}{path}{HEADER_END}"),
+        text: format!("{opening}{path}{HEADER_SUFFIX}"),
         path,
-        alone: rest.next().is_none(),
+        is_alone: rest.next().is_none(),
     })
 }
 
-fn starts_with(characters: &mut Characters<'_>, text: &str) -> bool {
+fn starts_with(characters: &mut UnescapedChars<'_>, text: &str) -> bool {
     text.chars().all(|c| characters.next() == Some(c))
 }
 
 /// A file between tags.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tagged {
+pub(crate) struct TaggedFile {
     /// The whole of it.
-    pub(crate) place: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// What the tag's `path` says.
     pub(crate) path: Range<usize>,
     /// What stands between the tags.
-    pub(crate) body: Range<usize>,
+    pub(crate) content: Range<usize>,
 }
 
 /// The tags of a file's content, `<NAME path="...">` and `</NAME>`.
-pub(crate) struct Tags {
+pub(crate) struct FileTags {
     opening: &'static str,
     closing: &'static str,
     /// In every text with such a tag, however its JSON is escaped.
-    pub(crate) sign: &'static str,
+    pub(crate) needle: &'static str,
 }
 
 /// A file the user mentioned.
-pub(crate) const MENTION: Tags = Tags {
+pub(crate) const FILE_CONTENT: FileTags = FileTags {
     opening: "<file_content path=\"",
     closing: "</file_content>",
-    sign: "file_content path=",
+    needle: "file_content path=",
 };
 
 /// A file as it is after a change.
-pub(crate) const FINAL: Tags = Tags {
+pub(crate) const FINAL_FILE_CONTENT: FileTags = FileTags {
     opening: "<final_file_content path=\"",
     closing: "</final_file_content>",
-    sign: "final_file_content path=",
+    needle: "final_file_content path=",
 };
 
-impl Tags {
+impl FileTags {
     /// The first file between such tags at or after `from`.
-    pub(crate) fn find(&self, text: &str, from: usize) -> Option<Tagged> {
+    pub(crate) fn find(&self, text: &str, from: usize) -> Option<TaggedFile> {
         let mut at = from;
         loop {
             let start = at + find(text, at, self.opening)?;
@@ -110,20 +110,20 @@ impl Tags {
                 continue;
             }
             let end = body + find(text, body, self.closing)?;
-            return Some(Tagged {
-                place: start..end + self.closing.len(),
+            return Some(TaggedFile {
+                range: start..end + self.closing.len(),
                 path: path..quote,
-                body: body..end,
+                content: body..end,
             });
         }
     }
 
     /// All files between such tags, from the beginning.
-    pub(crate) fn all(&self, text: &str) -> impl Iterator<Item = Tagged> {
+    pub(crate) fn all(&self, text: &str) -> impl Iterator<Item = TaggedFile> {
         let mut from = 0;
         std::iter::from_fn(move || {
             let found = self.find(text, from)?;
-            from = found.place.end;
+            from = found.range.end;
             Some(found)
         })
     }
@@ -138,10 +138,10 @@ fn find(text: &str, from: usize, what: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Option<(Tool, String, bool)> {
-        let header = header(&serde_json::to_string(text).unwrap())?;
+    fn parse(text: &str) -> Option<(FileTool, String, bool)> {
+        let header = parse_header(&serde_json::to_string(text).unwrap())?;
         assert!(text.starts_with(&header.text));
-        Some((header.tool, header.path, header.alone))
+        Some((header.tool, header.path, header.is_alone))
     }
 
     #[test]
@@ -149,11 +149,11 @@ mod tests {
         let found = |tool, path: &str, alone| Some((tool, path.to_owned(), alone));
         assert_eq!(
             parse("[read_file for 'a b/漢.rs'] Result:\nx"),
-            found(Tool::Read, "a b/漢.rs", false)
+            found(FileTool::Read, "a b/漢.rs", false)
         );
         assert_eq!(
             parse("[write_to_file for 'a\"b\\c'] Result:"),
-            found(Tool::Change, "a\"b\\c", true)
+            found(FileTool::Edit, "a\"b\\c", true)
         );
         for text in [
             "[read_file for ''] Result:",
@@ -167,19 +167,19 @@ mod tests {
             assert_eq!(parse(text), None, "{text}");
         }
         let escaped = r#""\u005bread_file for \u0027a\u0027] Result:""#;
-        assert_eq!(header(escaped).unwrap().path, "a");
+        assert_eq!(parse_header(escaped).unwrap().path, "a");
     }
 
     #[test]
     fn tags() {
         let text = "<file_content path=\"<file_content path=\"a\">1</file_content>\
             <file_content path=\"\n\"></file_content><file_content path=\"c\">";
-        let found: Vec<_> = MENTION
+        let found: Vec<_> = FILE_CONTENT
             .all(text)
-            .map(|tagged| (&text[tagged.path], &text[tagged.body]))
+            .map(|tagged| (&text[tagged.path], &text[tagged.content]))
             .collect();
         assert_eq!(found, [("a", "1"), ("\n", "")]);
-        assert_eq!(FINAL.find(text, 0), None);
-        assert_eq!(MENTION.find(text, usize::MAX), None);
+        assert_eq!(FINAL_FILE_CONTENT.find(text, 0), None);
+        assert_eq!(FILE_CONTENT.find(text, usize::MAX), None);
     }
 }

@@ -8,189 +8,203 @@
 use serde_json::Value;
 use sightline_protocol::conversation::ClassifyErrorResult;
 
-use super::wording::{
-    Phrase,
-    Word::{Any, Digits, Edge, Space},
-    contains,
+use super::error_patterns::{
+    Atom::{Digits, OneOf, Whitespace, WordBoundary},
+    Pattern, is_match,
 };
 
-const CONTEXT_LENGTH: Phrase = &[&[
-    Edge,
-    Any(&["context"]),
-    Space,
-    Any(&["length", "window"]),
-    Edge,
+const CONTEXT_LENGTH: Pattern = &[&[
+    WordBoundary,
+    OneOf(&["context"]),
+    Whitespace,
+    OneOf(&["length", "window"]),
+    WordBoundary,
 ]];
-const MAXIMUM_CONTEXT: Phrase = &[&[Edge, Any(&["maximum"]), Space, Any(&["context"]), Edge]];
-const TOKENS_EXCEED: Phrase = &[&[Edge, Any(&["tokens", "token"]), Space, Any(&["exceed"])]];
-const INPUT_TOKENS_EXCEED: Phrase = &[&[
-    Edge,
-    Any(&["input"]),
-    Space,
-    Any(&["tokens", "token"]),
-    Space,
-    Any(&["exceed"]),
+const MAXIMUM_CONTEXT: Pattern = &[&[
+    WordBoundary,
+    OneOf(&["maximum"]),
+    Whitespace,
+    OneOf(&["context"]),
+    WordBoundary,
+]];
+const TOKENS_EXCEED: Pattern = &[&[
+    WordBoundary,
+    OneOf(&["tokens", "token"]),
+    Whitespace,
+    OneOf(&["exceed"]),
+]];
+const INPUT_TOKENS_EXCEED: Pattern = &[&[
+    WordBoundary,
+    OneOf(&["input"]),
+    Whitespace,
+    OneOf(&["tokens", "token"]),
+    Whitespace,
+    OneOf(&["exceed"]),
 ]];
 
 /// OpenRouter, and many that follow it.
-const OPENROUTER: &[Phrase] = &[
+const OPENROUTER: &[Pattern] = &[
     CONTEXT_LENGTH,
     MAXIMUM_CONTEXT,
     TOKENS_EXCEED,
     INPUT_TOKENS_EXCEED,
     &[&[
-        Edge,
-        Any(&["too"]),
-        Space,
-        Any(&["many"]),
-        Space,
-        Any(&["tokens", "token"]),
-        Edge,
+        WordBoundary,
+        OneOf(&["too"]),
+        Whitespace,
+        OneOf(&["many"]),
+        Whitespace,
+        OneOf(&["tokens", "token"]),
+        WordBoundary,
     ]],
 ];
 
 /// Amazon Bedrock.
-const BEDROCK: &[Phrase] = &[
+const BEDROCK: &[Pattern] = &[
     &[
-        &[Any(&["maximum tokens"])],
-        &[Any(&["exceeds"])],
-        &[Any(&["model limit"])],
+        &[OneOf(&["maximum tokens"])],
+        &[OneOf(&["exceeds"])],
+        &[OneOf(&["model limit"])],
     ],
-    &[&[Any(&["input length and max_tokens exceed context limit"])]],
-    &[&[Any(&["context length"])], &[Any(&["exceeds"])]],
+    &[&[OneOf(&["input length and max_tokens exceed context limit"])]],
+    &[&[OneOf(&["context length"])], &[OneOf(&["exceeds"])]],
     &[
-        &[Any(&["total number of tokens"])],
-        &[Any(&["exceeds"])],
-        &[Any(&["limit"])],
-    ],
-    &[
-        &[Any(&["requested"])],
-        &[Any(&["tokens"])],
-        &[Any(&["exceeds"])],
-        &[Any(&["limit"])],
+        &[OneOf(&["total number of tokens"])],
+        &[OneOf(&["exceeds"])],
+        &[OneOf(&["limit"])],
     ],
     &[
-        &[Any(&["reduce"])],
-        &[Any(&["length"])],
-        &[Any(&["messages"])],
-        &[Any(&["completion"])],
+        &[OneOf(&["requested"])],
+        &[OneOf(&["tokens"])],
+        &[OneOf(&["exceeds"])],
+        &[OneOf(&["limit"])],
     ],
-    &[&[Any(&["input is too long"])]],
+    &[
+        &[OneOf(&["reduce"])],
+        &[OneOf(&["length"])],
+        &[OneOf(&["messages"])],
+        &[OneOf(&["completion"])],
+    ],
+    &[&[OneOf(&["input is too long"])]],
 ];
 
 /// Vercel's gateway and the providers behind it.
-const VERCEL: &[Phrase] = &[
-    &[&[Any(&["input is too long"])]],
+const VERCEL: &[Pattern] = &[
+    &[&[OneOf(&["input is too long"])]],
     &[
-        &[Any(&["input token count exceeds"])],
-        &[Any(&["maximum"])],
-        &[Any(&["tokens allowed", "token allowed"])],
+        &[OneOf(&["input token count exceeds"])],
+        &[OneOf(&["maximum"])],
+        &[OneOf(&["tokens allowed", "token allowed"])],
     ],
-    &[&[Any(&["input exceeds"])], &[Any(&["context window"])]],
+    &[&[OneOf(&["input exceeds"])], &[OneOf(&["context window"])]],
     &[
-        &[Any(&["requested input length"])],
-        &[Any(&["exceeds"])],
-        &[Any(&["maximum input length"])],
+        &[OneOf(&["requested input length"])],
+        &[OneOf(&["exceeds"])],
+        &[OneOf(&["maximum input length"])],
     ],
     &[
-        &[Any(&["prompt is too long"])],
+        &[OneOf(&["prompt is too long"])],
         &[
-            Any(&["tokens", "token"]),
-            Space,
-            Any(&[">"]),
-            Space,
+            OneOf(&["tokens", "token"]),
+            Whitespace,
+            OneOf(&[">"]),
+            Whitespace,
             Digits,
-            Space,
-            Any(&["maximum"]),
+            Whitespace,
+            OneOf(&["maximum"]),
         ],
     ],
     &[
         &[
-            Edge,
-            Any(&["context"]),
-            Space,
-            Any(&["length", "window"]),
-            Edge,
+            WordBoundary,
+            OneOf(&["context"]),
+            Whitespace,
+            OneOf(&["length", "window"]),
+            WordBoundary,
         ],
-        &[Any(&["exceed"])],
+        &[OneOf(&["exceed"])],
     ],
     MAXIMUM_CONTEXT,
     TOKENS_EXCEED,
     INPUT_TOKENS_EXCEED,
     &[&[
-        Any(&["too"]),
-        Space,
-        Any(&["many"]),
-        Space,
-        Any(&["tokens"]),
+        OneOf(&["too"]),
+        Whitespace,
+        OneOf(&["many"]),
+        Whitespace,
+        OneOf(&["tokens"]),
     ]],
 ];
 
 /// What Anthropic says when it is about length.
-const ANTHROPIC: &[Phrase] = &[
-    &[&[Any(&["prompt is too long"])]],
-    &[&[Any(&["input is too long"])]],
+const ANTHROPIC: &[Pattern] = &[
+    &[&[OneOf(&["prompt is too long"])]],
+    &[&[OneOf(&["input is too long"])]],
     &[
-        &[Any(&["exceed"])],
-        &[Any(&["context limit", "context window", "context length"])],
+        &[OneOf(&["exceed"])],
+        &[OneOf(&[
+            "context limit",
+            "context window",
+            "context length",
+        ])],
     ],
     CONTEXT_LENGTH,
     TOKENS_EXCEED,
 ];
 
 /// What others say, with a status of 400.
-const OTHERS: &[Phrase] = &[
+const OTHER_PROVIDERS: &[Pattern] = &[
     // Gemini.
     &[
-        &[Any(&["input token count"])],
-        &[Any(&["exceeds the maximum number of tokens"])],
+        &[OneOf(&["input token count"])],
+        &[OneOf(&["exceeds the maximum number of tokens"])],
     ],
     // xAI.
     &[
-        &[Any(&["maximum prompt length is"])],
-        &[Any(&["request contains"])],
+        &[OneOf(&["maximum prompt length is"])],
+        &[OneOf(&["request contains"])],
     ],
     // llama.cpp.
-    &[&[Any(&["exceeds the available context size"])]],
+    &[&[OneOf(&["exceeds the available context size"])]],
     // Z.ai.
-    &[&[Any(&["prompt exceeds max length"])]],
+    &[&[OneOf(&["prompt exceeds max length"])]],
 ];
 
 /// Sentences that can mean nothing else, whatever is around them: clients wrap
 /// errors in ways nobody can list.
-const UNMISTAKABLE: &[Phrase] = &[
+const UNAMBIGUOUS: &[Pattern] = &[
     // Anthropic.
     &[&[
-        Any(&["prompt is too long:"]),
-        Space,
+        OneOf(&["prompt is too long:"]),
+        Whitespace,
         Digits,
-        Space,
-        Any(&["token"]),
+        Whitespace,
+        OneOf(&["token"]),
     ]],
     &[
-        &[Any(&["input length and"])],
-        &[Any(&["exceed context limit"])],
+        &[OneOf(&["input length and"])],
+        &[OneOf(&["exceed context limit"])],
     ],
     // Gemini.
     &[
-        &[Any(&["input token count"])],
-        &[Any(&["exceeds the maximum number of tokens allowed"])],
+        &[OneOf(&["input token count"])],
+        &[OneOf(&["exceeds the maximum number of tokens allowed"])],
     ],
     // xAI.
     &[
-        &[Any(&["maximum prompt length is"]), Space, Digits],
-        &[Any(&["but the request contains"])],
+        &[OneOf(&["maximum prompt length is"]), Whitespace, Digits],
+        &[OneOf(&["but the request contains"])],
     ],
 ];
 
 /// Statuses of what may go away by itself.
-const PASSING_STATUSES: [&str; 15] = [
+const TRANSIENT_STATUSES: [&str; 15] = [
     "408", "409", "425", "429", "500", "502", "503", "504", "520", "521", "522", "523", "524",
     "529", "530",
 ];
 
 /// Names and codes of what may go away by itself, in lower case.
-const PASSING_NAMES: &[&str] = &[
+const TRANSIENT_CODES: &[&str] = &[
     "api_error",
     "apiconnectionerror",
     "apiconnectiontimeouterror",
@@ -225,12 +239,12 @@ const PASSING_NAMES: &[&str] = &[
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// Codes of what stays until someone pays, whatever the status.
-const LASTING_NAMES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
+const PERMANENT_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
 
 /// What an error means. `provider` is the id of the provider that sent it.
-pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
-    let context_window_exceeded = is_named(error, &["context_length_exceeded"])
-        || is_unmistakable(provider, error)
+pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
+    let context_window_exceeded = has_code(error, &["context_length_exceeded"])
+        || is_unambiguous(provider, error)
         || is_openai(provider, error)
         || is_openrouter(error)
         || is_anthropic(error)
@@ -239,7 +253,7 @@ pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
         || is_vercel(error)
         || is_other(error);
     let retryable =
-        !context_window_exceeded && !is_named(error, LASTING_NAMES) && is_passing(error);
+        !context_window_exceeded && !has_code(error, PERMANENT_CODES) && is_transient(error);
     ClassifyErrorResult {
         context_window_exceeded,
         retryable,
@@ -248,9 +262,9 @@ pub fn classify(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
 
 /// A bare text may be anything that was read, unless a provider is known to
 /// have sent it.
-fn is_unmistakable(provider: Option<&str>, error: &Value) -> bool {
+fn is_unambiguous(provider: Option<&str>, error: &Value) -> bool {
     // Another status than 400 says what it is about.
-    let status = own_status(error).map(as_text).unwrap_or_default();
+    let status = error_status(error).map(to_js_string).unwrap_or_default();
     if status != "400" && !status.is_empty() && status.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;
     }
@@ -261,9 +275,9 @@ fn is_unmistakable(provider: Option<&str>, error: &Value) -> bool {
             .and_then(Value::as_str)
             .map(str::to_owned),
     };
-    texts(error)
+    message_candidates(error)
         .chain(bare)
-        .any(|message| says_one_of(&message.to_ascii_lowercase(), UNMISTAKABLE))
+        .any(|message| matches_any(&message.to_ascii_lowercase(), UNAMBIGUOUS))
 }
 
 /// OpenAI's own errors name a status in place of a code when a proxy made them.
@@ -283,23 +297,25 @@ fn is_openai(provider: Option<&str>, error: &Value) -> bool {
 
 fn is_openrouter(error: &Value) -> bool {
     let message = first_text(error, &["/message", "/error/message"]);
-    let is_refused = match status_in(&message) {
+    let is_refused = match embedded_status(&message) {
         Some(status) => status == "400",
-        None => is_400(own_status(error)),
+        None => is_400(error_status(error)),
     };
-    is_refused && says_one_of(&message.to_ascii_lowercase(), OPENROUTER)
+    is_refused && matches_any(&message.to_ascii_lowercase(), OPENROUTER)
 }
 
 fn is_anthropic(error: &Value) -> bool {
     let is_refused = ["/error/error/type", "/error/type", "/type"]
         .iter()
         .any(|path| error.pointer(path).and_then(Value::as_str) == Some("invalid_request_error"));
-    is_refused && texts(error).any(|message| says_one_of(&message.to_ascii_lowercase(), ANTHROPIC))
+    is_refused
+        && message_candidates(error)
+            .any(|message| matches_any(&message.to_ascii_lowercase(), ANTHROPIC))
 }
 
 fn is_cerebras(error: &Value) -> bool {
     let message = first_text(error, &["/message", "/error/message"]);
-    is_400(own_status(error))
+    is_400(error_status(error))
         && message.contains("Please reduce the length of the messages or completion")
 }
 
@@ -321,9 +337,9 @@ fn is_bedrock(error: &Value) -> bool {
     let nested = first(error, &["/error/param/message", "/error/param/error"]);
     let mut message = first_text(error, &["/message", "/error/message"]);
     if message.is_empty() {
-        message = nested.map(as_text).unwrap_or_default();
+        message = nested.map(to_js_string).unwrap_or_default();
     }
-    is_refused && says_one_of(&message.to_ascii_lowercase(), BEDROCK)
+    is_refused && matches_any(&message.to_ascii_lowercase(), BEDROCK)
 }
 
 fn is_vercel(error: &Value) -> bool {
@@ -337,23 +353,24 @@ fn is_vercel(error: &Value) -> bool {
     let is_refused = is_400(status)
         || embedded
             .is_some_and(|text| text.contains(r#""code":400"#) || text.contains(r#""code": 400"#));
-    is_refused && texts(error).any(|message| says_one_of(&message.to_lowercase(), VERCEL))
+    is_refused
+        && message_candidates(error).any(|message| matches_any(&message.to_lowercase(), VERCEL))
 }
 
 fn is_other(error: &Value) -> bool {
-    texts(error).any(|message| {
-        let is_refused = status_in(&message).as_deref() == Some("400")
-            || is_400(own_status(error))
+    message_candidates(error).any(|message| {
+        let is_refused = embedded_status(&message).as_deref() == Some("400")
+            || is_400(error_status(error))
             || is_400(first(
                 error,
                 &["/error/code", "/statusCode", "/error/param/statusCode"],
             ));
-        is_refused && says_one_of(&message.to_ascii_lowercase(), OTHERS)
+        is_refused && matches_any(&message.to_ascii_lowercase(), OTHER_PROVIDERS)
     })
 }
 
 /// May it go away by itself?
-fn is_passing(error: &Value) -> bool {
+fn is_transient(error: &Value) -> bool {
     let statuses = [
         "/status",
         "/statusCode",
@@ -369,20 +386,20 @@ fn is_passing(error: &Value) -> bool {
         .iter()
         .filter_map(|path| error.pointer(path))
         .any(|status| {
-            PASSING_STATUSES
+            TRANSIENT_STATUSES
                 .iter()
-                .any(|passing| as_text(status) == *passing)
+                .any(|transient| to_js_string(status) == *transient)
         });
     has_status
-        || is_named(error, PASSING_NAMES)
-        || texts(error).any(|message| {
-            let message_status = status_in(&message);
-            message_status.is_some_and(|status| PASSING_STATUSES.contains(&&*status))
+        || has_code(error, TRANSIENT_CODES)
+        || message_candidates(error).any(|message| {
+            let message_status = embedded_status(&message);
+            message_status.is_some_and(|status| TRANSIENT_STATUSES.contains(&&*status))
         })
 }
 
 /// Is its name, type or code one of these?
-fn is_named(error: &Value, names: &[&str]) -> bool {
+fn has_code(error: &Value, names: &[&str]) -> bool {
     let places = [
         "/name",
         "/type",
@@ -404,7 +421,7 @@ fn is_named(error: &Value, names: &[&str]) -> bool {
 }
 
 /// The status of an error that carries one itself.
-fn own_status(error: &Value) -> Option<&Value> {
+fn error_status(error: &Value) -> Option<&Value> {
     first(
         error,
         &["/status", "/code", "/error/status", "/response/status"],
@@ -412,7 +429,7 @@ fn own_status(error: &Value) -> Option<&Value> {
 }
 
 /// The status in a message that quotes another answer as JSON.
-fn status_in(message: &str) -> Option<String> {
+fn embedded_status(message: &str) -> Option<String> {
     let keys = ["\"code\":", "\"status\":"];
     let ends = keys.iter().flat_map(|key| {
         let places = message.match_indices(key);
@@ -428,7 +445,7 @@ fn status_in(message: &str) -> Option<String> {
 }
 
 /// Everything that may be its message.
-fn texts(error: &Value) -> impl Iterator<Item = String> {
+fn message_candidates(error: &Value) -> impl Iterator<Item = String> {
     [
         "/message",
         "/error/message",
@@ -438,7 +455,7 @@ fn texts(error: &Value) -> impl Iterator<Item = String> {
         "/error/value/error_message",
     ]
     .into_iter()
-    .filter_map(|path| error.pointer(path).map(as_text))
+    .filter_map(|path| error.pointer(path).map(to_js_string))
 }
 
 /// The first of several places that has something.
@@ -454,17 +471,17 @@ fn first_text(error: &Value, places: &[&str]) -> String {
     places
         .iter()
         .filter_map(|place| error.pointer(place))
-        .map(as_text)
+        .map(to_js_string)
         .find(|text| !text.is_empty())
         .unwrap_or_default()
 }
 
 fn is_400(value: Option<&Value>) -> bool {
-    value.is_some_and(|value| as_text(value) == "400")
+    value.is_some_and(|value| to_js_string(value) == "400")
 }
 
 /// A value as JavaScript says it.
-fn as_text(value: &Value) -> String {
+fn to_js_string(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         // What an error means is said at its beginning.
@@ -477,13 +494,13 @@ fn as_text(value: &Value) -> String {
             Some(float) => float.to_string(),
             None => number.to_string(),
         },
-        Value::Array(items) => items.iter().map(as_text).collect::<Vec<_>>().join(","),
+        Value::Array(items) => items.iter().map(to_js_string).collect::<Vec<_>>().join(","),
         Value::Object(_) => "[object Object]".to_owned(),
     }
 }
 
-fn says_one_of(message: &str, phrases: &[Phrase]) -> bool {
-    phrases.iter().any(|phrase| contains(message, phrase))
+fn matches_any(message: &str, patterns: &[Pattern]) -> bool {
+    patterns.iter().any(|pattern| is_match(message, pattern))
 }
 
 #[cfg(test)]
@@ -493,7 +510,7 @@ mod tests {
     use super::*;
 
     fn retryable(error: Value) -> bool {
-        classify(None, &error).retryable
+        classify_error(None, &error).retryable
     }
 
     #[test]
@@ -535,7 +552,7 @@ mod tests {
             json!({ "code": 400, "message": gemini, "status": "INVALID_ARGUMENT" }),
             json!({ "error": xai }),
         ] {
-            let meaning = classify(None, &error);
+            let meaning = classify_error(None, &error);
             assert!(
                 meaning.context_window_exceeded && !meaning.retryable,
                 "{error}"
@@ -543,9 +560,9 @@ mod tests {
         }
         // A bare text may be anything.
         let bare = json!(anthropic);
-        assert!(!classify(None, &bare).context_window_exceeded);
-        assert!(classify(Some("anthropic"), &bare).context_window_exceeded);
+        assert!(!classify_error(None, &bare).context_window_exceeded);
+        assert!(classify_error(Some("anthropic"), &bare).context_window_exceeded);
         let other = json!({ "message": "prompt is too long for comfort" });
-        assert!(!classify(Some("anthropic"), &other).context_window_exceeded);
+        assert!(!classify_error(Some("anthropic"), &other).context_window_exceeded);
     }
 }

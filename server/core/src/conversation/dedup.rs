@@ -14,10 +14,10 @@ use sightline_protocol::settings::ConversationProfile as Profile;
 use crate::{cancel::Cancel, error::Error};
 
 use super::{
+    file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, ResultHeader, parse_header},
     history::{ContextHistory, EditKind, Update},
-    json::decode,
-    message::{Block, Kind, Message, Role},
-    tags::{FINAL, Header, MENTION, Tool, header},
+    json_scan::decode,
+    message::{Block, BlockKind, Message, Role},
 };
 
 /// Blocks of a message that are searched for mentions.
@@ -27,11 +27,11 @@ const MENTION_BLOCKS: usize = 3;
 struct Read {
     message: usize,
     block: usize,
-    what: What,
+    what: Replacement,
 }
 
 /// What is replaced when the occurrence is out of date.
-enum What {
+enum Replacement {
     /// The block's whole text.
     Text(EditKind, String),
     /// The nth mention in it, of this path.
@@ -41,7 +41,7 @@ enum What {
 }
 
 /// The occurrences of files, by file.
-struct Reads<'a> {
+struct FileReads<'a> {
     messages: &'a [Message<'a>],
     history: &'a ContextHistory,
     profile: Profile,
@@ -63,7 +63,7 @@ pub(super) fn replace_duplicates(
     notice: &str,
     cancel: &Cancel,
 ) -> Result<HashSet<(usize, usize)>, Error> {
-    let mut reads = Reads {
+    let mut reads = FileReads {
         messages,
         history,
         profile,
@@ -74,9 +74,9 @@ pub(super) fn replace_duplicates(
     };
     for index in start..messages.len() {
         cancel.check()?;
-        reads.look_at(index);
+        reads.scan_message(index);
     }
-    let Reads {
+    let FileReads {
         files, mentioned, ..
     } = reads;
 
@@ -89,12 +89,12 @@ pub(super) fn replace_duplicates(
         for read in occurrences {
             let place = (read.message, read.block);
             match read.what {
-                What::Nothing => continue,
-                What::Text(kind, text) => {
+                Replacement::Nothing => continue,
+                Replacement::Text(kind, text) => {
                     let update = Update::text(time, text, None);
                     history.add(read.message, kind, read.block, update);
                 }
-                What::Mention(nth, path) => {
+                Replacement::Mention(nth, path) => {
                     let text = *places.entry(place).or_insert_with(|| {
                         texts.push(MentionEdits {
                             message: read.message,
@@ -117,7 +117,7 @@ pub(super) fn replace_duplicates(
         let original = decode(original.unwrap_or_default());
         let (text, done) = edits.apply(&original, history, notice);
         let update = Update::text(time, text, Some((done, all)));
-        history.add(edits.message, EditKind::Mention, edits.block, update);
+        history.add(edits.message, EditKind::FileMention, edits.block, update);
     }
     Ok(replaced)
 }
@@ -146,24 +146,24 @@ impl MentionEdits {
         let mut done = done.map_or_else(Vec::new, |(done, _)| done.to_vec());
 
         // In a text edited before they stand elsewhere, but unchanged.
-        let found: Vec<_> = MENTION.all(original).collect();
+        let found: Vec<_> = FILE_CONTENT.all(original).collect();
         let mut wanted: HashMap<&str, usize> = HashMap::new();
         for (nth, path) in &self.mentions {
             *wanted
-                .entry(&original[found[*nth].place.clone()])
+                .entry(&original[found[*nth].range.clone()])
                 .or_default() += 1;
             done.push(Value::from(path.as_str()));
         }
         let mut replaced = String::with_capacity(text.len());
         let mut copied = 0;
-        for tagged in MENTION.all(text) {
-            if let Some(count) = wanted.get_mut(&text[tagged.place.clone()])
+        for tagged in FILE_CONTENT.all(text) {
+            if let Some(count) = wanted.get_mut(&text[tagged.range.clone()])
                 && *count > 0
             {
                 *count -= 1;
-                replaced.push_str(&text[copied..tagged.body.start]);
+                replaced.push_str(&text[copied..tagged.content.start]);
                 replaced.push_str(notice);
-                copied = tagged.body.end;
+                copied = tagged.content.end;
             }
         }
         replaced.push_str(&text[copied..]);
@@ -171,8 +171,8 @@ impl MentionEdits {
     }
 }
 
-impl<'a> Reads<'a> {
-    fn look_at(&mut self, index: usize) {
+impl<'a> FileReads<'a> {
+    fn scan_message(&mut self, index: usize) {
         let messages = self.messages;
         let Some(message) = messages
             .get(index)
@@ -180,7 +180,7 @@ impl<'a> Reads<'a> {
         else {
             return;
         };
-        if self.profile == Profile::Cline && self.replaced_in(index, 0).is_none() {
+        if self.profile == Profile::Cline && self.replaced_mentions(index, 0).is_none() {
             return;
         }
         let results = self.results(index, message);
@@ -204,18 +204,18 @@ impl<'a> Reads<'a> {
             if found.contains(&place) {
                 continue;
             }
-            let Some(header) = message.string(block).and_then(header) else {
+            let Some(header) = message.string(block).and_then(parse_header) else {
                 continue;
             };
-            let in_next = header.alone && block.kind == Kind::Text;
+            let in_next = header.is_alone && block.kind == BlockKind::Text;
             let target = place + usize::from(in_next);
             let content = message.blocks().get(target);
             let Some(what) = self.result(message, &header, content, in_next) else {
                 continue;
             };
             found.extend([place, target]);
-            if self.replaced_in(index, target).is_some() {
-                self.note(&header.path, index, target, what);
+            if self.replaced_mentions(index, target).is_some() {
+                self.record(&header.path, index, target, what);
             }
         }
         found
@@ -226,58 +226,58 @@ impl<'a> Reads<'a> {
     fn result(
         &self,
         message: &Message<'_>,
-        header: &Header,
+        header: &ResultHeader,
         content: Option<&Block>,
         in_next: bool,
-    ) -> Option<What> {
-        let text = content.filter(|block| !in_next || block.kind == Kind::Text);
+    ) -> Option<Replacement> {
+        let text = content.filter(|block| !in_next || block.kind == BlockKind::Text);
         match header.tool {
             // An old header whose content is not there is replaced all the
             // same, as Cline does; nothing comes of it.
-            Tool::Read if in_next && (content.is_none() || text.is_some()) => {
-                Some(What::Text(EditKind::Read, self.notice.to_owned()))
-            }
-            Tool::Read if header.alone => Some(What::Nothing),
-            Tool::Read => {
+            FileTool::Read if in_next && (content.is_none() || text.is_some()) => Some(
+                Replacement::Text(EditKind::ReadFile, self.notice.to_owned()),
+            ),
+            FileTool::Read if header.is_alone => Some(Replacement::Nothing),
+            FileTool::Read => {
                 let text = format!("{}\n{}", header.text, self.notice);
-                Some(What::Text(EditKind::Read, text))
+                Some(Replacement::Text(EditKind::ReadFile, text))
             }
-            Tool::Change => {
+            FileTool::Edit => {
                 let string = message.string(text?)?;
                 Some(self.change(string))
             }
         }
     }
 
-    fn change(&self, string: &str) -> What {
-        if !string.contains(FINAL.sign) {
-            return What::Nothing;
+    fn change(&self, string: &str) -> Replacement {
+        if !string.contains(FINAL_FILE_CONTENT.needle) {
+            return Replacement::Nothing;
         }
         let text = decode(string);
-        let Some(tagged) = FINAL.find(&text, 0) else {
-            return What::Nothing;
+        let Some(tagged) = FINAL_FILE_CONTENT.find(&text, 0) else {
+            return Replacement::Nothing;
         };
-        let (before, after) = (&text[..tagged.body.start], &text[tagged.body.end..]);
+        let (before, after) = (&text[..tagged.content.start], &text[tagged.content.end..]);
         let text = format!("{before} {} {after}", self.notice);
-        What::Text(EditKind::Change, text)
+        Replacement::Text(EditKind::AlterFile, text)
     }
 
     /// Notes the files mentioned in the first text that mentions any.
     fn mentions(&mut self, index: usize, message: &Message<'_>, results: &HashSet<usize>) {
         for (place, block) in message.blocks().iter().enumerate().take(MENTION_BLOCKS) {
             let string = message.string(block).unwrap_or_default();
-            if results.contains(&place) || !string.contains(MENTION.sign) {
+            if results.contains(&place) || !string.contains(FILE_CONTENT.needle) {
                 continue;
             }
             let text = decode(string);
-            let paths: Vec<&str> = MENTION
+            let paths: Vec<&str> = FILE_CONTENT
                 .all(&text)
                 .map(|tagged| &text[tagged.path])
                 .collect();
             if paths.is_empty() {
                 continue;
             }
-            let Some(done) = self.replaced_in(index, place) else {
+            let Some(done) = self.replaced_mentions(index, place) else {
                 return;
             };
             let done: HashSet<&str> = done.iter().filter_map(Value::as_str).collect();
@@ -285,19 +285,27 @@ impl<'a> Reads<'a> {
             self.mentioned.insert(index, all);
             for (nth, path) in paths.into_iter().enumerate() {
                 if !done.contains(path) {
-                    self.note(path, index, place, What::Mention(nth, path.to_owned()));
+                    self.record(
+                        path,
+                        index,
+                        place,
+                        Replacement::Mention(nth, path.to_owned()),
+                    );
                 }
             }
             return;
         }
     }
 
-    fn note(&mut self, path: &str, message: usize, block: usize, what: What) {
-        if matches!((&what, self.profile), (What::Nothing, Profile::Cline)) {
+    fn record(&mut self, path: &str, message: usize, block: usize, what: Replacement) {
+        if matches!(
+            (&what, self.profile),
+            (Replacement::Nothing, Profile::Cline)
+        ) {
             return;
         }
         let file = match self.profile {
-            Profile::Default => normalised(path),
+            Profile::Default => normalize_path(path),
             Profile::Cline => path.to_owned(),
         };
         let place = *self.places.entry(file).or_insert_with(|| {
@@ -313,14 +321,14 @@ impl<'a> Reads<'a> {
 
     /// The mentioned paths already replaced in a block; `None` when there is
     /// nothing left to replace. Cline asks this of the whole message.
-    fn replaced_in(&self, message: usize, block: usize) -> Option<&'a [Value]> {
+    fn replaced_mentions(&self, message: usize, block: usize) -> Option<&'a [Value]> {
         let history = self.history;
         let Some(edits) = history.message(message) else {
             return Some(&[]);
         };
         let updates = match self.profile {
             Profile::Default => edits.block(block),
-            Profile::Cline if !edits.is(EditKind::Mention) => return None,
+            Profile::Cline if !edits.has_kind(EditKind::FileMention) => return None,
             Profile::Cline => edits.first_block().unwrap_or_default(),
         };
         match updates.last() {
@@ -334,7 +342,7 @@ impl<'a> Reads<'a> {
 }
 
 /// A path without what makes no difference: `./a//b/../c` is `a/c`.
-pub(crate) fn normalised(path: &str) -> String {
+pub(crate) fn normalize_path(path: &str) -> String {
     let is_separator = |c: char| c == '/' || (cfg!(windows) && c == '\\');
     let rooted = path.starts_with(is_separator);
     let mut parts = Vec::new();
@@ -354,7 +362,7 @@ pub(crate) fn normalised(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::normalised;
+    use super::normalize_path;
 
     #[test]
     fn spellings_of_a_path() {
@@ -367,9 +375,9 @@ mod tests {
             (".", ""),
             ("a.b/..c", "a.b/..c"),
         ] {
-            assert_eq!(normalised(path), normal, "{path}");
+            assert_eq!(normalize_path(path), normal, "{path}");
         }
         #[cfg(not(windows))]
-        assert_eq!(normalised(r"a\b"), r"a\b");
+        assert_eq!(normalize_path(r"a\b"), r"a\b");
     }
 }

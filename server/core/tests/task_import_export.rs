@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::{fs, path::PathBuf};
 
@@ -11,10 +11,10 @@ use sightline_core::{
     cancel::Cancel,
     conversation::DeletedRange,
     error::Error,
-    task::{CompactedMessage, Compaction, Decided, Imported, Meta},
+    task::{CommitResult, CompactedMessage, Compaction, EntryMeta, ImportedTask},
 };
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use tasks::{Scratch, at, raw, says, texts, turn};
+use task_support::{Scratch, at, raw, says, texts, turn};
 
 const CLINE: &str = "1700000000000";
 const METADATA: &str = r#"{
@@ -66,7 +66,7 @@ fn import(
     scratch: &Scratch,
     source: &std::path::Path,
     id: Option<&str>,
-) -> Result<Imported, Error> {
+) -> Result<ImportedTask, Error> {
     let id = id.map(at);
     scratch
         .store
@@ -91,7 +91,7 @@ fn a_task_folder_of_cline() {
     assert_eq!(contents(), before, "the source is read only");
     assert_eq!(
         imported,
-        Imported {
+        ImportedTask {
             task_id: at(CLINE),
             messages: 6,
             problems: Vec::new()
@@ -100,21 +100,21 @@ fn a_task_folder_of_cline() {
     for store in [scratch.store.clone(), scratch.again()] {
         let now = store.load(&at(CLINE), &Cancel::default()).unwrap();
         assert_eq!(texts(&now), messages());
-        assert_eq!(now.masks.deleted_range, Some(DeletedRange([2, 3])));
+        assert_eq!(now.truncation.deleted_range, Some(DeletedRange([2, 3])));
         let times: Vec<i64> = now
             .messages
             .iter()
             .map(|stored| stored.time - 1_700_000_000_000)
             .collect();
         assert_eq!(times, [1_000, 1_000, 3_000, 9_000, 10_000, 10_000]);
-        assert_eq!(now.facts.title, "Add a test");
-        assert_eq!(now.facts.cwd.as_deref(), Some("/home/u/p"));
+        assert_eq!(now.info.title, "Add a test");
+        assert_eq!(now.info.cwd.as_deref(), Some("/home/u/p"));
     }
     assert_eq!(scratch.file(CLINE, "task_metadata.json"), METADATA);
     let history = fs::read_to_string(dir.join("context_history.json")).unwrap();
     assert_eq!(scratch.file(CLINE, "context_history.json"), history);
     // What Cline decided can be taken back like what we decide.
-    let meta = Meta::default();
+    let meta = EntryMeta::default();
     let cancel = Cancel::default();
     let time = 1_700_000_009_999_i64;
     let rolled = scratch
@@ -122,7 +122,7 @@ fn a_task_folder_of_cline() {
         .rollback(&at(CLINE), &time.into(), &meta, &cancel);
     assert_eq!(rolled.unwrap().into_value(), json!([]));
     let now = scratch.store.load(&at(CLINE), &cancel).unwrap();
-    assert_eq!(now.masks.deleted_range, None);
+    assert_eq!(now.truncation.deleted_range, None);
     // It goes on like any other.
     scratch.append(CLINE, &[&turn(6)], 1);
     let refused = import(&scratch, &dir, None).unwrap_err();
@@ -220,9 +220,9 @@ fn an_id_that_is_none_is_refused() {
 fn rich(scratch: &Scratch) {
     import(scratch, &folder(scratch), Some("t")).unwrap();
     let (task, cancel) = (at("t"), Cancel::default());
-    let meta = Meta {
+    let meta = EntryMeta {
         now: 1_700_000_020_000,
-        ..Meta::default()
+        ..EntryMeta::default()
     };
     let seen = scratch.store.load(&task, &cancel).unwrap();
     let summary = raw(&says("user", "summary"));
@@ -245,7 +245,7 @@ fn rich(scratch: &Scratch) {
     let stored = scratch
         .store
         .compact(&task, &seen, &compaction, &meta, &cancel);
-    assert!(matches!(stored.unwrap(), Decided::Stored(_)));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored(_)));
     scratch.append(
         "t",
         &[r#"{"role":"user", "content":"\ud800 é"}"#],
@@ -288,7 +288,7 @@ fn one_null_costs_that_entry_only() {
     assert_eq!(imported.messages, 6);
     let now = load("t");
     assert_eq!(texts(&now), texts(&whole));
-    assert_eq!(now.masks, whole.masks);
+    assert_eq!(now.truncation, whole.truncation);
     let times = |of: &str| -> Vec<Value> {
         let log = scratch.log(of);
         let lines = log
@@ -347,18 +347,21 @@ fn an_export_comes_back_byte_for_byte() {
         assert_eq!((imported.messages, imported.problems.len()), (3, 0));
         let now = scratch.store.load(&at(id), &cancel).unwrap();
         assert_eq!(texts(&now), texts(&before));
-        assert_eq!((&now.masks, &now.facts), (&before.masks, &before.facts));
+        assert_eq!(
+            (&now.truncation, &now.info),
+            (&before.truncation, &before.info)
+        );
         assert_eq!(scratch.log(id), scratch.log("t"));
         assert_eq!(scratch.file(id, "task_metadata.json"), METADATA);
         // What was before the compaction came along.
         let undone = scratch
             .store
-            .undo_compaction(&at(id), &Meta::default(), &cancel);
+            .undo_compaction(&at(id), &EntryMeta::default(), &cancel);
         assert!(undone.unwrap());
         let now = scratch.store.load(&at(id), &cancel).unwrap();
         assert_eq!(texts(&now)[..6], messages());
         assert_eq!(now.messages.len(), 7);
-        assert_eq!(now.masks.deleted_range, Some(DeletedRange([2, 3])));
+        assert_eq!(now.truncation.deleted_range, Some(DeletedRange([2, 3])));
     }
 }
 
@@ -377,7 +380,7 @@ fn an_export_without_its_log_is_enough() {
     import(&scratch, &file, Some("again")).unwrap();
     let load = |id: &str| scratch.store.load(&at(id), &cancel).unwrap();
     assert_eq!(texts(&load("again")), texts(&load("t")));
-    assert_eq!(load("again").masks, load("t").masks);
+    assert_eq!(load("again").truncation, load("t").truncation);
 
     for bad in [
         "",

@@ -12,28 +12,28 @@ use memchr::{memchr, memchr_iter, memmem};
 /// A place in a JSON text.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// The beginning of `text`.
     pub(crate) fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self { text, position: 0 }
     }
 
     /// Where it is; after [`Self::peek`], where the next value begins.
-    pub(crate) fn place(&self) -> usize {
-        self.at
+    pub(crate) fn position(&self) -> usize {
+        self.position
     }
 
     /// The first byte of the value that comes next.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
-        while let Some(byte) = bytes.get(self.at) {
+        while let Some(byte) = bytes.get(self.position) {
             if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
                 return Some(*byte);
             }
-            self.at += 1;
+            self.position += 1;
         }
         None
     }
@@ -41,33 +41,33 @@ impl<'a> Cursor<'a> {
     /// Steps into the object or array that comes next, if `open` begins it.
     pub(crate) fn enter(&mut self, open: u8) -> bool {
         let found = self.peek() == Some(open);
-        self.at += usize::from(found);
+        self.position += usize::from(found);
         found
     }
 
     /// The key of the next member of the object stepped into, with its quotes;
     /// its value comes next. `None` once the object is left.
-    pub(crate) fn member(&mut self) -> Option<&'a str> {
-        if !self.item(b'}') {
+    pub(crate) fn next_member(&mut self) -> Option<&'a str> {
+        if !self.next_item(b'}') {
             return None;
         }
         if self.peek() != Some(b'"') {
-            self.at = self.text.len();
+            self.position = self.text.len();
             return None;
         }
-        let key = self.value();
+        let key = self.skip_value();
         self.enter(b':');
         self.text.get(key)
     }
 
     /// Is there another element in the array stepped into? (`close` is `]`.)
     /// False once it is left.
-    pub(crate) fn item(&mut self, close: u8) -> bool {
+    pub(crate) fn next_item(&mut self, close: u8) -> bool {
         self.enter(b',');
         match self.peek() {
             None => false,
             Some(byte) if byte == close => {
-                self.at += 1;
+                self.position += 1;
                 false
             }
             Some(_) => true,
@@ -75,38 +75,38 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over the value that comes next; where it was.
-    pub(crate) fn value(&mut self) -> Range<usize> {
+    pub(crate) fn skip_value(&mut self) -> Range<usize> {
         let first = self.peek();
-        let start = self.at;
+        let start = self.position;
         match first {
             None => {}
-            Some(b'"') => self.string(),
-            Some(b'{' | b'[') => self.nested(),
+            Some(b'"') => self.skip_string(),
+            Some(b'{' | b'[') => self.skip_nested(),
             Some(_) => {
                 let rest = self.text.as_bytes().get(start..).unwrap_or_default();
                 let end = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || *byte <= b' ';
                 let length = rest.iter().position(end).unwrap_or(rest.len());
-                self.at += length.max(1);
+                self.position += length.max(1);
             }
         }
-        start..self.at
+        start..self.position
     }
 
     /// Passes over an object or array.
-    fn nested(&mut self) {
+    fn skip_nested(&mut self) {
         let bytes = self.text.as_bytes();
         let mut depth = 0_usize;
-        while let Some(byte) = bytes.get(self.at) {
+        while let Some(byte) = bytes.get(self.position) {
             match byte {
                 b'"' => {
-                    self.string();
+                    self.skip_string();
                     continue;
                 }
                 b'{' | b'[' => depth += 1,
                 b'}' | b']' => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            self.at += 1;
+            self.position += 1;
             if depth == 0 {
                 return;
             }
@@ -114,22 +114,25 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes over a string.
-    fn string(&mut self) {
+    fn skip_string(&mut self) {
         let bytes = self.text.as_bytes();
-        let start = self.at + 1;
-        self.at = start;
-        while let Some(quote) = bytes.get(self.at..).and_then(|rest| memchr(b'"', rest)) {
-            let quote = self.at + quote;
+        let start = self.position + 1;
+        self.position = start;
+        while let Some(quote) = bytes
+            .get(self.position..)
+            .and_then(|rest| memchr(b'"', rest))
+        {
+            let quote = self.position + quote;
             // The stretch of backslashes before a quote is looked at once: the
             // quote, escaped or not, ends it.
-            let before = bytes.get(self.at..quote).unwrap_or_default();
+            let before = bytes.get(self.position..quote).unwrap_or_default();
             let slashes = before.iter().rev().take_while(|b| **b == b'\\').count();
-            self.at = quote + 1;
+            self.position = quote + 1;
             if slashes % 2 == 0 {
                 return;
             }
         }
-        self.at = self.text.len();
+        self.position = self.text.len();
     }
 }
 
@@ -140,9 +143,9 @@ pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
         return None;
     }
     let mut found = None;
-    while let Some(key) = cursor.member() {
-        let value = cursor.value();
-        if says(key, name) {
+    while let Some(key) = cursor.next_member() {
+        let value = cursor.skip_value();
+        if string_equals(key, name) {
             found = object.get(value);
         }
     }
@@ -150,20 +153,20 @@ pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// What is between the quotes of a JSON string.
-pub(crate) fn inside(string: &str) -> &str {
+pub(crate) fn unquoted(string: &str) -> &str {
     let inner = string.strip_prefix('"').unwrap_or(string);
     inner.strip_suffix('"').unwrap_or(inner)
 }
 
 /// Does the JSON string `string` say `text`?
-pub(crate) fn says(string: &str, text: &str) -> bool {
-    let inner = inside(string);
-    inner == text || (inner.contains('\\') && Characters(inner).eq(text.chars()))
+pub(crate) fn string_equals(string: &str, text: &str) -> bool {
+    let inner = unquoted(string);
+    inner == text || (inner.contains('\\') && UnescapedChars(inner).eq(text.chars()))
 }
 
 /// The text of a JSON string.
 pub(crate) fn decode(string: &str) -> Cow<'_, str> {
-    let mut rest = inside(string);
+    let mut rest = unquoted(string);
     let Some(mut slash) = memchr(b'\\', rest.as_bytes()) else {
         return Cow::Borrowed(rest);
     };
@@ -171,7 +174,7 @@ pub(crate) fn decode(string: &str) -> Cow<'_, str> {
     loop {
         let (plain, escape) = rest.split_at_checked(slash).unwrap_or((rest, ""));
         text.push_str(plain);
-        let mut characters = Characters(escape);
+        let mut characters = UnescapedChars(escape);
         text.extend(characters.next());
         rest = characters.0;
         match memchr(b'\\', rest.as_bytes()) {
@@ -184,9 +187,9 @@ pub(crate) fn decode(string: &str) -> Cow<'_, str> {
 }
 
 /// The characters of what is between the quotes of a JSON string.
-pub(crate) struct Characters<'a>(pub(super) &'a str);
+pub(crate) struct UnescapedChars<'a>(pub(super) &'a str);
 
-impl Iterator for Characters<'_> {
+impl Iterator for UnescapedChars<'_> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
@@ -204,23 +207,23 @@ impl Iterator for Characters<'_> {
             Some('r') => '\r',
             Some('b') => '\u{8}',
             Some('f') => '\u{c}',
-            Some('u') => self.unicode(),
+            Some('u') => self.unicode_escape(),
             Some(other) => other,
             None => char::REPLACEMENT_CHARACTER,
         })
     }
 }
 
-impl Characters<'_> {
+impl UnescapedChars<'_> {
     /// The character after `\u`. Half a surrogate pair is nothing Rust's
     /// strings can hold and becomes U+FFFD.
-    fn unicode(&mut self) -> char {
-        let first = self.unit().unwrap_or(0xfffd);
+    fn unicode_escape(&mut self) -> char {
+        let first = self.hex_unit().unwrap_or(0xfffd);
         let mut units = vec![first];
         if (0xd800..0xdc00).contains(&first) && self.0.starts_with("\\u") {
             let after = self.0;
             self.0 = after.get(2..).unwrap_or_default();
-            match self.unit() {
+            match self.hex_unit() {
                 Some(second) if (0xdc00..0xe000).contains(&second) => units.push(second),
                 _ => self.0 = after,
             }
@@ -231,7 +234,7 @@ impl Characters<'_> {
             .unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
-    fn unit(&mut self) -> Option<u16> {
+    fn hex_unit(&mut self) -> Option<u16> {
         let (digits, rest) = self.0.split_at_checked(4)?;
         self.0 = rest;
         u16::from_str_radix(digits, 16).ok()
@@ -239,22 +242,22 @@ impl Characters<'_> {
 }
 
 /// Length of the text of a JSON string in UTF-16 units, without decoding it.
-pub(crate) fn string_length(string: &str) -> usize {
-    let inner = inside(string);
+pub(crate) fn string_utf16_len(string: &str) -> usize {
+    let inner = unquoted(string);
     let bytes = inner.as_bytes();
     // An escape is one unit, but was counted with all it is written with. Most
     // are a backslash and a letter, so that counting backslashes is enough.
     let is_plain = memmem::find(bytes, br"\\").is_none() && memmem::find(bytes, br"\u").is_none();
-    let surplus = match is_plain {
+    let overhead = match is_plain {
         true => count(bytes, |byte| u8::from(byte == b'\\')),
-        false => surplus(bytes),
+        false => escape_overhead(bytes),
     };
-    text_length(inner).saturating_sub(surplus)
+    utf16_len(inner).saturating_sub(overhead)
 }
 
 /// What escapes are written with beyond one unit each.
-fn surplus(bytes: &[u8]) -> usize {
-    let mut surplus = 0;
+fn escape_overhead(bytes: &[u8]) -> usize {
+    let mut overhead = 0;
     let mut after_escape = 0;
     for slash in memchr_iter(b'\\', bytes) {
         if slash < after_escape {
@@ -265,15 +268,15 @@ fn surplus(bytes: &[u8]) -> usize {
         } else {
             0
         };
-        surplus += 1 + digits;
+        overhead += 1 + digits;
         after_escape = slash + 2 + digits;
     }
-    surplus
+    overhead
 }
 
 /// Length of a text in UTF-16 units: one for each character, two for those
 /// that take four bytes in UTF-8.
-pub(crate) fn text_length(text: &str) -> usize {
+pub(crate) fn utf16_len(text: &str) -> usize {
     count(text.as_bytes(), |byte| {
         u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
     })
@@ -295,8 +298,8 @@ mod tests {
         let mut cursor = Cursor::new(text);
         assert!(cursor.enter(b'{'));
         let mut members = Vec::new();
-        while let Some(key) = cursor.member() {
-            members.push((key, &text[cursor.value()]));
+        while let Some(key) = cursor.next_member() {
+            members.push((key, &text[cursor.skip_value()]));
         }
         members
     }
@@ -327,14 +330,14 @@ mod tests {
         ] {
             let string = serde_json::to_string(text).unwrap();
             assert_eq!(decode(&string), text);
-            assert!(says(&string, text));
-            assert!(!says(&string, "other"));
-            assert_eq!(string_length(&string), text.encode_utf16().count());
-            assert_eq!(text_length(text), text.encode_utf16().count());
+            assert!(string_equals(&string, text));
+            assert!(!string_equals(&string, "other"));
+            assert_eq!(string_utf16_len(&string), text.encode_utf16().count());
+            assert_eq!(utf16_len(text), text.encode_utf16().count());
         }
         let escaped = r#""\u005b\u00e9\ud83d\ude80\/\b\f\r""#;
         assert_eq!(decode(escaped), "[é🚀/\u{8}\u{c}\r");
-        assert_eq!(string_length(escaped), 8);
+        assert_eq!(string_utf16_len(escaped), 8);
     }
 
     #[test]
@@ -342,7 +345,7 @@ mod tests {
         assert_eq!(decode(r#""a\ud83db""#), "a\u{fffd}b");
         assert_eq!(decode(r#""\ud83d\u0041""#), "\u{fffd}A");
         assert_eq!(decode(r#""\ude80\ud83d""#), "\u{fffd}\u{fffd}");
-        assert_eq!(string_length(r#""\ud83d\u0041""#), 2);
+        assert_eq!(string_utf16_len(r#""\ud83d\u0041""#), 2);
     }
 
     #[test]
@@ -363,16 +366,16 @@ mod tests {
             let mut cursor = Cursor::new(text);
             cursor.enter(b'{');
             for _ in 0..10 {
-                if cursor.member().is_none() {
+                if cursor.next_member().is_none() {
                     break;
                 }
-                cursor.value();
+                cursor.skip_value();
             }
             let mut cursor = Cursor::new(text);
             cursor.enter(b'[');
             for _ in 0..10 {
-                cursor.item(b']');
-                cursor.value();
+                cursor.next_item(b']');
+                cursor.skip_value();
             }
         }
         assert_eq!(decode("\"\\"), "\u{fffd}");

@@ -3,53 +3,53 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
-use super::message::{Block, Content, Kind, Message, Role};
+use super::message::{Block, BlockKind, Content, Message, Role};
 
 /// A part of the content a message is sent with.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Part<'a> {
+pub(super) enum ContentPart<'a> {
     /// Its own block of this index.
     Block(usize),
     /// What it said in place of blocks.
-    Said,
+    WholeContent,
     /// The result of a call that has none.
-    Missing(Cow<'a, str>),
+    MissingResult(Cow<'a, str>),
     /// The notice that something is left out.
     Notice,
 }
 
 /// The content without results whose calls are left out, for the first message
 /// behind the deleted range. `None` when it stays as it is.
-pub(super) fn without_results<'a>(message: &Message<'_>) -> Option<Vec<Part<'a>>> {
-    let is_result = |block: &Block| block.kind == Kind::ToolResult;
+pub(super) fn without_tool_results<'a>(message: &Message<'_>) -> Option<Vec<ContentPart<'a>>> {
+    let is_result = |block: &Block| block.kind == BlockKind::ToolResult;
     if message.role != Role::User || !message.blocks().iter().any(is_result) {
         return None;
     }
     let blocks = message.blocks().iter().enumerate();
     let kept = blocks.filter(|(_, block)| !is_result(block));
-    Some(kept.map(|(place, _)| Part::Block(place)).collect())
+    Some(kept.map(|(place, _)| ContentPart::Block(place)).collect())
 }
 
 /// The content `next` must have behind `previous`: the results of its calls
 /// first and in order, then everything else. `parts` is the content it would
 /// have otherwise, `None` for its own; and so is the result.
-pub(super) fn paired<'a>(
+pub(super) fn pair_results<'a>(
     previous: &Message<'a>,
     next: &Message<'a>,
-    parts: Option<Vec<Part<'a>>>,
-) -> Option<Vec<Part<'a>>> {
-    let calls = calls(previous);
+    parts: Option<Vec<ContentPart<'a>>>,
+) -> Option<Vec<ContentPart<'a>>> {
+    let calls = tool_call_ids(previous);
     if calls.is_empty() || next.role != Role::User {
         return parts;
     }
     let blocks = match &parts {
         Some(parts) => parts.clone(),
-        None => own_parts(next),
+        None => original_parts(next),
     };
-    let result_of = |part: &Part<'_>| match part {
-        Part::Block(place) => {
+    let result_of = |part: &ContentPart<'_>| match part {
+        ContentPart::Block(place) => {
             let block = next.blocks().get(*place)?;
-            (block.kind == Kind::ToolResult).then(|| next.id(block))?
+            (block.kind == BlockKind::ToolResult).then(|| next.id(block))?
         }
         _ => None,
     };
@@ -69,21 +69,23 @@ pub(super) fn paired<'a>(
     if in_order == calls.len() && results.len() == calls.len() {
         return parts;
     }
-    let results = calls
-        .into_iter()
-        .map(|id| results.remove(&id).unwrap_or(Part::Missing(id)));
+    let results = calls.into_iter().map(|id| {
+        results
+            .remove(&id)
+            .unwrap_or(ContentPart::MissingResult(id))
+    });
     Some(results.chain(others).collect())
 }
 
 /// The ids of the tools a message calls, each once.
-fn calls<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
+fn tool_call_ids<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
     if message.role != Role::Assistant {
         return Vec::new();
     }
     let mut ids = Vec::new();
     let mut seen = std::collections::HashSet::new();
     for block in message.blocks() {
-        if block.kind != Kind::ToolUse {
+        if block.kind != BlockKind::ToolUse {
             continue;
         }
         if let Some(id) = message.id(block)
@@ -96,12 +98,14 @@ fn calls<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
 }
 
 /// What a message says by itself.
-pub(super) fn own_parts<'a>(message: &Message<'_>) -> Vec<Part<'a>> {
+pub(super) fn original_parts<'a>(message: &Message<'_>) -> Vec<ContentPart<'a>> {
     match &message.content {
-        Content::Blocks { blocks, .. } => (0..blocks.len()).map(Part::Block).collect(),
-        Content::Text(place) if place.len() > 2 => vec![Part::Said],
-        Content::Other(place) if message.at(place).starts_with('{') => vec![Part::Said],
-        Content::Nothing(_) | Content::Text(_) | Content::Other(_) => Vec::new(),
+        Content::Blocks { blocks, .. } => (0..blocks.len()).map(ContentPart::Block).collect(),
+        Content::Text(place) if place.len() > 2 => vec![ContentPart::WholeContent],
+        Content::Other(place) if message.slice(place).starts_with('{') => {
+            vec![ContentPart::WholeContent]
+        }
+        Content::Empty(_) | Content::Text(_) | Content::Other(_) => Vec::new(),
     }
 }
 
@@ -116,14 +120,16 @@ mod tests {
         format!(r#"{{"role":"{role}","content":{content}}}"#)
     }
 
-    fn pair(previous: &str, next: &str) -> Option<Vec<Part<'static>>> {
+    fn pair(previous: &str, next: &str) -> Option<Vec<ContentPart<'static>>> {
         let previous = Message::scan(previous).unwrap();
-        let parts = paired(&previous, &Message::scan(next).unwrap(), None)?;
+        let parts = pair_results(&previous, &Message::scan(next).unwrap(), None)?;
         let owned = |part| match part {
-            Part::Missing(id) => Part::Missing(Cow::Owned(id.into_owned())),
-            Part::Block(place) => Part::Block(place),
-            Part::Said => Part::Said,
-            Part::Notice => Part::Notice,
+            ContentPart::MissingResult(id) => {
+                ContentPart::MissingResult(Cow::Owned(id.into_owned()))
+            }
+            ContentPart::Block(place) => ContentPart::Block(place),
+            ContentPart::WholeContent => ContentPart::WholeContent,
+            ContentPart::Notice => ContentPart::Notice,
         };
         Some(parts.into_iter().map(owned).collect())
     }
@@ -132,11 +138,11 @@ mod tests {
     fn an_id_that_is_called_twice_has_one_result() {
         let twice = says("assistant", &format!("[{CALL},{CALL}]"));
         assert_eq!(pair(&twice, &says("user", &format!("[{RESULT}]"))), None);
-        let missing = || Part::Missing("t".into());
+        let missing = || ContentPart::MissingResult("t".into());
         assert_eq!(pair(&twice, &says("user", "[]")), Some(vec![missing()]));
         // An empty text is no block.
         assert_eq!(pair(&twice, &says("user", r#""""#)), Some(vec![missing()]));
-        let said = Some(vec![missing(), Part::Said]);
+        let said = Some(vec![missing(), ContentPart::WholeContent]);
         assert_eq!(pair(&twice, &says("user", r#""x""#)), said);
     }
 
@@ -146,7 +152,7 @@ mod tests {
         assert_eq!(pair(&says("user", &calls), &says("user", "[]")), None);
         let without = |role: &str| {
             let message = says(role, &results);
-            without_results(&Message::scan(&message).unwrap()).map(|parts| parts.len())
+            without_tool_results(&Message::scan(&message).unwrap()).map(|parts| parts.len())
         };
         assert_eq!((without("user"), without("assistant")), (Some(0), None));
     }

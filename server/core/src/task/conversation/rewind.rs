@@ -7,27 +7,27 @@ use serde_json::Number;
 use uuid::Uuid;
 
 use super::{
-    super::masks::{LoggedMasks, Masks},
-    Conversation, Entries, Path, Placed, Source,
+    super::truncation::{LoggedTruncation, TruncationState},
+    Ancestry, Conversation, Entries, LinkedEntry, SourceMessage,
 };
 
 /// What taking back compactions leads to.
 #[derive(Debug)]
-pub(in super::super) struct Undone {
+pub(in super::super) struct CompactionUndo {
     /// The entry the conversation goes on from.
     pub(in super::super) leaf: Option<Uuid>,
     /// Messages that came after it and stay.
-    pub(in super::super) carried: Vec<Source>,
+    pub(in super::super) carried: Vec<SourceMessage>,
     /// The messages of the conversation at `leaf`.
     pub(in super::super) before: Vec<Uuid>,
     /// What is masked in it.
-    pub(in super::super) masks: Arc<Masks>,
-    path: Path,
+    pub(in super::super) truncation: Arc<TruncationState>,
+    path: Ancestry,
 }
 
 /// A moment in the life of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum RewindPoint {
     /// Before its first message.
     Beginning,
     /// When this entry was the newest: [`Conversation::entry`] of then.
@@ -38,7 +38,7 @@ pub enum Moment {
 
 /// What a conversation was at a moment.
 #[derive(Debug)]
-pub(in super::super) struct Past {
+pub(in super::super) struct PastConversation {
     /// The newest entry then.
     pub(in super::super) leaf: Option<Uuid>,
     /// How often it had been compacted.
@@ -46,7 +46,7 @@ pub(in super::super) struct Past {
     /// Its messages.
     pub(in super::super) messages: Vec<Uuid>,
     /// What was masked in it, when the log did not say that yet.
-    pub(in super::super) unlogged: Option<Masks>,
+    pub(in super::super) unlogged: Option<TruncationState>,
 }
 
 impl Entries {
@@ -58,23 +58,23 @@ impl Entries {
         let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
         match self.places.contains_key(&leaf) {
             true => Some(leaf),
-            false => self.uuid_at(*self.stand_ins.get(&leaf)?),
+            false => self.uuid_at(*self.substitutes.get(&leaf)?),
         }
     }
 
     /// What the conversation was at a moment. `None` when the log has no such
     /// entry.
-    pub(in super::super) fn at(&self, moment: Moment) -> Option<Past> {
+    pub(in super::super) fn at(&self, moment: RewindPoint) -> Option<PastConversation> {
         let leaf = match moment {
-            Moment::Beginning => None,
-            Moment::Entry(uuid) => Some(*self.places.get(&uuid)?),
-            Moment::Time(time) => self.leaf_at(time),
+            RewindPoint::Beginning => None,
+            RewindPoint::Entry(uuid) => Some(*self.places.get(&uuid)?),
+            RewindPoint::Time(time) => self.leaf_at(time),
         };
         let path = self.path(leaf);
         let messages = self.uuids(&path.messages);
-        let is_said = !path.masks.is_empty() || path.boundary.is_some() || leaf.is_none();
+        let is_said = !path.truncations.is_empty() || path.boundary.is_some() || leaf.is_none();
         let unlogged = (!is_said).then(|| self.unlogged(&messages)).flatten();
-        Some(Past {
+        Some(PastConversation {
             leaf: self.uuid_at(leaf),
             compactions: self.compactions(&path),
             messages,
@@ -95,18 +95,24 @@ impl Entries {
 
     /// What was masked before the log said what is, in a conversation of these
     /// messages.
-    fn unlogged(&self, messages: &[Uuid]) -> Option<Masks> {
-        let mut logged = self.entries.iter().filter_map(|p| p.entry.masks.as_ref());
-        let first = logged.next().filter(|first| first.is_of_before())?;
-        let mut masks = Masks::clone(&first.of(messages));
-        masks.history.forget_from(messages.len());
-        Some(masks)
+    fn unlogged(&self, messages: &[Uuid]) -> Option<TruncationState> {
+        let mut logged = self
+            .entries
+            .iter()
+            .filter_map(|p| p.entry.truncation.as_ref());
+        let first = logged.next().filter(|first| first.is_from_unlogged())?;
+        let mut truncation = TruncationState::clone(&first.of(messages));
+        truncation.history.remove_from(messages.len());
+        Some(truncation)
     }
 
     /// What is left when the compactions go that are newer than `time`, the
     /// newest first, up to the first that is not; without a `time`, the newest
     /// one. `None` when none goes.
-    pub(in super::super) fn without_compactions(&self, time: Option<f64>) -> Option<Undone> {
+    pub(in super::super) fn without_compactions(
+        &self,
+        time: Option<f64>,
+    ) -> Option<CompactionUndo> {
         let mut path = self.path(self.leaf);
         let mut undone = None;
         let mut later: Vec<usize> = Vec::new();
@@ -122,7 +128,7 @@ impl Entries {
             }
         }
         let leaf = self.uuid_at(undone?);
-        let sources = |places: &[usize]| -> Vec<Source> {
+        let sources = |places: &[usize]| -> Vec<SourceMessage> {
             let found = places.iter().filter_map(|place| self.source_at(*place));
             found.collect()
         };
@@ -132,11 +138,11 @@ impl Entries {
             .collect();
         let mut carried = sources(&later);
         carried.retain(|source| !source.is_summary && seen.insert(source.first));
-        Some(Undone {
+        Some(CompactionUndo {
             leaf,
             carried,
             before: self.uuids(&path.messages),
-            masks: self.masks_of(&path),
+            truncation: self.truncation_of(&path),
             path,
         })
     }
@@ -145,33 +151,33 @@ impl Entries {
     pub(in super::super) fn rolled_back(
         &self,
         now: &Conversation,
-        undone: Option<&Undone>,
+        undone: Option<&CompactionUndo>,
         time: &Number,
-    ) -> Masks {
+    ) -> TruncationState {
         let current;
-        let (path, masks) = match undone {
-            Some(undone) => (&undone.path, &undone.masks),
+        let (path, truncation) = match undone {
+            Some(undone) => (&undone.path, &undone.truncation),
             None => {
                 current = self.path(self.leaf);
-                (&current, &now.masks)
+                (&current, &now.truncation)
             }
         };
-        let mut masks = Masks::clone(masks);
-        masks.history.rollback(time);
-        let is_newer = |logged: &LoggedMasks, placed: &Placed| {
+        let mut truncation = TruncationState::clone(truncation);
+        truncation.history.rollback(time);
+        let is_newer = |logged: &LoggedTruncation, placed: &LinkedEntry| {
             let made = logged.time.as_ref().and_then(Number::as_f64);
             let made = made.unwrap_or(placed.time as f64);
             time.as_f64().is_some_and(|time| made > time)
         };
-        let mut logged = path.masks.iter().rev().filter_map(|place| {
+        let mut logged = path.truncations.iter().rev().filter_map(|place| {
             let placed = self.entries.get(*place)?;
-            Some((placed, placed.entry.masks.as_ref()?))
+            Some((placed, placed.entry.truncation.as_ref()?))
         });
-        if !path.masks.is_empty() {
+        if !path.truncations.is_empty() {
             let kept = logged.find(|(placed, logged)| !is_newer(logged, placed));
             let messages = self.uuids(&path.messages);
-            masks.deleted_range = kept.and_then(|(_, kept)| kept.of(&messages).deleted_range);
+            truncation.deleted_range = kept.and_then(|(_, kept)| kept.of(&messages).deleted_range);
         }
-        masks
+        truncation
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::line::one_line;
 
-use super::{facts::Facts, shorten};
+use super::{activity::Activity, truncate};
 
 /// Commands listed.
 pub(super) const MAX_COMMANDS: usize = 50;
@@ -12,7 +12,7 @@ const MAX_FILES: usize = 100;
 /// Bytes of one command.
 const COMMAND_BYTES: usize = 300;
 /// Bytes of a ledger in a summary message.
-pub(super) const BYTES: usize = 16_000;
+pub(super) const MAX_BYTES: usize = 16_000;
 
 const CHANGED: &str = "Files changed:";
 const READ: &str = "Files read:";
@@ -22,7 +22,7 @@ const ITEM: &str = "- ";
 
 /// A line of a ledger.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Listed<'a> {
+pub(super) enum ListItem<'a> {
     Changed(&'a str),
     Read(&'a str),
     Command(&'a str),
@@ -30,7 +30,7 @@ pub(super) enum Listed<'a> {
 
 /// The list, oldest first; `None` when nothing was done. What does not fit
 /// into `max` bytes is left out, the oldest first.
-pub(super) fn text(facts: &Facts, max: usize) -> Option<String> {
+pub(super) fn text(facts: &Activity, max: usize) -> Option<String> {
     let mut files: Vec<_> = facts.files.iter().collect();
     files.sort_by(|a, b| (a.position, a.time, &a.path).cmp(&(b.position, b.time, &b.path)));
     let paths = |keep: fn(bool, bool) -> bool| -> Vec<String> {
@@ -42,7 +42,7 @@ pub(super) fn text(facts: &Facts, max: usize) -> Option<String> {
     let commands = facts.commands.iter().map(|command| {
         // What is escaped and cut again stays the same.
         let line = one_line(command).into_owned();
-        shorten::ellipsis(&line, COMMAND_BYTES).into_owned()
+        truncate::with_ellipsis(&line, COMMAND_BYTES).into_owned()
     });
     let lists = [
         section(CHANGED, changed, MAX_FILES, max / 3),
@@ -78,13 +78,13 @@ fn section(heading: &str, lines: Vec<String>, max_lines: usize, max: usize) -> O
 }
 
 /// What a list says that was written by [`text`].
-pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = Listed<'a>> {
-    let mut listed: Option<fn(&'a str) -> Listed<'a>> = None;
+pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = ListItem<'a>> {
+    let mut listed: Option<fn(&'a str) -> ListItem<'a>> = None;
     text.lines().filter_map(move |line| {
         match line {
-            CHANGED => listed = Some(Listed::Changed),
-            READ => listed = Some(Listed::Read),
-            COMMANDS => listed = Some(Listed::Command),
+            CHANGED => listed = Some(ListItem::Changed),
+            READ => listed = Some(ListItem::Read),
+            COMMANDS => listed = Some(ListItem::Command),
             _ => {}
         }
         Some(listed?(line.strip_prefix(ITEM)?))
@@ -93,17 +93,17 @@ pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = Listed<'a>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::facts::FileFacts, *};
+    use super::{super::activity::FileActivity, *};
 
-    fn facts(files: &[(&str, bool, usize)], commands: &[&str]) -> Facts {
-        let file = |(path, changed, position): &(&str, bool, usize)| FileFacts {
+    fn facts(files: &[(&str, bool, usize)], commands: &[&str]) -> Activity {
+        let file = |(path, changed, position): &(&str, bool, usize)| FileActivity {
             path: (*path).to_owned(),
             changed: *changed,
             read: true,
             position: Some(*position),
-            ..FileFacts::default()
+            ..FileActivity::default()
         };
-        Facts {
+        Activity {
             files: files.iter().map(file).collect(),
             commands: commands.iter().map(|c| (*c).to_owned()).collect(),
         }
@@ -115,7 +115,7 @@ mod tests {
             &[("b\n- x", true, 5), ("a b", true, 2), ("c", false, 3)],
             &["cargo test", "echo 'a\nFiles read:\n- d'"],
         );
-        let text = text(&facts, BYTES).unwrap();
+        let text = text(&facts, MAX_BYTES).unwrap();
         assert_eq!(
             text,
             "Files changed:\n- a b\n- b\\n- x\nFiles read:\n- c\n\
@@ -125,14 +125,14 @@ mod tests {
         assert_eq!(
             listed,
             [
-                Listed::Changed("a b"),
-                Listed::Changed("b\\n- x"),
-                Listed::Read("c"),
-                Listed::Command("cargo test"),
-                Listed::Command("echo 'a\\nFiles read:\\n- d'"),
+                ListItem::Changed("a b"),
+                ListItem::Changed("b\\n- x"),
+                ListItem::Read("c"),
+                ListItem::Command("cargo test"),
+                ListItem::Command("echo 'a\\nFiles read:\\n- d'"),
             ]
         );
-        assert_eq!(super::text(&Facts::default(), BYTES), None);
+        assert_eq!(super::text(&Activity::default(), MAX_BYTES), None);
         assert_eq!(parse("- x\nother").count(), 0);
     }
 
@@ -146,7 +146,7 @@ mod tests {
             .collect();
         let long = "x".repeat(10_000);
         let facts = facts(&files, &[long.as_str(); 200]);
-        for max in [0, 10, 100, 500, BYTES] {
+        for max in [0, 10, 100, 500, MAX_BYTES] {
             let text = text(&facts, max).unwrap_or_default();
             assert!(text.len() <= max, "{} of {max}", text.len());
             if max >= 500 {

@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 
 /// A run of the alphabet of base64 that long is data, nothing a person wrote.
-const DATA_BYTES: usize = 256;
+const MIN_BASE64_BYTES: usize = 256;
 /// A line of that alphabet so long may go on in the next line.
-const DATA_LINE_BYTES: usize = 60;
+const MIN_BASE64_LINE_BYTES: usize = 60;
 
 /// The first and last lines of a text longer than `max`, with a note between
 /// them of what is left out.
-pub(super) fn middle_out(text: &str, max: usize) -> Cow<'_, str> {
+pub(super) fn elide_middle(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
@@ -25,8 +25,8 @@ pub(super) fn middle_out(text: &str, max: usize) -> Cow<'_, str> {
         _ => tail,
     };
     let left_out = &text[head.len()..text.len() - tail.len()];
-    let lines = counted(left_out.lines().count(), "line");
-    let characters = counted(left_out.chars().count(), "character");
+    let lines = pluralize(left_out.lines().count(), "line");
+    let characters = pluralize(left_out.chars().count(), "character");
     let newline = if head.is_empty() || head.ends_with('\n') {
         ""
     } else {
@@ -38,19 +38,19 @@ pub(super) fn middle_out(text: &str, max: usize) -> Cow<'_, str> {
 }
 
 /// The beginning of a text longer than `max`, with a note of what is left out.
-pub(super) fn head(text: &str, max: usize) -> Cow<'_, str> {
+pub(super) fn keep_start(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
     let (head, rest) = text.split_at(text.floor_char_boundary(max));
-    let characters = counted(rest.chars().count(), "character");
+    let characters = pluralize(rest.chars().count(), "character");
     Cow::Owned(format!(
         "{head}\n[left out here: {characters} at the end of this text]"
     ))
 }
 
 /// At most `max` bytes of a text that stands on one line.
-pub(super) fn ellipsis(text: &str, max: usize) -> Cow<'_, str> {
+pub(super) fn with_ellipsis(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
     }
@@ -71,8 +71,8 @@ pub(super) fn first_lines(text: &str, max_lines: u64, max: usize) -> (&str, u64)
 }
 
 /// A text without the data that was encoded into it.
-pub(super) fn without_data(text: &str) -> Cow<'_, str> {
-    if text.len() < DATA_BYTES {
+pub(super) fn elide_base64(text: &str) -> Cow<'_, str> {
+    if text.len() < MIN_BASE64_BYTES {
         return Cow::Borrowed(text);
     }
     let bytes = text.as_bytes();
@@ -80,12 +80,12 @@ pub(super) fn without_data(text: &str) -> Cow<'_, str> {
     let mut copied = 0;
     let mut at = 0;
     while at < bytes.len() {
-        let end = end_of_data(bytes, at);
-        if end - at >= DATA_BYTES {
+        let end = end_of_base64(bytes, at);
+        if end - at >= MIN_BASE64_BYTES {
             safe.push_str(&text[copied..at]);
             safe.push_str(&format!(
                 "[left out here: {} of data]",
-                counted(end - at, "character")
+                pluralize(end - at, "character")
             ));
             copied = end;
         }
@@ -100,7 +100,7 @@ pub(super) fn without_data(text: &str) -> Cow<'_, str> {
 
 /// Where the run of base64 that begins at `start` ends; line breaks behind
 /// long lines are in it.
-fn end_of_data(bytes: &[u8], start: usize) -> usize {
+fn end_of_base64(bytes: &[u8], start: usize) -> usize {
     let is_data = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte);
     let mut end = start;
     loop {
@@ -112,7 +112,7 @@ fn end_of_data(bytes: &[u8], start: usize) -> usize {
         if end > start && line > 0 && rest_of_line.is_some_and(|byte| *byte == b' ') {
             return end;
         }
-        if line < DATA_LINE_BYTES || !is_break(rest_of_line) {
+        if line < MIN_BASE64_LINE_BYTES || !is_break(rest_of_line) {
             return after;
         }
         end = after + 1;
@@ -123,7 +123,7 @@ fn end_of_data(bytes: &[u8], start: usize) -> usize {
 }
 
 /// A number of things, in words.
-pub(super) fn counted(count: usize, thing: &str) -> String {
+pub(super) fn pluralize(count: usize, thing: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{s}")
 }
@@ -135,30 +135,30 @@ mod tests {
     #[test]
     fn first_and_last_lines_stay() {
         let text: String = (0..1000).map(|line| format!("line {line}\n")).collect();
-        let short = middle_out(&text, 300);
+        let short = elide_middle(&text, 300);
         assert!(short.starts_with("line 0\nline 1\n"), "{short}");
         assert!(short.ends_with("\nline 998\nline 999\n"), "{short}");
         assert!(short.len() < 400);
         let kept = short.lines().count() - 1;
         let note = format!("[left out here: {} lines, ", 1000 - kept);
         assert!(short.contains(&note), "{short}");
-        assert_eq!(middle_out("short", 5), "short");
+        assert_eq!(elide_middle("short", 5), "short");
     }
 
     #[test]
     fn cuts_are_between_characters() {
         let text = "日本語😀é".repeat(50);
         for max in 0..100 {
-            assert!(middle_out(&text, max).contains("[left out here: 1 line, "));
-            assert!(head(&text, max).len() <= max + 80);
-            assert!(ellipsis(&text, max).len() <= max + 3);
+            assert!(elide_middle(&text, max).contains("[left out here: 1 line, "));
+            assert!(keep_start(&text, max).len() <= max + 80);
+            assert!(with_ellipsis(&text, max).len() <= max + 3);
         }
         assert_eq!(
-            middle_out("abcdef", 3),
+            elide_middle("abcdef", 3),
             "ab\n[left out here: 1 line, 3 characters]\nf"
         );
         assert_eq!(
-            head("abcd", 3),
+            keep_start("abcd", 3),
             "abc\n[left out here: 1 character at the end of this text]"
         );
     }
@@ -176,16 +176,16 @@ mod tests {
     fn data_is_left_out_and_prose_is_not() {
         let data = "QUJD".repeat(100);
         assert_eq!(
-            without_data(&format!("see data:image/png;base64,{data}, it")),
+            elide_base64(&format!("see data:image/png;base64,{data}, it")),
             "see data:image/png;base64,[left out here: 400 characters of data], it"
         );
         let lines = format!("{}\n", "A".repeat(76)).repeat(5);
         assert_eq!(
-            without_data(&format!("x\n{lines}QQ==\nand more")),
+            elide_base64(&format!("x\n{lines}QQ==\nand more")),
             "x\n[left out here: 389 characters of data]\nand more"
         );
         assert_eq!(
-            without_data(&format!("{lines}the end")),
+            elide_base64(&format!("{lines}the end")),
             "[left out here: 385 characters of data]the end"
         );
         for prose in [
@@ -193,7 +193,7 @@ mod tests {
             "é".repeat(400),
             lines[..200].to_owned(),
         ] {
-            assert_eq!(without_data(&prose), prose);
+            assert_eq!(elide_base64(&prose), prose);
         }
     }
 }

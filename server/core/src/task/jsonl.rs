@@ -8,21 +8,21 @@ use crate::limits::MAX_ENTRY_BYTES;
 
 /// What stands between two line ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub(super) enum RawLine<'a> {
     /// A line that has its end.
-    Line(&'a [u8]),
+    Complete(&'a [u8]),
     /// What is behind the last line end: a line someone is writing, or was
     /// when they were killed.
-    Rest(&'a [u8]),
+    Partial(&'a [u8]),
 }
 
 /// Hands all lines of `reader` to `each`, and the rest if there is one. Of a
 /// line over [`MAX_ENTRY_BYTES`] only a beginning of that length is kept.
-pub(super) fn each_line<E: From<io::Error>>(
+pub(super) fn for_each_line<E: From<io::Error>>(
     mut reader: impl BufRead,
-    mut each: impl FnMut(Piece<'_>, u64) -> Result<(), E>,
+    mut each: impl FnMut(RawLine<'_>, u64) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut held: Vec<u8> = Vec::new();
+    let mut buffered: Vec<u8> = Vec::new();
     let mut length = 0_u64;
     loop {
         let buffer = reader.fill_buf()?;
@@ -35,32 +35,32 @@ pub(super) fn each_line<E: From<io::Error>>(
         };
         let taken = part.len() + usize::from(has_end);
         length += taken as u64;
-        if has_end && held.is_empty() {
-            each(Piece::Line(part), length)?;
+        if has_end && buffered.is_empty() {
+            each(RawLine::Complete(part), length)?;
         } else {
-            let room = MAX_ENTRY_BYTES.saturating_sub(held.len());
-            held.extend_from_slice(part.get(..room).unwrap_or(part));
+            let room = MAX_ENTRY_BYTES.saturating_sub(buffered.len());
+            buffered.extend_from_slice(part.get(..room).unwrap_or(part));
             if has_end {
-                each(Piece::Line(&held), length)?;
+                each(RawLine::Complete(&buffered), length)?;
             }
         }
         if has_end {
-            held.clear();
+            buffered.clear();
             length = 0;
         }
         reader.consume(taken);
     }
     if length > 0 {
-        each(Piece::Rest(&held), length)?;
+        each(RawLine::Partial(&buffered), length)?;
     }
     Ok(())
 }
 
 /// A line without what a file system that lost power puts around it.
 pub(super) fn trimmed(line: &[u8]) -> &[u8] {
-    let is_void = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
-    let start = line.iter().position(|byte| !is_void(byte));
-    let end = line.iter().rposition(|byte| !is_void(byte));
+    let is_padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+    let start = line.iter().position(|byte| !is_padding(byte));
+    let end = line.iter().rposition(|byte| !is_padding(byte));
     match (start, end) {
         (Some(start), Some(end)) => line.get(start..=end).unwrap_or_default(),
         _ => &[],
@@ -74,10 +74,10 @@ mod tests {
     fn pieces(text: &[u8], buffer: usize) -> Vec<(bool, Vec<u8>, u64)> {
         let mut pieces = Vec::new();
         let reader = io::BufReader::with_capacity(buffer, text);
-        each_line::<io::Error>(reader, |piece, length| {
+        for_each_line::<io::Error>(reader, |piece, length| {
             pieces.push(match piece {
-                Piece::Line(line) => (true, line.to_vec(), length),
-                Piece::Rest(rest) => (false, rest.to_vec(), length),
+                RawLine::Complete(line) => (true, line.to_vec(), length),
+                RawLine::Partial(rest) => (false, rest.to_vec(), length),
             });
             Ok(())
         })
@@ -107,8 +107,8 @@ mod tests {
         let long = io::Read::take(io::repeat(b'x'), MAX_ENTRY_BYTES as u64 * 2);
         let reader = io::BufReader::new(io::Read::chain(long, &b"\nab\n"[..]));
         let mut lengths = Vec::new();
-        each_line::<io::Error>(reader, |piece, length| {
-            if let Piece::Line(line) = piece {
+        for_each_line::<io::Error>(reader, |piece, length| {
+            if let RawLine::Complete(line) = piece {
                 lengths.push((line.len(), length));
             }
             Ok(())

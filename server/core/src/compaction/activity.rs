@@ -6,19 +6,19 @@ use std::collections::HashMap;
 use crate::{
     cancel::Cancel,
     conversation::{
-        json::says,
-        reads::normalised,
-        tags::{FINAL, MENTION, Tool, header},
+        dedup::normalize_path,
+        file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, parse_header},
+        json_scan::string_equals,
     },
     error::Error,
     limits::{MAX_COMMAND_BYTES, MAX_PATH_BYTES},
 };
 
 use super::{
-    TrackedFile, Workspace,
-    ledger::{self, Listed},
-    summary::Earlier,
-    turn::{Part, Turn, members, string},
+    TrackedFile, WorkspaceAccess,
+    activity_list::{self, ListItem},
+    scanned_message::{MessagePart, ScannedMessage, members, string},
+    summary::PreviousSummary,
 };
 
 /// Under these a tool call names its file.
@@ -42,7 +42,7 @@ const COMMAND_HEADER: (&str, &str) = ("[execute_command for '", "'] Result:");
 
 /// What is known of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct FileFacts {
+pub(super) struct FileActivity {
     /// As results name it.
     pub(super) path: String,
     /// The agent changed it.
@@ -57,7 +57,7 @@ pub(super) struct FileFacts {
     pub(super) time: Option<i64>,
 }
 
-impl FileFacts {
+impl FileActivity {
     /// Takes in what is known of it under another name.
     fn merge(&mut self, other: &Self) {
         self.changed |= other.changed;
@@ -71,15 +71,15 @@ impl FileFacts {
 
 /// What was done.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
-    pub(super) files: Vec<FileFacts>,
+pub(super) struct Activity {
+    pub(super) files: Vec<FileActivity>,
     /// Each once, in the order of their last run.
     pub(super) commands: Vec<String>,
 }
 
 /// What a tool does with what it names.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Use {
+enum ToolEffect {
     Changes,
     Reads,
     Runs,
@@ -92,13 +92,13 @@ enum Use {
 /// # Errors
 /// `cancelled`.
 pub(super) fn gather(
-    turns: &[Turn<'_>],
-    earlier: Option<&Earlier>,
+    turns: &[ScannedMessage<'_>],
+    previous: Option<&PreviousSummary>,
     tracked: &[TrackedFile],
-    workspace: &Workspace<'_>,
+    workspace: &WorkspaceAccess<'_>,
     cancel: &Cancel,
-) -> Result<Facts, Error> {
-    let mut seen = Seen::default();
+) -> Result<Activity, Error> {
+    let mut seen = ActivityCollector::default();
     for file in tracked {
         seen.file(&file.path, |facts| {
             facts.changed |= file.agent_edited_at.is_some();
@@ -108,21 +108,21 @@ pub(super) fn gather(
             facts.time = facts.time.max(times.into_iter().flatten().max());
         });
     }
-    for listed in earlier
-        .and_then(|earlier| earlier.ledger.as_deref())
+    for listed in previous
+        .and_then(|previous| previous.activity_list.as_deref())
         .into_iter()
-        .flat_map(ledger::parse)
+        .flat_map(activity_list::parse)
     {
         match listed {
-            Listed::Changed(path) => seen.file(path, |facts| facts.changed = true),
-            Listed::Read(path) => seen.file(path, |facts| facts.read = true),
-            Listed::Command(command) => seen.command(command),
+            ListItem::Changed(path) => seen.file(path, |facts| facts.changed = true),
+            ListItem::Read(path) => seen.file(path, |facts| facts.read = true),
+            ListItem::Command(command) => seen.command(command),
         }
     }
     for (position, turn) in turns.iter().enumerate() {
         cancel.check()?;
         // The files in a summary are those we put there.
-        if position > 0 || earlier.is_none() {
+        if position > 0 || previous.is_none() {
             seen.turn(position, turn);
         }
     }
@@ -130,8 +130,8 @@ pub(super) fn gather(
 }
 
 #[derive(Default)]
-struct Seen {
-    files: Vec<FileFacts>,
+struct ActivityCollector {
+    files: Vec<FileActivity>,
     places: HashMap<String, usize>,
     /// By text: the nth command.
     commands: HashMap<String, usize>,
@@ -140,30 +140,30 @@ struct Seen {
     changes: HashMap<String, (String, usize)>,
 }
 
-impl Seen {
-    fn file(&mut self, path: &str, note: impl FnOnce(&mut FileFacts)) {
+impl ActivityCollector {
+    fn file(&mut self, path: &str, note: impl FnOnce(&mut FileActivity)) {
         if path.len() > MAX_PATH_BYTES {
             return;
         }
-        let key = normalised(path);
+        let key = normalize_path(path);
         if key.is_empty() {
             return;
         }
         let place = *self.places.entry(key).or_insert_with(|| {
-            self.files.push(FileFacts {
+            self.files.push(FileActivity {
                 path: path.to_owned(),
-                ..FileFacts::default()
+                ..FileActivity::default()
             });
             self.files.len() - 1
         });
         note(&mut self.files[place]);
     }
 
-    fn named(&mut self, path: &str, position: usize, what: Use) {
+    fn named(&mut self, path: &str, position: usize, what: ToolEffect) {
         self.file(path, |facts| {
             facts.mentions += 1;
-            facts.changed |= what == Use::Changes;
-            facts.read |= what == Use::Reads;
+            facts.changed |= what == ToolEffect::Changes;
+            facts.read |= what == ToolEffect::Reads;
             facts.position = facts.position.max(Some(position));
         });
     }
@@ -177,12 +177,12 @@ impl Seen {
         self.commands.insert(command.to_owned(), self.ran);
     }
 
-    fn turn(&mut self, position: usize, turn: &Turn<'_>) {
+    fn turn(&mut self, position: usize, turn: &ScannedMessage<'_>) {
         for part in turn.parts() {
             match part {
-                Part::Text(json) => self.text(json, position),
-                Part::Call { id, name, input } => self.call(id, &name, input, position),
-                Part::Result { id, failed, parts } => {
+                MessagePart::Text(json) => self.text(json, position),
+                MessagePart::Call { id, name, input } => self.call(id, &name, input, position),
+                MessagePart::Result { id, failed, parts } => {
                     let change = id.and_then(|id| self.changes.remove(id));
                     if let Some((path, position)) = change.filter(|_| !failed) {
                         self.file(&path, |facts| {
@@ -191,14 +191,14 @@ impl Seen {
                         });
                     }
                     for part in parts {
-                        if let Part::Text(json) = part
+                        if let MessagePart::Text(json) = part
                             && !failed
                         {
                             self.text(json, position);
                         }
                     }
                 }
-                Part::Label(_) => {}
+                MessagePart::Label(_) => {}
             }
         }
         // Only the next message answers a call.
@@ -212,22 +212,22 @@ impl Seen {
         let value = |keys: &[&str]| {
             let found = input
                 .iter()
-                .find(|(key, _)| keys.iter().any(|name| says(key, name)));
+                .find(|(key, _)| keys.iter().any(|name| string_equals(key, name)));
             found.and_then(|(_, value)| string(value))
         };
-        let what = what_it_does(name, value(&["command"]).as_deref());
+        let what = tool_effect(name, value(&["command"]).as_deref());
         if let Some(path) = value(&PATH_KEYS) {
-            match id.filter(|_| what == Use::Changes) {
+            match id.filter(|_| what == ToolEffect::Changes) {
                 None => self.named(&path, position, what),
                 // Done when its result says so.
                 Some(id) => {
-                    self.named(&path, position, Use::Other);
+                    self.named(&path, position, ToolEffect::Other);
                     let change = (path.into_owned(), position);
                     self.changes.insert(id.to_owned(), change);
                 }
             }
         }
-        if what == Use::Runs
+        if what == ToolEffect::Runs
             && let Some(command) = value(&COMMAND_KEYS)
         {
             self.command(&command);
@@ -236,15 +236,18 @@ impl Seen {
 
     /// A text: the header of a tool's result, files between tags.
     fn text(&mut self, json: &str, position: usize) {
-        if let Some(header) = header(json) {
+        if let Some(header) = parse_header(json) {
             let what = match header.tool {
-                Tool::Read => Use::Reads,
-                Tool::Change => Use::Changes,
+                FileTool::Read => ToolEffect::Reads,
+                FileTool::Edit => ToolEffect::Changes,
             };
             self.named(&header.path, position, what);
         }
         let has_command = json.contains("[execute_command for");
-        if !has_command && !json.contains(MENTION.sign) && !json.contains(FINAL.sign) {
+        if !has_command
+            && !json.contains(FILE_CONTENT.needle)
+            && !json.contains(FINAL_FILE_CONTENT.needle)
+        {
             return;
         }
         let Some(text) = string(json) else {
@@ -255,17 +258,17 @@ impl Seen {
         {
             self.command(&rest[..end]);
         }
-        for tagged in MENTION.all(&text) {
-            self.named(&text[tagged.path], position, Use::Reads);
+        for tagged in FILE_CONTENT.all(&text) {
+            self.named(&text[tagged.path], position, ToolEffect::Reads);
         }
-        for tagged in FINAL.all(&text) {
-            self.named(&text[tagged.path], position, Use::Changes);
+        for tagged in FINAL_FILE_CONTENT.all(&text) {
+            self.named(&text[tagged.path], position, ToolEffect::Changes);
         }
     }
 
     /// What of it may be named, by the names of results.
-    fn allowed(self, workspace: &Workspace<'_>, cancel: &Cancel) -> Result<Facts, Error> {
-        let mut files: Vec<FileFacts> = Vec::new();
+    fn allowed(self, workspace: &WorkspaceAccess<'_>, cancel: &Cancel) -> Result<Activity, Error> {
+        let mut files: Vec<FileActivity> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for mut facts in self.files {
             cancel.check()?;
@@ -286,7 +289,7 @@ impl Seen {
         let mut allowed = Vec::new();
         for (command, _) in commands {
             cancel.check()?;
-            if allowed.len() == ledger::MAX_COMMANDS {
+            if allowed.len() == activity_list::MAX_COMMANDS {
                 break;
             }
             if (workspace.may_name_command)(&command) {
@@ -294,7 +297,7 @@ impl Seen {
             }
         }
         allowed.reverse();
-        Ok(Facts {
+        Ok(Activity {
             files,
             commands: allowed,
         })
@@ -302,22 +305,22 @@ impl Seen {
 }
 
 /// What a tool does, by its name. One for everything says in `command` what it is to do.
-fn what_it_does(name: &str, command: Option<&str>) -> Use {
+fn tool_effect(name: &str, command: Option<&str>) -> ToolEffect {
     let name = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
     if has(&CHANGING) {
         return if command == Some("view") {
-            Use::Reads
+            ToolEffect::Reads
         } else {
-            Use::Changes
+            ToolEffect::Changes
         };
     }
     if has(&RUNNING) {
-        Use::Runs
+        ToolEffect::Runs
     } else if has(&READING) {
-        Use::Reads
+        ToolEffect::Reads
     } else {
-        Use::Other
+        ToolEffect::Other
     }
 }
 
@@ -328,18 +331,18 @@ mod tests {
     #[test]
     fn tools_by_name() {
         for (name, what) in [
-            ("write_to_file", Use::Changes),
-            ("MultiEdit", Use::Changes),
-            ("apply_patch", Use::Changes),
-            ("Read", Use::Reads),
-            ("execute_command", Use::Runs),
-            ("Bash", Use::Runs),
-            ("list_files", Use::Other),
-            ("", Use::Other),
+            ("write_to_file", ToolEffect::Changes),
+            ("MultiEdit", ToolEffect::Changes),
+            ("apply_patch", ToolEffect::Changes),
+            ("Read", ToolEffect::Reads),
+            ("execute_command", ToolEffect::Runs),
+            ("Bash", ToolEffect::Runs),
+            ("list_files", ToolEffect::Other),
+            ("", ToolEffect::Other),
         ] {
-            assert_eq!(what_it_does(name, None), what, "{name}");
+            assert_eq!(tool_effect(name, None), what, "{name}");
         }
-        let view = what_it_does("str_replace_based_edit_tool", Some("view"));
-        assert_eq!(view, Use::Reads);
+        let view = tool_effect("str_replace_based_edit_tool", Some("view"));
+        assert_eq!(view, ToolEffect::Reads);
     }
 }

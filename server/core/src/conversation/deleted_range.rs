@@ -15,14 +15,14 @@ impl DeletedRange {
 
     /// What it leaves out of the first `count` messages.
     #[must_use]
-    pub fn within(self, count: usize) -> Self {
+    pub fn clamped_to(self, count: usize) -> Self {
         let last = i64::try_from(count).unwrap_or(i64::MAX) - 1;
         let [first, end] = self.0;
         Self([first, end.min(last.max(Self::EMPTY.0[1]))])
     }
 
     /// The first message behind it.
-    pub(super) fn start_of_rest(range: Option<Self>) -> usize {
+    pub(super) fn first_kept_after(range: Option<Self>) -> usize {
         let end = range.unwrap_or(Self::EMPTY).0[1].max(1);
         usize::try_from(end).map_or(usize::MAX, |end| end.saturating_add(1))
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn of_few_messages_none_is_left_out() {
         for (count, end) in [(0, 1), (1, 1), (2, 1), (3, 2), (10, 9), (11, 9)] {
-            let within = DeletedRange([2, 9]).within(count);
+            let within = DeletedRange([2, 9]).clamped_to(count);
             assert_eq!(within, DeletedRange([2, end]), "{count}");
         }
     }
@@ -91,7 +91,7 @@ mod tests {
                     assert!(last >= 1);
                 }
             }
-            assert!(DeletedRange::start_of_rest(Some(DeletedRange([2, end]))) >= 2);
+            assert!(DeletedRange::first_kept_after(Some(DeletedRange([2, end]))) >= 2);
         }
     }
 }

@@ -2,25 +2,25 @@
 //! line, in time linear in the message.
 
 /// A phrase: parts in this order on one line, with anything between them.
-pub(super) type Phrase = &'static [&'static [Word]];
+pub(super) type Pattern = &'static [&'static [Atom]];
 
 /// What a part of a phrase is made of, one directly behind the other. A part
 /// begins with [`Word::Any`], maybe after an edge.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Word {
+pub(super) enum Atom {
     /// One of these, the first that leads on.
-    Any(&'static [&'static str]),
+    OneOf(&'static [&'static str]),
     /// The beginning or the end of a word of ASCII letters, digits and `_`.
-    Edge,
+    WordBoundary,
     /// Any white space, or none.
-    Space,
+    Whitespace,
     /// At least one digit.
     Digits,
 }
 
 /// Is the phrase in `text`? Upper and lower case must be equal.
-pub(super) fn contains(text: &str, phrase: Phrase) -> bool {
-    let Some((first, others)) = phrase.split_first() else {
+pub(super) fn is_match(text: &str, pattern: Pattern) -> bool {
+    let Some((first, others)) = pattern.split_first() else {
         return true;
     };
     let mut from = 0;
@@ -41,8 +41,8 @@ pub(super) fn contains(text: &str, phrase: Phrase) -> bool {
 }
 
 /// Where the first match ends that begins in `from..=until`.
-fn find(text: &str, part: &[Word], from: usize, until: usize) -> Option<usize> {
-    let start = start(part);
+fn find(text: &str, part: &[Atom], from: usize, until: usize) -> Option<usize> {
+    let start = common_prefix(part);
     let mut at = from;
     while at <= until {
         at += text.get(at..)?.find(start)?;
@@ -58,9 +58,9 @@ fn find(text: &str, part: &[Word], from: usize, until: usize) -> Option<usize> {
 }
 
 /// What every match begins with.
-fn start(part: &[Word]) -> &'static str {
-    let alternatives = part.iter().find_map(|word| match word {
-        Word::Any(alternatives) => Some(*alternatives),
+fn common_prefix(part: &[Atom]) -> &'static str {
+    let alternatives = part.iter().find_map(|atom| match atom {
+        Atom::OneOf(alternatives) => Some(*alternatives),
         _ => None,
     });
     let Some((first, others)) = alternatives.and_then(<[_]>::split_first) else {
@@ -74,25 +74,25 @@ fn start(part: &[Word]) -> &'static str {
     first.get(..end).unwrap_or_default()
 }
 
-fn end_of_match(text: &str, part: &[Word], at: usize) -> Option<usize> {
-    let Some((word, others)) = part.split_first() else {
+fn end_of_match(text: &str, part: &[Atom], at: usize) -> Option<usize> {
+    let Some((atom, others)) = part.split_first() else {
         return Some(at);
     };
     let rest = text.get(at..)?;
     let length_of =
         |is: fn(&char) -> bool| -> usize { rest.chars().take_while(is).map(char::len_utf8).sum() };
-    match word {
-        Word::Any(alternatives) => alternatives
+    match atom {
+        Atom::OneOf(alternatives) => alternatives
             .iter()
             .filter(|alternative| rest.starts_with(**alternative))
             .find_map(|alternative| end_of_match(text, others, at + alternative.len())),
-        Word::Edge => {
+        Atom::WordBoundary => {
             let before = text.get(..at)?.chars().next_back();
             let differ = is_word(before) != is_word(rest.chars().next());
             differ.then(|| end_of_match(text, others, at))?
         }
-        Word::Space => end_of_match(text, others, at + length_of(is_space)),
-        Word::Digits => {
+        Atom::Whitespace => end_of_match(text, others, at + length_of(is_space)),
+        Atom::Digits => {
             let length = length_of(char::is_ascii_digit);
             (length > 0).then(|| end_of_match(text, others, at + length))?
         }
@@ -118,21 +118,26 @@ fn is_space(c: &char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{
-        Phrase,
-        Word::{Any, Digits, Edge, Space},
-        contains,
+        Atom::{Digits, OneOf, Whitespace, WordBoundary},
+        Pattern, is_match,
     };
 
-    const CONTEXT: Phrase = &[&[
-        Edge,
-        Any(&["context"]),
-        Space,
-        Any(&["length", "window"]),
-        Edge,
+    const CONTEXT: Pattern = &[&[
+        WordBoundary,
+        OneOf(&["context"]),
+        Whitespace,
+        OneOf(&["length", "window"]),
+        WordBoundary,
     ]];
-    const TOO_LONG: Phrase = &[
-        &[Any(&["too long"])],
-        &[Any(&["token", "tokens"]), Space, Any(&[">"]), Space, Digits],
+    const TOO_LONG: Pattern = &[
+        &[OneOf(&["too long"])],
+        &[
+            OneOf(&["token", "tokens"]),
+            Whitespace,
+            OneOf(&[">"]),
+            Whitespace,
+            Digits,
+        ],
     ];
 
     #[test]
@@ -143,7 +148,7 @@ mod tests {
             "超context\u{feff}\n window限",
             "contexts context length",
         ] {
-            assert!(contains(text, CONTEXT), "{text}");
+            assert!(is_match(text, CONTEXT), "{text}");
         }
         for text in [
             "",
@@ -152,26 +157,26 @@ mod tests {
             "context lengths",
             "context\u{85}length",
         ] {
-            assert!(!contains(text, CONTEXT), "{text}");
+            assert!(!is_match(text, CONTEXT), "{text}");
         }
     }
 
     #[test]
     fn parts_are_on_one_line() {
-        assert!(contains("too long: 5 tokens > 4", TOO_LONG));
-        assert!(contains("too long\ntoo long: 5 token>\n4", TOO_LONG));
-        assert!(!contains("too long:\n5 tokens > 4", TOO_LONG));
-        assert!(!contains("too long: tokens > x", TOO_LONG));
-        assert!(!contains("tokens > 4, too long", TOO_LONG));
+        assert!(is_match("too long: 5 tokens > 4", TOO_LONG));
+        assert!(is_match("too long\ntoo long: 5 token>\n4", TOO_LONG));
+        assert!(!is_match("too long:\n5 tokens > 4", TOO_LONG));
+        assert!(!is_match("too long: tokens > x", TOO_LONG));
+        assert!(!is_match("tokens > 4, too long", TOO_LONG));
     }
 
     #[test]
     fn repetition_is_no_trouble() {
         let text = "too long ".repeat(200_000);
-        assert!(!contains(&text, TOO_LONG));
+        assert!(!is_match(&text, TOO_LONG));
         let text = format!("context{}", " ".repeat(1_000_000));
-        assert!(!contains(&text, CONTEXT));
+        assert!(!is_match(&text, CONTEXT));
         let text = "tokens > ".repeat(200_000);
-        assert!(!contains(&text, TOO_LONG));
+        assert!(!is_match(&text, TOO_LONG));
     }
 }

@@ -6,7 +6,7 @@ use crate::model;
 
 /// A context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct ContextWindow {
     /// All of it.
     pub size: f64,
     /// What may be used before something is taken out; the rest is for the
@@ -21,9 +21,9 @@ const USABLE: [(f64, f64); 3] = [
     (200_000.0, 160_000.0),
 ];
 
-impl Window {
+impl ContextWindow {
     /// A window of this size.
-    pub fn of(size: f64) -> Self {
+    pub fn with_size(size: f64) -> Self {
         let usable = USABLE
             .into_iter()
             .find(|(known, _)| *known == size)
@@ -32,7 +32,7 @@ impl Window {
     }
 
     /// The window of a model: what the client says, else what is known.
-    pub fn of_model(model: &ModelRef) -> Self {
+    pub fn for_model(model: &ModelRef) -> Self {
         let provider = match model {
             ModelRef::Info(info) => info.provider.as_deref(),
             ModelRef::Id(_) => None,
@@ -40,9 +40,9 @@ impl Window {
         // Clients of OpenAI-compatible endpoints describe one model for all;
         // DeepSeek's are known to differ from it.
         if provider == Some("openai") && model.id().to_lowercase().contains("deepseek") {
-            return Self::of(128_000.0);
+            return Self::with_size(128_000.0);
         }
-        Self::of(model::context_window(model.id(), model.context_window()))
+        Self::with_size(model::context_window(model.id(), model.context_window()))
     }
 
     /// From how many tokens on something is taken out: at `threshold`, a

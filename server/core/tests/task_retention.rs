@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::{
     collections::HashSet,
@@ -16,10 +16,13 @@ use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange, Notices},
     storage::Storage,
-    task::{Decided, Limits, Masks, Meta, Origin, Resumed, Resumption},
+    task::{
+        CommitResult, EntryMeta, EntryOrigin, ResumeOptions, ResumedTask, RetentionLimits,
+        TruncationState,
+    },
 };
 use sightline_protocol::{error::ErrorKind, settings::ConversationProfile};
-use tasks::{Scratch, at, raw, says, turn};
+use task_support::{Scratch, at, raw, says, turn};
 
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
@@ -40,9 +43,9 @@ fn answers(ids: &[&str]) -> String {
     json!({"role": "user", "content": blocks}).to_string()
 }
 
-fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> Resumed {
+fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> ResumedTask {
     let notices = Notices::default();
-    let how = Resumption {
+    let how = ResumeOptions {
         now: 5 * MINUTE,
         cwd: None,
         changed,
@@ -56,13 +59,13 @@ fn resume(scratch: &Scratch, changed: &[String], deleted: &[String]) -> Resumed 
         .unwrap()
 }
 
-fn texts(resumed: &Resumed) -> Vec<String> {
+fn texts(resumed: &ResumedTask) -> Vec<String> {
     let messages = resumed.messages.iter();
     messages.map(|raw| raw.get().to_owned()).collect()
 }
 
 /// No call without its result in the next message.
-fn assert_answered(resumed: &Resumed) {
+fn assert_answered(resumed: &ResumedTask) {
     let messages: Vec<Value> = texts(resumed)
         .iter()
         .map(|text| serde_json::from_str(text).unwrap())
@@ -124,20 +127,20 @@ fn what_is_resumed_is_what_would_be_sent() {
     scratch.append("t", &texts_in, 0);
     let cancel = Cancel::default();
     let history = json!([[1, [0, [[0, [[1, "text", ["left out"], []]]]]]]]);
-    let masks = Masks {
+    let truncation = TruncationState {
         deleted_range: Some(DeletedRange([2, 3])),
         history: ContextHistory::from_value(history).unwrap(),
     };
     let seen = scratch.store.load(&at("t"), &cancel).unwrap();
-    let stored = scratch.store.store_masks(
+    let stored = scratch.store.store_truncation(
         &at("t"),
         &seen,
-        &masks,
+        &truncation,
         &1.into(),
-        &Meta::default(),
+        &EntryMeta::default(),
         &cancel,
     );
-    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
     let resumed = resume(&scratch, &[], &[]);
     let mut expected = vec![messages[0].clone()];
     expected.push(messages[1].replace("assistant 1", "left out"));
@@ -148,11 +151,11 @@ fn what_is_resumed_is_what_would_be_sent() {
 #[test]
 fn the_model_is_told_what_it_can_not_know() {
     let scratch = Scratch::new();
-    let origin = Origin {
+    let origin = EntryOrigin {
         cwd: Some("/home/u/p".to_owned()),
-        ..Origin::default()
+        ..EntryOrigin::default()
     };
-    let meta = Meta {
+    let meta = EntryMeta {
         origin,
         now: 3 * MINUTE,
     };
@@ -167,7 +170,7 @@ fn the_model_is_told_what_it_can_not_know() {
     assert!(plain.starts_with("[TASK RESUMPTION] "), "{plain}");
     assert_eq!(plain.lines().count(), 1, "{plain}");
     let notices = Notices::default();
-    let how = Resumption {
+    let how = ResumeOptions {
         now: 0,
         cwd: None,
         changed: &[],
@@ -184,7 +187,7 @@ fn kept(scratch: &Scratch) -> Vec<String> {
     listed.into_iter().map(|task| task.task_id).collect()
 }
 
-fn prune(scratch: &Scratch, limits: Limits) -> Vec<String> {
+fn prune(scratch: &Scratch, limits: RetentionLimits) -> Vec<String> {
     let pruned = scratch
         .store
         .prune(&limits, &|_| false, 100 * DAY, &Cancel::default())
@@ -218,22 +221,22 @@ fn set_modified(file: &Path, millis: i64) {
 #[test]
 fn tasks_are_kept_by_age_count_and_bytes() {
     let scratch = five();
-    assert_eq!(prune(&scratch, Limits::default()), [""; 0]);
-    let by_age = Limits {
+    assert_eq!(prune(&scratch, RetentionLimits::default()), [""; 0]);
+    let by_age = RetentionLimits {
         max_age_days: Some(8),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, by_age), ["t1"]);
     assert_eq!(prune(&scratch, by_age), [""; 0]);
-    let by_count = Limits {
+    let by_count = RetentionLimits {
         max_count: Some(3),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, by_count), ["t2"]);
     let two = scratch.log("t5").len() + scratch.log("t4").len();
-    let by_bytes = |max| Limits {
+    let by_bytes = |max| RetentionLimits {
         max_bytes: Some(max),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, by_bytes(two as u64)), ["t3"]);
     assert_eq!(kept(&scratch), ["t5", "t4"]);
@@ -247,9 +250,9 @@ fn a_task_that_is_written_to_stays() {
     let scratch = five();
     let storage = Storage::open(&scratch.data()).unwrap();
     let lock = storage.task(&at("t1")).lock().unwrap();
-    let none = Limits {
+    let none = RetentionLimits {
         max_count: Some(1),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, none), ["t4", "t3", "t2"]);
     drop(lock);
@@ -258,7 +261,7 @@ fn a_task_that_is_written_to_stays() {
 
 #[test]
 fn the_newest_conversation_stays_whatever_the_limits() {
-    let none = Limits {
+    let none = RetentionLimits {
         max_age_days: Some(0),
         max_count: Some(0),
         max_bytes: Some(0),
@@ -273,14 +276,14 @@ fn the_newest_conversation_stays_whatever_the_limits() {
 fn an_old_conversation_that_came_now_is_not_old() {
     let scratch = five();
     written_at(&scratch, "t1", 99 * DAY);
-    let by_age = Limits {
+    let by_age = RetentionLimits {
         max_age_days: Some(6),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, by_age), ["t3", "t2"]);
-    let by_count = Limits {
+    let by_count = RetentionLimits {
         max_count: Some(1),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, by_count), ["t5", "t4"]);
     assert_eq!(kept(&scratch), ["t1"]);
@@ -296,9 +299,9 @@ fn tasks_that_only_trackers_wrote_go_too() {
     fs::create_dir(scratch.path("tracked")).unwrap();
     fs::write(scratch.path("tracked").join("tracked_files.json"), "[]").unwrap();
     // It was written now, by the real clock: in use, and no conversation.
-    let none = Limits {
+    let none = RetentionLimits {
         max_count: Some(0),
-        ..Limits::default()
+        ..RetentionLimits::default()
     };
     assert_eq!(prune(&scratch, none), ["t4", "t3", "t2", "t1"]);
     assert!(scratch.path("tracked").exists());

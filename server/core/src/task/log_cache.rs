@@ -15,30 +15,30 @@ const MAX_BYTES: usize = 256 * 1024 * 1024;
 
 /// Logs that were read, the one used last at the end.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
-    slots: Mutex<Vec<(TaskId, Arc<Slot>)>>,
+pub(super) struct LogCache {
+    slots: Mutex<Vec<(TaskId, Arc<CachedLog>)>>,
 }
 
 /// What is kept of one task.
 #[derive(Debug, Default)]
-pub(super) struct Slot {
+pub(super) struct CachedLog {
     /// Whoever writes holds this, before the task's lock, before `log`.
     pub(super) writing: Mutex<()>,
     pub(super) log: Mutex<Log>,
     bytes: AtomicUsize,
 }
 
-impl Slot {
+impl CachedLog {
     /// Notes how much memory it takes.
-    pub(super) fn note(&self, log: &Log) {
+    pub(super) fn update_size(&self, log: &Log) {
         self.bytes.store(log.bytes(), Ordering::Relaxed);
     }
 }
 
-impl Cache {
+impl LogCache {
     /// What is kept of a task, used now.
-    pub(super) fn slot(&self, task: &TaskId) -> Arc<Slot> {
-        let mut slots = locked(&self.slots);
+    pub(super) fn slot(&self, task: &TaskId) -> Arc<CachedLog> {
+        let mut slots = lock_unpoisoned(&self.slots);
         let found = slots.iter().position(|(id, _)| id == task);
         let used = match found {
             Some(place) => slots.remove(place),
@@ -50,20 +50,20 @@ impl Cache {
     }
 
     /// What is kept of a task, if anything is.
-    pub(super) fn known(&self, task: &TaskId) -> Option<Arc<Slot>> {
-        let slots = locked(&self.slots);
+    pub(super) fn peek(&self, task: &TaskId) -> Option<Arc<CachedLog>> {
+        let slots = lock_unpoisoned(&self.slots);
         let found = slots.iter().find(|(id, _)| id == task);
         found.map(|(_, slot)| Arc::clone(slot))
     }
 
     /// Drops what is kept of a task.
-    pub(super) fn forget(&self, task: &TaskId) {
-        locked(&self.slots).retain(|(id, _)| id != task);
+    pub(super) fn remove(&self, task: &TaskId) {
+        lock_unpoisoned(&self.slots).retain(|(id, _)| id != task);
     }
 
     /// Drops the tasks that were not used for longest, until the rest fits.
-    pub(super) fn trim(&self) {
-        let mut slots = locked(&self.slots);
+    pub(super) fn evict(&self) {
+        let mut slots = lock_unpoisoned(&self.slots);
         let mut room = MAX_BYTES;
         let fitting = slots.iter().rev().take(MAX_TASKS).take_while(|(_, slot)| {
             let bytes = slot.bytes.load(Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Cache {
 
 /// A mutex, whatever became of others who held it: all that is guarded here is
 /// either whole or checked against the file.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -89,28 +89,28 @@ mod tests {
 
     #[test]
     fn what_was_used_last_stays() {
-        let cache = Cache::default();
+        let cache = LogCache::default();
         let id = |n: usize| TaskId::new(&n.to_string()).unwrap();
         for n in 0..MAX_TASKS + 2 {
             cache.slot(&id(n));
         }
         cache.slot(&id(2));
-        cache.trim();
+        cache.evict();
         let kept: Vec<bool> = (0..MAX_TASKS + 2)
-            .map(|n| cache.known(&id(n)).is_some())
+            .map(|n| cache.peek(&id(n)).is_some())
             .collect();
         assert_eq!(kept, [&[false, false][..], &[true; MAX_TASKS][..]].concat());
         cache.slot(&id(5)).bytes.store(MAX_BYTES, Ordering::Relaxed);
         cache.slot(&id(6)).bytes.store(1, Ordering::Relaxed);
-        cache.trim();
-        assert!(cache.known(&id(6)).is_some());
-        assert!(cache.known(&id(5)).is_none());
+        cache.evict();
+        assert!(cache.peek(&id(6)).is_some());
+        assert!(cache.peek(&id(5)).is_none());
         cache
             .slot(&id(5))
             .bytes
             .store(MAX_BYTES + 1, Ordering::Relaxed);
-        cache.trim();
-        assert!(cache.known(&id(5)).is_some());
-        assert!(cache.known(&id(6)).is_none());
+        cache.evict();
+        assert!(cache.peek(&id(5)).is_some());
+        assert!(cache.peek(&id(6)).is_none());
     }
 }

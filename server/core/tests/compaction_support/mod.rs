@@ -8,10 +8,10 @@ use serde_json::{Value, json, value::RawValue};
 use sightline_core::{
     cancel::Cancel,
     compaction::{
-        Applied, ApplyOptions, Conversation, Item, KeyFileText, PlanOptions, TrackedFile,
-        Workspace, apply, plan,
+        ApplyOptions, CompactedConversation, CompactionInput, IndexedMessage, KeyFileText,
+        PlanOptions, TrackedFile, WorkspaceAccess, apply, plan,
     },
-    conversation::Window,
+    conversation::ContextWindow,
     error::Error,
     tokens::{Calibration, Counter, Encoding, Family},
 };
@@ -29,7 +29,7 @@ pub(crate) struct Case {
     pub(crate) start: usize,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) tracked: Vec<TrackedFile>,
-    pub(crate) window: Window,
+    pub(crate) window: ContextWindow,
     pub(crate) calibration: Calibration,
     pub(crate) counter: &'static Counter,
     pub(crate) cancel: Cancel,
@@ -43,7 +43,7 @@ impl Case {
             start: 0,
             files: BTreeMap::new(),
             tracked: Vec::new(),
-            window: Window::of(128_000.0),
+            window: ContextWindow::with_size(128_000.0),
             calibration: Calibration::default(),
             counter: &COUNTER,
             cancel: Cancel::default(),
@@ -76,9 +76,9 @@ impl Case {
         texts.map(str::to_owned).collect()
     }
 
-    pub(crate) fn items(&self) -> Vec<Item<'_>> {
+    pub(crate) fn items(&self) -> Vec<IndexedMessage<'_>> {
         let messages = self.messages.iter().enumerate();
-        let item = |(at, message)| Item {
+        let item = |(at, message)| IndexedMessage {
             index: self.start + at,
             message,
         };
@@ -87,7 +87,7 @@ impl Case {
             .collect()
     }
 
-    pub(crate) fn messages_of(&self, applied: &Applied) -> Vec<String> {
+    pub(crate) fn messages_of(&self, applied: &CompactedConversation) -> Vec<String> {
         let items = self.items();
         let messages = applied.messages(&items).into_iter();
         messages.map(|raw| raw.get().to_owned()).collect()
@@ -102,12 +102,12 @@ impl Case {
         counts.unwrap().total.upper
     }
 
-    fn with<T>(&self, act: impl FnOnce(&Conversation<'_>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&CompactionInput<'_>) -> T) -> T {
         let name = |path: &str| {
             let path = path.strip_prefix("./").unwrap_or(path);
             (!path.contains(DENIED)).then(|| path.to_owned())
         };
-        let workspace = Workspace {
+        let workspace = WorkspaceAccess {
             name: &name,
             may_name_command: &|command| !command.contains(DENIED),
             read: &|path, max_lines, max_bytes| {
@@ -122,7 +122,7 @@ impl Case {
                 })
             },
         };
-        act(&Conversation {
+        act(&CompactionInput {
             items: &self.items(),
             family: Self::family(),
             window: self.window,
@@ -137,7 +137,7 @@ impl Case {
         self.with(|conversation| plan(conversation, options, &self.cancel))
     }
 
-    pub(crate) fn apply(&self, options: &ApplyOptions<'_>) -> Result<Applied, Error> {
+    pub(crate) fn apply(&self, options: &ApplyOptions<'_>) -> Result<CompactedConversation, Error> {
         self.with(|conversation| apply(conversation, options, &self.cancel))
     }
 

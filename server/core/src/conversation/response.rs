@@ -7,11 +7,11 @@ use sightline_protocol::conversation::{
     TruncateReply,
 };
 
-use super::{Action, Outcome, Sent, Window};
+use super::{ContextWindow, SentMessage, TruncateAction, TruncateOutcome};
 
-impl Action {
+impl TruncateAction {
     /// What the params allow, in the window of the model.
-    pub fn of(params: &TruncateHistoryParams, window: Window) -> Self {
+    pub fn from_params(params: &TruncateHistoryParams, window: ContextWindow) -> Self {
         if let Some(keep) = params.keep {
             return Self::Truncate(keep);
         }
@@ -32,7 +32,7 @@ impl Action {
 /// The result of `sightline/truncateHistory`, which is megabytes: its messages
 /// stay where they are.
 #[derive(Debug, Serialize)]
-pub struct Answer<'a> {
+pub struct TruncateResponse<'a> {
     /// All but the messages.
     #[serde(flatten)]
     pub result: TruncateHistoryResult,
@@ -41,9 +41,13 @@ pub struct Answer<'a> {
     pub messages: Option<Vec<&'a RawValue>>,
 }
 
-impl Outcome {
+impl TruncateOutcome {
     /// The answer about `messages`, without token counts.
-    pub fn answer<'a>(&'a self, messages: &[&'a RawValue], reply: TruncateReply) -> Answer<'a> {
+    pub fn response<'a>(
+        &'a self,
+        messages: &[&'a RawValue],
+        reply: TruncateReply,
+    ) -> TruncateResponse<'a> {
         let mut result = TruncateHistoryResult {
             deleted_range: self.deleted_range.map(|range| range.0),
             updated_deleted_range: self.updated_deleted_range,
@@ -66,7 +70,7 @@ impl Outcome {
                 None
             }
         };
-        Answer { result, messages }
+        TruncateResponse { result, messages }
     }
 
     /// The messages to send.
@@ -76,7 +80,7 @@ impl Outcome {
     }
 }
 
-fn edits(sent: &[Sent]) -> (Vec<MessageEdit>, Vec<MessageRepair>) {
+fn edits(sent: &[SentMessage]) -> (Vec<MessageEdit>, Vec<MessageRepair>) {
     let mut edits = Vec::new();
     let mut repairs = Vec::new();
     for sent in sent {

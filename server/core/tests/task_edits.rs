@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::{fs, sync::Arc};
 
@@ -11,10 +11,13 @@ use sightline_core::{
     cancel::Cancel,
     conversation::{ContextHistory, DeletedRange},
     storage::TaskId,
-    task::{CompactedMessage, Compaction, Conversation, Decided, Masks, Moment, TaskStore},
+    task::{
+        CommitResult, CompactedMessage, Compaction, Conversation, RewindPoint, TaskStore,
+        TruncationState,
+    },
 };
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
-use tasks::{Scratch, at, at_time, compact, raw, says, texts, turn};
+use task_support::{Scratch, at, at_time, compact, raw, says, texts, turn};
 
 fn load(store: &TaskStore) -> Arc<Conversation> {
     store.load(&at("t"), &Cancel::default()).unwrap()
@@ -28,16 +31,16 @@ fn edits(message: usize, times: &[i64]) -> ContextHistory {
     ContextHistory::from_value(json!([[message, [0, [[0, updates]]]]])).unwrap()
 }
 
-fn mask(store: &TaskStore, masks: &Masks, now: i64) {
-    let stored = store.store_masks(
+fn mask(store: &TaskStore, truncation: &TruncationState, now: i64) {
+    let stored = store.store_truncation(
         &at("t"),
         &load(store),
-        masks,
+        truncation,
         &now.into(),
         &at_time(now),
         &Cancel::default(),
     );
-    assert!(matches!(stored.unwrap(), Decided::Stored(())));
+    assert!(matches!(stored.unwrap(), CommitResult::Stored(())));
 }
 
 #[test]
@@ -45,13 +48,13 @@ fn a_compaction_is_stored_and_taken_back() {
     let scratch = Scratch::new();
     let store = &scratch.store;
     scratch.say("t", 6, 5);
-    let masks = Masks {
+    let truncation = TruncationState {
         deleted_range: Some(DeletedRange([2, 3])),
         history: edits(5, &[6]),
     };
-    mask(store, &masks, 6);
+    mask(store, &truncation, 6);
     let before = load(store);
-    let Decided::Stored(compacted) = compact(store, &before, 4, 10).unwrap() else {
+    let CommitResult::Stored(compacted) = compact(store, &before, 4, 10).unwrap() else {
         panic!("outdated");
     };
     let expected = [says("user", "summary"), turn(4), turn(5)];
@@ -59,8 +62,8 @@ fn a_compaction_is_stored_and_taken_back() {
     for store in [store, &scratch.again()] {
         let now = load(store);
         assert_eq!(texts(&now), expected);
-        assert_eq!(*now.masks, Masks::default());
-        assert_eq!(now.facts.compactions, 1);
+        assert_eq!(*now.truncation, TruncationState::default());
+        assert_eq!(now.info.compactions, 1);
         let summaries: Vec<bool> = now
             .messages
             .iter()
@@ -76,7 +79,7 @@ fn a_compaction_is_stored_and_taken_back() {
     let again = load(store);
     assert!(matches!(
         compact(store, &again, 3, 12),
-        Ok(Decided::Stored(_))
+        Ok(CommitResult::Stored(_))
     ));
     scratch.append("t", &[&turn(7)], 13);
     let undo = || store.undo_compaction(&at("t"), &at_time(20), &Cancel::default());
@@ -88,12 +91,12 @@ fn a_compaction_is_stored_and_taken_back() {
     for store in [store, &scratch.again()] {
         let now = load(store);
         assert_eq!(texts(&now), (0..8).map(turn).collect::<Vec<_>>());
-        assert_eq!(*now.masks, masks);
-        assert_eq!(now.facts.compactions, 0);
-        assert_eq!(now.facts.updated_at, 13);
+        assert_eq!(*now.truncation, truncation);
+        assert_eq!(now.info.compactions, 0);
+        assert_eq!(now.info.updated_at, 13);
     }
     let mirror = scratch.file("t", "context_history.json");
-    assert_eq!(mirror, masks.history.into_value().to_string());
+    assert_eq!(mirror, truncation.history.into_value().to_string());
     assert!(!undo().unwrap());
 }
 
@@ -104,18 +107,18 @@ fn a_compaction_of_what_is_no_longer_so_is_not_stored() {
     let seen = load(&scratch.store);
     scratch.append("t", &[&turn(4)], 6);
     let log = scratch.log("t");
-    let Decided::Outdated(now) = compact(&scratch.store, &seen, 2, 7).unwrap() else {
+    let CommitResult::Conflict(now) = compact(&scratch.store, &seen, 2, 7).unwrap() else {
         panic!("stored");
     };
     assert_eq!(now.messages.len(), 5);
-    let masks = Masks {
+    let truncation = TruncationState {
         deleted_range: Some(DeletedRange([2, 3])),
         history: ContextHistory::default(),
     };
-    mask(&scratch.store, &masks, 8);
+    mask(&scratch.store, &truncation, 8);
     assert!(matches!(
         compact(&scratch.store, &now, 2, 9),
-        Ok(Decided::Outdated(_))
+        Ok(CommitResult::Conflict(_))
     ));
     assert!(scratch.log("t").starts_with(&log));
     let message = raw("{}");
@@ -152,7 +155,7 @@ fn a_compaction_torn_anywhere_did_not_happen() {
     let seen = load(&scratch.store);
     assert!(matches!(
         compact(&scratch.store, &seen, 1, 7),
-        Ok(Decided::Stored(_))
+        Ok(CommitResult::Stored(_))
     ));
     let whole = fs::read(scratch.log_path("t")).unwrap();
     let turns: Vec<String> = (0..3).map(turn).collect();
@@ -160,8 +163,8 @@ fn a_compaction_torn_anywhere_did_not_happen() {
         fs::write(scratch.log_path("t"), &whole[..end]).unwrap();
         let store = scratch.again();
         assert_eq!(texts(&load(&store)), turns, "cut at {end}");
-        assert_eq!(load(&store).facts.compactions, 0);
-        tasks::append(&store, "t", &[&turn(3)], 8);
+        assert_eq!(load(&store).info.compactions, 0);
+        task_support::append(&store, "t", &[&turn(3)], 8);
         for store in [store, scratch.again()] {
             let now = load(&store);
             assert_eq!(
@@ -169,11 +172,11 @@ fn a_compaction_torn_anywhere_did_not_happen() {
                 (0..4).map(turn).collect::<Vec<_>>(),
                 "cut at {end}"
             );
-            assert_eq!(now.facts.compactions, 0);
+            assert_eq!(now.info.compactions, 0);
         }
     }
     fs::write(scratch.log_path("t"), &whole[..whole.len() - 1]).unwrap();
-    assert_eq!(load(&scratch.again()).facts.compactions, 1);
+    assert_eq!(load(&scratch.again()).info.compactions, 1);
 }
 
 #[test]
@@ -181,32 +184,42 @@ fn a_rewind_is_undone_and_the_undoing_too() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     scratch.say("t", 8, 5);
-    let masks = Masks {
+    let truncation = TruncationState {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[6]),
     };
-    mask(store, &masks, 6);
+    mask(store, &truncation, 6);
     let before = texts(&load(store));
-    let fourth = Moment::Entry(load(store).messages[3].uuid);
+    let fourth = RewindPoint::Entry(load(store).messages[3].uuid);
     let id = store
         .rewind(&at("t"), fourth, None, &at_time(9), &cancel)
         .unwrap();
     let now = load(&scratch.again());
     assert_eq!(texts(&now), before[..4]);
-    assert_eq!(*now.masks, Masks::default(), "they were made later");
+    assert_eq!(
+        *now.truncation,
+        TruncationState::default(),
+        "they were made later"
+    );
     scratch.append("t", &[&turn(9)], 10);
     let rewound = texts(&load(store));
     let undo = store
         .undo_rewind(&at("t"), id, &at_time(11), &cancel)
         .unwrap();
     let now = load(&scratch.again());
-    assert_eq!((texts(&now), &*now.masks), (before, &masks));
+    assert_eq!((texts(&now), &*now.truncation), (before, &truncation));
     store
         .undo_rewind(&at("t"), undo, &at_time(12), &cancel)
         .unwrap();
     assert_eq!(texts(&load(&scratch.again())), rewound);
 
-    let start = store.rewind(&at("t"), Moment::Beginning, None, &at_time(13), &cancel);
+    let start = store.rewind(
+        &at("t"),
+        RewindPoint::Beginning,
+        None,
+        &at_time(13),
+        &cancel,
+    );
     start.unwrap();
     assert_eq!(load(&scratch.again()).messages.len(), 0);
     scratch.append("t", &[&turn(0)], 14);
@@ -230,42 +243,48 @@ fn a_conversation_goes_to_what_it_was_also_on_a_branch_that_was_left() {
     scratch.say("t", 4, 1);
     let first = load(store);
     scratch.append("t", &[&turn(4), &turn(5), &turn(6), &turn(7)], 2);
-    let masks = Masks {
+    let truncation = TruncationState {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[3]),
     };
-    mask(store, &masks, 3);
+    mask(store, &truncation, 3);
     let second = load(store);
     assert!(matches!(
         compact(store, &second, 6, 4),
-        Ok(Decided::Stored(_))
+        Ok(CommitResult::Stored(_))
     ));
     let third = load(store);
-    go(Moment::Entry(first.entry.unwrap()), Some((4, 0)), 5).unwrap();
+    go(RewindPoint::Entry(first.entry.unwrap()), Some((4, 0)), 5).unwrap();
     scratch.append("t", &[&turn(9)], 6);
     let fourth = load(store);
     assert_eq!(fourth.messages.len(), 5);
     let was = [(&second, 3), (&fourth, 6), (&third, 4), (&first, 1)];
     for (then, time) in was {
-        for to in [Moment::Entry(then.entry.unwrap()), Moment::Time(time)] {
-            let counted = (then.messages.len() as u64, then.facts.compactions);
+        for to in [
+            RewindPoint::Entry(then.entry.unwrap()),
+            RewindPoint::Time(time),
+        ] {
+            let counted = (then.messages.len() as u64, then.info.compactions);
             let before = load(store);
             let id = go(to, Some(counted), 7).unwrap();
             let now = load(&scratch.again());
             assert_eq!(texts(&now), texts(then), "{to:?}");
-            assert_eq!(now.masks, then.masks, "{to:?}");
-            assert_eq!(now.facts.compactions, then.facts.compactions);
+            assert_eq!(now.truncation, then.truncation, "{to:?}");
+            assert_eq!(now.info.compactions, then.info.compactions);
             let undone = store.undo_rewind(&at("t"), id, &at_time(8), &cancel);
             undone.unwrap();
             let now = load(store);
-            assert_eq!((texts(&now), &now.masks), (texts(&before), &before.masks));
+            assert_eq!(
+                (texts(&now), &now.truncation),
+                (texts(&before), &before.truncation)
+            );
             go(to, None, 9).unwrap();
         }
     }
 
     let log = scratch.log("t");
-    let elsewhere = Moment::Entry(uuid::Uuid::new_v4());
-    let another_count = Moment::Entry(second.entry.unwrap());
+    let elsewhere = RewindPoint::Entry(uuid::Uuid::new_v4());
+    let another_count = RewindPoint::Entry(second.entry.unwrap());
     for refused in [
         go(elsewhere, None, 10),
         go(another_count, Some((9, 0)), 10),
@@ -286,15 +305,21 @@ fn what_was_masked_before_the_log_said_so_stays_masked() {
     fs::write(scratch.path("t").join("context_history.json"), copied).unwrap();
     let store_of = scratch.again();
     let then = load(&store_of);
-    assert_eq!(then.masks.history, history);
+    assert_eq!(then.truncation.history, history);
     scratch.append("t", &[&turn(4)], 6);
     let rewind = |to| store.rewind(&at("t"), to, None, &at_time(7), &cancel);
-    rewind(Moment::Entry(then.entry.unwrap())).unwrap();
+    rewind(RewindPoint::Entry(then.entry.unwrap())).unwrap();
     let now = load(&scratch.again());
-    assert_eq!((texts(&now), &now.masks), (texts(&then), &then.masks));
+    assert_eq!(
+        (texts(&now), &now.truncation),
+        (texts(&then), &then.truncation)
+    );
     // An edit of a message that was not there yet would land in the next one.
-    rewind(Moment::Entry(then.messages[1].uuid)).unwrap();
-    assert_eq!(*load(&scratch.again()).masks, Masks::default());
+    rewind(RewindPoint::Entry(then.messages[1].uuid)).unwrap();
+    assert_eq!(
+        *load(&scratch.again()).truncation,
+        TruncationState::default()
+    );
 }
 
 #[test]
@@ -302,11 +327,11 @@ fn rolling_back_takes_back_what_was_decided_and_drops_no_message() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     scratch.say("t", 8, 5);
-    let early = Masks {
+    let early = TruncationState {
         deleted_range: Some(DeletedRange([2, 3])),
         history: edits(6, &[10]),
     };
-    let late = Masks {
+    let late = TruncationState {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[10, 20]),
     };
@@ -315,28 +340,32 @@ fn rolling_back_takes_back_what_was_decided_and_drops_no_message() {
     let seen = load(store);
     assert!(matches!(
         compact(store, &seen, 6, 30),
-        Ok(Decided::Stored(_))
+        Ok(CommitResult::Stored(_))
     ));
     scratch.append("t", &[&turn(8)], 31);
     let rollback = |time: i64| {
         let task: TaskId = at("t");
         let history = store.rollback(&task, &time.into(), &at_time(40), &cancel);
         let now = load(&scratch.again());
-        assert_eq!(history.unwrap(), now.masks.history);
+        assert_eq!(history.unwrap(), now.truncation.history);
         now
     };
     let now = rollback(30);
-    assert_eq!((now.facts.compactions, now.messages.len()), (1, 4));
+    assert_eq!((now.info.compactions, now.messages.len()), (1, 4));
     let turns: Vec<String> = (0..9).map(turn).collect();
-    for (time, masks) in [
+    for (time, truncation) in [
         (29, &late),
         (20, &late),
         (19, &early),
-        (9, &Masks::default()),
+        (9, &TruncationState::default()),
     ] {
         let now = rollback(time);
-        assert_eq!((texts(&now), &*now.masks), (turns.clone(), masks), "{time}");
-        assert_eq!(now.facts.compactions, 0);
+        assert_eq!(
+            (texts(&now), &*now.truncation),
+            (turns.clone(), truncation),
+            "{time}"
+        );
+        assert_eq!(now.info.compactions, 0);
     }
     // Nothing to take back, nothing written.
     let log = scratch.log("t");

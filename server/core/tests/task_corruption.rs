@@ -2,16 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod tasks;
+mod task_support;
 
 use std::{fs, io::Write};
 
 use serde_json::Value;
 use sightline_core::{
     cancel::Cancel,
-    task::{Decided, Moment, TaskStore},
+    task::{CommitResult, RewindPoint, TaskStore},
 };
-use tasks::{Scratch, append, at, at_time, compact, says, texts, turn};
+use task_support::{Scratch, append, at, at_time, compact, says, texts, turn};
 
 fn loaded(store: &TaskStore) -> (Vec<String>, u64, u64) {
     let now = store.load(&at("t"), &Cancel::default()).unwrap();
@@ -264,7 +264,7 @@ fn break_lines(scratch: &Scratch, log: &str, broken: &[usize]) {
 fn compact_from(scratch: &Scratch, from: usize, now: i64) {
     let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
     let stored = compact(&scratch.store, &seen, from, now).unwrap();
-    assert!(matches!(stored, Decided::Stored(_)));
+    assert!(matches!(stored, CommitResult::Stored(_)));
 }
 
 fn without(lost: usize, count: usize) -> Vec<String> {
@@ -305,7 +305,7 @@ fn a_rewind_from_a_lost_entry_is_undone_to_where_that_was() {
     scratch.say("t", 4, 1);
     let (store, cancel) = (&scratch.store, Cancel::default());
     let second = store.load(&at("t"), &cancel).unwrap().messages[1].uuid;
-    let second = Moment::Entry(second);
+    let second = RewindPoint::Entry(second);
     let id = store.rewind(&at("t"), second, None, &at_time(2), &cancel);
     let id = id.unwrap();
     scratch.append("t", &[&says("user", "other")], 3);
@@ -338,7 +338,7 @@ fn a_compaction_that_lost_lines_did_not_happen_and_swallows_nothing() {
             for store in [store, scratch.again()] {
                 assert_eq!(loaded(&store).0, turns(8), "{first} and {second}");
                 let now = store.load(&at("t"), &Cancel::default()).unwrap();
-                assert_eq!(now.facts.compactions, 0);
+                assert_eq!(now.info.compactions, 0);
                 assert!(now.messages.iter().all(|stored| !stored.is_summary));
             }
         }
@@ -401,7 +401,7 @@ fn two_compactions_that_lost_lines_do_not_make_one() {
     compact_from(&scratch, 2, 5);
     let seen = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
     let stored = compact(&scratch.store, &seen, 1, 6).unwrap();
-    assert!(matches!(stored, Decided::Stored(_)));
+    assert!(matches!(stored, CommitResult::Stored(_)));
     scratch.append("t", &[&turn(4)], 7);
     // The last copy of one and the boundary of the other.
     break_lines(&scratch, &scratch.log("t"), &[7, 8]);

@@ -12,10 +12,13 @@ use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
 use super::{
-    Conversation, Decided, Meta, Moment, TaskStore, chain,
-    conversation::{Source, Undone},
-    entry::{COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, Line, REWIND, REWIND_UNDO, ROLLBACK},
-    log::{Log, mirror},
+    CommitResult, Conversation, EntryMeta, RewindPoint, TaskStore,
+    conversation::{CompactionUndo, SourceMessage},
+    entry::{
+        COMPACT_BOUNDARY, COMPACT_UNDO, CompactMetadata, LogLine, REWIND, REWIND_UNDO, ROLLBACK,
+    },
+    link_lines,
+    log::{Log, write_history_file},
 };
 use crate::{
     cancel::Cancel,
@@ -92,9 +95,9 @@ impl TaskStore {
         task: &TaskId,
         seen: &Conversation,
         compaction: &Compaction<'_>,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
-    ) -> Result<Decided<Compacted>, Error> {
+    ) -> Result<CommitResult<Compacted>, Error> {
         let following = u32::try_from(compaction.messages.len())
             .ok()
             .filter(|following| *following > 0)
@@ -103,13 +106,13 @@ impl TaskStore {
                     "a compacted conversation has at least one message; give its summary",
                 )
             })?;
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let has_news = now.messages.len() != seen.messages.len();
             if has_news || !seen.is_beginning_of(&now) {
-                return Ok((Decided::Outdated(now), None));
+                return Ok((CommitResult::Conflict(now), None));
             }
-            let mut boundary = Line::of_system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
+            let mut boundary = LogLine::system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
             boundary.previous_leaf = log.entries.leaf();
             boundary.compact_metadata = Some(CompactMetadata {
                 trigger: Some(compaction.trigger),
@@ -126,11 +129,11 @@ impl TaskStore {
                     Error::invalid("a message of a compacted conversation is no object or comes from no message of the conversation")
                 })?);
             }
-            chain(&mut lines, log.entries.leaf());
+            link_lines(&mut lines, log.entries.leaf());
             let written = log.append(lock, &lines)?;
             let conversation = log.conversation(dir);
-            mirror(dir, lock, &conversation.masks.history);
-            Ok((Decided::Stored(Compacted { conversation }), Some(written)))
+            write_history_file(dir, lock, &conversation.truncation.history);
+            Ok((CommitResult::Stored(Compacted { conversation }), Some(written)))
         })
     }
 
@@ -142,15 +145,15 @@ impl TaskStore {
     pub fn undo_compaction(
         &self,
         task: &TaskId,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<bool, Error> {
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let Some(undone) = log.entries.without_compactions(None) else {
                 return Ok((false, None));
             };
             let written = undo(log, lock, &undone, None, meta)?;
-            mirror(dir, lock, &undone.masks.history);
+            write_history_file(dir, lock, &undone.truncation.history);
             Ok((true, Some(written)))
         })
     }
@@ -164,33 +167,33 @@ impl TaskStore {
         &self,
         task: &TaskId,
         timestamp: &Number,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<ContextHistory, Error> {
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let undone = timestamp
                 .as_f64()
                 .and_then(|time| log.entries.without_compactions(Some(time)));
-            let masks = log.entries.rolled_back(&now, undone.as_ref(), timestamp);
+            let truncation = log.entries.rolled_back(&now, undone.as_ref(), timestamp);
             let written = match &undone {
                 Some(undone) => {
-                    let changed =
-                        (*undone.masks != masks).then(|| masks.to_line(timestamp, &undone.before));
+                    let changed = (*undone.truncation != truncation)
+                        .then(|| truncation.to_line(timestamp, &undone.before));
                     Some(undo(log, lock, undone, changed, meta)?)
                 }
-                None if *now.masks == masks => None,
+                None if *now.truncation == truncation => None,
                 None => {
                     let leaf = log.entries.leaf();
-                    let mut line = Line::of_system(leaf, meta.now, &meta.origin, ROLLBACK);
-                    line.masks = Some(masks.to_line(timestamp, &now.uuids()));
+                    let mut line = LogLine::system(leaf, meta.now, &meta.origin, ROLLBACK);
+                    line.truncation = Some(truncation.to_line(timestamp, &now.uuids()));
                     Some(log.append(lock, &[line])?)
                 }
             };
             if written.is_some() {
-                mirror(dir, lock, &masks.history);
+                write_history_file(dir, lock, &truncation.history);
             }
-            Ok((masks.history, written))
+            Ok((truncation.history, written))
         })
     }
 
@@ -207,12 +210,12 @@ impl TaskStore {
     pub fn rewind(
         &self,
         task: &TaskId,
-        to: Moment,
+        to: RewindPoint,
         counted: Option<(u64, u64)>,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<RewindId, Error> {
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let conflict = |why: &str| {
                 let why = format!(
                     "task {task} cannot go back there: {why}; its conversation stays as it is"
@@ -225,10 +228,11 @@ impl TaskStore {
             if counted.is_some_and(|counted| counted != found) {
                 return Err(conflict("its log does not hold the messages of then"));
             }
-            let mut line = Line::of_system(past.leaf, meta.now, &meta.origin, REWIND);
+            let mut line = LogLine::system(past.leaf, meta.now, &meta.origin, REWIND);
             // Else the entries before say what is masked.
-            let masks = past.unlogged.as_ref();
-            line.masks = masks.map(|masks| masks.to_line(&0.into(), &past.messages));
+            let truncation = past.unlogged.as_ref();
+            line.truncation =
+                truncation.map(|truncation| truncation.to_line(&0.into(), &past.messages));
             let (id, written) = branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })
@@ -243,17 +247,17 @@ impl TaskStore {
         &self,
         task: &TaskId,
         id: RewindId,
-        meta: &Meta,
+        meta: &EntryMeta,
         cancel: &Cancel,
     ) -> Result<RewindId, Error> {
-        self.deciding(task, meta, cancel, |log, dir, lock| {
+        self.commit(task, meta, cancel, |log, dir, lock| {
             let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
                 Error::new(
                     ErrorKind::NotFound,
                     format!("task {task} has no rewind {id}; give back what a rewind returned"),
                 )
             })?;
-            let line = Line::of_system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
+            let line = LogLine::system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
             let (id, written) = branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })
@@ -265,12 +269,12 @@ fn branch(
     log: &mut Log,
     dir: &TaskDir,
     lock: &TaskLock,
-    mut line: Line<'_>,
+    mut line: LogLine<'_>,
 ) -> Result<(RewindId, Written), Error> {
     line.previous_leaf = log.entries.leaf();
     let id = RewindId(line.uuid);
     let written = log.append(lock, &[line])?;
-    mirror(dir, lock, &log.conversation(dir).masks.history);
+    write_history_file(dir, lock, &log.conversation(dir).truncation.history);
     Ok((id, written))
 }
 
@@ -278,10 +282,10 @@ fn compacted_line<'a>(
     log: &Log,
     now: &Conversation,
     compacted: &CompactedMessage<'a>,
-    meta: &Meta,
-) -> Option<Line<'a>> {
+    meta: &EntryMeta,
+) -> Option<LogLine<'a>> {
     let Some(index) = compacted.source else {
-        let mut line = Line::of_message(None, meta.now, &meta.origin, compacted.message)?;
+        let mut line = LogLine::message(None, meta.now, &meta.origin, compacted.message)?;
         line.is_compact_summary = true;
         return Some(line);
     };
@@ -290,8 +294,8 @@ fn compacted_line<'a>(
 }
 
 /// A message again: it has the time and origin of what it is a copy of.
-fn copy<'a>(source: &Source, message: &'a RawValue) -> Option<Line<'a>> {
-    let mut line = Line::of_message(None, source.time, &source.origin, message)?;
+fn copy<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>> {
+    let mut line = LogLine::message(None, source.time, &source.origin, message)?;
     line.is_compact_summary = source.is_summary;
     line.compact_metadata = Some(CompactMetadata {
         copy_of: Some(source.first),
@@ -304,12 +308,12 @@ fn copy<'a>(source: &Source, message: &'a RawValue) -> Option<Line<'a>> {
 fn undo(
     log: &mut Log,
     lock: &TaskLock,
-    undone: &Undone,
-    masks: Option<super::entry::MasksLine>,
-    meta: &Meta,
+    undone: &CompactionUndo,
+    truncation: Option<super::entry::TruncationRecord>,
+    meta: &EntryMeta,
 ) -> Result<Written, Error> {
-    let mut line = Line::of_system(None, meta.now, &meta.origin, COMPACT_UNDO);
-    line.masks = masks;
+    let mut line = LogLine::system(None, meta.now, &meta.origin, COMPACT_UNDO);
+    line.truncation = truncation;
     line.previous_leaf = log.entries.leaf();
     line.compact_metadata = Some(CompactMetadata {
         following: u32::try_from(undone.carried.len()).unwrap_or(u32::MAX),
@@ -318,6 +322,6 @@ fn undo(
     let mut lines = vec![line];
     let carried = undone.carried.iter();
     lines.extend(carried.filter_map(|source| copy(source, &source.message)));
-    chain(&mut lines, undone.leaf);
+    link_lines(&mut lines, undone.leaf);
     log.append(lock, &lines)
 }

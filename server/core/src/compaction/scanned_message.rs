@@ -5,17 +5,17 @@ use std::borrow::Cow;
 use crate::{
     cancel::Cancel,
     conversation::{
-        json::{Cursor, decode, member, says},
-        message::{Block, Content, Kind, Message, Role},
+        json_scan::{Cursor, decode, member, string_equals},
+        message::{Block, BlockKind, Content, Message, Role},
     },
     error::Error,
 };
 
-use super::Item;
+use super::IndexedMessage;
 
 /// A message and where it stands.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(super) struct ScannedMessage<'a> {
     /// Its index in the caller's whole conversation.
     pub(super) index: usize,
     pub(super) message: Message<'a>,
@@ -23,7 +23,7 @@ pub(super) struct Turn<'a> {
 
 /// What a message consists of. Strings are as in JSON, not decoded.
 #[derive(Debug, PartialEq)]
-pub(super) enum Part<'a> {
+pub(super) enum MessagePart<'a> {
     /// Something said.
     Text(&'a str),
     /// A tool call: its id, the tool's name, its input as JSON.
@@ -36,7 +36,7 @@ pub(super) enum Part<'a> {
     Result {
         id: Option<&'a str>,
         failed: bool,
-        parts: Vec<Part<'a>>,
+        parts: Vec<MessagePart<'a>>,
     },
     /// Something that is no text, by its kind.
     Label(Cow<'a, str>),
@@ -46,7 +46,10 @@ pub(super) enum Part<'a> {
 ///
 /// # Errors
 /// `invalidParams` when a message is no object, `cancelled`.
-pub(super) fn turns<'a>(items: &[Item<'a>], cancel: &Cancel) -> Result<Vec<Turn<'a>>, Error> {
+pub(super) fn scan_messages<'a>(
+    items: &[IndexedMessage<'a>],
+    cancel: &Cancel,
+) -> Result<Vec<ScannedMessage<'a>>, Error> {
     let mut turns = Vec::with_capacity(items.len());
     for item in items {
         cancel.check()?;
@@ -56,12 +59,12 @@ pub(super) fn turns<'a>(items: &[Item<'a>], cancel: &Cancel) -> Result<Vec<Turn<
                 "messages[{index}] is not an object; a message has a role and content"
             ))
         })?;
-        turns.push(Turn { index, message });
+        turns.push(ScannedMessage { index, message });
     }
     Ok(turns)
 }
 
-impl<'a> Turn<'a> {
+impl<'a> ScannedMessage<'a> {
     pub(super) fn is_user(&self) -> bool {
         self.message.role == Role::User
     }
@@ -82,13 +85,12 @@ impl<'a> Turn<'a> {
     }
 
     /// What it consists of.
-    pub(super) fn parts(&self) -> Vec<Part<'a>> {
+    pub(super) fn parts(&self) -> Vec<MessagePart<'a>> {
         match &self.message.content {
-            Content::Nothing(_) => Vec::new(),
-            Content::Text(place) => vec![Part::Text(self.message.at(place))],
-            Content::Other(place) => {
-                block(self.message.at(place), Kind::Other).map_or_else(Vec::new, |part| vec![part])
-            }
+            Content::Empty(_) => Vec::new(),
+            Content::Text(place) => vec![MessagePart::Text(self.message.slice(place))],
+            Content::Other(place) => block(self.message.slice(place), BlockKind::Other)
+                .map_or_else(Vec::new, |part| vec![part]),
             Content::Blocks { blocks, .. } => {
                 let parts = blocks.iter().filter_map(|block| self.part(block));
                 parts.collect()
@@ -97,10 +99,10 @@ impl<'a> Turn<'a> {
     }
 
     /// What a block is.
-    pub(super) fn part(&self, of: &Block) -> Option<Part<'a>> {
+    pub(super) fn part(&self, of: &Block) -> Option<MessagePart<'a>> {
         match (of.kind, &of.text) {
-            (Kind::Text, Some(text)) => Some(Part::Text(self.message.at(text))),
-            _ => block(self.message.at(&of.place), of.kind),
+            (BlockKind::Text, Some(text)) => Some(MessagePart::Text(self.message.slice(text))),
+            _ => block(self.message.slice(&of.range), of.kind),
         }
     }
 }
@@ -111,35 +113,35 @@ pub(super) fn string(json: &str) -> Option<Cow<'_, str>> {
 }
 
 /// A content block, in a message or in a tool's result.
-fn block(json: &str, kind: Kind) -> Option<Part<'_>> {
+fn block(json: &str, kind: BlockKind) -> Option<MessagePart<'_>> {
     if json.starts_with('"') {
-        return Some(Part::Text(json));
+        return Some(MessagePart::Text(json));
     }
     let text_of = |key| member(json, key).filter(|value| value.starts_with('"'));
     let name = text_of("type").map_or(Cow::Borrowed("unknown"), decode);
     match kind {
-        Kind::ToolUse => return Some(call(json)),
-        Kind::ToolResult => return Some(result(json)),
-        Kind::Image => return Some(Part::Label(name)),
-        Kind::Text | Kind::Other => {}
+        BlockKind::ToolUse => return Some(call(json)),
+        BlockKind::ToolResult => return Some(result(json)),
+        BlockKind::Image => return Some(MessagePart::Label(name)),
+        BlockKind::Text | BlockKind::Other => {}
     }
     match &*name {
-        "text" | "input_text" | "output_text" => text_of("text").map(Part::Text),
+        "text" | "input_text" | "output_text" => text_of("text").map(MessagePart::Text),
         "server_tool_use" | "mcp_tool_use" => Some(call(json)),
         name if name.ends_with("_tool_result") => Some(result(json)),
         "document" => {
             let source = member(json, "source").unwrap_or_default();
-            let is_text = member(source, "type").is_some_and(|kind| says(kind, "text"));
+            let is_text = member(source, "type").is_some_and(|kind| string_equals(kind, "text"));
             let data = member(source, "data").filter(|data| is_text && data.starts_with('"'));
-            Some(data.map_or(Part::Label(name), Part::Text))
+            Some(data.map_or(MessagePart::Label(name), MessagePart::Text))
         }
-        _ if json.starts_with('{') => Some(Part::Label(name)),
+        _ if json.starts_with('{') => Some(MessagePart::Label(name)),
         _ => None,
     }
 }
 
-fn call(json: &str) -> Part<'_> {
-    Part::Call {
+fn call(json: &str) -> MessagePart<'_> {
+    MessagePart::Call {
         id: member(json, "id"),
         name: member(json, "name")
             .and_then(string)
@@ -148,20 +150,20 @@ fn call(json: &str) -> Part<'_> {
     }
 }
 
-fn result(json: &str) -> Part<'_> {
+fn result(json: &str) -> MessagePart<'_> {
     let content = member(json, "content").unwrap_or_default();
     let mut parts = Vec::new();
     if content.starts_with('[') {
         let mut cursor = Cursor::new(content);
         cursor.enter(b'[');
-        while cursor.item(b']') {
-            let item = content.get(cursor.value()).unwrap_or_default();
+        while cursor.next_item(b']') {
+            let item = content.get(cursor.skip_value()).unwrap_or_default();
             parts.extend(inner(item));
         }
     } else {
         parts.extend(inner(content));
     }
-    Part::Result {
+    MessagePart::Result {
         id: member(json, "tool_use_id"),
         failed: member(json, "is_error") == Some("true"),
         parts,
@@ -169,10 +171,12 @@ fn result(json: &str) -> Part<'_> {
 }
 
 /// A block of a result: a text or a label, whatever it may hold itself.
-fn inner(json: &str) -> Option<Part<'_>> {
-    match block(json, Kind::Other)? {
-        part @ (Part::Text(_) | Part::Label(_)) => Some(part),
-        Part::Call { .. } | Part::Result { .. } => Some(Part::Label(Cow::Borrowed("unknown"))),
+fn inner(json: &str) -> Option<MessagePart<'_>> {
+    match block(json, BlockKind::Other)? {
+        part @ (MessagePart::Text(_) | MessagePart::Label(_)) => Some(part),
+        MessagePart::Call { .. } | MessagePart::Result { .. } => {
+            Some(MessagePart::Label(Cow::Borrowed("unknown")))
+        }
     }
 }
 
@@ -181,8 +185,8 @@ pub(super) fn members(object: &str) -> Vec<(&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut members = Vec::new();
     if cursor.enter(b'{') {
-        while let Some(key) = cursor.member() {
-            members.push((key, object.get(cursor.value()).unwrap_or_default()));
+        while let Some(key) = cursor.next_member() {
+            members.push((key, object.get(cursor.skip_value()).unwrap_or_default()));
         }
     }
     members
@@ -207,21 +211,21 @@ mod tests {
                 .to_owned(),
         )
         .unwrap();
-        let item = Item {
+        let item = IndexedMessage {
             index: 0,
             message: &raw,
         };
-        let turns = turns(&[item], &Cancel::default()).unwrap();
+        let turns = scan_messages(&[item], &Cancel::default()).unwrap();
         assert_eq!(turns[0].ts(), Some(1500.0));
-        let label = |label| Part::Label(Cow::Borrowed(label));
-        let result = |id, failed, parts| Part::Result { id, failed, parts };
+        let label = |label| MessagePart::Label(Cow::Borrowed(label));
+        let result = |id, failed, parts| MessagePart::Result { id, failed, parts };
         assert_eq!(
             turns[0].parts(),
             [
-                Part::Text("\"a\""),
-                Part::Text("\"b\""),
+                MessagePart::Text("\"a\""),
+                MessagePart::Text("\"b\""),
                 label("thinking"),
-                Part::Call {
+                MessagePart::Call {
                     id: Some("\"1\""),
                     name: "f".into(),
                     input: r#"{"a" : 1}"#,
@@ -229,11 +233,15 @@ mod tests {
                 result(
                     Some("\"1\""),
                     true,
-                    vec![Part::Text("\"c\""), label("image"), label("tool_result")]
+                    vec![
+                        MessagePart::Text("\"c\""),
+                        label("image"),
+                        label("tool_result")
+                    ]
                 ),
-                result(None, false, vec![Part::Text("\"d\"")]),
+                result(None, false, vec![MessagePart::Text("\"d\"")]),
                 result(None, false, vec![]),
-                Part::Text("\"e\""),
+                MessagePart::Text("\"e\""),
                 label("document"),
                 label("unknown"),
             ]

@@ -12,7 +12,9 @@ use sightline_core::{
     cancel::Cancel,
     error::Error,
     storage::{Storage, TaskId},
-    task::{Compacted, CompactedMessage, Compaction, Conversation, Decided, Meta, TaskStore},
+    task::{
+        CommitResult, Compacted, CompactedMessage, Compaction, Conversation, EntryMeta, TaskStore,
+    },
 };
 use sightline_protocol::compaction::CompactionTrigger;
 
@@ -102,9 +104,9 @@ pub(crate) fn turn(index: usize) -> String {
 pub(crate) fn append(store: &TaskStore, id: &str, messages: &[&str], now: i64) -> u64 {
     let messages: Vec<_> = messages.iter().map(|text| raw(text)).collect();
     let messages: Vec<_> = messages.iter().map(|message| &**message).collect();
-    let meta = Meta {
+    let meta = EntryMeta {
         now,
-        ..Meta::default()
+        ..EntryMeta::default()
     };
     let appended = store.append(&at(id), &messages, &meta, &Cancel::default());
     let appended = appended.unwrap();
@@ -112,10 +114,10 @@ pub(crate) fn append(store: &TaskStore, id: &str, messages: &[&str], now: i64) -
     appended.count
 }
 
-pub(crate) fn at_time(now: i64) -> Meta {
-    Meta {
+pub(crate) fn at_time(now: i64) -> EntryMeta {
+    EntryMeta {
         now,
-        ..Meta::default()
+        ..EntryMeta::default()
     }
 }
 
@@ -125,7 +127,7 @@ pub(crate) fn compact(
     seen: &Conversation,
     from: usize,
     now: i64,
-) -> Result<Decided<Compacted>, Error> {
+) -> Result<CommitResult<Compacted>, Error> {
     let summary = raw(&says("user", "summary"));
     let mut messages = vec![CompactedMessage {
         message: &summary,

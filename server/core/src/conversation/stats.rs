@@ -9,13 +9,13 @@ use crate::{cancel::Cancel, error::Error, threads};
 
 use super::{
     history::{ContextHistory, Update},
-    json::{string_length, text_length},
+    json_scan::{string_utf16_len, utf16_len},
     message::Message,
 };
 
 /// The fraction saved by replacing the blocks `replaced`, among the first two
 /// messages and those from `start` on. Negative when it made them longer.
-pub(super) fn fraction(
+pub(super) fn saved_fraction(
     messages: &[Message<'_>],
     start: usize,
     history: &ContextHistory,
@@ -25,12 +25,12 @@ pub(super) fn fraction(
     let bytes = messages.iter().map(|message| message.text.len()).sum();
     let counted = threads::each(messages, bytes, |index, message| {
         if (2..start).contains(&index) || cancel.check().is_err() {
-            return Characters::default();
+            return CharCounts::default();
         }
-        characters(index, message, history, replaced)
+        count_block_chars(index, message, history, replaced)
     });
     cancel.check()?;
-    let mut all = Characters::default();
+    let mut all = CharCounts::default();
     for counted in counted {
         all.before += counted.before;
         all.saved += counted.saved;
@@ -44,23 +44,23 @@ pub(super) fn fraction(
 
 /// Characters in blocks.
 #[derive(Default)]
-struct Characters {
+struct CharCounts {
     before: f64,
     saved: f64,
 }
 
-fn characters(
+fn count_block_chars(
     index: usize,
     message: &Message<'_>,
     history: &ContextHistory,
     replaced: &HashSet<(usize, usize)>,
-) -> Characters {
-    let mut all = Characters::default();
+) -> CharCounts {
+    let mut all = CharCounts::default();
     let edits = history.message(index);
     for (place, block) in message.blocks().iter().enumerate() {
         let Some(string) = message.string(block) else {
             if let Some(data) = &block.data {
-                all.before += string_length(message.at(data)) as f64;
+                all.before += string_utf16_len(message.slice(data)) as f64;
             }
             continue;
         };
@@ -68,14 +68,14 @@ fn characters(
         let mut newest = updates
             .iter()
             .rev()
-            .map(|update| Update::new_text(update).map(text_length));
+            .map(|update| Update::new_text(update).map(utf16_len));
         let now = newest.next().flatten();
         if !replaced.contains(&(index, place)) {
-            all.before += now.unwrap_or_else(|| string_length(string)) as f64;
+            all.before += now.unwrap_or_else(|| string_utf16_len(string)) as f64;
             continue;
         }
         let before = newest.next().flatten();
-        let before = before.unwrap_or_else(|| string_length(string)) as f64;
+        let before = before.unwrap_or_else(|| string_utf16_len(string)) as f64;
         all.before += before;
         all.saved += before - now.map_or(before, |now| now as f64);
     }

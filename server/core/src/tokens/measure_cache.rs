@@ -17,14 +17,14 @@ use twox_hash::XxHash3_128;
 use super::{encoding::Encoding, measure::Measure};
 
 /// Keys of one generation: several long conversations, some megabytes.
-const GENERATION: usize = 16 * 1024;
+const GENERATION_SIZE: usize = 16 * 1024;
 
 /// What was measured (128 bits, seeded for each cache, so that nobody can
 /// prepare two messages that collide) and by which vocabulary.
 pub(super) type Key = (u128, Encoding);
 
 /// A bounded cache, shared between threads.
-pub(super) struct Cache {
+pub(super) struct MeasureCache {
     seed: u64,
     generations: Mutex<Generations>,
 }
@@ -35,7 +35,7 @@ struct Generations {
     old: HashMap<Key, Measure>,
 }
 
-impl Cache {
+impl MeasureCache {
     pub(super) fn new() -> Self {
         Self {
             seed: RandomState::new().hash_one(0_u8),
@@ -81,7 +81,7 @@ impl Generations {
     }
 
     fn put(&mut self, key: Key, measure: Measure) {
-        if self.young.len() >= GENERATION {
+        if self.young.len() >= GENERATION_SIZE {
             self.old = mem::take(&mut self.young);
         }
         self.young.insert(key, measure);
@@ -96,26 +96,26 @@ mod tests {
         (i as u128, Encoding::O200kBase)
     }
 
-    fn known(cache: &Cache, i: usize) -> bool {
+    fn known(cache: &MeasureCache, i: usize) -> bool {
         cache.get(&[key(i)])[0].is_some()
     }
 
     #[test]
     fn it_is_bounded_and_forgets_what_was_not_asked_for() {
-        let cache = Cache::new();
-        for i in 0..3 * GENERATION {
+        let cache = MeasureCache::new();
+        for i in 0..3 * GENERATION_SIZE {
             cache.put([(key(i), Measure::default())]);
             assert!(known(&cache, 0), "asked for again and again: {i}");
         }
         assert!(!known(&cache, 1));
-        assert!(known(&cache, 3 * GENERATION - 1));
+        assert!(known(&cache, 3 * GENERATION_SIZE - 1));
         let generations = cache.lock();
-        assert!(generations.young.len() + generations.old.len() <= 2 * GENERATION);
+        assert!(generations.young.len() + generations.old.len() <= 2 * GENERATION_SIZE);
     }
 
     #[test]
     fn encodings_do_not_share_entries() {
-        let cache = Cache::new();
+        let cache = MeasureCache::new();
         cache.put([(key(1), Measure::default())]);
         assert_eq!(cache.get(&[(1, Encoding::Cl100kBase)]), [None]);
     }

@@ -12,12 +12,12 @@ use std::{
 use serde_json::{Number, Value};
 use uuid::Uuid;
 
-use super::entry::MasksLine;
+use super::entry::TruncationRecord;
 use crate::conversation::{ContextHistory, DeletedRange};
 
 /// What is masked in a conversation: nothing in it is changed or deleted.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Masks {
+pub struct TruncationState {
     /// The messages left out.
     pub deleted_range: Option<DeletedRange>,
     /// The edits made.
@@ -26,7 +26,7 @@ pub struct Masks {
 
 /// Masks as they were logged.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LoggedMasks {
+pub(super) struct LoggedTruncation {
     pub(super) deleted_range: Option<DeletedRange>,
     pub(super) history: ContextHistory,
     /// The time the edits made then carry.
@@ -47,9 +47,9 @@ fn end(range: Option<DeletedRange>) -> Option<usize> {
     (last >= first).then_some(end)
 }
 
-impl Masks {
+impl TruncationState {
     /// As they are logged, for a conversation of these messages.
-    pub(super) fn to_line(&self, time: &Number, messages: &[Uuid]) -> MasksLine {
+    pub(super) fn to_line(&self, time: &Number, messages: &[Uuid]) -> TruncationRecord {
         let context_history = self.history.clone().into_value();
         let last = end(self.deleted_range);
         let meant = edited(&context_history)
@@ -58,7 +58,7 @@ impl Masks {
         let anchors = meant
             .filter_map(|index| Some((index, *messages.get(index)?)))
             .collect();
-        MasksLine {
+        TruncationRecord {
             deleted_range: self.deleted_range.map(|range| range.0),
             context_history,
             time: Some(time.clone()),
@@ -67,34 +67,34 @@ impl Masks {
     }
 }
 
-impl LoggedMasks {
+impl LoggedTruncation {
     /// Are they what was masked when the log did not say it yet? Nothing that
     /// is decided is of that time.
-    pub(super) fn is_of_before(&self) -> bool {
+    pub(super) fn is_from_unlogged(&self) -> bool {
         self.time.as_ref().and_then(Number::as_f64) == Some(0.0)
     }
 
     /// What they mean for a conversation of these messages.
-    pub(super) fn of(&self, messages: &[Uuid]) -> Arc<Masks> {
+    pub(super) fn of(&self, messages: &[Uuid]) -> Arc<TruncationState> {
         let are_in_place = self
             .anchors
             .iter()
             .all(|(index, uuid)| messages.get(*index) == Some(uuid));
-        let mut masks = Masks {
+        let mut truncation = TruncationState {
             deleted_range: self.deleted_range,
             history: self.history.clone(),
         };
         if !are_in_place {
-            self.follow(&mut masks, messages);
+            self.follow(&mut truncation, messages);
         }
-        Arc::new(masks)
+        Arc::new(truncation)
     }
 
     /// Moves masks with the messages they mean.
-    fn follow(&self, masks: &mut Masks, messages: &[Uuid]) {
+    fn follow(&self, truncation: &mut TruncationState, messages: &[Uuid]) {
         let places: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
         let place = |index: usize| places.get(self.anchors.get(&index)?).copied();
-        let mut history = std::mem::take(&mut masks.history).into_value();
+        let mut history = std::mem::take(&mut truncation.history).into_value();
         if let Value::Array(entries) = &mut history {
             entries.retain_mut(|entry| {
                 let index = entry.get(0).and_then(Value::as_u64);
@@ -110,14 +110,14 @@ impl LoggedMasks {
                 true
             });
         }
-        masks.history = ContextHistory::from_value(history).unwrap_or_default();
-        let Some(last) = end(masks.deleted_range) else {
+        truncation.history = ContextHistory::from_value(history).unwrap_or_default();
+        let Some(last) = end(truncation.deleted_range) else {
             return;
         };
         let behind = place(last.saturating_add(1)).map(|place| place.saturating_sub(1));
         let now = behind.or_else(|| place(last)).unwrap_or(last);
         let now = now.min(messages.len().saturating_sub(1));
-        if let (Some(range), Ok(now)) = (&mut masks.deleted_range, i64::try_from(now)) {
+        if let (Some(range), Ok(now)) = (&mut truncation.deleted_range, i64::try_from(now)) {
             range.0[1] = now.max(DeletedRange::EMPTY.0[1]);
         }
     }
@@ -135,29 +135,29 @@ mod tests {
             [4, [0, [[0, [[5, "text", ["b"], []]]]]]],
             [7, [0, [[0, [[5, "text", ["c"], []]]]]]],
         ]);
-        let masks = Masks {
+        let truncation = TruncationState {
             deleted_range: Some(DeletedRange([2, 5])),
             history: ContextHistory::from_value(history).unwrap(),
         };
-        let line = masks.to_line(&5.into(), &messages);
+        let line = truncation.to_line(&5.into(), &messages);
         assert_eq!(
             line.anchors.keys().copied().collect::<Vec<_>>(),
             [1, 4, 5, 6, 7]
         );
-        let logged = LoggedMasks {
-            deleted_range: masks.deleted_range,
-            history: masks.history.clone(),
+        let logged = LoggedTruncation {
+            deleted_range: truncation.deleted_range,
+            history: truncation.history.clone(),
             time: None,
             anchors: line.anchors,
         };
-        assert_eq!(*logged.of(&messages), masks);
+        assert_eq!(*logged.of(&messages), truncation);
         let seen = |lost: usize| {
             let mut left = messages.clone();
             left.remove(lost);
-            let masks = logged.of(&left);
-            let history = masks.history.clone().into_value();
+            let truncation = logged.of(&left);
+            let history = truncation.history.clone().into_value();
             let edited: Vec<usize> = edited(&history).collect();
-            (masks.deleted_range.unwrap().0[1], edited)
+            (truncation.deleted_range.unwrap().0[1], edited)
         };
         assert_eq!(seen(9), (5, vec![1, 4, 7]));
         assert_eq!(seen(7), (5, vec![1, 4]));

@@ -7,27 +7,27 @@ use std::collections::HashMap;
 
 use crate::{
     cancel::Cancel,
-    conversation::message::{Kind, Role},
+    conversation::message::{BlockKind, Role},
     error::Error,
 };
 
-use super::turn::Turn;
+use super::scanned_message::ScannedMessage;
 
 /// No more than this fraction stays: else nothing is compacted.
 const LARGEST_RATIO: f64 = 0.9;
 
 /// The positions at which a conversation may be cut.
-pub(super) struct Places {
+pub(super) struct SplitPoints {
     count: usize,
     /// In order; never the first two messages: one message alone, a summary or
     /// not, is nothing to compact.
     places: Vec<usize>,
 }
 
-impl Places {
+impl SplitPoints {
     /// # Errors
     /// `cancelled`.
-    pub(super) fn of(turns: &[Turn<'_>], cancel: &Cancel) -> Result<Self, Error> {
+    pub(super) fn of(turns: &[ScannedMessage<'_>], cancel: &Cancel) -> Result<Self, Error> {
         // How many more pairs lie around a position than around the one before.
         let mut around = vec![0_i64; turns.len() + 1];
         // Ids may be used again: a result is for the last call before it.
@@ -39,16 +39,16 @@ impl Places {
                     continue;
                 };
                 match block.kind {
-                    Kind::ToolUse => {
+                    BlockKind::ToolUse => {
                         calls.insert(id, position);
                     }
-                    Kind::ToolResult => {
+                    BlockKind::ToolResult => {
                         if let Some(call) = calls.get(&id) {
                             around[call + 1] += 1;
                             around[position + 1] -= 1;
                         }
                     }
-                    Kind::Text | Kind::Image | Kind::Other => {}
+                    BlockKind::Text | BlockKind::Image | BlockKind::Other => {}
                 }
             }
         }
@@ -88,11 +88,11 @@ impl Places {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{super::turn::turns, *};
-    use crate::compaction::Item;
+    use super::{super::scanned_message::scan_messages, *};
+    use crate::compaction::IndexedMessage;
 
     /// `u` and `a` are messages; digits behind them are ids of calls (`a`) and results (`u`).
-    fn places(script: &str) -> Places {
+    fn places(script: &str) -> SplitPoints {
         let raws: Vec<Box<RawValue>> = script
             .split_whitespace()
             .map(|message| {
@@ -109,13 +109,13 @@ mod tests {
                     .unwrap()
             })
             .collect();
-        let items: Vec<Item<'_>> = raws
+        let items: Vec<IndexedMessage<'_>> = raws
             .iter()
             .enumerate()
-            .map(|(index, message)| Item { index, message })
+            .map(|(index, message)| IndexedMessage { index, message })
             .collect();
-        let turns = turns(&items, &Cancel::default()).unwrap();
-        Places::of(&turns, &Cancel::default()).unwrap()
+        let turns = scan_messages(&items, &Cancel::default()).unwrap();
+        SplitPoints::of(&turns, &Cancel::default()).unwrap()
     }
 
     #[test]
