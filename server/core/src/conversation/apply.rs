@@ -1,5 +1,5 @@
-//! The messages as they are sent: the range left out, the edits made, calls
-//! and results paired. What is not changed stays byte for byte.
+//! Builds the messages to send: applies the deleted range and the edits, and pairs tool calls
+//! with results. Everything else is copied byte for byte.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -15,7 +15,7 @@ use super::{
     tool_pairs::{ContentPart, original_parts, pair_results, without_tool_results},
 };
 
-/// The messages to send: the first two and those from `start` on.
+/// Builds the messages to send: the first two and those from `start` on.
 pub(super) fn apply(
     messages: &[Message<'_>],
     start: usize,
@@ -38,7 +38,7 @@ pub(super) fn apply(
         if let Some(previous) = previous {
             parts = pair_results(previous, message, parts);
         }
-        // No provider takes a message without content.
+        // No provider accepts a message without content.
         if let Some(parts) = &mut parts
             && parts.is_empty()
             && profile == Profile::Default
@@ -97,8 +97,7 @@ fn build_sent_message(
     })
 }
 
-/// A message with one more text at its end, and without the blocks that
-/// `drops` names by their index.
+/// Appends a text block to a message and removes the blocks for which `drops` returns true.
 pub(crate) fn with_appended_text(
     message: &Message<'_>,
     drops: impl Fn(usize) -> bool,
@@ -114,7 +113,7 @@ pub(crate) fn with_appended_text(
     to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
 }
 
-/// What stands at a place of a message, with other strings in some places of it.
+/// Copies `place` of a message with the given strings replaced.
 fn splice(
     message: &Message<'_>,
     place: &Range<usize>,
@@ -132,7 +131,7 @@ fn splice(
     text
 }
 
-/// A message with a new list of blocks; everything around it stays.
+/// Replaces the content of a message with a new list of blocks.
 fn rebuild(
     message: &Message<'_>,
     parts: &[ContentPart<'_>],
@@ -168,7 +167,7 @@ fn rebuild(
     splice(message, &whole, vec![(place.clone(), content)])
 }
 
-/// The block that says what the message said without blocks.
+/// Converts content that is not a list into a block.
 fn whole_content(message: &Message<'_>) -> String {
     match &message.content {
         Content::Text(place) => text_block(message.slice(place)),
@@ -181,7 +180,7 @@ fn text_block(string: &str) -> String {
     format!(r#"{{"type":"text","text":{string}}}"#)
 }
 
-/// A message that had no content, with some.
+/// Adds content to a message that has none.
 fn with_content(message: &str, content: &str) -> String {
     let members = message.trim_end().strip_suffix('}').unwrap_or(message);
     let comma = if members.trim_end().ends_with('{') {

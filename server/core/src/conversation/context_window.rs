@@ -1,4 +1,4 @@
-//! How much of a model's context window a conversation may fill.
+//! Sizes of context windows and how much of them a conversation may use.
 
 use sightline_protocol::environment::ModelRef;
 
@@ -7,14 +7,14 @@ use crate::model;
 /// A context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContextWindow {
-    /// All of it.
+    /// Total size.
     pub size: f64,
-    /// What may be used before something is taken out; the rest is for the
-    /// system prompt's growth and the answer.
+    /// Tokens available before deduplication starts. The rest is reserved for the system prompt and
+    /// the response.
     pub usable: f64,
 }
 
-/// Usable tokens of common windows: with a small one the reserve is small too.
+/// Usable tokens of common window sizes. Small windows have a small reserve. Cline's values.
 const USABLE: [(f64, f64); 3] = [
     (64_000.0, 37_000.0),
     (128_000.0, 98_000.0),
@@ -22,7 +22,7 @@ const USABLE: [(f64, f64); 3] = [
 ];
 
 impl ContextWindow {
-    /// A window of this size.
+    /// Returns the window for a total size in tokens.
     pub fn with_size(size: f64) -> Self {
         let usable = USABLE
             .into_iter()
@@ -31,22 +31,22 @@ impl ContextWindow {
         Self { size, usable }
     }
 
-    /// The window of a model: what the client says, else what is known.
+    /// Returns the window of a model: the size the client sent, else the built-in size.
     pub fn for_model(model: &ModelRef) -> Self {
         let provider = match model {
             ModelRef::Info(info) => info.provider.as_deref(),
             ModelRef::Id(_) => None,
         };
-        // Clients of OpenAI-compatible endpoints describe one model for all;
-        // DeepSeek's are known to differ from it.
+        // Clients of OpenAI-compatible endpoints send one description for all models. It is wrong
+        // for DeepSeek.
         if provider == Some("openai") && model.id().to_lowercase().contains("deepseek") {
             return Self::with_size(128_000.0);
         }
         Self::with_size(model::context_window(model.id(), model.context_window()))
     }
 
-    /// From how many tokens on something is taken out: at `threshold`, a
-    /// fraction of the window, but not later than its usable size.
+    /// Returns the token count from which the window is full: `threshold` as a fraction of the
+    /// window, at most the usable size.
     pub fn limit(&self, threshold: Option<f64>) -> f64 {
         threshold
             .filter(|fraction| fraction.is_finite() && *fraction > 0.0)

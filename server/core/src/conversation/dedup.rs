@@ -1,10 +1,10 @@
-//! Which file reads of a conversation are out of date because the file was
-//! read again, and their replacement by a notice.
+//! Finds file reads that a later read of the same file made obsolete, and replaces them with a
+//! notice.
 //!
-//! A file comes into a conversation by the result of reading it, by the result
-//! of changing it, or because the user mentioned it. Results begin with a
-//! header and hold the file behind it, in the block after it (an old form), or
-//! as the first block of a native tool result. All but the newest are replaced.
+//! File content enters a conversation through the result of a read, the result of an edit, or a
+//! mention by the user. A result starts with a header. The file follows it, or is in the next
+//! block (an old format), or is the first block of a native tool result. All occurrences of a
+//! file but the newest are replaced.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ use super::{
     message::{Block, BlockKind, Message, Role},
 };
 
-/// Blocks of a message that are searched for mentions.
+/// Number of leading blocks that are searched for mentions. Cline's value.
 const MENTION_BLOCKS: usize = 3;
 
 /// One occurrence of a file.
@@ -30,17 +30,17 @@ struct Read {
     what: Replacement,
 }
 
-/// What is replaced when the occurrence is out of date.
+/// How an occurrence is replaced once it is outdated.
 enum Replacement {
-    /// The block's whole text.
+    /// Replaces the whole text of the block.
     Text(EditKind, String),
-    /// The nth mention in it, of this path.
+    /// Replaces the nth mention in the block, of this path.
     Mention(usize, String),
-    /// Nothing: it holds no text of the file.
+    /// Replaces nothing: the occurrence holds no file content.
     Nothing,
 }
 
-/// The occurrences of files, by file.
+/// The occurrences of files, grouped by file.
 struct FileReads<'a> {
     messages: &'a [Message<'a>],
     history: &'a ContextHistory,
@@ -48,12 +48,12 @@ struct FileReads<'a> {
     notice: &'a str,
     files: Vec<Vec<Read>>,
     places: HashMap<String, usize>,
-    /// By message: all paths its mentions name.
+    /// All paths mentioned in each message.
     mentioned: HashMap<usize, Vec<Value>>,
 }
 
-/// Replaces the out-of-date reads in the messages from `start` on, by updates
-/// of `history`. Returns the blocks that are replaced now.
+/// Replaces outdated reads in the messages from `start` on by adding updates to `history`.
+/// Returns the replaced blocks.
 pub(super) fn replace_duplicates(
     messages: &[Message<'_>],
     start: usize,
@@ -81,7 +81,7 @@ pub(super) fn replace_duplicates(
     } = reads;
 
     let mut replaced = HashSet::new();
-    // The mentions of one text are replaced together, after everything else.
+    // Mentions in one text are replaced together, last.
     let mut texts: Vec<MentionEdits> = Vec::new();
     let mut places = HashMap::new();
     for mut occurrences in files {
@@ -122,17 +122,17 @@ pub(super) fn replace_duplicates(
     Ok(replaced)
 }
 
-/// The mentions to replace in one block.
+/// Mentions to replace in one block.
 struct MentionEdits {
     message: usize,
     block: usize,
-    /// Which of those in its original text, and their paths.
+    /// Positions of the mentions in the original text, and their paths.
     mentions: Vec<(usize, String)>,
 }
 
 impl MentionEdits {
-    /// The block's newest text with the mentions replaced, and the paths
-    /// replaced in it so far.
+    /// Returns the newest text of the block with the mentions replaced, and the paths replaced in
+    /// it so far.
     fn apply(
         &self,
         original: &str,
@@ -145,7 +145,7 @@ impl MentionEdits {
         let done = last.and_then(Update::mentions);
         let mut done = done.map_or_else(Vec::new, |(done, _)| done.to_vec());
 
-        // In a text edited before they stand elsewhere, but unchanged.
+        // An earlier edit may have moved the mentions, but did not change them.
         let found: Vec<_> = FILE_CONTENT.all(original).collect();
         let mut wanted: HashMap<&str, usize> = HashMap::new();
         for (nth, path) in &self.mentions {
@@ -192,9 +192,9 @@ impl<'a> FileReads<'a> {
         }
     }
 
-    /// Notes the tool results that hold files; the blocks that are such.
+    /// Records the tool results that contain files. Returns their blocks.
     fn results(&mut self, index: usize, message: &Message<'_>) -> HashSet<usize> {
-        // Cline makes one call at a time and looks at the first block only.
+        // Cline makes one tool call at a time and checks only the first block.
         let looked_at = match self.profile {
             Profile::Default => message.blocks().len(),
             Profile::Cline => 1,
@@ -221,8 +221,8 @@ impl<'a> FileReads<'a> {
         found
     }
 
-    /// What to replace in a tool result that holds a file; `None` when it is
-    /// the result of a change without any text.
+    /// Returns the replacement for a tool result that contains a file, or `None` for the result of
+    /// an edit without text.
     fn result(
         &self,
         message: &Message<'_>,
@@ -232,8 +232,8 @@ impl<'a> FileReads<'a> {
     ) -> Option<Replacement> {
         let text = content.filter(|block| !in_next || block.kind == BlockKind::Text);
         match header.tool {
-            // An old header whose content is not there is replaced all the
-            // same, as Cline does; nothing comes of it.
+            // An old-format header without content is recorded as in Cline, but the edit has no
+            // block to apply to.
             FileTool::Read if in_next && (content.is_none() || text.is_some()) => Some(
                 Replacement::Text(EditKind::ReadFile, self.notice.to_owned()),
             ),
@@ -262,7 +262,7 @@ impl<'a> FileReads<'a> {
         Replacement::Text(EditKind::AlterFile, text)
     }
 
-    /// Notes the files mentioned in the first text that mentions any.
+    /// Records the files mentioned in the first text that has mentions.
     fn mentions(&mut self, index: usize, message: &Message<'_>, results: &HashSet<usize>) {
         for (place, block) in message.blocks().iter().enumerate().take(MENTION_BLOCKS) {
             let string = message.string(block).unwrap_or_default();
@@ -319,8 +319,8 @@ impl<'a> FileReads<'a> {
         });
     }
 
-    /// The mentioned paths already replaced in a block; `None` when there is
-    /// nothing left to replace. Cline asks this of the whole message.
+    /// Returns the mentioned paths that are already replaced in a block, or `None` if nothing is
+    /// left to replace. The Cline profile checks the whole message instead of the block.
     fn replaced_mentions(&self, message: usize, block: usize) -> Option<&'a [Value]> {
         let history = self.history;
         let Some(edits) = history.message(message) else {
@@ -341,7 +341,7 @@ impl<'a> FileReads<'a> {
     }
 }
 
-/// A path without what makes no difference: `./a//b/../c` is `a/c`.
+/// Normalizes a path lexically: `./a//b/../c` becomes `a/c`.
 pub(crate) fn normalize_path(path: &str) -> String {
     let is_separator = |c: char| c == '/' || (cfg!(windows) && c == '\\');
     let rooted = path.starts_with(is_separator);

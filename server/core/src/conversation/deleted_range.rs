@@ -1,19 +1,19 @@
-//! Which messages are left out: the next range.
+//! The range of messages left out, and how it grows.
 
 use sightline_protocol::conversation::Keep;
 
 use super::message::Role;
 
-/// The messages that are left out: first and last index, both included. The
-/// first two messages always stay; a range that ends before them is empty.
+/// First and last index of the messages left out, both inclusive. The first two messages are
+/// always kept, so a range that ends before index 2 is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletedRange(pub [i64; 2]);
 
 impl DeletedRange {
-    /// Nothing is left out.
+    /// Leaves nothing out.
     pub const EMPTY: Self = Self([2, 1]);
 
-    /// What it leaves out of the first `count` messages.
+    /// Limits the range to the first `count` messages.
     #[must_use]
     pub fn clamped_to(self, count: usize) -> Self {
         let last = i64::try_from(count).unwrap_or(i64::MAX) - 1;
@@ -21,18 +21,18 @@ impl DeletedRange {
         Self([first, end.min(last.max(Self::EMPTY.0[1]))])
     }
 
-    /// The first message behind it.
+    /// Returns the index of the first message after the range.
     pub(super) fn first_kept_after(range: Option<Self>) -> usize {
         let end = range.unwrap_or(Self::EMPTY).0[1].max(1);
         usize::try_from(end).map_or(usize::MAX, |end| end.saturating_add(1))
     }
 }
 
-/// The range after leaving out some more of `count` messages, the rest of
-/// which `keep` tells. Ranges are cumulative: the new one contains `current`.
+/// Extends the range so that `keep` of the remaining messages stay. The new range contains
+/// `current`.
 ///
-/// Pairs are left out, so that where user and assistant took turns they still
-/// do: the last message left out is one of the assistant's.
+/// Messages are removed in pairs, so that user and assistant messages still alternate: the last
+/// removed message is from the assistant.
 pub(super) fn next_range(
     count: usize,
     current: Option<DeletedRange>,
@@ -40,14 +40,14 @@ pub(super) fn next_range(
     role: impl Fn(usize) -> Option<Role>,
 ) -> DeletedRange {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    // As far as an index can reach, so that no sum overflows.
+    // Limits the index so that sums cannot overflow.
     let reach = i64::from(u32::MAX);
     let start = current.unwrap_or(DeletedRange::EMPTY).0[1].clamp(-reach, reach) + 1;
     let rest = count - start;
     let removed = match keep {
         Keep::None => rest.max(0),
         Keep::LastTwo => (rest - 2).max(0),
-        // Down to whole pairs, also below zero.
+        // Round down to whole pairs, also for negative numbers.
         Keep::Half => rest.div_euclid(4) * 2,
         Keep::Quarter => (rest * 3).div_euclid(8) * 2,
     };

@@ -1,24 +1,25 @@
-//! Phrases in the messages of errors: words with anything between them on one
-//! line, in time linear in the message.
+//! Patterns for error messages. A pattern is a sequence of parts that must occur in order on
+//! one line. Matching is linear in the length of the message, unlike a regular expression with
+//! `.*`.
 
-/// A phrase: parts in this order on one line, with anything between them.
+/// Parts that must occur in this order on one line, with any text between them.
 pub(super) type Pattern = &'static [&'static [Atom]];
 
-/// What a part of a phrase is made of, one directly behind the other. A part
-/// begins with [`Word::Any`], maybe after an edge.
+/// An element of a part; elements follow each other directly. A part starts with
+/// [`Atom::OneOf`], optionally after a word boundary.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Atom {
-    /// One of these, the first that leads on.
+    /// The first alternative with which the rest of the part matches.
     OneOf(&'static [&'static str]),
-    /// The beginning or the end of a word of ASCII letters, digits and `_`.
+    /// Start or end of a word of ASCII letters, digits and `_`.
     WordBoundary,
-    /// Any white space, or none.
+    /// Any amount of whitespace.
     Whitespace,
-    /// At least one digit.
+    /// One or more digits.
     Digits,
 }
 
-/// Is the phrase in `text`? Upper and lower case must be equal.
+/// Returns whether `text` contains the pattern. Case-sensitive.
 pub(super) fn is_match(text: &str, pattern: Pattern) -> bool {
     let Some((first, others)) = pattern.split_first() else {
         return true;
@@ -34,13 +35,14 @@ pub(super) fn is_match(text: &str, pattern: Pattern) -> bool {
         }) {
             return true;
         }
-        // The others are not on this line, so a later first part of it is in vain.
+        // The other parts are not on this line, so a later match of the first part on it cannot
+        // succeed.
         from = line_end;
     }
     false
 }
 
-/// Where the first match ends that begins in `from..=until`.
+/// Returns the end of the first match that starts in `from..=until`.
 fn find(text: &str, part: &[Atom], from: usize, until: usize) -> Option<usize> {
     let start = common_prefix(part);
     let mut at = from;
@@ -57,7 +59,7 @@ fn find(text: &str, part: &[Atom], from: usize, until: usize) -> Option<usize> {
     None
 }
 
-/// What every match begins with.
+/// Returns the text that every match starts with.
 fn common_prefix(part: &[Atom]) -> &'static str {
     let alternatives = part.iter().find_map(|atom| match atom {
         Atom::OneOf(alternatives) => Some(*alternatives),
@@ -110,7 +112,7 @@ fn is_word(c: Option<char>) -> bool {
     c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// White space as JavaScript has it.
+/// Whitespace as JavaScript's `\s` defines it.
 fn is_space(c: &char) -> bool {
     (c.is_whitespace() && *c != '\u{85}') || *c == '\u{feff}'
 }

@@ -1,5 +1,4 @@
-//! How a text says that it holds a file: the header of a tool's result, the
-//! tags around a file's content.
+//! Recognizes file content in texts: the header of a tool result, and the tags around a file.
 
 use std::ops::Range;
 
@@ -7,23 +6,23 @@ use memchr::memmem;
 
 use super::json_scan::{UnescapedChars, unquoted};
 
-/// A tool whose result holds a file.
+/// A tool whose result contains a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileTool {
     /// The whole result is the file.
     Read,
-    /// The file as it is after a change stands in the result.
+    /// The result contains the file after the edit.
     Edit,
 }
 
-/// The first line of a tool's result.
+/// First line of a tool result.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ResultHeader {
     pub(crate) tool: FileTool,
     pub(crate) path: String,
-    /// The header, up to its colon.
+    /// The header up to and including its colon.
     pub(crate) text: String,
-    /// Is there nothing behind it?
+    /// Whether nothing follows the header.
     pub(crate) is_alone: bool,
 }
 
@@ -34,7 +33,7 @@ const HEADER_PREFIXES: [(&str, FileTool); 3] = [
 ];
 const HEADER_SUFFIX: &str = "'] Result:";
 
-/// The header a JSON string begins with; only the header is decoded.
+/// Parses the header at the start of a JSON string. Decodes only the header.
 pub(crate) fn parse_header(string: &str) -> Option<ResultHeader> {
     let inner = unquoted(string);
     if !inner.starts_with(['[', '\\']) {
@@ -46,7 +45,7 @@ pub(crate) fn parse_header(string: &str) -> Option<ResultHeader> {
     let mut rest = UnescapedChars(inner);
     starts_with(&mut rest, opening);
     let path: String = rest.by_ref().take_while(|c| *c != '\'').collect();
-    // `take_while` took the quote.
+    // `take_while` consumed the quote.
     let ends = HEADER_SUFFIX.strip_prefix('\'').unwrap_or_default();
     if path.is_empty() || !starts_with(&mut rest, ends) {
         return None;
@@ -66,30 +65,30 @@ fn starts_with(characters: &mut UnescapedChars<'_>, text: &str) -> bool {
 /// A file between tags.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TaggedFile {
-    /// The whole of it.
+    /// Range of the tags and the content.
     pub(crate) range: Range<usize>,
-    /// What the tag's `path` says.
+    /// Range of the `path` attribute.
     pub(crate) path: Range<usize>,
-    /// What stands between the tags.
+    /// Range of the text between the tags.
     pub(crate) content: Range<usize>,
 }
 
-/// The tags of a file's content, `<NAME path="...">` and `</NAME>`.
+/// Tags around a file: `<NAME path="...">` and `</NAME>`.
 pub(crate) struct FileTags {
     opening: &'static str,
     closing: &'static str,
-    /// In every text with such a tag, however its JSON is escaped.
+    /// A substring of every opening tag, whichever characters JSON escapes.
     pub(crate) needle: &'static str,
 }
 
-/// A file the user mentioned.
+/// A file mentioned by the user.
 pub(crate) const FILE_CONTENT: FileTags = FileTags {
     opening: "<file_content path=\"",
     closing: "</file_content>",
     needle: "file_content path=",
 };
 
-/// A file as it is after a change.
+/// A file after an edit.
 pub(crate) const FINAL_FILE_CONTENT: FileTags = FileTags {
     opening: "<final_file_content path=\"",
     closing: "</final_file_content>",
@@ -97,7 +96,7 @@ pub(crate) const FINAL_FILE_CONTENT: FileTags = FileTags {
 };
 
 impl FileTags {
-    /// The first file between such tags at or after `from`.
+    /// Returns the first tagged file at or after `from`.
     pub(crate) fn find(&self, text: &str, from: usize) -> Option<TaggedFile> {
         let mut at = from;
         loop {
@@ -118,7 +117,7 @@ impl FileTags {
         }
     }
 
-    /// All files between such tags, from the beginning.
+    /// Returns all tagged files.
     pub(crate) fn all(&self, text: &str) -> impl Iterator<Item = TaggedFile> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -129,7 +128,6 @@ impl FileTags {
     }
 }
 
-/// How far behind `from` it says `what`.
 fn find(text: &str, from: usize, what: &str) -> Option<usize> {
     memmem::find(text.as_bytes().get(from..)?, what.as_bytes())
 }

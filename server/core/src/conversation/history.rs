@@ -1,14 +1,12 @@
-//! The edits made to a conversation, in the form of Cline's
-//! `context_history.json`.
+//! Edits made to a conversation, in the format of Cline's `context_history.json`.
 //!
 //! ```text
-//! [[message, [kind, [[block, [[time, "text", [text], about], ...]], ...]]], ...]
+//! [[message, [kind, [[block, [[time, "text", [text], metadata], ...]], ...]]], ...]
 //! ```
 //!
-//! The newest update of a block is what is sent in its place; older ones are
-//! kept so that a rollback brings them back. `about` is `[]`, or for a text in
-//! which files are mentioned `[paths replaced so far, all paths in it]`. The
-//! order of the entries is that in which they were made.
+//! The newest update of a block replaces its text. Older updates are kept so that a rollback
+//! can restore them. `metadata` is `[]`; for a text with file mentions it is `[paths replaced
+//! so far, all paths]`. Entries are in the order in which they were made.
 
 use std::collections::HashMap;
 
@@ -16,38 +14,37 @@ use serde_json::{Number, Value, json};
 
 use crate::error::Error;
 
-/// What a message was when it was edited.
+/// What kind of message was edited. The numbers are Cline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditKind {
-    /// None of the following.
     Unknown = 0,
-    /// The result of reading a file.
+    /// Result of reading a file.
     ReadFile = 2,
-    /// The result of changing a file.
+    /// Result of editing a file.
     AlterFile = 3,
-    /// A text in which files are mentioned.
+    /// Text with file mentions.
     FileMention = 4,
 }
 
-/// The edits made to a conversation.
+/// Edits made to a conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContextHistory {
     messages: InsertionOrderedMap<MessageEdits>,
 }
 
-/// The edits of one message.
+/// Edits of one message.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MessageEdits {
     kind: Value,
     blocks: InsertionOrderedMap<Vec<Update>>,
 }
 
-/// One update of a block, as it was written: what we do not know of it stays.
+/// One update of a block in its stored form. Unknown fields are preserved.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Update(Vec<Value>);
 
 impl Update {
-    /// A new text; `about` says which mentioned files are replaced in it.
+    /// Creates an update with a new text. `mentions` holds the replaced and all mentioned paths.
     pub(super) fn text(
         time: &Number,
         text: String,
@@ -57,7 +54,7 @@ impl Update {
         Self(vec![json!(time), json!("text"), json!([text]), about])
     }
 
-    /// The new text, if it is a text that changes.
+    /// Returns the new text, if the update changes a text.
     pub(super) fn new_text(&self) -> Option<&str> {
         match self.0.get(1)?.as_str()? {
             "text" => self.0.get(2)?.get(0)?.as_str(),
@@ -65,7 +62,7 @@ impl Update {
         }
     }
 
-    /// The mentioned files replaced so far, and all that are mentioned.
+    /// Returns the mentioned paths replaced so far, and all mentioned paths.
     pub(super) fn mentions(&self) -> Option<(&[Value], &[Value])> {
         let about = self.0.get(3)?;
         Some((about.get(0)?.as_array()?, about.get(1)?.as_array()?))
@@ -82,17 +79,17 @@ impl MessageEdits {
         self.kind == kind as i32
     }
 
-    /// The updates of the block edited first.
+    /// Returns the updates of the block that was edited first.
     pub(super) fn first_block(&self) -> Option<&[Update]> {
         self.blocks.entries.first().map(|(_, updates)| &**updates)
     }
 
-    /// The updates of a block, oldest first.
+    /// Returns the updates of a block, oldest first.
     pub(super) fn block(&self, block: usize) -> &[Update] {
         self.blocks.get(block).map_or(&[], |updates| updates)
     }
 
-    /// The edited blocks with their newest text.
+    /// Returns the edited blocks with their newest text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (usize, &str)> {
         self.blocks
             .entries
@@ -102,10 +99,10 @@ impl MessageEdits {
 }
 
 impl ContextHistory {
-    /// Reads the serialized form.
+    /// Parses the serialized form.
     ///
     /// # Errors
-    /// `invalidParams` that names the entry which is no such thing.
+    /// `invalidParams` with the location of the malformed entry.
     pub fn from_value(value: Value) -> Result<Self, Error> {
         let entries = list(value, "contextHistory")?;
         let mut history = Self::default();
@@ -135,7 +132,7 @@ impl ContextHistory {
         Ok(history)
     }
 
-    /// The serialized form.
+    /// Converts to the serialized form.
     pub fn into_value(self) -> Value {
         let update = |update: Update| Value::Array(update.0);
         let block = |(block, updates): (usize, Vec<Update>)| {
@@ -148,8 +145,8 @@ impl ContextHistory {
         self.messages.entries.into_iter().map(message).collect()
     }
 
-    /// Drops the updates newer than `time`, from the newest backwards and only
-    /// up to the first that is not. Did any go?
+    /// Removes the updates newer than `time`. Goes backwards from the newest and stops at the first
+    /// that is not newer. Returns whether anything was removed.
     pub fn rollback(&mut self, time: &Number) -> bool {
         let mut changed = false;
         self.messages.retain(|edits| {
@@ -169,7 +166,7 @@ impl ContextHistory {
         changed
     }
 
-    /// Drops the edits of the messages from index `first` on.
+    /// Removes the edits of the messages from index `first` on.
     pub fn remove_from(&mut self, first: usize) {
         self.messages
             .entries
@@ -177,12 +174,11 @@ impl ContextHistory {
         self.messages.rebuild_index();
     }
 
-    /// The edits of a message.
     pub(super) fn message(&self, message: usize) -> Option<&MessageEdits> {
         self.messages.get(message)
     }
 
-    /// Adds an update. `kind` is that of the message's first one.
+    /// Adds an update. `kind` is stored only with the first update of a message.
     pub(super) fn add(&mut self, message: usize, kind: EditKind, block: usize, update: Update) {
         let new = || MessageEdits {
             kind: json!(kind as i32),
@@ -193,7 +189,7 @@ impl ContextHistory {
     }
 }
 
-/// A map that keeps the order in which its keys came.
+/// A map that iterates in insertion order.
 #[derive(Clone, Debug)]
 struct InsertionOrderedMap<T> {
     entries: Vec<(usize, T)>,
@@ -229,7 +225,7 @@ impl<T> InsertionOrderedMap<T> {
         &mut self.entries[place].1
     }
 
-    /// As JavaScript's maps: a key set again keeps its place.
+    /// Like JavaScript's `Map`: setting an existing key keeps its position.
     fn set(&mut self, key: usize, value: T) {
         match self.positions.get(&key) {
             Some(place) => self.entries[*place].1 = value,
@@ -245,7 +241,6 @@ impl<T> InsertionOrderedMap<T> {
         self.rebuild_index();
     }
 
-    /// Learns anew where the keys are.
     fn rebuild_index(&mut self) {
         let keys = self.entries.iter().enumerate();
         self.positions = keys.map(|(place, (key, _))| (*key, place)).collect();

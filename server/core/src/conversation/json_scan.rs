@@ -1,32 +1,32 @@
-//! Walking over JSON that is known to be valid, without building anything.
+//! Scans valid JSON in place, without building a tree.
 //!
-//! A conversation of 23 MB is looked at for every request, and a few names in
-//! it decide. So text is passed over once, strings by searching for their end,
-//! and what is not asked for is never decoded. Nesting costs no stack. On text
-//! that is not valid nothing panics and nothing loops; the answers mean nothing.
+//! A conversation of 23 MB is scanned for every request, and only a few keys matter. The
+//! scanner makes one pass, skips strings by searching for their end, and decodes only what is
+//! requested. It does not recurse. Invalid JSON yields meaningless results, but never a panic
+//! or an endless loop.
 
 use std::{borrow::Cow, ops::Range};
 
 use memchr::{memchr, memchr_iter, memmem};
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 pub(crate) struct Cursor<'a> {
     text: &'a str,
     position: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// The beginning of `text`.
+    /// Creates a cursor at the start of `text`.
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, position: 0 }
     }
 
-    /// Where it is; after [`Self::peek`], where the next value begins.
+    /// Returns the current offset; after [`Self::peek`], the start of the next value.
     pub(crate) fn position(&self) -> usize {
         self.position
     }
 
-    /// The first byte of the value that comes next.
+    /// Returns the first byte of the next value.
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.position) {
@@ -38,15 +38,15 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// Steps into the object or array that comes next, if `open` begins it.
+    /// Enters the next object or array, if it starts with `open`.
     pub(crate) fn enter(&mut self, open: u8) -> bool {
         let found = self.peek() == Some(open);
         self.position += usize::from(found);
         found
     }
 
-    /// The key of the next member of the object stepped into, with its quotes;
-    /// its value comes next. `None` once the object is left.
+    /// Returns the quoted key of the next member of the current object, and moves to its value.
+    /// Returns `None` at the end of the object.
     pub(crate) fn next_member(&mut self) -> Option<&'a str> {
         if !self.next_item(b'}') {
             return None;
@@ -60,8 +60,8 @@ impl<'a> Cursor<'a> {
         self.text.get(key)
     }
 
-    /// Is there another element in the array stepped into? (`close` is `]`.)
-    /// False once it is left.
+    /// Returns whether the current array has another element. `close` is `]`. Leaves the array at
+    /// its end.
     pub(crate) fn next_item(&mut self, close: u8) -> bool {
         self.enter(b',');
         match self.peek() {
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over the value that comes next; where it was.
+    /// Skips the next value and returns its range.
     pub(crate) fn skip_value(&mut self) -> Range<usize> {
         let first = self.peek();
         let start = self.position;
@@ -92,7 +92,6 @@ impl<'a> Cursor<'a> {
         start..self.position
     }
 
-    /// Passes over an object or array.
     fn skip_nested(&mut self) {
         let bytes = self.text.as_bytes();
         let mut depth = 0_usize;
@@ -113,7 +112,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over a string.
     fn skip_string(&mut self) {
         let bytes = self.text.as_bytes();
         let start = self.position + 1;
@@ -123,8 +121,7 @@ impl<'a> Cursor<'a> {
             .and_then(|rest| memchr(b'"', rest))
         {
             let quote = self.position + quote;
-            // The stretch of backslashes before a quote is looked at once: the
-            // quote, escaped or not, ends it.
+            // Each run of backslashes is counted once, because the quote after it ends the run.
             let before = bytes.get(self.position..quote).unwrap_or_default();
             let slashes = before.iter().rev().take_while(|b| **b == b'\\').count();
             self.position = quote + 1;
@@ -136,7 +133,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The member `name` of a JSON object; the last, if there are several.
+/// Returns the member `name` of a JSON object; the last one if there are several.
 pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut cursor = Cursor::new(object);
     if !cursor.enter(b'{') {
@@ -152,19 +149,19 @@ pub(crate) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// What is between the quotes of a JSON string.
+/// Removes the quotes of a JSON string.
 pub(crate) fn unquoted(string: &str) -> &str {
     let inner = string.strip_prefix('"').unwrap_or(string);
     inner.strip_suffix('"').unwrap_or(inner)
 }
 
-/// Does the JSON string `string` say `text`?
+/// Returns whether the JSON string decodes to `text`.
 pub(crate) fn string_equals(string: &str, text: &str) -> bool {
     let inner = unquoted(string);
     inner == text || (inner.contains('\\') && UnescapedChars(inner).eq(text.chars()))
 }
 
-/// The text of a JSON string.
+/// Decodes a JSON string.
 pub(crate) fn decode(string: &str) -> Cow<'_, str> {
     let mut rest = unquoted(string);
     let Some(mut slash) = memchr(b'\\', rest.as_bytes()) else {
@@ -186,7 +183,7 @@ pub(crate) fn decode(string: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The characters of what is between the quotes of a JSON string.
+/// Iterates over the decoded characters of a JSON string without its quotes.
 pub(crate) struct UnescapedChars<'a>(pub(super) &'a str);
 
 impl Iterator for UnescapedChars<'_> {
@@ -215,8 +212,8 @@ impl Iterator for UnescapedChars<'_> {
 }
 
 impl UnescapedChars<'_> {
-    /// The character after `\u`. Half a surrogate pair is nothing Rust's
-    /// strings can hold and becomes U+FFFD.
+    /// Decodes the characters after `\u`. An unpaired surrogate becomes U+FFFD, because a Rust
+    /// string cannot hold it.
     fn unicode_escape(&mut self) -> char {
         let first = self.hex_unit().unwrap_or(0xfffd);
         let mut units = vec![first];
@@ -241,12 +238,12 @@ impl UnescapedChars<'_> {
     }
 }
 
-/// Length of the text of a JSON string in UTF-16 units, without decoding it.
+/// Returns the length of a JSON string in UTF-16 code units, without decoding it.
 pub(crate) fn string_utf16_len(string: &str) -> usize {
     let inner = unquoted(string);
     let bytes = inner.as_bytes();
-    // An escape is one unit, but was counted with all it is written with. Most
-    // are a backslash and a letter, so that counting backslashes is enough.
+    // An escape is one code unit but several characters. Most escapes are a backslash and a
+    // letter; then counting backslashes is enough.
     let is_plain = memmem::find(bytes, br"\\").is_none() && memmem::find(bytes, br"\u").is_none();
     let overhead = match is_plain {
         true => count(bytes, |byte| u8::from(byte == b'\\')),
@@ -255,7 +252,7 @@ pub(crate) fn string_utf16_len(string: &str) -> usize {
     utf16_len(inner).saturating_sub(overhead)
 }
 
-/// What escapes are written with beyond one unit each.
+/// Returns by how much the escapes are longer than one code unit each.
 fn escape_overhead(bytes: &[u8]) -> usize {
     let mut overhead = 0;
     let mut after_escape = 0;
@@ -274,17 +271,17 @@ fn escape_overhead(bytes: &[u8]) -> usize {
     overhead
 }
 
-/// Length of a text in UTF-16 units: one for each character, two for those
-/// that take four bytes in UTF-8.
+/// Returns the length of a text in UTF-16 code units: two for characters of four bytes in
+/// UTF-8, one for all others.
 pub(crate) fn utf16_len(text: &str) -> usize {
     count(text.as_bytes(), |byte| {
         u8::from(byte & 0xc0 != 0x80) + u8::from(byte >= 0xf0)
     })
 }
 
-/// The sum of `what`, at most 2, over all bytes.
+/// Sums `what`, at most 2 per byte, over all bytes.
 fn count(bytes: &[u8], what: impl Fn(u8) -> u8) -> usize {
-    // A byte holds the sum of a chunk, so that many are added at once.
+    // Sums of 127 bytes fit in a `u8`, so the compiler can vectorize the loop.
     let chunks = bytes.chunks(127);
     let sums = chunks.map(|chunk| usize::from(chunk.iter().map(|byte| what(*byte)).sum::<u8>()));
     sums.sum()

@@ -1,5 +1,4 @@
-//! What decides in a message: its role, the kinds of its blocks, where their
-//! texts and tool ids stand.
+//! Scans a message for its role, the kinds of its blocks, and the ranges of texts and tool ids.
 
 use std::{
     borrow::Cow,
@@ -11,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::json_scan::{Cursor, decode, string_equals};
 
-/// Who speaks.
+/// Author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     User,
@@ -19,20 +18,19 @@ pub(crate) enum Role {
     Other,
 }
 
-/// A message, looked at but not built.
+/// A scanned message.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
-    /// As it was written.
+    /// The message as written.
     pub(crate) text: &'a str,
     outline: Outline,
 }
 
-/// What was seen of a message. Whoever keeps a message can keep this with it:
-/// then it costs nothing to look at it again.
+/// The scan result of a message. It can be stored with the message to avoid a second scan.
 #[derive(Clone, Debug)]
 pub struct Outline(Arc<Layout>);
 
-/// What decides in a message, by where it stands in it.
+/// Ranges and kinds found in a message.
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) role: Role,
@@ -40,7 +38,7 @@ pub(crate) struct Layout {
 }
 
 impl Outline {
-    /// Looks at a message; `None` when it is no object.
+    /// Scans a message. Returns `None` if it is not an object.
     pub fn scan(message: &RawValue) -> Option<Self> {
         Message::scan(message.get()).map(|message| message.outline)
     }
@@ -54,10 +52,10 @@ impl Deref for Message<'_> {
     }
 }
 
-/// The content of a message, by where it stands in it.
+/// The content of a message, by range.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// Absent or `null`; the place of the `null`.
+    /// Absent or `null`; the range of the `null`.
     Empty(Option<Range<usize>>),
     /// A string.
     Text(Range<usize>),
@@ -66,11 +64,11 @@ pub(crate) enum Content {
         range: Range<usize>,
         blocks: Vec<Block>,
     },
-    /// Something else.
+    /// Any other value.
     Other(Range<usize>),
 }
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {
     Text,
@@ -80,21 +78,21 @@ pub(crate) enum BlockKind {
     Other,
 }
 
-/// A content block, by where it stands in the message.
+/// A content block, by ranges in the message.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) range: Range<usize>,
     pub(crate) kind: BlockKind,
-    /// The string a text block says, or the first block of a tool result.
+    /// The string of a text block, or of the first block of a tool result.
     pub(crate) text: Option<Range<usize>>,
-    /// The string that is the id of a tool use, or of the one a result is for.
+    /// The id string of a tool call, or of the call that a result belongs to.
     pub(crate) id: Option<Range<usize>>,
-    /// The string that is the data of an image.
+    /// The data string of an image.
     pub(crate) data: Option<Range<usize>>,
 }
 
 impl<'a> Message<'a> {
-    /// Looks at a message; `None` when it is no object.
+    /// Scans a message. Returns `None` if it is not an object.
     pub(crate) fn scan(text: &'a str) -> Option<Self> {
         let mut cursor = Cursor::new(text);
         if !cursor.enter(b'{') {
@@ -126,7 +124,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// A message that was looked at before.
+    /// Combines a message with the result of an earlier scan.
     pub(crate) fn with_outline(text: &'a str, outline: &Outline) -> Self {
         Self {
             text,
@@ -134,12 +132,12 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// What stands at a place of this message.
+    /// Returns a range of the message.
     pub(crate) fn slice(&self, range: &Range<usize>) -> &'a str {
         self.text.get(range.clone()).unwrap_or_default()
     }
 
-    /// The blocks; none when the content is no list.
+    /// Returns the blocks; empty if the content is not a list.
     pub(crate) fn blocks(&self) -> &[Block] {
         match &self.content {
             Content::Blocks { blocks, .. } => blocks,
@@ -147,13 +145,13 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The JSON string a block says, unless it says nothing.
+    /// Returns the JSON string of a block, unless it is empty.
     pub(crate) fn string(&self, block: &Block) -> Option<&'a str> {
         let string = self.slice(block.text.as_ref()?);
         (string.len() > 2).then_some(string)
     }
 
-    /// The tool id of a block, unless it is empty.
+    /// Returns the tool id of a block, unless it is empty.
     pub(crate) fn id(&self, block: &Block) -> Option<Cow<'a, str>> {
         let id = decode(self.slice(block.id.as_ref()?));
         (!id.is_empty()).then_some(id)
@@ -233,15 +231,15 @@ fn kind(string: &str) -> BlockKind {
     .map_or(BlockKind::Other, |(_, kind)| kind)
 }
 
-/// Passes over a value; where it was, if it is a string.
+/// Skips a value and returns its range if it is a string.
 fn string(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let is_string = cursor.peek() == Some(b'"');
     let place = cursor.skip_value();
     is_string.then_some(place)
 }
 
-/// Passes over the content of a tool result; the string its first block says,
-/// if that is a text block.
+/// Skips the content of a tool result. Returns the string of its first block if that is a text
+/// block.
 fn first_text(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     if cursor.peek() != Some(b'[') {
         cursor.skip_value();
@@ -273,7 +271,7 @@ fn first_text(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     first
 }
 
-/// Passes over the source of an image; its data, if that is there as base64.
+/// Skips the source of an image. Returns its data if it is base64.
 fn image_data(text: &str, cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     if !cursor.enter(b'{') {
         cursor.skip_value();

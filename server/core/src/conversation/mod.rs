@@ -1,25 +1,28 @@
-//! Deciding which messages of a conversation are sent.
+//! Selects the messages of a conversation that fit the model's context window.
 //!
-//! An agent asks before every request. While the model's window has room, the
-//! answer is its own conversation. When it is full, file reads that are out of
-//! date give way to a notice (`reads`); when that saves less than 30 % of the
-//! characters (`savings`), messages after the first two are left out
-//! (`range`). Both are masks, a [`DeletedRange`] and a [`ContextHistory`]
-//! (`history`), in Cline's own form: nothing is taken from the conversation,
-//! and what was decided can be taken back. `apply` makes the messages of it,
-//! with tool calls and results paired (`pairing`).
+//! An agent calls [`truncate`] before each request to its model. While the window has room, the
+//! conversation is sent unchanged. When the window is full, outdated file reads are replaced by
+//! a notice (`dedup`). If that saves less than 30 % of the characters (`stats`), messages after
+//! the first two are left out (`deleted_range`). Both results, a [`DeletedRange`] and a
+//! [`ContextHistory`] (`history`), use Cline's data format. The conversation itself is never
+//! modified, so every decision can be undone. `apply` builds the messages to send and pairs
+//! tool calls with their results (`tool_pairs`).
 //!
-//! Nothing is kept between calls. Messages are looked at in place (`json`,
-//! `message`) and never built: a message that is not changed goes out byte for
-//! byte, one that is changed differs in the changed places only.
+//! The module keeps no state between calls. It scans messages in place (`json_scan`, `message`)
+//! and never parses them into a tree. An unchanged message is sent byte for byte; an edited one
+//! differs only in the edited ranges.
 //!
-//! The profile `cline` decides as Cline 3.89 does; ours also knows several
-//! reads in one message, compares paths by what they mean, finds a text for the
-//! notice of what is left out, and leaves no message empty. What in Cline loses, doubles or misplaces text is in neither:
-//! a message that is one string keeps it, a range never ends before the empty
-//! one, an edit lands in the block it was made for, `$` in a path is a `$`, a
-//! second edit of a text leaves the record of the first alone, and the first
-//! message is never replaced.
+//! Two profiles exist. `cline` makes the same decisions as Cline 3.89. `default` also finds
+//! several reads in one message, compares normalized paths, finds a text block for the
+//! truncation notice, and never sends an empty message.
+//!
+//! Cases in which Cline loses, duplicates or misplaces text are fixed in both profiles:
+//! - A message whose content is a string keeps it.
+//! - A deleted range never ends before the empty range.
+//! - An edit is applied to the block it was made for.
+//! - `$` in a path is literal.
+//! - A second edit of a text does not change the record of the first.
+//! - The first message is never replaced.
 
 pub(crate) mod apply;
 mod context_window;
@@ -55,19 +58,20 @@ pub use response::TruncateResponse;
 use history::{EditKind, Update};
 use message::{Block, BlockKind, Message, Role};
 
-/// The fraction of characters that must be saved for messages to stay.
+/// Minimum fraction of characters that deduplication must save to avoid truncation. Cline's
+/// value.
 const MIN_SAVED_FRACTION: f64 = 0.3;
-/// The message and the block in which Cline says that something is left out.
+/// Message and block in which Cline places the truncation notice.
 const CLINE_NOTICE_POSITION: (usize, usize) = (1, 0);
 
-/// The texts put in place of what is taken out.
+/// Texts that replace removed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notices {
-    /// In place of a file read that is out of date.
+    /// Replaces an outdated file read.
     pub duplicate_file_read: String,
-    /// In the first answer that has a text, once messages are left out.
+    /// Precedes the first sent assistant text once messages are left out.
     pub truncation: String,
-    /// As the result of a tool call that has none.
+    /// Result of a tool call that has none.
     pub missing_tool_result: String,
 }
 
@@ -98,74 +102,74 @@ impl From<NoticeSettings> for Notices {
     }
 }
 
-/// What may be done.
+/// What [`truncate`] may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TruncateAction {
-    /// Nothing new.
+    /// Applies the earlier decisions and makes no new ones.
     Apply,
-    /// What is needed.
+    /// Deduplicates, then truncates, as far as needed.
     Auto {
-        /// Tokens the last request used; `None` when there was none.
+        /// Tokens the last request used; `None` before the first request.
         used: Option<f64>,
-        /// Tokens that are too many: [`Window::limit`].
+        /// Token count from which the window is full: [`ContextWindow::limit`].
         limit: f64,
     },
-    /// Replace duplicate file reads, needed or not.
+    /// Replaces duplicate file reads, whether or not the window is full.
     Deduplicate,
-    /// Leave messages out, needed or not.
+    /// Leaves messages out, whether or not the window is full.
     Truncate(Keep),
 }
 
-/// A conversation, what was decided about it, and what is asked.
+/// A conversation, the earlier decisions about it, and the requested action.
 #[derive(Clone, Debug)]
 pub struct TruncateRequest<'a> {
     /// All messages.
     pub messages: &'a [&'a RawValue],
-    /// The messages left out so far.
+    /// Messages left out so far.
     pub deleted_range: Option<DeletedRange>,
-    /// The edits made so far.
+    /// Edits made so far.
     pub history: ContextHistory,
-    /// What may be done.
+    /// What may be changed.
     pub action: TruncateAction,
-    /// The time that edits made now carry: when the last request was sent.
+    /// Timestamp of new edits: the time of the last request.
     pub time: &'a Number,
-    /// Whose decisions.
+    /// Whether to decide as Cline or with Sightline's improvements.
     pub profile: ConversationProfile,
-    /// The texts put in place of what is taken out.
+    /// Texts that replace removed content.
     pub notices: &'a Notices,
 }
 
-/// What was decided.
+/// The result of [`truncate`].
 #[derive(Clone, Debug)]
 pub struct TruncateOutcome {
-    /// The messages left out.
+    /// Messages left out.
     pub deleted_range: Option<DeletedRange>,
-    /// Was the range decided anew?
+    /// Whether this call changed the range.
     pub updated_deleted_range: bool,
-    /// The edits, old and new.
+    /// All edits, old and new.
     pub history: ContextHistory,
-    /// Are there new ones?
+    /// Whether this call added edits.
     pub history_changed: bool,
-    /// What was done.
+    /// Which action was taken.
     pub decision: Decision,
-    /// The fraction of characters saved by replacing duplicate file reads now.
+    /// Fraction of characters that this call saved by replacing duplicate file reads.
     pub characters_saved: f64,
-    /// After [`Action::Deduplicate`]: was too little saved?
+    /// After [`TruncateAction::Deduplicate`]: whether the savings were too small.
     pub need_to_truncate: Option<bool>,
-    /// The messages to send.
+    /// Messages to send.
     pub sent: Vec<SentMessage>,
 }
 
 /// A message to send.
 #[derive(Clone, Debug)]
 pub struct SentMessage {
-    /// Its index in the conversation.
+    /// Index in the conversation.
     pub index: usize,
-    /// The new texts in it.
+    /// New texts of its blocks.
     pub edits: Vec<BlockEdit>,
-    /// Are its blocks others than its own?
+    /// Whether the list of blocks differs from the original.
     pub repaired: bool,
-    /// The message to send in its place; `None` when it goes out as it is.
+    /// The changed message; `None` if it is sent unchanged.
     pub edited: Option<Box<RawValue>>,
 }
 
@@ -179,7 +183,7 @@ impl SentMessage {
         }
     }
 
-    /// The message to send.
+    /// Returns the message to send.
     pub fn message<'a>(&'a self, messages: &[&'a RawValue]) -> Option<&'a RawValue> {
         match &self.edited {
             Some(edited) => Some(edited),
@@ -191,16 +195,16 @@ impl SentMessage {
 /// The new text of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockEdit {
-    /// The index of the block in its message.
+    /// Index of the block in its message.
     pub block: usize,
-    /// Its text; of a tool result, the text of its first block.
+    /// New text; for a tool result, the text of its first block.
     pub text: String,
 }
 
-/// Decides what is sent.
+/// Selects the messages to send.
 ///
 /// # Errors
-/// `invalidParams` when a message is no object, `cancelled`.
+/// `invalidParams` if a message is not an object, `cancelled`.
 pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<TruncateOutcome, Error> {
     let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
     let scanned = threads::each(request.messages, bytes, |_, raw| {
@@ -219,8 +223,8 @@ pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<Truncat
     decide(&messages, request, cancel)
 }
 
-/// Decides what is sent of messages that were looked at before: `outlines` has one
-/// for each.
+/// Selects the messages to send. Takes one outline per message, so that messages are not
+/// scanned again.
 ///
 /// # Errors
 /// `cancelled`.
@@ -258,7 +262,7 @@ fn decide(
             None => None,
             Some(used) => {
                 let enough = outcome.deduplicate(messages, start, &request, cancel)?;
-                // Half may not be enough after a change to a smaller model.
+                // Removing half may not be enough after a switch to a smaller model.
                 let keep = if used / 2.0 > limit {
                     Keep::Quarter
                 } else {
@@ -294,7 +298,7 @@ fn decide(
 }
 
 impl TruncateOutcome {
-    /// Replaces duplicate file reads. Did that save enough?
+    /// Replaces duplicate file reads. Returns whether that saved enough.
     fn deduplicate(
         &mut self,
         messages: &[Message<'_>],
@@ -321,7 +325,7 @@ impl TruncateOutcome {
         Ok(self.characters_saved >= MIN_SAVED_FRACTION)
     }
 
-    /// Says in an answer that is sent that something is left out, once.
+    /// Adds the truncation notice to a sent assistant message, once.
     fn add_notice(&mut self, messages: &[Message<'_>], request: &TruncateRequest<'_>) {
         let is_cline = request.profile == ConversationProfile::Cline;
         let place = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
@@ -334,7 +338,7 @@ impl TruncateOutcome {
             return;
         };
         let mut text = request.notices.truncation.clone();
-        // Of a newer answer nothing is lost.
+        // Keep the text of a newer assistant message below the notice.
         if let Some(own) = messages.get(message).filter(|_| message > 1) {
             let own = own.blocks().get(block).and_then(|block| own.string(block));
             text.push_str("\n\n");
@@ -345,8 +349,8 @@ impl TruncateOutcome {
         self.history_changed = true;
     }
 
-    /// The first text of the first answer that has one and is sent, unless an
-    /// answer that is sent says already that something is left out.
+    /// Returns the first text block of the first sent assistant message that has one. Returns
+    /// `None` if a sent assistant message already has a notice.
     fn notice_position(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
         let start = DeletedRange::first_kept_after(self.deleted_range);
         let answers = || {

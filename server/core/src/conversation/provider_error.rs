@@ -1,9 +1,9 @@
-//! What a provider's error means for the next request: is the conversation too
-//! long, may the same request be sent again?
+//! Classifies errors from model providers: whether the conversation exceeds the context window,
+//! and whether the same request may be retried.
 //!
-//! Providers say it in many ways, and clients wrap what they say. Status and
-//! message are taken from wherever they may stand; a refusal counts as too long
-//! only if its words are about length.
+//! Providers report these cases in many formats, and clients wrap them. Status and message are
+//! therefore read from every known location. A rejected request counts as too long only if its
+//! message is about length.
 
 use serde_json::Value;
 use sightline_protocol::conversation::ClassifyErrorResult;
@@ -42,7 +42,7 @@ const INPUT_TOKENS_EXCEED: Pattern = &[&[
     OneOf(&["exceed"]),
 ]];
 
-/// OpenRouter, and many that follow it.
+/// OpenRouter and compatible providers.
 const OPENROUTER: &[Pattern] = &[
     CONTEXT_LENGTH,
     MAXIMUM_CONTEXT,
@@ -59,7 +59,6 @@ const OPENROUTER: &[Pattern] = &[
     ]],
 ];
 
-/// Amazon Bedrock.
 const BEDROCK: &[Pattern] = &[
     &[
         &[OneOf(&["maximum tokens"])],
@@ -88,7 +87,7 @@ const BEDROCK: &[Pattern] = &[
     &[&[OneOf(&["input is too long"])]],
 ];
 
-/// Vercel's gateway and the providers behind it.
+/// Vercel's AI gateway and the providers behind it.
 const VERCEL: &[Pattern] = &[
     &[&[OneOf(&["input is too long"])]],
     &[
@@ -136,7 +135,7 @@ const VERCEL: &[Pattern] = &[
     ]],
 ];
 
-/// What Anthropic says when it is about length.
+/// Anthropic, for errors about length.
 const ANTHROPIC: &[Pattern] = &[
     &[&[OneOf(&["prompt is too long"])]],
     &[&[OneOf(&["input is too long"])]],
@@ -152,7 +151,7 @@ const ANTHROPIC: &[Pattern] = &[
     TOKENS_EXCEED,
 ];
 
-/// What others say, with a status of 400.
+/// Other providers, with status 400.
 const OTHER_PROVIDERS: &[Pattern] = &[
     // Gemini.
     &[
@@ -170,8 +169,8 @@ const OTHER_PROVIDERS: &[Pattern] = &[
     &[&[OneOf(&["prompt exceeds max length"])]],
 ];
 
-/// Sentences that can mean nothing else, whatever is around them: clients wrap
-/// errors in ways nobody can list.
+/// Messages that are unambiguous in any context, because clients wrap errors in unpredictable
+/// ways.
 const UNAMBIGUOUS: &[Pattern] = &[
     // Anthropic.
     &[&[
@@ -197,13 +196,13 @@ const UNAMBIGUOUS: &[Pattern] = &[
     ],
 ];
 
-/// Statuses of what may go away by itself.
+/// HTTP statuses of errors that may be temporary.
 const TRANSIENT_STATUSES: [&str; 15] = [
     "408", "409", "425", "429", "500", "502", "503", "504", "520", "521", "522", "523", "524",
     "529", "530",
 ];
 
-/// Names and codes of what may go away by itself, in lower case.
+/// Names and codes of errors that may be temporary, in lower case.
 const TRANSIENT_CODES: &[&str] = &[
     "api_error",
     "apiconnectionerror",
@@ -235,13 +234,13 @@ const TRANSIENT_CODES: &[&str] = &[
     "und_err_socket",
 ];
 
-/// What is read of any text in an error, in bytes.
+/// Maximum bytes read of a text in an error. The relevant message is at the start.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// Codes of what stays until someone pays, whatever the status.
+/// Codes of errors that remain until the account is paid, whatever the status.
 const PERMANENT_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached"];
 
-/// What an error means. `provider` is the id of the provider that sent it.
+/// Classifies an error. `provider` is the id of the provider that sent it.
 pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorResult {
     let context_window_exceeded = has_code(error, &["context_length_exceeded"])
         || is_unambiguous(provider, error)
@@ -260,10 +259,9 @@ pub fn classify_error(provider: Option<&str>, error: &Value) -> ClassifyErrorRes
     }
 }
 
-/// A bare text may be anything that was read, unless a provider is known to
-/// have sent it.
+/// A bare string counts only if the provider is known, because it could be any text.
 fn is_unambiguous(provider: Option<&str>, error: &Value) -> bool {
-    // Another status than 400 says what it is about.
+    // A status other than 400 means another problem.
     let status = error_status(error).map(to_js_string).unwrap_or_default();
     if status != "400" && !status.is_empty() && status.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;
@@ -280,9 +278,9 @@ fn is_unambiguous(provider: Option<&str>, error: &Value) -> bool {
         .any(|message| matches_any(&message.to_ascii_lowercase(), UNAMBIGUOUS))
 }
 
-/// OpenAI's own errors name a status in place of a code when a proxy made them.
+/// OpenAI errors that a proxy created have the status in `code`.
 fn is_openai(provider: Option<&str>, error: &Value) -> bool {
-    // The properties that only the errors of OpenAI's library have together.
+    // Only errors of OpenAI's library have all of these properties.
     let is_theirs = provider == Some("openai")
         || ["requestID", "param", "type"]
             .iter()
@@ -369,7 +367,6 @@ fn is_other(error: &Value) -> bool {
     })
 }
 
-/// May it go away by itself?
 fn is_transient(error: &Value) -> bool {
     let statuses = [
         "/status",
@@ -398,7 +395,7 @@ fn is_transient(error: &Value) -> bool {
         })
 }
 
-/// Is its name, type or code one of these?
+/// Returns whether the name, type or code of the error is in `names`.
 fn has_code(error: &Value, names: &[&str]) -> bool {
     let places = [
         "/name",
@@ -420,7 +417,7 @@ fn has_code(error: &Value, names: &[&str]) -> bool {
         .any(|name| names.contains(&&*name.to_ascii_lowercase()))
 }
 
-/// The status of an error that carries one itself.
+/// Returns the status field of the error.
 fn error_status(error: &Value) -> Option<&Value> {
     first(
         error,
@@ -428,7 +425,7 @@ fn error_status(error: &Value) -> Option<&Value> {
     )
 }
 
-/// The status in a message that quotes another answer as JSON.
+/// Returns the status in a message that quotes a JSON response.
 fn embedded_status(message: &str) -> Option<String> {
     let keys = ["\"code\":", "\"status\":"];
     let ends = keys.iter().flat_map(|key| {
@@ -444,7 +441,7 @@ fn embedded_status(message: &str) -> Option<String> {
     })
 }
 
-/// Everything that may be its message.
+/// Returns every field that may hold the message.
 fn message_candidates(error: &Value) -> impl Iterator<Item = String> {
     [
         "/message",
@@ -458,7 +455,7 @@ fn message_candidates(error: &Value) -> impl Iterator<Item = String> {
     .filter_map(|path| error.pointer(path).map(to_js_string))
 }
 
-/// The first of several places that has something.
+/// Returns the first value that is not null.
 fn first<'a>(error: &'a Value, places: &[&str]) -> Option<&'a Value> {
     places
         .iter()
@@ -466,7 +463,7 @@ fn first<'a>(error: &'a Value, places: &[&str]) -> Option<&'a Value> {
         .find(|value| !value.is_null())
 }
 
-/// The first of several places that says something.
+/// Returns the first text that is not empty.
 fn first_text(error: &Value, places: &[&str]) -> String {
     places
         .iter()
@@ -480,11 +477,10 @@ fn is_400(value: Option<&Value>) -> bool {
     value.is_some_and(|value| to_js_string(value) == "400")
 }
 
-/// A value as JavaScript says it.
+/// Converts a value to a string as JavaScript does.
 fn to_js_string(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        // What an error means is said at its beginning.
         Value::String(text) => {
             let end = text.floor_char_boundary(MAX_TEXT_BYTES);
             text[..end].to_owned()
@@ -558,7 +554,7 @@ mod tests {
                 "{error}"
             );
         }
-        // A bare text may be anything.
+        // A bare string may be any text.
         let bare = json!(anthropic);
         assert!(!classify_error(None, &bare).context_window_exceeded);
         assert!(classify_error(Some("anthropic"), &bare).context_window_exceeded);

@@ -1,4 +1,4 @@
-//! How it is asked and answered over the wire.
+//! Conversions from the parameters and to the result of `sightline/truncateHistory`.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use sightline_protocol::conversation::{
 use super::{ContextWindow, SentMessage, TruncateAction, TruncateOutcome};
 
 impl TruncateAction {
-    /// What the params allow, in the window of the model.
+    /// Returns the action that the parameters request, for the model's window.
     pub fn from_params(params: &TruncateHistoryParams, window: ContextWindow) -> Self {
         if let Some(keep) = params.keep {
             return Self::Truncate(keep);
@@ -29,20 +29,19 @@ impl TruncateAction {
     }
 }
 
-/// The result of `sightline/truncateHistory`, which is megabytes: its messages
-/// stay where they are.
+/// The result of `sightline/truncateHistory`. Borrows the messages, which can be megabytes.
 #[derive(Debug, Serialize)]
 pub struct TruncateResponse<'a> {
-    /// All but the messages.
+    /// All fields but the messages.
     #[serde(flatten)]
     pub result: TruncateHistoryResult,
-    /// The messages to send.
+    /// Messages to send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<&'a RawValue>>,
 }
 
 impl TruncateOutcome {
-    /// The answer about `messages`, without token counts.
+    /// Returns the result for `messages`, without token counts.
     pub fn response<'a>(
         &'a self,
         messages: &[&'a RawValue],
@@ -73,7 +72,7 @@ impl TruncateOutcome {
         TruncateResponse { result, messages }
     }
 
-    /// The messages to send.
+    /// Returns the messages to send.
     pub fn messages<'a>(&'a self, messages: &[&'a RawValue]) -> Vec<&'a RawValue> {
         let sent = self.sent.iter();
         sent.filter_map(|sent| sent.message(messages)).collect()

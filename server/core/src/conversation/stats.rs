@@ -1,7 +1,7 @@
-//! What replacing duplicate reads saved, as a fraction of the characters sent.
+//! Computes which fraction of the sent characters deduplication saved.
 //!
-//! Counted as Cline counts: in UTF-16 units, the texts of blocks and the data
-//! of images, not the arguments of tools and not messages that are one string.
+//! Counts as Cline does: in UTF-16 code units, the texts of blocks and the data of images. Tool
+//! arguments and messages whose content is a string are not counted.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,8 @@ use super::{
     message::Message,
 };
 
-/// The fraction saved by replacing the blocks `replaced`, among the first two
-/// messages and those from `start` on. Negative when it made them longer.
+/// Returns the fraction saved by replacing the blocks `replaced`, relative to the first two
+/// messages and those from `start` on. Negative if the replacements are longer.
 pub(super) fn saved_fraction(
     messages: &[Message<'_>],
     start: usize,
@@ -42,7 +42,6 @@ pub(super) fn saved_fraction(
     })
 }
 
-/// Characters in blocks.
 #[derive(Default)]
 struct CharCounts {
     before: f64,

@@ -1,25 +1,25 @@
-//! Tool calls and their results: providers refuse a call without its result
-//! and a result without its call.
+//! Pairs tool calls with their results. Providers reject a call without a result and a result
+//! without a call.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use super::message::{Block, BlockKind, Content, Message, Role};
 
-/// A part of the content a message is sent with.
+/// A part of the content to send.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ContentPart<'a> {
-    /// Its own block of this index.
+    /// The message's own block with this index.
     Block(usize),
-    /// What it said in place of blocks.
+    /// The original content, which is not a list of blocks.
     WholeContent,
-    /// The result of a call that has none.
+    /// A placeholder result for a call that has none.
     MissingResult(Cow<'a, str>),
-    /// The notice that something is left out.
+    /// The truncation notice.
     Notice,
 }
 
-/// The content without results whose calls are left out, for the first message
-/// behind the deleted range. `None` when it stays as it is.
+/// Removes all tool results from the first message after the deleted range, because their calls
+/// are left out. Returns `None` if nothing changes.
 pub(super) fn without_tool_results<'a>(message: &Message<'_>) -> Option<Vec<ContentPart<'a>>> {
     let is_result = |block: &Block| block.kind == BlockKind::ToolResult;
     if message.role != Role::User || !message.blocks().iter().any(is_result) {
@@ -30,9 +30,9 @@ pub(super) fn without_tool_results<'a>(message: &Message<'_>) -> Option<Vec<Cont
     Some(kept.map(|(place, _)| ContentPart::Block(place)).collect())
 }
 
-/// The content `next` must have behind `previous`: the results of its calls
-/// first and in order, then everything else. `parts` is the content it would
-/// have otherwise, `None` for its own; and so is the result.
+/// Orders the content of `next` after `previous`: the results of its calls first, in call
+/// order, then all other parts. `parts` is the content so far; `None`, also as return value, is
+/// the original content.
 pub(super) fn pair_results<'a>(
     previous: &Message<'a>,
     next: &Message<'a>,
@@ -65,7 +65,7 @@ pub(super) fn pair_results<'a>(
             }
         }
     }
-    // Each call has its result where it belongs, and there are no others.
+    // Every call already has its result in the right position.
     if in_order == calls.len() && results.len() == calls.len() {
         return parts;
     }
@@ -77,7 +77,7 @@ pub(super) fn pair_results<'a>(
     Some(results.chain(others).collect())
 }
 
-/// The ids of the tools a message calls, each once.
+/// Returns the ids of the tools a message calls, without duplicates.
 fn tool_call_ids<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
     if message.role != Role::Assistant {
         return Vec::new();
@@ -97,7 +97,7 @@ fn tool_call_ids<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
     ids
 }
 
-/// What a message says by itself.
+/// Returns the original content as parts.
 pub(super) fn original_parts<'a>(message: &Message<'_>) -> Vec<ContentPart<'a>> {
     match &message.content {
         Content::Blocks { blocks, .. } => (0..blocks.len()).map(ContentPart::Block).collect(),
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(pair(&twice, &says("user", &format!("[{RESULT}]"))), None);
         let missing = || ContentPart::MissingResult("t".into());
         assert_eq!(pair(&twice, &says("user", "[]")), Some(vec![missing()]));
-        // An empty text is no block.
+        // An empty text is not a block.
         assert_eq!(pair(&twice, &says("user", r#""""#)), Some(vec![missing()]));
         let said = Some(vec![missing(), ContentPart::WholeContent]);
         assert_eq!(pair(&twice, &says("user", r#""x""#)), said);
