@@ -1,5 +1,5 @@
-//! What the messages and the records of a task say was done: files changed,
-//! read and mentioned, commands run. Only names that may be seen are in it.
+//! Extracts an agent's activity from its messages and from the task's tracker records: files
+//! changed, read and mentioned, and commands run. Contains only names that access rules allow.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ use super::{
     summary::PreviousSummary,
 };
 
-/// Under these a tool call names its file.
+/// Keys under which tool calls pass a file path.
 const PATH_KEYS: [&str; 5] = [
     "path",
     "file_path",
@@ -29,36 +29,36 @@ const PATH_KEYS: [&str; 5] = [
     "absolutePath",
     "notebook_path",
 ];
-/// Under these a tool call names its command.
+/// Keys under which tool calls pass a command.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
-/// In the name of a tool that changes files.
+/// Words in the names of tools that change files.
 const CHANGING: [&str; 6] = ["write", "edit", "replace", "patch", "diff", "create_file"];
-/// In the name of a tool that reads files.
+/// Words in the names of tools that read files.
 const READING: [&str; 3] = ["read", "view", "open_file"];
-/// In the name of a tool that runs commands.
+/// Words in the names of tools that run commands.
 const RUNNING: [&str; 5] = ["command", "bash", "shell", "exec", "terminal"];
-/// How the result of a command begins where calls are written as text.
+/// Prefix and suffix of a command result header, for agents that write tool calls as text.
 const COMMAND_HEADER: (&str, &str) = ("[execute_command for '", "'] Result:");
 
-/// What is known of a file.
+/// Activity on one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct FileActivity {
-    /// As results name it.
+    /// Name in results.
     pub(super) path: String,
-    /// The agent changed it.
+    /// Whether the agent changed it.
     pub(super) changed: bool,
-    /// The user changed it.
+    /// Whether the user changed it.
     pub(super) changed_by_user: bool,
     pub(super) read: bool,
     pub(super) mentions: u64,
-    /// The last message that names it.
+    /// Last message that names it.
     pub(super) position: Option<usize>,
-    /// When it was last seen or changed, by the records.
+    /// Last time in the tracker records, in milliseconds since the Unix epoch.
     pub(super) time: Option<i64>,
 }
 
 impl FileActivity {
-    /// Takes in what is known of it under another name.
+    /// Adds the activity recorded under another name of the same file.
     fn merge(&mut self, other: &Self) {
         self.changed |= other.changed;
         self.changed_by_user |= other.changed_by_user;
@@ -69,15 +69,15 @@ impl FileActivity {
     }
 }
 
-/// What was done.
+/// Activity of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
     pub(super) files: Vec<FileActivity>,
-    /// Each once, in the order of their last run.
+    /// Distinct commands, ordered by their last run.
     pub(super) commands: Vec<String>,
 }
 
-/// What a tool does with what it names.
+/// What a tool does with its argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ToolEffect {
     Changes,
@@ -86,8 +86,7 @@ enum ToolEffect {
     Other,
 }
 
-/// Gathers what was done. `earlier` is what the first message holds when it is
-/// a summary.
+/// Collects the activity. `previous` is the content of the first message if that is a summary.
 ///
 /// # Errors
 /// `cancelled`.
@@ -121,7 +120,7 @@ pub(super) fn gather(
     }
     for (position, turn) in turns.iter().enumerate() {
         cancel.check()?;
-        // The files in a summary are those we put there.
+        // File contents in a summary were added by the compaction, not by the agent.
         if position > 0 || previous.is_none() {
             seen.turn(position, turn);
         }
@@ -133,10 +132,10 @@ pub(super) fn gather(
 struct ActivityCollector {
     files: Vec<FileActivity>,
     places: HashMap<String, usize>,
-    /// By text: the nth command.
+    /// Sequence number of the last run of each command.
     commands: HashMap<String, usize>,
     ran: usize,
-    /// By call: the change it would make, until its result says otherwise.
+    /// By call id: the path and position of a change, until its result arrives.
     changes: HashMap<String, (String, usize)>,
 }
 
@@ -201,7 +200,7 @@ impl ActivityCollector {
                 MessagePart::Label(_) => {}
             }
         }
-        // Only the next message answers a call.
+        // Only the next user message can answer a call.
         if turn.is_user() {
             self.changes.clear();
         }
@@ -219,7 +218,7 @@ impl ActivityCollector {
         if let Some(path) = value(&PATH_KEYS) {
             match id.filter(|_| what == ToolEffect::Changes) {
                 None => self.named(&path, position, what),
-                // Done when its result says so.
+                // Counts as a change once its result reports success.
                 Some(id) => {
                     self.named(&path, position, ToolEffect::Other);
                     let change = (path.into_owned(), position);
@@ -234,7 +233,7 @@ impl ActivityCollector {
         }
     }
 
-    /// A text: the header of a tool's result, files between tags.
+    /// Collects from a text: the header of a tool result, and tagged files.
     fn text(&mut self, json: &str, position: usize) {
         if let Some(header) = parse_header(json) {
             let what = match header.tool {
@@ -266,7 +265,7 @@ impl ActivityCollector {
         }
     }
 
-    /// What of it may be named, by the names of results.
+    /// Keeps what access rules allow, under the names used in results.
     fn allowed(self, workspace: &WorkspaceAccess<'_>, cancel: &Cancel) -> Result<Activity, Error> {
         let mut files: Vec<FileActivity> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -304,7 +303,8 @@ impl ActivityCollector {
     }
 }
 
-/// What a tool does, by its name. One for everything says in `command` what it is to do.
+/// Derives the effect from the tool's name. Tools with several functions pass the function in
+/// `command`.
 fn tool_effect(name: &str, command: Option<&str>) -> ToolEffect {
     let name = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));

@@ -1,17 +1,17 @@
-//! What was done, as a list outside the summary: a model may forget, this
-//! list is taken on from summary to summary.
+//! The activity as a list next to the summary. A model may forget facts; this list is carried
+//! over from summary to summary.
 
 use crate::line::one_line;
 
 use super::{activity::Activity, truncate};
 
-/// Commands listed.
+/// Maximum number of commands listed.
 pub(super) const MAX_COMMANDS: usize = 50;
-/// Files of a kind listed.
+/// Maximum number of files listed per section.
 const MAX_FILES: usize = 100;
-/// Bytes of one command.
+/// Maximum length of a command, in bytes.
 const COMMAND_BYTES: usize = 300;
-/// Bytes of a ledger in a summary message.
+/// Maximum size of the list in a summary message, in bytes.
 pub(super) const MAX_BYTES: usize = 16_000;
 
 const CHANGED: &str = "Files changed:";
@@ -20,7 +20,7 @@ const COMMANDS: &str = "Commands run:";
 const OLDER: &str = "(older ones are not listed)";
 const ITEM: &str = "- ";
 
-/// A line of a ledger.
+/// A line of the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ListItem<'a> {
     Changed(&'a str),
@@ -28,8 +28,8 @@ pub(super) enum ListItem<'a> {
     Command(&'a str),
 }
 
-/// The list, oldest first; `None` when nothing was done. What does not fit
-/// into `max` bytes is left out, the oldest first.
+/// Formats the list, oldest first. Returns `None` if there is no activity. Omits the oldest
+/// lines that do not fit into `max` bytes.
 pub(super) fn text(facts: &Activity, max: usize) -> Option<String> {
     let mut files: Vec<_> = facts.files.iter().collect();
     files.sort_by(|a, b| (a.position, a.time, &a.path).cmp(&(b.position, b.time, &b.path)));
@@ -40,7 +40,7 @@ pub(super) fn text(facts: &Activity, max: usize) -> Option<String> {
     let changed = paths(|changed, _| changed);
     let read = paths(|changed, read| read && !changed);
     let commands = facts.commands.iter().map(|command| {
-        // What is escaped and cut again stays the same.
+        // Escaping and truncating again must not change the line.
         let line = one_line(command).into_owned();
         truncate::with_ellipsis(&line, COMMAND_BYTES).into_owned()
     });
@@ -77,7 +77,7 @@ fn section(heading: &str, lines: Vec<String>, max_lines: usize, max: usize) -> O
     Some(text)
 }
 
-/// What a list says that was written by [`text`].
+/// Parses a list written by [`text`].
 pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = ListItem<'a>> {
     let mut listed: Option<fn(&'a str) -> ListItem<'a>> = None;
     text.lines().filter_map(move |line| {

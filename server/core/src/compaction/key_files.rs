@@ -1,5 +1,5 @@
-//! The files whose text goes with a summary: those changed, then those
-//! mentioned most, then those read last; and which of them where room is short.
+//! Selects the files whose text is sent with a summary: changed files first, then the most
+//! mentioned, then the last read. Drops files that do not fit.
 
 use std::{cmp::Reverse, collections::HashSet};
 
@@ -13,14 +13,15 @@ use super::{
     truncate,
 };
 
-/// Bytes of all texts together.
+/// Maximum size of all texts together, in bytes.
 pub(super) const MAX_BYTES: usize = 100_000;
-/// Files chosen at most, whatever is asked for.
+/// Maximum number of files, whatever the request says.
 const MAX_FILES: u32 = 100;
-/// Files asked for in vain at most: gone, folders, binary.
+/// Maximum number of files that are tried without success: deleted files, folders, binary
+/// files.
 const MAX_TRIES: usize = 500;
 
-/// A chosen file and what of its text fits.
+/// A selected file and the part of its text that fits.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SelectedFile {
     pub(super) file: KeyFile,
@@ -29,13 +30,13 @@ pub(super) struct SelectedFile {
 }
 
 impl SelectedFile {
-    /// What of the file is shown, for people.
+    /// Describes the part of the file that is included.
     pub(super) fn shown(&self) -> String {
         let KeyFile { path, lines, .. } = &self.file;
         format!("{path} ({lines} of {} lines)", self.total_lines)
     }
 
-    /// The block of a summary message that holds it.
+    /// Formats the file as a block of a summary message.
     pub(super) fn block(&self) -> String {
         let path = self.file.path.replace('"', "&quot;");
         let newline = if self.text.ends_with('\n') { "" } else { "\n" };
@@ -47,7 +48,7 @@ impl SelectedFile {
     }
 }
 
-/// Chooses files and reads them. `max` bounds the bytes of their texts.
+/// Selects and reads files. `max` limits the total size of their texts, in bytes.
 ///
 /// # Errors
 /// `cancelled`.
@@ -76,7 +77,7 @@ pub(super) fn choose(
         };
         let (text, lines) = truncate::first_lines(&read.text, max_lines, left);
         let path = one_line(&read.path).into_owned();
-        // Two names may lead to one file; of an empty one there is nothing to show.
+        // Skip duplicates under another name, and empty files.
         if lines == 0 || !names.insert(path.clone()) {
             tries += 1;
             continue;
@@ -95,8 +96,8 @@ pub(super) fn choose(
     Ok(chosen)
 }
 
-/// Those of the chosen that cost less than `room` together. A file that does
-/// not fit leaves its room to those of less weight.
+/// Returns the files that together cost less than `room`. If a file does not fit, files after
+/// it are still tried.
 pub(super) fn fitting(
     chosen: Vec<SelectedFile>,
     costs: impl Iterator<Item = f64>,

@@ -1,15 +1,15 @@
-//! Which messages a prompt shows: the newest that are not too old, not too
-//! many and not too long together.
+//! Selects the messages shown in a prompt: limits their age, number and tokens, keeping the
+//! newest.
 
 use sightline_protocol::compaction::MessageFilter;
 
 use crate::error::Error;
 
-/// Messages counted at a time: what is too old to fit is never looked at.
+/// Messages counted at a time, so that messages too old to fit are never counted.
 const BATCH: usize = 64;
 
-/// The positions, in order, that pass by age and count. `ages` holds when each
-/// was written, `newest` is what age is relative to.
+/// Returns the positions that pass the age and count limits, in order. `written` returns the
+/// time of a message; ages are relative to `newest`.
 pub(super) fn by_age_and_count(
     positions: Vec<usize>,
     written: impl Fn(usize) -> Option<f64>,
@@ -28,11 +28,11 @@ pub(super) fn by_age_and_count(
     passed
 }
 
-/// The newest of `positions` that take at most `limit` tokens together.
-/// `tokens` tells those of several positions.
+/// Returns the newest of `positions` that fit into `limit` tokens. `tokens` counts several
+/// positions at once.
 ///
 /// # Errors
-/// Those of `tokens`.
+/// Errors of `tokens`.
 pub(super) fn by_tokens(
     positions: &[usize],
     limit: u64,

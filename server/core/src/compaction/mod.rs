@@ -1,31 +1,28 @@
-//! Replacing the older part of a conversation by a summary of it.
+//! Replaces the older part of a conversation with a summary.
 //!
-//! [`plan`] says whether it is time, and writes the prompt the client sends to
-//! its own model; [`apply`] puts the summary that came back in place of the
-//! messages. When none came back, the oldest messages are left out instead.
-//! Nothing is kept between calls and nothing is lost here: the caller has the
-//! whole conversation and stores what it likes.
+//! [`plan`] decides whether compaction is needed and writes the prompt that the client sends to
+//! its own model. [`apply`] replaces the older messages with the summary that the model
+//! returned. Without a summary, it leaves the oldest messages out. The module keeps no state
+//! between calls; the caller owns the conversation and stores the result.
 //!
-//! Reading order: `turn` (a message as it is looked at here), `retain` (where
-//! the part begins that stays), `facts` (what was done), from which come
-//! `key_files` and `ledger`; then `summary` (the message that results), and
-//! `prompt`, made of `transcript` and `filter`. `shorten` cuts texts.
+//! Reading order: `scanned_message` (messages and their parts), `split_point` (where the
+//! retained part starts), `activity` (files and commands), `key_files` and `activity_list`,
+//! `summary` (the resulting message), and `prompt` with `transcript` and `message_filter`.
+//! `truncate` shortens texts.
 //!
 //! Invariants:
-//! - Messages that stay do so byte for byte; no tool call among them is without
-//!   the result it had, and no result without its call.
-//! - Each compaction leaves fewer messages than there were, and none is made of
-//!   a summary alone or before anything came after the last one. So a client
-//!   that compacts whenever it may comes to an end, however long its summaries.
-//! - No less stays than was asked for, except where nothing could be compacted.
-//! - Files go with a summary only as far as the result stays smaller than the
-//!   conversation was. A small one gets them anyway where the summary alone makes
-//!   it larger: room is not why it is compacted.
-//! - Names of files come out only as [`Workspace::name`] gives them. What
-//!   messages themselves say is not judged.
+//! - Retained messages stay unchanged byte for byte. No tool call is separated from its result.
+//! - Each compaction leaves fewer messages than before. A summary alone is never compacted, nor
+//!   is a conversation without new messages since the last compaction. So a client that
+//!   compacts whenever it can reaches an end, whatever the length of its summaries.
+//! - At least the requested part is retained, unless nothing could be compacted then.
+//! - Files are included only while the result stays smaller than the conversation was. A small
+//!   conversation gets them anyway if the summary alone already makes it larger, because it is
+//!   not compacted to save space.
+//! - File names appear only as [`WorkspaceAccess::name`] returns them. Text of messages is not
+//!   filtered.
 //!
-//! Bounds are in bytes where the work is ours to bound, in tokens where a model
-//! has to read the result.
+//! Limits on processing are in bytes; limits on what a model reads are in tokens.
 
 mod activity;
 mod activity_list;
@@ -61,93 +58,91 @@ use scanned_message::ScannedMessage;
 use split_point::SplitPoints;
 use summary::{PreviousSummary, SummaryContent};
 
-/// The fraction of a window from which on compacting is worth it.
+/// Fraction of the window from which compaction is needed.
 const NEEDED_FRACTION: f64 = 0.8;
-/// The newest part that stays at least when there is no summary.
+/// Minimum fraction of messages retained without a summary.
 const FALLBACK_RATIO: f64 = 0.3;
-/// Tokens of a conversation up to which it is small.
+/// Maximum size of a small conversation, in tokens.
 const SMALL_CONVERSATION_TOKENS: u64 = 20_000;
 
-/// A message that would be sent now.
+/// A message that would be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedMessage<'a> {
-    /// Its index in the caller's whole conversation.
+    /// Index in the whole conversation.
     pub index: usize,
     /// The message as it would be sent.
     pub message: &'a RawValue,
 }
 
-/// A file the task's records know, with when what happened to it
-/// (milliseconds since the Unix epoch).
+/// A file in the task's tracker records. Times are in milliseconds since the Unix epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackedFile {
-    /// How the records name it.
+    /// Path in the records.
     pub path: String,
-    /// When the agent last changed it, milliseconds since the Unix epoch.
+    /// When the agent last changed it.
     pub agent_edited_at: Option<i64>,
-    /// When the user last changed it, milliseconds since the Unix epoch.
+    /// When the user last changed it.
     pub user_edited_at: Option<i64>,
-    /// When the agent last read it, milliseconds since the Unix epoch.
+    /// When the agent last read it.
     pub read_at: Option<i64>,
 }
 
-/// The beginning of a file.
+/// The first lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFileText {
-    /// The file, as results name it.
+    /// Path in results.
     pub path: String,
-    /// Its first lines.
+    /// The first lines.
     pub text: String,
-    /// Lines of the whole file.
+    /// Number of lines of the whole file.
     pub total_lines: u64,
 }
 
-/// Reads a file named by [`Workspace::name`]: path, lines and bytes at most.
+/// Reads a file by its result name. Arguments: path, maximum lines, maximum bytes.
 pub type ReadFileFn<'a> = dyn Fn(&str, u64, u64) -> Option<KeyFileText> + 'a;
 
-/// What may be known of the workspace.
+/// Access to the workspace, filtered by access rules.
 pub struct WorkspaceAccess<'a> {
-    /// How results name the file that a message or a record names so; `None`
-    /// when it may not be named, or is no file of the workspace.
+    /// Maps a path from a message or record to its name in results. Returns `None` if access is
+    /// denied or it is not a file of the workspace.
     pub name: &'a (dyn Fn(&str) -> Option<String> + 'a),
-    /// May this command, run in the conversation, be repeated in the list of
-    /// what was done?
+    /// Returns whether a command of the conversation may appear in the activity list.
     pub may_name_command: &'a (dyn Fn(&str) -> bool + 'a),
-    /// The beginning of a file; `None` when it may not be read, is gone or is
-    /// no text.
+    /// Reads the first lines of a file. Returns `None` if access is denied, or the file is gone or
+    /// not text.
     pub read: &'a ReadFileFn<'a>,
 }
 
-/// A conversation, and what it is judged by.
+/// A conversation to compact, with its model and workspace.
 pub struct CompactionInput<'a> {
-    /// What would be sent now, in order.
+    /// Messages that would be sent, in order.
     pub items: &'a [IndexedMessage<'a>],
-    /// Whose tokens.
+    /// Model family for counting tokens.
     pub family: Family,
-    /// The model's window.
+    /// The model's context window.
     pub window: ContextWindow,
-    /// What counts.
+    /// Token counter.
     pub counter: &'a Counter,
-    /// What the provider reported for the task.
+    /// Token usage that the provider reported for the task.
     pub calibration: &'a Calibration,
-    /// The files of the task's records.
+    /// Files in the task's tracker records.
     pub tracked: &'a [TrackedFile],
-    /// Which of them may be seen.
+    /// Access to the workspace.
     pub workspace: &'a WorkspaceAccess<'a>,
 }
 
-/// How to plan.
+/// Options of [`plan`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlanOptions<'a> {
-    /// The newest part that stays at least: a fraction of the messages, 0 to 0.9.
+    /// Minimum fraction of messages to retain, 0 to 0.9.
     pub retain_ratio: f64,
-    /// Files whose text goes with the summary at most.
+    /// Maximum number of files included with the summary.
     pub max_files: u32,
-    /// Lines of each of them at most.
+    /// Maximum number of lines per file.
     pub max_lines_per_file: u32,
-    /// What the summary should heed, in the user's words.
+    /// The user's instructions for the summary.
     pub instructions: Option<&'a str>,
-    /// Which messages the prompt shows besides the user's first.
+    /// Which messages the prompt shows, besides the user's first.
     pub filter: MessageFilter,
 }
 
@@ -164,7 +159,7 @@ impl Default for PlanOptions<'_> {
 }
 
 impl<'a> PlanOptions<'a> {
-    /// What the params ask for.
+    /// Reads the options from request parameters.
     pub fn from_params(params: &'a PlanCompactionParams) -> Self {
         Self {
             retain_ratio: params.retain_ratio,
@@ -176,21 +171,20 @@ impl<'a> PlanOptions<'a> {
     }
 }
 
-/// What to apply.
+/// Options of [`apply`].
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyOptions<'a> {
-    /// What the model answered; without one, or with an empty one, the newest
-    /// 30 % of the messages, or a few more, are kept instead.
+    /// The model's summary. If it is absent or empty, at least the newest 30 % of the messages are
+    /// kept instead.
     pub summary: Option<&'a str>,
-    /// Why there is none.
+    /// Why there is no summary.
     pub error: Option<&'a str>,
-    /// Index in the whole conversation of the first message that stays for sure;
-    /// decided anew when absent, or 0 as planned for an empty conversation.
-    /// Without a summary it does not count.
+    /// Index in the whole conversation of the first message that must be retained. Computed if
+    /// absent or 0, which a plan returns for an empty conversation. Ignored without a summary.
     pub retain_from: Option<u64>,
-    /// Files whose text goes with the summary at most.
+    /// Maximum number of files included with the summary.
     pub max_files: u32,
-    /// Lines of each of them at most.
+    /// Maximum number of lines per file.
     pub max_lines_per_file: u32,
 }
 
@@ -207,7 +201,7 @@ impl Default for ApplyOptions<'_> {
 }
 
 impl<'a> ApplyOptions<'a> {
-    /// What the params ask for.
+    /// Reads the options from request parameters.
     pub fn from_params(params: &'a ApplyCompactionParams) -> Self {
         let default = Self::default();
         let lines = params.max_lines_per_file;
@@ -224,33 +218,33 @@ impl<'a> ApplyOptions<'a> {
 /// A compacted conversation.
 #[derive(Clone, Debug)]
 pub struct CompactedConversation {
-    /// What stands for the messages before `retained`: the summary, or the
-    /// first message with a note. `None` when nothing was left out.
+    /// Replaces the messages before `retained`: the summary, or the first message with a note.
+    /// `None` if nothing was left out.
     pub first: Option<Box<RawValue>>,
-    /// The first of the caller's items that stays; 0 when all do.
+    /// Position of the first retained item; 0 if all are retained.
     pub retained: usize,
     /// Its index in the whole conversation.
     pub retain_from: u64,
-    /// Tokens of the conversation before.
+    /// Tokens before compaction.
     pub pre_tokens: u64,
-    /// Tokens of the conversation from now on.
+    /// Tokens after compaction.
     pub post_tokens: u64,
-    /// The files whose text goes with the summary.
+    /// Files included with the summary.
     pub files: Vec<KeyFile>,
-    /// Was there no summary?
+    /// Whether there was no summary.
     pub fallback: bool,
-    /// Why there was none.
+    /// Why there was no summary.
     pub fallback_reason: Option<String>,
 }
 
 impl CompactedConversation {
-    /// The conversation from now on.
+    /// Returns the messages of the compacted conversation.
     pub fn messages<'a>(&'a self, items: &[IndexedMessage<'a>]) -> Vec<&'a RawValue> {
         let kept = items.iter().skip(self.retained).map(|item| item.message);
         self.first.as_deref().into_iter().chain(kept).collect()
     }
 
-    /// The answer about `items`.
+    /// Converts to the result of the request.
     pub fn into_result(self, items: &[IndexedMessage<'_>]) -> ApplyCompactionResult {
         let messages = self.messages(items).into_iter();
         ApplyCompactionResult {
@@ -264,13 +258,13 @@ impl CompactedConversation {
     }
 }
 
-/// Says whether the conversation should be compacted, and what to send to a
-/// model for it. The prompt is there whenever something can be compacted, for
-/// the user may want it early, even when the model's window is too small for
-/// it; when nothing can, it is empty.
+/// Decides whether the conversation should be compacted, and writes the prompt for the summary.
+///
+/// The prompt is returned whenever something can be compacted, because the user may compact
+/// early, even if the prompt exceeds a small window. It is empty if nothing can be compacted.
 ///
 /// # Errors
-/// `invalidParams` when a message is no object, `cancelled`.
+/// `invalidParams` if a message is not an object, `cancelled`.
 pub fn plan(
     conversation: &CompactionInput<'_>,
     options: &PlanOptions<'_>,
@@ -308,13 +302,11 @@ pub fn plan(
     Ok(plan)
 }
 
-/// Puts a summary in place of the older messages; without one, leaves older
-/// messages out.
+/// Replaces the older messages with a summary. Without one, leaves them out.
 ///
 /// # Errors
-/// `invalidParams` when a message is no object or `retain_from` is out of
-/// range, `conflict` when there is nothing to put a summary in place of,
-/// `cancelled`.
+/// `invalidParams` if a message is not an object or `retain_from` is out of range, `conflict`
+/// if there is nothing to summarize, `cancelled`.
 pub fn apply(
     conversation: &CompactionInput<'_>,
     options: &ApplyOptions<'_>,
@@ -363,15 +355,14 @@ impl CompactionInput<'_> {
         max_lines: u32,
         cancel: &Cancel,
     ) -> Result<Vec<SelectedFile>, Error> {
-        // With a small window, files must not fill what was just made free:
-        // a fifth of it, four bytes a token.
+        // In a small window, files may take at most a fifth of it, at four bytes per token, so that
+        // compaction frees space.
         let max = (self.window.usable.max(0.0) * 0.2 * 4.0) as usize;
         let max = max.min(key_files::MAX_BYTES);
         key_files::choose(facts, self.workspace, max_files, max_lines, max, cancel)
     }
 
-    /// Those of `files` with which fewer tokens than `before` result, by
-    /// `after`; the weightiest first.
+    /// Returns the files with which `after` stays below `before` tokens, most important first.
     fn files_with_room(
         &self,
         files: Vec<SelectedFile>,
@@ -393,11 +384,11 @@ impl CompactionInput<'_> {
         }
         let blocks: Vec<String> = files.iter().map(SelectedFile::block).collect();
         let counts = self.counter.texts(&blocks, self.family, cancel)?;
-        // What the provider reported makes the tokens of a block others.
+        // Convert counted tokens to calibrated tokens.
         let scale = (with_all - without) as f64 / counts.total.tokens.max(1) as f64;
         let costs = counts.items.iter().map(|cost| *cost as f64 * scale);
         let mut fitting = key_files::fitting(files, costs, (before - without) as f64);
-        // Estimates of parts do not add up to the token.
+        // Estimates of parts do not add up exactly.
         while !fitting.is_empty() && after(&fitting)? >= before {
             fitting.pop();
         }
@@ -405,12 +396,12 @@ impl CompactionInput<'_> {
     }
 }
 
-/// A conversation after a first look.
+/// The scanned messages of a conversation.
 struct ScannedConversation<'a> {
     turns: Vec<ScannedMessage<'a>>,
-    /// What the first message holds when it is a summary.
+    /// Content of the first message if that is a summary.
     previous: Option<PreviousSummary>,
-    /// Messages left out before, by the note in the user's first.
+    /// Messages left out earlier, from the note in the first user message.
     left_out: u64,
 }
 
@@ -420,7 +411,7 @@ impl<'a> ScannedConversation<'a> {
         let mut previous = turns.first().and_then(summary::parse_summary);
         let first_user = turns.iter().find(|turn| turn.is_user());
         let note = first_user.and_then(summary::note);
-        // Once messages were left out, those that stayed are others.
+        // After messages were left out, the retained count is outdated.
         if let (Some(previous), Some(_)) = (&mut previous, note) {
             previous.retained = 0;
         }
@@ -431,7 +422,7 @@ impl<'a> ScannedConversation<'a> {
         })
     }
 
-    /// The index in the whole conversation of what stands at a position.
+    /// Returns the index in the whole conversation of a position.
     fn index_of(&self, position: usize) -> u64 {
         let next = || {
             self.turns
@@ -442,12 +433,12 @@ impl<'a> ScannedConversation<'a> {
         turn.map_or_else(next, |turn| turn.index) as u64
     }
 
-    /// Messages of the whole conversation from the first up to a position.
+    /// Returns the number of messages of the whole conversation before a position.
     fn distance(&self, position: usize) -> u64 {
         self.index_of(position).saturating_sub(self.index_of(0))
     }
 
-    /// The position of the index a client asks for.
+    /// Converts the index in a request to a position.
     fn target(&self, retain_from: Option<u64>) -> Result<Option<usize>, Error> {
         let Some(index) = retain_from.filter(|index| *index > 0) else {
             return Ok(None);
@@ -466,7 +457,7 @@ impl<'a> ScannedConversation<'a> {
         Ok(Some(position.unwrap_or(self.turns.len())))
     }
 
-    /// Why no summary can stand for the messages before `kept`.
+    /// Returns why the messages before `kept` cannot be summarized.
     fn refusal(&self, kept: usize) -> Option<String> {
         let new = self.distance(self.turns.len()).saturating_sub(1);
         match &self.previous {
@@ -566,7 +557,7 @@ impl<'a> ScannedConversation<'a> {
                     .left_out
                     .saturating_add(self.distance(kept).saturating_sub(1));
                 let drops = |block: usize| {
-                    // A result stays only where it was without its call before.
+                    // A tool result stays only in the first message, where it had no call before.
                     let kind = turn.message.blocks().get(block).map(|block| block.kind);
                     note.is_some_and(|(own, _)| own == block)
                         || (user > 0 && kind == Some(BlockKind::ToolResult))
@@ -586,7 +577,7 @@ impl<'a> ScannedConversation<'a> {
         })
     }
 
-    /// What stays from a position on, and nothing before it.
+    /// Retains the messages from a position on.
     fn from(&self, position: usize) -> CompactedConversation {
         CompactedConversation {
             first: None,

@@ -1,12 +1,12 @@
-//! What a model is asked for a summary: our instructions, the list of what was
-//! done, and the messages to summarise, all in one text.
+//! Writes the prompt for a summary: instructions, the activity list, and the messages to
+//! summarize, in one text.
 //!
-//! What others wrote stands between tags with a number that is in none of it,
-//! so that no text can end its own part or pretend to be another message.
+//! Text from others is enclosed in tags with a number that does not occur in any of it, so that
+//! no text can close its section or imitate a message.
 //!
-//! A prompt fits the window where that is possible. Where not even the
-//! instructions fit, it is the shortest there is: the client may have another
-//! model for it, and when its model refuses, messages are left out instead.
+//! The prompt fits the window if possible. If not even the instructions fit, it is as short as
+//! possible: the client may use another model, and if that model rejects it, messages are left
+//! out instead.
 
 use std::collections::{HashMap, HashSet};
 
@@ -61,25 +61,25 @@ The one action that follows, with the passage of the conversation it follows fro
 to be asked first, that is the next step.
 ";
 
-/// The word of the tags.
+/// Prefix of the tags.
 const TAG: &str = "sightline-";
-/// Bytes of each part at most; the window of a small model allows less.
+/// Maximum size of each section, in bytes. Smaller windows reduce it.
 const INSTRUCTIONS_BYTES: usize = 10_000;
 const TASK_BYTES: usize = 20_000;
 const EARLIER_BYTES: usize = 100_000;
-/// Tokens that the heading of a message and a gap before it may take.
+/// Maximum tokens of a message heading and the gap before it.
 const HEADING_TOKENS: u64 = 48;
-/// Tokens around the prompt when it is sent as a message.
+/// Tokens that framing adds when the prompt is sent as a message.
 const MESSAGE_TOKENS: u64 = 16;
-/// How often a prompt that came out too long is made again.
+/// Maximum number of attempts to shorten a prompt that exceeds the window.
 const ATTEMPTS: usize = 8;
 
-/// What the prompt is about.
+/// Content of the prompt.
 pub(super) struct PromptInput<'a> {
-    /// All messages; those before `kept` are summarised.
+    /// All messages; those before `kept` are summarized.
     pub(super) turns: &'a [ScannedMessage<'a>],
     pub(super) kept: usize,
-    /// What the first message holds when it is a summary.
+    /// Content of the first message if that is a summary.
     pub(super) previous: Option<&'a PreviousSummary>,
     pub(super) files: &'a [SelectedFile],
     pub(super) facts: &'a super::activity::Activity,
@@ -87,18 +87,18 @@ pub(super) struct PromptInput<'a> {
     pub(super) filter: &'a MessageFilter,
 }
 
-/// The texts of a prompt before they are put together.
+/// Formatted sections.
 struct Texts {
     instructions: Option<String>,
     activity_list: Option<String>,
     files: Option<String>,
     previous: Option<String>,
-    /// By position.
+    /// Messages by position.
     messages: HashMap<usize, String>,
 }
 
-/// The prompt; in a window too small for any the shortest, which shows no
-/// message but the user's first.
+/// Writes the prompt. If the window is too small, returns the shortest prompt, which shows only
+/// the user's first message.
 ///
 /// # Errors
 /// `cancelled`.
@@ -109,7 +109,8 @@ pub(super) fn write(
 ) -> Result<String, Error> {
     let usable = conversation.window.usable.max(0.0) as u64;
     let usable = usable.saturating_sub(MESSAGE_TOKENS);
-    // Tokens have at least one byte, so a share of bytes is one of tokens.
+    // A token has at least one byte, so a share of the window in bytes is at most that share in
+    // tokens.
     let share = |of: usize, max: usize| (usable as usize / of).min(max);
     let turns = material.turns;
     let first = match material.previous {
@@ -196,7 +197,7 @@ fn files(files: &[SelectedFile], max: usize) -> Option<String> {
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
-/// The prompt with the messages at `shown`.
+/// Assembles the prompt with the messages at `shown`.
 fn together(
     material: &PromptInput<'_>,
     texts: &Texts,
@@ -289,7 +290,7 @@ fn gap(conversation: &mut String, count: usize) {
     }
 }
 
-/// The least number that follows the word of our tags in none of the texts.
+/// Returns the smallest number that does not follow the tag prefix in any of the texts.
 fn unused_number<'a>(texts: impl Iterator<Item = &'a String>) -> u64 {
     let mut used = HashSet::new();
     for text in texts {
@@ -299,7 +300,7 @@ fn unused_number<'a>(texts: impl Iterator<Item = &'a String>) -> u64 {
                 .checked_sub(TAG.len())
                 .and_then(|at| text.get(at..after));
             if word.is_some_and(|word| word.eq_ignore_ascii_case(TAG)) {
-                // Longer numbers than these are never reached.
+                // Longer numbers are never used.
                 let digits = text[after..].bytes().take(20);
                 let number = digits
                     .take_while(u8::is_ascii_digit)

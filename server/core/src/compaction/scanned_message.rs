@@ -1,4 +1,4 @@
-//! The messages as compaction looks at them: in place, by what they consist of.
+//! Scanned messages and their parts.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,18 @@ use crate::{
 
 use super::IndexedMessage;
 
-/// A message and where it stands.
+/// A message and its index.
 #[derive(Debug)]
 pub(super) struct ScannedMessage<'a> {
-    /// Its index in the caller's whole conversation.
+    /// Index in the whole conversation.
     pub(super) index: usize,
     pub(super) message: Message<'a>,
 }
 
-/// What a message consists of. Strings are as in JSON, not decoded.
+/// A part of a message. Strings are JSON, not decoded.
 #[derive(Debug, PartialEq)]
 pub(super) enum MessagePart<'a> {
-    /// Something said.
+    /// A text.
     Text(&'a str),
     /// A tool call: its id, the tool's name, its input as JSON.
     Call {
@@ -32,20 +32,20 @@ pub(super) enum MessagePart<'a> {
         name: Cow<'a, str>,
         input: &'a str,
     },
-    /// The result of a tool call.
+    /// A tool result.
     Result {
         id: Option<&'a str>,
         failed: bool,
         parts: Vec<MessagePart<'a>>,
     },
-    /// Something that is no text, by its kind.
+    /// Any other block, by its type.
     Label(Cow<'a, str>),
 }
 
-/// Looks at all messages.
+/// Scans all messages.
 ///
 /// # Errors
-/// `invalidParams` when a message is no object, `cancelled`.
+/// `invalidParams` if a message is not an object, `cancelled`.
 pub(super) fn scan_messages<'a>(
     items: &[IndexedMessage<'a>],
     cancel: &Cancel,
@@ -69,7 +69,7 @@ impl<'a> ScannedMessage<'a> {
         self.message.role == Role::User
     }
 
-    /// Who speaks, for people.
+    /// Returns the role for display.
     pub(super) fn role(&self) -> &'static str {
         match self.message.role {
             Role::User => "user",
@@ -78,13 +78,13 @@ impl<'a> ScannedMessage<'a> {
         }
     }
 
-    /// When it was written, milliseconds since the Unix epoch.
+    /// Returns the time it was written, in milliseconds since the Unix epoch.
     pub(super) fn ts(&self) -> Option<f64> {
         let ts: f64 = member(self.message.text, "ts")?.parse().ok()?;
         ts.is_finite().then_some(ts)
     }
 
-    /// What it consists of.
+    /// Returns the parts of the message.
     pub(super) fn parts(&self) -> Vec<MessagePart<'a>> {
         match &self.message.content {
             Content::Empty(_) => Vec::new(),
@@ -98,7 +98,7 @@ impl<'a> ScannedMessage<'a> {
         }
     }
 
-    /// What a block is.
+    /// Converts a block to a part.
     pub(super) fn part(&self, of: &Block) -> Option<MessagePart<'a>> {
         match (of.kind, &of.text) {
             (BlockKind::Text, Some(text)) => Some(MessagePart::Text(self.message.slice(text))),
@@ -107,12 +107,12 @@ impl<'a> ScannedMessage<'a> {
     }
 }
 
-/// The text of a JSON string, if it is one.
+/// Decodes a JSON value if it is a string.
 pub(super) fn string(json: &str) -> Option<Cow<'_, str>> {
     json.starts_with('"').then(|| decode(json))
 }
 
-/// A content block, in a message or in a tool's result.
+/// Converts a content block of a message or of a tool result.
 fn block(json: &str, kind: BlockKind) -> Option<MessagePart<'_>> {
     if json.starts_with('"') {
         return Some(MessagePart::Text(json));
@@ -170,7 +170,8 @@ fn result(json: &str) -> MessagePart<'_> {
     }
 }
 
-/// A block of a result: a text or a label, whatever it may hold itself.
+/// Converts a block of a tool result to a text or label. Nested calls and results are not
+/// followed.
 fn inner(json: &str) -> Option<MessagePart<'_>> {
     match block(json, BlockKind::Other)? {
         part @ (MessagePart::Text(_) | MessagePart::Label(_)) => Some(part),
@@ -180,7 +181,7 @@ fn inner(json: &str) -> Option<MessagePart<'_>> {
     }
 }
 
-/// The members of a JSON object: keys as written, values as JSON.
+/// Returns the members of a JSON object: keys as written, values as JSON.
 pub(super) fn members(object: &str) -> Vec<(&str, &str)> {
     let mut cursor = Cursor::new(object);
     let mut members = Vec::new();

@@ -1,7 +1,8 @@
-//! Where the part begins that stays as it is: at a message of the assistant's,
-//! because a message of the user's comes to stand before it, and never between
-//! a tool call and its result. Where that is not where it was wanted, more
-//! stays, not less.
+//! Finds where the retained part of a conversation starts.
+//!
+//! It starts at an assistant message, because a user message (the summary) is put before it,
+//! and never between a tool call and its result. If the requested position is not possible,
+//! more is retained, not less.
 
 use std::collections::HashMap;
 
@@ -13,24 +14,26 @@ use crate::{
 
 use super::scanned_message::ScannedMessage;
 
-/// No more than this fraction stays: else nothing is compacted.
+/// Maximum fraction of messages retained; otherwise nothing would be compacted.
 const LARGEST_RATIO: f64 = 0.9;
 
-/// The positions at which a conversation may be cut.
+/// Positions at which a conversation can be split.
 pub(super) struct SplitPoints {
     count: usize,
-    /// In order; never the first two messages: one message alone, a summary or
-    /// not, is nothing to compact.
+    /// In order. Excludes the first two positions, because one message alone is not worth
+    /// compacting.
     places: Vec<usize>,
 }
 
 impl SplitPoints {
+    /// Finds the positions.
+    ///
     /// # Errors
     /// `cancelled`.
     pub(super) fn of(turns: &[ScannedMessage<'_>], cancel: &Cancel) -> Result<Self, Error> {
-        // How many more pairs lie around a position than around the one before.
+        // Change in the number of enclosing call/result pairs from one position to the next.
         let mut around = vec![0_i64; turns.len() + 1];
-        // Ids may be used again: a result is for the last call before it.
+        // Ids may be reused: a result belongs to the last call before it.
         let mut calls: HashMap<_, usize> = HashMap::new();
         for (position, turn) in turns.iter().enumerate() {
             cancel.check()?;
@@ -66,17 +69,17 @@ impl SplitPoints {
         })
     }
 
-    /// The place for keeping the newest `ratio` of the messages.
+    /// Returns the position that retains the newest `ratio` of the messages.
     pub(super) fn for_ratio(&self, ratio: f64, default: f64) -> Option<usize> {
         let ratio = if ratio.is_nan() { default } else { ratio };
         let kept = self.count as f64 * ratio.clamp(0.0, LARGEST_RATIO);
-        // Products such as 7.000000000000001 mean 7.
+        // Ignore rounding errors: 7.000000000000001 means 7.
         let kept = (kept - 1e-9).ceil().max(0.0) as usize;
         self.near(self.count.saturating_sub(kept))
     }
 
-    /// The last place at or before `target`, so that no less stays than was
-    /// asked for; behind it only when nothing could be compacted otherwise.
+    /// Returns the last position at or before `target`. If there is none, returns the first
+    /// position.
     pub(super) fn near(&self, target: usize) -> Option<usize> {
         let next = self.places.partition_point(|place| *place <= target);
         let before = self.places[..next].last();
@@ -91,7 +94,8 @@ mod tests {
     use super::{super::scanned_message::scan_messages, *};
     use crate::compaction::IndexedMessage;
 
-    /// `u` and `a` are messages; digits behind them are ids of calls (`a`) and results (`u`).
+    /// Parses a script of `u` and `a` messages. Digits are ids of calls (in `a`) and results (in
+    /// `u`).
     fn places(script: &str) -> SplitPoints {
         let raws: Vec<Box<RawValue>> = script
             .split_whitespace()
@@ -149,14 +153,14 @@ mod tests {
         for (target, place) in [(8, 7), (7, 7), (6, 5), (4, 3), (3, 3)] {
             assert_eq!(ten.near(target), Some(place), "{target}");
         }
-        // Before these nothing could be compacted.
+        // Nothing could be compacted before position 3.
         for target in [0, 1, 2] {
             assert_eq!(ten.near(target), Some(3), "{target}");
         }
-        // The wanted place is between a call and its result.
+        // The requested position is between a call and its result.
         assert_eq!(places("u a u a1 u1 a").for_ratio(0.3, 0.2), Some(3));
         assert_eq!(places("u a1 u1 a2 u2 u u u").for_ratio(0.5, 0.2), Some(3));
-        // All of it was wanted.
+        // Almost everything is to be retained.
         assert_eq!(places("u a u a u a u a u").for_ratio(0.9, 0.2), Some(3));
         for nothing in ["", "u", "u a", "u u", "u a u"] {
             assert_eq!(places(nothing).for_ratio(0.5, 0.2), None, "{nothing}");

@@ -1,9 +1,8 @@
-//! The message that stands for the messages that were compacted, and the note
-//! that some are left out: how they are written and how they are recognised.
+//! Writes and parses the message that replaces compacted messages, and the note that messages
+//! were left out.
 //!
-//! The first text of a summary message begins with [`MARKER`], in which the
-//! numbers stand; each further text begins with the heading of what it holds.
-//! So what was written once is found again whatever it says.
+//! The first text of a summary message starts with [`MARKER`], which contains the counts. Each
+//! further text starts with its heading. So a summary is recognized whatever its content.
 
 use serde_json::{Value, json, value::RawValue};
 use sightline_protocol::error::ErrorKind;
@@ -25,24 +24,24 @@ const TASK: &str = "# First message of the user, word for word\n\n";
 const SUMMARY: &str = "# Summary of what followed\n\n";
 const ACTIVITY_LIST: &str = "# What was done, as recorded\n\n";
 
-/// Bytes of the user's first message that are carried on.
+/// Maximum size of the retained text of the user's first message, in bytes.
 const TASK_BYTES: usize = 20_000;
-/// Bytes of the reason why there is no summary.
+/// Maximum length of the reason for a missing summary, in bytes.
 const REASON_BYTES: usize = 300;
 
-/// What an earlier summary message holds.
+/// Content of an earlier summary message.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct PreviousSummary {
-    /// The messages it stands for.
+    /// Number of messages it replaces.
     pub(super) messages: u64,
-    /// The messages that stayed behind it.
+    /// Number of messages retained after it.
     pub(super) retained: u64,
     pub(super) task: Option<String>,
     pub(super) summary: Option<String>,
     pub(super) activity_list: Option<String>,
 }
 
-/// What a summary message is made of.
+/// Content of a new summary message.
 pub(super) struct SummaryContent<'a> {
     pub(super) messages: u64,
     pub(super) retained: u64,
@@ -52,7 +51,7 @@ pub(super) struct SummaryContent<'a> {
     pub(super) files: &'a [SelectedFile],
 }
 
-/// What the message holds, if it is a summary message of ours.
+/// Parses a message if it is a summary written by [`message`].
 pub(super) fn parse_summary(turn: &ScannedMessage<'_>) -> Option<PreviousSummary> {
     if !turn.is_user() {
         return None;
@@ -84,17 +83,17 @@ pub(super) fn parse_summary(turn: &ScannedMessage<'_>) -> Option<PreviousSummary
             }
         }
     }
-    // Anybody can write the marker; a summary makes the message ours.
+    // Any text can contain the marker; only the summary heading proves the format.
     previous.summary.is_some().then_some(previous)
 }
 
-/// The number a text begins with, and the rest.
+/// Parses the number at the start of a text. Returns it with the rest.
 fn number(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit())?;
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// The user's first message as it is carried on: its text.
+/// Returns the text of the user's first message for the summary.
 pub(super) fn task(turn: &ScannedMessage<'_>) -> String {
     let own = note(turn).map(|(block, _)| block);
     let mut task = String::new();
@@ -119,10 +118,10 @@ pub(super) fn task(turn: &ScannedMessage<'_>) -> String {
     task
 }
 
-/// The summary message.
+/// Formats the summary message.
 ///
 /// # Errors
-/// `internal`, when JSON cannot be written.
+/// `internal` if the JSON cannot be written.
 pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Error> {
     let SummaryContent {
         messages, retained, ..
@@ -156,7 +155,7 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
     })
 }
 
-/// Where in a message the note stands that messages are left out, and how many it tells.
+/// Returns the block of the note that messages are left out, and the count in it.
 pub(super) fn note(turn: &ScannedMessage<'_>) -> Option<(usize, u64)> {
     let (place, block) = turn.message.blocks().iter().enumerate().next_back()?;
     if block.kind != BlockKind::Text {
@@ -167,7 +166,7 @@ pub(super) fn note(turn: &ScannedMessage<'_>) -> Option<(usize, u64)> {
     rest.starts_with(MARKER_END).then_some((place, count))
 }
 
-/// The note that messages are left out.
+/// Formats the note that messages are left out.
 pub(super) fn note_text(count: u64, reason: &str) -> String {
     let messages = truncate::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "message");
     format!(
@@ -177,7 +176,7 @@ pub(super) fn note_text(count: u64, reason: &str) -> String {
     )
 }
 
-/// Why there is no summary, on one line.
+/// Returns the reason for a missing summary, on one line.
 pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
     let error = error.map(str::trim).filter(|error| !error.is_empty());
     let reason = error.unwrap_or(if summary.is_some() {
@@ -185,7 +184,7 @@ pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
     } else {
         "no summary was given"
     });
-    // Cut first: what is escaped must not be long.
+    // Truncate first, to bound the cost of escaping.
     let reason = truncate::with_ellipsis(reason, REASON_BYTES);
     let reason = crate::line::one_line(&reason);
     truncate::with_ellipsis(&reason, REASON_BYTES).into_owned()

@@ -1,5 +1,5 @@
-//! Messages as text for a model to read: what was said, what was called and
-//! what came of it, with large bodies cut.
+//! Formats messages as text for a model: texts, tool calls and results, with large bodies
+//! shortened.
 
 use crate::{
     conversation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags},
@@ -11,18 +11,18 @@ use super::{
     truncate::{elide_base64, elide_middle, with_ellipsis},
 };
 
-/// Bytes of one text somebody wrote.
+/// Maximum size of a text, in bytes.
 const SAID_BYTES: usize = 8_000;
-/// Bytes of a file or of a tool's result.
+/// Maximum size of a file or tool result, in bytes.
 const BODY_BYTES: usize = 2_000;
-/// Bytes of one value handed to a tool.
+/// Maximum size of a tool argument, in bytes.
 const VALUE_BYTES: usize = 1_000;
-/// Bytes of the name of a tool or a kind of block.
+/// Maximum length of a tool name or block type, in bytes.
 const NAME_BYTES: usize = 100;
-/// Bytes of one message.
+/// Maximum size of a message, in bytes.
 const MESSAGE_BYTES: usize = 24_000;
 
-/// A message as text.
+/// Formats a message.
 pub(super) fn message(turn: &ScannedMessage<'_>) -> String {
     let mut texts = Vec::new();
     for part in turn.parts() {
@@ -37,7 +37,7 @@ pub(super) fn message(turn: &ScannedMessage<'_>) -> String {
     elide_middle(&texts.join("\n"), MESSAGE_BYTES).into_owned()
 }
 
-/// A text as it is shown.
+/// Shortens a text and removes encoded data.
 pub(super) fn plain(text: &str, max: usize) -> String {
     let text = elide_file_contents(text, &FINAL_FILE_CONTENT);
     let text = elide_file_contents(&text, &FILE_CONTENT);
@@ -46,7 +46,7 @@ pub(super) fn plain(text: &str, max: usize) -> String {
 
 fn said(json: &str) -> String {
     let text = string(json).unwrap_or_default();
-    // Where tools are called in text, so do their results come.
+    // Agents that write tool calls as text also write results as text.
     let first_line = text.lines().next().unwrap_or_default();
     let is_result = first_line.starts_with('[') && first_line.contains("] Result:");
     plain(&text, if is_result { BODY_BYTES } else { SAID_BYTES })

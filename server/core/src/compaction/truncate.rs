@@ -1,15 +1,15 @@
-//! Texts made shorter, saying what is missing. All bounds are in bytes, and
-//! so also bound characters and tokens.
+//! Shortens texts and notes what was removed. All limits are in bytes, which also limits
+//! characters and tokens.
 
 use std::borrow::Cow;
 
-/// A run of the alphabet of base64 that long is data, nothing a person wrote.
+/// Minimum length of a base64 run that is treated as data, in bytes. Text written by people has
+/// no such runs.
 const MIN_BASE64_BYTES: usize = 256;
-/// A line of that alphabet so long may go on in the next line.
+/// Minimum length of a base64 line that may continue on the next line, in bytes.
 const MIN_BASE64_LINE_BYTES: usize = 60;
 
-/// The first and last lines of a text longer than `max`, with a note between
-/// them of what is left out.
+/// Keeps the first and last lines of a text longer than `max`, with a note between them.
 pub(super) fn elide_middle(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
@@ -37,7 +37,7 @@ pub(super) fn elide_middle(text: &str, max: usize) -> Cow<'_, str> {
     ))
 }
 
-/// The beginning of a text longer than `max`, with a note of what is left out.
+/// Keeps the start of a text longer than `max`, with a note after it.
 pub(super) fn keep_start(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
@@ -49,7 +49,7 @@ pub(super) fn keep_start(text: &str, max: usize) -> Cow<'_, str> {
     ))
 }
 
-/// At most `max` bytes of a text that stands on one line.
+/// Truncates a one-line text to `max` bytes and appends an ellipsis.
 pub(super) fn with_ellipsis(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
         return Cow::Borrowed(text);
@@ -57,7 +57,7 @@ pub(super) fn with_ellipsis(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(max)]))
 }
 
-/// The whole lines of `text` that fit, and how many they are.
+/// Returns the complete lines of `text` that fit, and their number.
 pub(super) fn first_lines(text: &str, max_lines: u64, max: usize) -> (&str, u64) {
     let (mut end, mut lines) = (0, 0);
     for line in text.split_inclusive('\n') {
@@ -70,7 +70,7 @@ pub(super) fn first_lines(text: &str, max_lines: u64, max: usize) -> (&str, u64)
     (&text[..end], lines)
 }
 
-/// A text without the data that was encoded into it.
+/// Replaces base64 data in a text with a note.
 pub(super) fn elide_base64(text: &str) -> Cow<'_, str> {
     if text.len() < MIN_BASE64_BYTES {
         return Cow::Borrowed(text);
@@ -98,8 +98,8 @@ pub(super) fn elide_base64(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Where the run of base64 that begins at `start` ends; line breaks behind
-/// long lines are in it.
+/// Returns the end of the base64 run at `start`, which may include line breaks after long
+/// lines.
 fn end_of_base64(bytes: &[u8], start: usize) -> usize {
     let is_data = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte);
     let mut end = start;
@@ -108,7 +108,7 @@ fn end_of_base64(bytes: &[u8], start: usize) -> usize {
         let after = end + line;
         let is_break = |byte: Option<&u8>| matches!(byte, Some(b'\n' | b'\r'));
         let rest_of_line = bytes.get(after);
-        // The first word of what follows the data is none of it.
+        // The next line starts with a word of text, not with data.
         if end > start && line > 0 && rest_of_line.is_some_and(|byte| *byte == b' ') {
             return end;
         }
@@ -122,7 +122,7 @@ fn end_of_base64(bytes: &[u8], start: usize) -> usize {
     }
 }
 
-/// A number of things, in words.
+/// Formats a count with its noun.
 pub(super) fn pluralize(count: usize, thing: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{s}")

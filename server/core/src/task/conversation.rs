@@ -1,21 +1,18 @@
-//! From entries to the conversation of now.
+//! Derives the current conversation from the entries of a log.
 //!
-//! The newest entry and its parents, back to the beginning or to the last
-//! compaction: their messages are the conversation. An entry whose parent is
-//! not the newest one begins a branch there; what came after that parent stays
-//! in the file and is no longer current.
+//! The conversation consists of the messages of the newest entry and its ancestors, back to the
+//! start or to the last compaction. An entry whose parent is not the newest entry starts a
+//! branch there. Entries after that parent stay in the file but are no longer current.
 //!
-//! Entries that are written together and mean nothing alone (a compaction with
-//! its summary and its copies) are a group: a head that says how many follow,
-//! each the child of the one before. It counts once the last of them is there;
-//! when something else comes first, lines were lost and it did not happen. Its
-//! entries then lead back to where the conversation was, and so do copies and
-//! summaries that lost their head: no summary counts without its head, and no
-//! copy beside what it is a copy of.
+//! Entries that are meaningful only together form a group: a compaction with its summary and
+//! its copied messages. The head of the group stores how many entries follow; each is the child
+//! of the one before. A group takes effect when its last entry is present. If another entry
+//! comes first, lines were lost and the group is void. The entries of a void group then lead
+//! back to the state before it, and so do copies and summaries without a head: a summary counts
+//! only with its head, and a copy does not count next to its original.
 //!
-//! A parent
-//! that is not in the file was lost; what stands in for it, for good, is the
-//! entry before the one that named it first.
+//! A parent that is not in the file was lost. The entry before the one that first referred to
+//! it permanently replaces it.
 
 mod rewind;
 
@@ -38,55 +35,55 @@ use super::{
 };
 use crate::conversation::Outline;
 
-/// The conversation of a task, as it is now.
+/// The current conversation of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
-    /// Its messages, since the last compaction if there was one.
+    /// Messages since the last compaction.
     pub messages: Vec<StoredMessage>,
-    /// What is masked in it.
+    /// Messages left out and edits.
     pub truncation: Arc<TruncationState>,
-    /// What is known of it.
+    /// Metadata.
     pub info: ConversationInfo,
-    /// What reading the log found: `lines` are those that made sense.
+    /// How many lines of the log could be read.
     pub recovered: Recovered,
-    /// The entry it follows from, with those before it; `None` in an empty log.
+    /// The entry it is derived from; `None` for an empty log.
     pub entry: Option<Uuid>,
 }
 
 /// A stored message.
 #[derive(Clone, Debug)]
 pub struct StoredMessage {
-    /// As the client sent it.
+    /// The message as the client sent it.
     pub message: Arc<RawValue>,
-    /// What was seen of it.
+    /// Its scan result.
     pub outline: Outline,
-    /// When it came, milliseconds since the Unix epoch.
+    /// When it was appended, in milliseconds since the Unix epoch.
     pub time: i64,
-    /// The id of its entry.
+    /// Id of its entry.
     pub uuid: Uuid,
-    /// Is it a compaction's summary?
+    /// Whether it is the summary of a compaction.
     pub is_summary: bool,
 }
 
-/// What is known of a conversation besides its messages.
+/// Metadata of a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConversationInfo {
-    /// When the first message of the task came, milliseconds since the Unix epoch.
+    /// Time of the first message of the task, in milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When the last one came, milliseconds since the Unix epoch.
+    /// Time of the last message, in milliseconds since the Unix epoch.
     pub updated_at: i64,
-    /// The beginning of the first text the user wrote.
+    /// Start of the first text that the user wrote.
     pub title: String,
-    /// The agent's working directory, as recorded last.
+    /// Last recorded working directory of the agent.
     pub cwd: Option<String>,
-    /// The branch checked out there, as recorded last.
+    /// Last recorded branch of that directory.
     pub git_branch: Option<String>,
-    /// How often it was compacted.
+    /// Number of compactions.
     pub compactions: u64,
 }
 
 impl Conversation {
-    /// The messages, to be looked at.
+    /// Returns the messages as JSON.
     pub fn raw_messages(&self) -> Vec<&RawValue> {
         self.messages
             .iter()
@@ -94,7 +91,7 @@ impl Conversation {
             .collect()
     }
 
-    /// What was seen of them, in the same order.
+    /// Returns the outlines of the messages, in the same order.
     pub fn outlines(&self) -> Vec<&Outline> {
         self.messages.iter().map(|stored| &stored.outline).collect()
     }
@@ -103,11 +100,11 @@ impl Conversation {
         self.messages.iter().map(|stored| stored.uuid).collect()
     }
 
-    /// Is `self` an earlier state of `now`: the same messages, and perhaps
-    /// more, with the same masks?
+    /// Returns whether `self` is an earlier state of `now`: the same messages, possibly followed by
+    /// more, with the same truncation.
     pub(super) fn is_beginning_of(&self, now: &Self) -> bool {
         let same_messages = match self.messages.last() {
-            // Whoever has this message has those before it.
+            // A conversation with this message has the same messages before it.
             Some(last) => now
                 .messages
                 .get(self.messages.len() - 1)
@@ -119,26 +116,26 @@ impl Conversation {
     }
 }
 
-/// All entries of a log, and what they come to.
+/// All entries of a log, and the conversation derived from them.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     entries: Vec<LinkedEntry>,
     places: HashMap<Uuid, usize>,
-    /// What stands in for entries that were lost: the one before, where the
-    /// lost one was first named.
+    /// Replacements for lost parents: the entry before the one that first referred to the lost
+    /// parent.
     substitutes: HashMap<Uuid, Option<usize>>,
     /// The newest entry.
     leaf: Option<usize>,
-    /// The group at the end, while some of it is missing.
+    /// The incomplete group at the end.
     open: Option<OpenGroup>,
     has_message: bool,
     info: ConversationInfo,
     conversation: Arc<Conversation>,
-    /// Does the conversation no longer follow from the entries?
+    /// Whether the conversation must be derived again.
     is_stale: bool,
-    /// Does the log say what is masked?
+    /// Whether an entry records the truncation.
     is_truncation_logged: bool,
-    /// Bytes the messages take.
+    /// Size of the messages, in bytes.
     bytes: usize,
 }
 
@@ -146,22 +143,22 @@ pub(super) struct Entries {
 struct LinkedEntry {
     entry: LogEntry,
     parent: Option<usize>,
-    /// The head of the group it was written with.
+    /// Head of the group it belongs to.
     head: Option<usize>,
-    /// Is it the head of a group that did not happen?
+    /// Whether it is the head of a void group.
     is_void: bool,
     time: i64,
     origin: Arc<EntryOrigin>,
 }
 
 impl LinkedEntry {
-    /// The message as it came first.
+    /// Returns the id of the original message.
     fn first(&self) -> Uuid {
         self.entry.copy_of.unwrap_or(self.entry.uuid)
     }
 }
 
-/// A group of which entries are missing.
+/// An incomplete group.
 #[derive(Debug)]
 struct OpenGroup {
     head: usize,
@@ -169,30 +166,30 @@ struct OpenGroup {
     missing: u32,
 }
 
-/// A message to be copied.
+/// A message to copy.
 #[derive(Clone, Debug)]
 pub(super) struct SourceMessage {
     pub(super) message: Arc<RawValue>,
     pub(super) time: i64,
     pub(super) origin: Arc<EntryOrigin>,
-    /// The message as it came first.
+    /// Id of the original message.
     pub(super) first: Uuid,
     pub(super) is_summary: bool,
 }
 
-/// The way back from an entry to the last compaction before it.
+/// The ancestors of an entry, back to the last compaction.
 #[derive(Debug, Default)]
 struct Ancestry {
-    /// Places of the messages, oldest first.
+    /// Indexes of the messages, oldest first.
     messages: Vec<usize>,
-    /// Places of the entries that say what is masked, oldest first.
+    /// Indexes of the entries that record the truncation, oldest first.
     truncations: Vec<usize>,
-    /// The compaction.
+    /// Index of the compaction.
     boundary: Option<usize>,
 }
 
 impl Entries {
-    /// Takes the next entry of the file. False when it is there already.
+    /// Adds the next entry of the file. Returns false if it is a duplicate.
     pub(super) fn push(&mut self, mut entry: LogEntry) -> bool {
         let place = self.entries.len();
         if self.places.contains_key(&entry.uuid) {
@@ -205,7 +202,7 @@ impl Entries {
             Parent::Absent => before,
         };
         if let Some(leaf) = entry.previous_leaf {
-            // What undoes this entry will name it.
+            // Undoing this entry will refer to that leaf.
             self.resolve_parent(leaf, before);
         }
         let last = before.and_then(|before| self.entries.get(before));
@@ -230,8 +227,8 @@ impl Entries {
         true
     }
 
-    /// Where an entry is, or what stands in for it: `before`, unless it was
-    /// missed already.
+    /// Returns the index of an entry or its replacement. An entry that is missing for the first
+    /// time is replaced by `before`.
     fn resolve_parent(&mut self, uuid: Uuid, before: Option<usize>) -> Option<usize> {
         match self.places.get(&uuid) {
             Some(place) => Some(*place),
@@ -264,12 +261,12 @@ impl Entries {
         }
     }
 
-    /// The head of the group the next entry belongs to.
+    /// Returns the head of the group that the next entry belongs to.
     fn group_head_of(&self, entry: &LogEntry, place: usize) -> Option<usize> {
         if !entry.is_group_member() {
             return None;
         }
-        // Where a line between was lost, something else stands in for the parent.
+        // If the line of the parent was lost, its replacement does not count.
         let parent = match entry.parent {
             Parent::Root => None,
             Parent::Id(parent) => self.places.get(&parent).copied(),
@@ -279,7 +276,7 @@ impl Entries {
             Some(open) => (open.last == parent).then_some(open.head),
             None => {
                 let parent_entry = &self.entries.get(parent)?.entry;
-                // A compaction that does not say what follows.
+                // A compaction in an older format, which does not store how many entries follow.
                 let is_head = parent_entry.is_boundary && parent_entry.following == 0;
                 is_head.then_some(parent)
             }
@@ -306,7 +303,7 @@ impl Entries {
                 }
                 return;
             }
-            // What is missing will not come any more.
+            // The missing entries will never arrive.
             if let Some(head) = self.entries.get_mut(open.head) {
                 head.is_void = true;
                 head.parent = self.leaf;
@@ -325,7 +322,7 @@ impl Entries {
         if self.is_stale || !is_next || !is_plain {
             self.is_stale = true;
         } else if let Some((message, outline)) = &entry.message {
-            // The everyday case costs one message, not all.
+            // The common case adds one message and does not derive the conversation again.
             Arc::make_mut(&mut self.conversation)
                 .messages
                 .push(StoredMessage {
@@ -338,8 +335,8 @@ impl Entries {
         }
     }
 
-    /// The conversation of now. `unlogged` is what is masked in it if the log
-    /// doesn't say.
+    /// Returns the current conversation. `unlogged` returns the truncation if the log does not
+    /// record it.
     pub(super) fn conversation(
         &mut self,
         recovered: Recovered,
@@ -371,7 +368,7 @@ impl Entries {
         Arc::clone(&self.conversation)
     }
 
-    /// Finds the conversation again from the entries.
+    /// Derives the conversation from all entries.
     fn rebuild(&mut self) {
         let path = self.path(self.leaf);
         let messages = path.messages.iter().filter_map(|place| {
@@ -394,32 +391,31 @@ impl Entries {
         self.is_stale = false;
     }
 
-    /// The id of the newest entry.
+    /// Returns the id of the newest entry.
     pub(super) fn leaf(&self) -> Option<Uuid> {
         self.uuid_at(self.leaf)
     }
 
-    /// Does the log say what is masked? Not in a task that was copied here.
+    /// Returns whether the log records the truncation. It does not in a task that was copied by
+    /// hand.
     pub(super) fn is_truncation_logged(&self) -> bool {
         self.is_truncation_logged
     }
 
-    /// Bytes the messages take.
+    /// Returns the size of the messages, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Is there any message?
     pub(super) fn has_message(&self) -> bool {
         self.has_message
     }
 
-    /// Is there no entry at all?
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// A message of the conversation, to be copied.
+    /// Returns a message of the conversation for copying.
     pub(super) fn source(&self, uuid: Uuid) -> Option<SourceMessage> {
         self.source_at(*self.places.get(&uuid)?)
     }
@@ -455,7 +451,7 @@ impl Entries {
         })
     }
 
-    /// Parents stand before their children, so this ends.
+    /// Collects the ancestors of an entry. Ends because parents come before their children.
     fn path(&self, leaf: Option<usize>) -> Ancestry {
         let mut path = Ancestry::default();
         let mut next = leaf;
@@ -486,8 +482,8 @@ impl Entries {
         path
     }
 
-    /// Does a message of a path count? `seen` are those before it, as they came
-    /// first, and the heads of their groups.
+    /// Returns whether a message of the ancestry counts. `seen` maps the original ids of the
+    /// messages before it to the heads of their groups.
     fn is_current(&self, place: usize, seen: &mut HashMap<Uuid, Option<usize>>) -> bool {
         let Some(placed) = self.entries.get(place) else {
             return false;
@@ -499,7 +495,7 @@ impl Entries {
             return false;
         }
         match seen.entry(placed.first()) {
-            // A group may make several messages of one.
+            // A group may create several messages from one.
             hash_map::Entry::Occupied(there) => {
                 placed.entry.copy_of.is_none() || (head.is_some() && *there.get() == head)
             }

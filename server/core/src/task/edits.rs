@@ -1,9 +1,8 @@
-//! Decisions about a conversation that can be taken back: compacting it,
-//! rewinding it to what it was, rolling its edits back to a time.
+//! Operations on a conversation that can be undone: compaction, rewind to an earlier state, and
+//! rollback of edits to a time.
 //!
-//! Each is an entry of the log. None drops a message from the file; which ones
-//! are current follows from where the entry hangs. Before a decision takes
-//! effect it is durable.
+//! Each operation appends entries to the log and never removes a message. Parent links
+//! determine which messages are current. An operation is durable before it takes effect.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -27,18 +26,18 @@ use crate::{
     storage::{TaskDir, TaskId, TaskLock, Written},
 };
 
-/// A compaction to be stored.
+/// A compaction to store.
 #[derive(Clone, Debug)]
 pub struct Compaction<'a> {
-    /// Who wanted it.
+    /// What triggered it.
     pub trigger: CompactionTrigger,
-    /// Tokens of the conversation before.
+    /// Tokens before the compaction.
     pub pre_tokens: u64,
-    /// Its tokens from now on.
+    /// Tokens after the compaction.
     pub post_tokens: u64,
     /// Why there is no summary.
     pub fallback_reason: Option<String>,
-    /// The conversation from now on.
+    /// Messages of the compacted conversation.
     pub messages: Vec<CompactedMessage<'a>>,
 }
 
@@ -47,19 +46,18 @@ pub struct Compaction<'a> {
 pub struct CompactedMessage<'a> {
     /// The message.
     pub message: &'a RawValue,
-    /// The index of the message it was made from or is the same as; `None` for
-    /// a summary.
+    /// Index of the message it copies or was made from; `None` for a summary.
     pub source: Option<usize>,
 }
 
-/// A compaction that is stored.
+/// A stored compaction.
 #[derive(Clone, Debug)]
 pub struct Compacted {
-    /// The conversation from now on.
+    /// The compacted conversation.
     pub conversation: Arc<Conversation>,
 }
 
-/// Names a rewind, to undo it.
+/// Id of a rewind, for undoing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RewindId(Uuid);
 
@@ -84,12 +82,11 @@ impl FromStr for RewindId {
 }
 
 impl TaskStore {
-    /// Stores a compaction of the conversation `seen`: from now on it is what
-    /// the compaction says, and nothing in it is masked.
+    /// Stores a compaction of the conversation `seen`. The truncation is cleared.
     ///
     /// # Errors
-    /// `invalidParams` when a message is no object or has no such source,
-    /// `tooLarge`, `notFound`, `busy`, `cancelled`, kind `storage`.
+    /// `invalidParams` if a message is not an object or its source does not exist, `tooLarge`,
+    /// `notFound`, `busy`, `cancelled`, kind `storage`.
     pub fn compact(
         &self,
         task: &TaskId,
@@ -137,8 +134,8 @@ impl TaskStore {
         })
     }
 
-    /// Takes back the newest compaction: the messages before it are current
-    /// again, and those that came after it still are. False when there is none.
+    /// Undoes the last compaction. The messages before it become current again; later messages are
+    /// kept. Returns false if there is no compaction.
     ///
     /// # Errors
     /// `notFound`, `busy`, `cancelled`, kind `storage`.
@@ -158,8 +155,8 @@ impl TaskStore {
         })
     }
 
-    /// Takes back what was decided after `timestamp`: edits, ranges left out,
-    /// compactions. Every message stays. What is left of the edits.
+    /// Undoes edits, truncation and compactions made after `timestamp`. Keeps all messages. Returns
+    /// the remaining edits.
     ///
     /// # Errors
     /// `notFound`, `busy`, `cancelled`, kind `storage`.
@@ -197,16 +194,14 @@ impl TaskStore {
         })
     }
 
-    /// Rewinds the conversation to what it was at a moment: its messages, what
-    /// was masked in them, whether it was compacted. That may also be on a
-    /// branch that was left since. [`Self::undo_rewind`] takes it back.
+    /// Rewinds the conversation to an earlier state: messages, truncation and compactions. The
+    /// state may be on an abandoned branch. [`Self::undo_rewind`] undoes it.
     ///
-    /// `counted` are the messages and the compactions it had then, if known.
+    /// `counted` is the expected number of messages and compactions, if known.
     ///
     /// # Errors
-    /// `conflict` when the log has no such entry, or another number of messages
-    /// or compactions there; `notFound`, `busy`, `cancelled`, kind `storage`.
-    /// Nothing is changed then.
+    /// `conflict` if the log does not contain the entry or the counts differ; `notFound`, `busy`,
+    /// `cancelled`, kind `storage`. Nothing changes then.
     pub fn rewind(
         &self,
         task: &TaskId,
@@ -229,7 +224,7 @@ impl TaskStore {
                 return Err(conflict("its log does not hold the messages of then"));
             }
             let mut line = LogLine::system(past.leaf, meta.now, &meta.origin, REWIND);
-            // Else the entries before say what is masked.
+            // Otherwise the entries before it record the truncation.
             let truncation = past.unlogged.as_ref();
             line.truncation =
                 truncation.map(|truncation| truncation.to_line(&0.into(), &past.messages));
@@ -238,8 +233,8 @@ impl TaskStore {
         })
     }
 
-    /// Undoes a rewind, or the undoing of one: the conversation is again what
-    /// it was before. Names what was done, so that it can be undone in turn.
+    /// Undoes a rewind, or the undo of a rewind. Returns an id with which this can be undone in
+    /// turn.
     ///
     /// # Errors
     /// `notFound`, `busy`, `cancelled`, kind `storage`.
@@ -264,7 +259,7 @@ impl TaskStore {
     }
 }
 
-/// Appends an entry that begins a branch.
+/// Appends an entry that starts a branch.
 fn branch(
     log: &mut Log,
     dir: &TaskDir,
@@ -293,7 +288,7 @@ fn compacted_line<'a>(
     copy(&source, compacted.message)
 }
 
-/// A message again: it has the time and origin of what it is a copy of.
+/// Copies a message with its original time and origin.
 fn copy<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>> {
     let mut line = LogLine::message(None, source.time, &source.origin, message)?;
     line.is_compact_summary = source.is_summary;
@@ -304,7 +299,7 @@ fn copy<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>
     Some(line)
 }
 
-/// Takes back compactions.
+/// Appends the entries that undo compactions.
 fn undo(
     log: &mut Log,
     lock: &TaskLock,

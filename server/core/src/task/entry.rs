@@ -1,14 +1,14 @@
-//! One line of a log: an entry, written and read.
+//! Reads and writes log entries, one per line.
 //!
 //! ```text
 //! {"uuid","parentUuid","sessionId","timestamp","type","subtype","cwd","gitBranch","version",
 //!  "message","tool","toolResult","isCompactSummary","compactMetadata","masks","previousLeaf"}
 //! ```
 //!
-//! What an entry has not is left out; only the first one of a conversation says
-//! `"parentUuid":null`. `message` is the client's, byte for byte: a line break
-//! between its tokens alone becomes a space, since it would end the line.
-//! `tool` and `toolResult` are for people and programs that search the file.
+//! Absent values are omitted; only the first entry of a conversation has `"parentUuid":null`.
+//! `message` is stored as received, byte for byte, except that a line break between tokens
+//! becomes a space. `tool` and `toolResult` are written for people and programs that search the
+//! file, and are never read.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -29,7 +29,7 @@ use crate::{
     limits::MAX_ENTRY_BYTES,
 };
 
-/// Subtypes of entries that are no message.
+/// Subtypes of entries without a message.
 pub(super) const TRUNCATION: &str = "truncation";
 pub(super) const REWIND: &str = "rewind";
 pub(super) const REWIND_UNDO: &str = "rewind_undo";
@@ -37,20 +37,20 @@ pub(super) const ROLLBACK: &str = "rollback";
 pub(super) const COMPACT_BOUNDARY: &str = "compact_boundary";
 pub(super) const COMPACT_UNDO: &str = "compact_undo";
 
-/// What is recorded beside every entry.
+/// Context recorded with every entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryOrigin {
     /// The client's session.
     pub session_id: Option<String>,
     /// The agent's working directory.
     pub cwd: Option<String>,
-    /// The branch checked out there.
+    /// Branch checked out there.
     pub git_branch: Option<String>,
-    /// The version of the client that writes.
+    /// Version of the client.
     pub version: Option<String>,
 }
 
-/// An entry, understood.
+/// A parsed entry.
 #[derive(Clone, Debug)]
 pub(super) struct LogEntry {
     pub(super) uuid: Uuid,
@@ -63,24 +63,24 @@ pub(super) struct LogEntry {
     pub(super) is_boundary: bool,
     pub(super) is_rewind: bool,
     pub(super) copy_of: Option<Uuid>,
-    /// Entries that follow and without which this one means nothing.
+    /// Number of entries that complete the group after this head.
     pub(super) following: u32,
     pub(super) truncation: Option<LoggedTruncation>,
     pub(super) previous_leaf: Option<Uuid>,
 }
 
-/// What an entry says of the one before it.
+/// The `parentUuid` of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parent {
-    /// There is none: a conversation begins.
+    /// `null`: starts a conversation.
     Root,
-    /// This one.
+    /// An entry id.
     Id(Uuid),
-    /// Nothing.
+    /// The key is missing.
     Absent,
 }
 
-/// A line as it is written.
+/// An entry as stored.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LogLine<'a> {
@@ -136,7 +136,7 @@ pub(super) struct ToolResult {
     pub(super) is_error: bool,
 }
 
-/// What an entry has to do with a compaction.
+/// Compaction data of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct CompactMetadata {
@@ -148,15 +148,15 @@ pub(super) struct CompactMetadata {
     pub(super) post_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fallback_reason: Option<String>,
-    /// The message this is a copy of.
+    /// Id of the original message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) copy_of: Option<Uuid>,
-    /// Entries that follow and without which this one means nothing.
+    /// Number of entries that complete the group after this head.
     #[serde(skip_serializing_if = "is_zero")]
     pub(super) following: u32,
 }
 
-/// What is masked from an entry on.
+/// The truncation from an entry on. Stored under the name `masks`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TruncationRecord {
@@ -164,10 +164,10 @@ pub(super) struct TruncationRecord {
     pub(super) deleted_range: Option<[i64; 2]>,
     #[serde(default = "no_history")]
     pub(super) context_history: Value,
-    /// The time the edits made then carry.
+    /// Timestamp of the edits made with this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) time: Option<Number>,
-    /// Which messages the indexes in it mean.
+    /// Ids of the messages that the indexes refer to.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) anchors: BTreeMap<usize, Uuid>,
 }
@@ -180,13 +180,13 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Tells `null` from a key that is not there.
+/// Distinguishes `null` from a missing key.
 fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Uuid>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 
 impl<'a> LogLine<'a> {
-    /// A line that is no message.
+    /// Creates an entry without a message.
     pub(super) fn system(
         parent: Option<Uuid>,
         time: i64,
@@ -213,7 +213,7 @@ impl<'a> LogLine<'a> {
         }
     }
 
-    /// A message. `None` when it is no object.
+    /// Creates an entry with a message. Returns `None` if it is not an object.
     pub(super) fn message(
         parent: Option<Uuid>,
         time: i64,
@@ -240,7 +240,7 @@ impl<'a> LogLine<'a> {
         Some(line)
     }
 
-    /// Adds the line, with its end, to `text`.
+    /// Appends the line to `text`.
     ///
     /// # Errors
     /// `tooLarge`.
@@ -254,7 +254,7 @@ impl<'a> LogLine<'a> {
                 format!("a message is over the limit of {MAX_ENTRY_BYTES} bytes; send it in parts"),
             ));
         }
-        // In JSON they stand between tokens only.
+        // Line breaks in JSON occur only between tokens.
         for byte in text.iter_mut().skip(start) {
             if matches!(byte, b'\n' | b'\r') {
                 *byte = b' ';
@@ -266,7 +266,7 @@ impl<'a> LogLine<'a> {
 }
 
 impl LogEntry {
-    /// Understands a line; `None` when it makes no sense.
+    /// Parses a line. Returns `None` if it is not a valid entry.
     pub(super) fn read(line: &[u8]) -> Option<Self> {
         let line: LogLine<'_> = serde_json::from_slice(line).ok()?;
         let message = match line.message {
@@ -298,7 +298,7 @@ impl LogEntry {
             is_boundary: line.subtype.as_deref() == Some(COMPACT_BOUNDARY),
             copy_of: compaction.copy_of,
             following: match line.message {
-                // Only an entry that is no message begins a group.
+                // Only an entry without a message can be the head of a group.
                 None => compaction.following,
                 Some(_) => 0,
             },
@@ -307,7 +307,7 @@ impl LogEntry {
         })
     }
 
-    /// Does it mean something only together with the entry before?
+    /// Returns whether the entry is meaningful only as part of a group.
     pub(super) fn is_group_member(&self) -> bool {
         self.message.is_some() && (self.is_summary || self.copy_of.is_some())
     }
@@ -324,7 +324,7 @@ impl TruncationRecord {
     }
 }
 
-/// What a block of kind `tool_use` calls.
+/// Reads a block of type `tool_use`.
 pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall> {
     let mut call = ToolCall {
         id: message.id(block)?.into_owned(),
@@ -343,7 +343,7 @@ pub(super) fn tool_call(message: &Message<'_>, block: &Block) -> Option<ToolCall
     Some(call)
 }
 
-/// What a block of kind `tool_result` answers.
+/// Reads a block of type `tool_result`.
 pub(super) fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolResult> {
     let mut result = ToolResult {
         tool_use_id: message.id(block)?.into_owned(),
@@ -361,7 +361,7 @@ pub(super) fn tool_result(message: &Message<'_>, block: &Block) -> Option<ToolRe
     Some(result)
 }
 
-/// ISO 8601, UTC, with milliseconds.
+/// Formats a time as ISO 8601 in UTC with milliseconds.
 pub(super) fn to_iso(millis: i64) -> String {
     let min = Timestamp::MIN.as_second() * 1000;
     let max = Timestamp::MAX.as_second() * 1000;
@@ -371,7 +371,7 @@ pub(super) fn to_iso(millis: i64) -> String {
 
 fn from_iso(text: &str) -> Option<i64> {
     let time: Timestamp = text.parse().ok()?;
-    // Before the epoch too, down to the millisecond that was meant.
+    // Round down to the millisecond, also before the epoch.
     i64::try_from(time.as_nanosecond().div_euclid(1_000_000)).ok()
 }
 

@@ -1,4 +1,4 @@
-//! A task as one document: JSON to be imported again, Markdown to be read.
+//! Exports a task: as JSON that can be imported, or as Markdown for reading.
 
 use std::{fmt::Write, io::BufReader};
 
@@ -19,7 +19,7 @@ use crate::{
     tracker::{METADATA_FILE, is_metadata},
 };
 
-/// What an exported task calls its format.
+/// Format name in exported JSON.
 pub(super) const FORMAT: &str = "sightline-task";
 pub(super) const VERSION: u32 = 1;
 
@@ -42,14 +42,13 @@ struct ExportDocument<'a> {
     context_history: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     task_metadata: Option<Box<RawValue>>,
-    /// Every entry, also those that are not current.
+    /// All entries, including those that are not current.
     log: Vec<Box<RawValue>>,
 }
 
 impl TaskStore {
-    /// The task as a JSON text: the conversation of now for anyone, and the
-    /// whole log for [`Self::import`]. Of the records of files, those whose path
-    /// `may_name` allows.
+    /// Exports the task as JSON: the current conversation, and the complete log for
+    /// [`Self::import`]. Includes only the tracker records whose path `may_name` allows.
     ///
     /// # Errors
     /// `notFound`, `cancelled`, kind `storage`.
@@ -82,7 +81,7 @@ impl TaskStore {
             .map_err(|error| Error::storage(format!("could not export task {task}: {error}")))
     }
 
-    /// The task as a Markdown text, the conversation as it is now.
+    /// Exports the current conversation of the task as Markdown.
     ///
     /// # Errors
     /// `notFound`, `cancelled`, kind `storage`.
@@ -96,7 +95,7 @@ impl TaskStore {
         Ok(text)
     }
 
-    /// The lines of a log that make sense, as they were written.
+    /// Returns the valid lines of the log as written.
     fn log_entries(&self, task: &TaskId, cancel: &Cancel) -> Result<Vec<Box<RawValue>>, Error> {
         let dir = self.storage.task(task);
         let (file, _) = dir.open_log(LOG_FILE)?.ok_or_else(|| not_found(task))?;
@@ -115,7 +114,7 @@ impl TaskStore {
     }
 }
 
-/// The records of a task; as they were written unless some are left out.
+/// Returns the tracker records of a task. Unchanged unless some are removed.
 fn allowed_metadata(text: &[u8], may_name: &dyn Fn(&str) -> bool) -> Option<Box<RawValue>> {
     let mut metadata: Value = serde_json::from_slice(text).ok()?;
     let mut left_out = false;
@@ -159,7 +158,7 @@ fn head(task: &TaskId, conversation: &Conversation) -> String {
 fn add_message(text: &mut String, index: usize, stored: &StoredMessage) {
     let raw = stored.message.get();
     let Ok(message) = serde_json::from_str::<Value>(raw) else {
-        // Half a surrogate pair in a string: JSON, but no text.
+        // Valid JSON, but a string contains an unpaired surrogate.
         add_heading(text, index, "Message", stored);
         add_fenced(text, "json", raw);
         return;
@@ -238,7 +237,7 @@ fn add_json(text: &mut String, value: &Value) {
     add_fenced(text, "json", &pretty);
 }
 
-/// A fenced block whose fence is longer than any in it.
+/// Appends a fenced block. The fence is longer than any run of backticks in it.
 fn add_fenced(text: &mut String, language: &str, content: &str) {
     let longest = content.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);

@@ -1,9 +1,8 @@
-//! Tasks from elsewhere: Cline 3's task folders, folders and exports of ours.
+//! Imports tasks: task folders of Cline 3, and task folders and JSON exports of Sightline.
 //!
-//! The source is read only. What it holds is other people's: of bounded size,
-//! regular files, and looked at before it is taken. A task is made whole or not
-//! at all. A file of the source that makes no sense does not keep the others
-//! from coming along; it is named.
+//! The source is only read and not trusted: sizes are limited, only regular files are read, and
+//! contents are validated. A task is created completely or not at all. A malformed file of the
+//! source is reported and skipped; the other files are still imported.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -39,33 +38,33 @@ use crate::{
 
 const MESSAGES_FILE: &str = "api_conversation_history.json";
 const UI_FILE: &str = "ui_messages.json";
-/// What it was called in Cline's first version.
+/// Name of the file in the first version of Cline.
 const OLD_UI_FILE: &str = "claude_messages.json";
 
-/// A task that was imported.
+/// An imported task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedTask {
-    /// Its id.
+    /// Id of the task.
     pub task_id: TaskId,
-    /// Messages of its conversation.
+    /// Number of messages in its conversation.
     pub messages: u64,
-    /// What of the source could not be taken, in words.
+    /// What could not be imported, for display.
     pub problems: Vec<String>,
 }
 
-/// What becomes a task.
+/// The parts of a task read from a source.
 #[derive(Default)]
 struct ImportSource {
-    /// The id the source gives.
+    /// The task id that the source suggests.
     id: String,
     log: Vec<u8>,
     metadata: Option<Vec<u8>>,
-    /// What is masked if the log doesn't say.
+    /// Edits that the log does not record.
     unlogged: ContextHistory,
     problems: Vec<String>,
 }
 
-/// An export of ours, as far as it is needed.
+/// The fields of an export that are imported.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ExportDocument {
@@ -85,19 +84,20 @@ struct ExportDocument {
     log: Option<Vec<Box<RawValue>>>,
 }
 
-/// The entries of a conversation that are messages, and their indexes in it, which Cline counts by.
+/// The valid messages of a conversation, and their indexes in the source, which Cline's data
+/// refers to.
 struct ImportedMessages {
     messages: Vec<Box<RawValue>>,
     indexes: Vec<usize>,
 }
 
 impl ImportedMessages {
-    /// The index of a message among those that are left.
+    /// Converts an index in the source to an index of the valid messages.
     fn index(&self, original: usize) -> Option<usize> {
         self.indexes.binary_search(&original).ok()
     }
 
-    /// The same of the messages of a range.
+    /// Converts a range of the source.
     fn range(&self, original: DeletedRange) -> DeletedRange {
         let before = |end: i64| {
             let is_before = |index: &usize| i64::try_from(*index).is_ok_and(|index| index < end);
@@ -108,7 +108,7 @@ impl ImportedMessages {
     }
 }
 
-/// A message of Cline's window, as far as it is needed.
+/// The imported fields of an entry in Cline's UI messages.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct UiMessage {
@@ -120,7 +120,7 @@ struct UiMessage {
     conversation_history_deleted_range: Value,
 }
 
-/// When the messages came, and what is left out, according to Cline's window.
+/// Times of messages and the deleted range, from Cline's UI messages.
 #[derive(Default)]
 struct UiTimeline {
     first: Option<i64>,
@@ -130,13 +130,12 @@ struct UiTimeline {
 }
 
 impl TaskStore {
-    /// Makes a task of `source`: a task folder of Cline 3, one of ours, or a
-    /// file with an export of ours. Its id is `id`, else that of the source.
+    /// Creates a task from `source`: a task folder of Cline 3 or Sightline, or an exported file.
+    /// `id` overrides the id of the source.
     ///
     /// # Errors
-    /// `notFound`, `invalidParams` when there is no conversation in it,
-    /// `tooLarge`, `conflict` when the task is there already, `cancelled`, kind
-    /// `storage`.
+    /// `notFound`, `invalidParams` if there is no conversation in it, `tooLarge`, `conflict` if the
+    /// task already exists, `cancelled`, kind `storage`.
     pub fn import(
         &self,
         source: &Path,
@@ -198,7 +197,7 @@ impl TaskStore {
 }
 
 impl ImportSource {
-    /// A file of the folder, unless there is none or it can't be read.
+    /// Reads a file of the folder. Reports an error as a problem.
     fn read(&mut self, dir: &Path, name: &str) -> Option<Vec<u8>> {
         read_foreign(&dir.join(name), MAX_IMPORT_BYTES).unwrap_or_else(|error| {
             self.problems.push(format!("left out {name}: {error}"));
@@ -224,7 +223,7 @@ impl ImportSource {
         )
     }
 
-    /// The edits of messages, those that make sense; of `messages` where they are known.
+    /// Parses edits and keeps the valid ones. With `messages`, converts their indexes.
     fn history(&mut self, value: Value, messages: Option<&ImportedMessages>) -> ContextHistory {
         let Value::Array(entries) = value else {
             self.left_out(HISTORY_FILE);
@@ -237,7 +236,7 @@ impl ImportSource {
                 let original = usize::try_from(index.as_u64()?).ok()?;
                 *index = messages.index(original)?.into();
             }
-            // The index of a message stands once in it.
+            // Check each entry on its own.
             let is_valid = ContextHistory::from_value(Value::Array(vec![entry.clone()])).is_ok();
             is_valid.then_some(entry)
         };
@@ -246,7 +245,7 @@ impl ImportSource {
         ContextHistory::from_value(Value::Array(valid)).unwrap_or_default()
     }
 
-    /// Those of these entries that are messages.
+    /// Keeps the entries that are messages.
     fn messages(&mut self, entries: Vec<Box<RawValue>>) -> ImportedMessages {
         let count = entries.len();
         let is_message = |(_, entry): &(usize, Box<RawValue>)| entry.get().starts_with('{');
@@ -274,7 +273,7 @@ impl ImportSource {
             .push(format!("left out {name}: it makes no sense"));
     }
 
-    /// Lines of a log, those that make sense and can be read again.
+    /// Adds the valid lines of a log.
     fn take_log<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) {
         let mut broken = 0_u64;
         let mut too_long = 0_u64;
@@ -287,7 +286,7 @@ impl ImportSource {
                 broken += 1;
                 continue;
             }
-            // As a value of a document it may have more lines than one.
+            // In an export, an entry may span several lines.
             let on_one = line.iter().map(|byte| match byte {
                 b'\n' | b'\r' => b' ',
                 byte => *byte,
@@ -399,8 +398,8 @@ fn from_export(path: &Path, now: i64) -> Result<ImportSource, Error> {
     Ok(found)
 }
 
-/// A log of these messages. Their time is what they say themselves, or `time`
-/// says, or that of the one before; that of the first is `begun`.
+/// Writes a log of messages. The time of a message is its `ts`, else `time`, else that of the
+/// message before it; the first defaults to `started_at`.
 fn log_of(
     messages: &[Box<RawValue>],
     time: impl Fn(usize) -> Option<i64>,
@@ -442,7 +441,6 @@ fn log_of(
     Ok(log)
 }
 
-/// The `ts` of a message.
 fn message_timestamp(message: &RawValue) -> Option<i64> {
     #[derive(Deserialize)]
     struct Timed {
@@ -458,7 +456,7 @@ fn millis(value: &Value) -> Option<i64> {
     whole.or_else(|| value.as_f64().map(|millis| millis as i64))
 }
 
-/// The working directory Cline told the model of in the first message.
+/// Returns the working directory from the environment details of Cline's first message.
 fn cwd_of(message: &RawValue) -> Option<String> {
     let message = Message::scan(message.get())?;
     let texts = message.blocks().iter();
@@ -506,7 +504,8 @@ fn read_ui_timeline(found: &mut ImportSource, dir: &Path) -> UiTimeline {
     facts
 }
 
-/// The elements of a JSON list, up to where it is broken. Is it whole?
+/// Parses the elements of a JSON array up to the first error. Returns whether the whole array
+/// was valid.
 fn elements(text: &[u8]) -> (Vec<Box<RawValue>>, bool) {
     struct Elements<'a>(&'a mut Vec<Box<RawValue>>);
 

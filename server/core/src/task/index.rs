@@ -1,9 +1,8 @@
-//! Lists of tasks, and the cache that makes them cheap.
+//! Lists tasks, with an index that avoids reading every log.
 //!
-//! `.index.json` beside the tasks says what their logs came to, and at which
-//! length and time. What it says of a log that is so no longer is read again;
-//! without the file, everything is. (The dot keeps it apart from tasks: none
-//! is called so.)
+//! `.index.json` next to the tasks stores a summary of each log with the log's length and
+//! modification time. A log that has changed since is read again. Without the file, all logs
+//! are read. Task ids never start with a dot, so the name cannot collide with a task.
 
 use std::collections::HashMap;
 
@@ -24,13 +23,13 @@ use crate::{
 
 const INDEX_FILE: &str = ".index.json";
 
-/// The whole file.
+/// Content of the index file.
 #[derive(Serialize, Deserialize)]
 struct IndexFile {
     tasks: Vec<IndexEntry>,
 }
 
-/// A task and the state of its log.
+/// Summary of a task and the state of its log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct IndexEntry {
@@ -41,19 +40,19 @@ pub(super) struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// Does it tell of this state of the log?
+    /// Returns whether the summary was made from this state of the log.
     pub(super) fn matches(&self, stamp: Stamp) -> bool {
         (self.length, self.modified_ns) == (stamp.len, stamp.mtime_ns)
     }
 
-    /// When the log was written last, milliseconds since the Unix epoch.
+    /// Returns when the log was last written, in milliseconds since the Unix epoch.
     pub(super) fn modified_millis(&self) -> i64 {
         i64::try_from(self.modified_ns / 1_000_000).unwrap_or(i64::MAX)
     }
 }
 
 impl TaskStore {
-    /// The tasks that have messages, last updated first, `limit` at most.
+    /// Lists the tasks that have messages, last updated first, at most `limit`.
     ///
     /// # Errors
     /// `cancelled`, kind `storage`.
@@ -63,8 +62,8 @@ impl TaskStore {
         Ok(listed.map(|listed| listed.summary).take(limit).collect())
     }
 
-    /// The last updated task whose recorded working directory lies in one of
-    /// the roots; of all tasks when there are no roots.
+    /// Returns the last updated task whose recorded working directory is in one of the roots.
+    /// Without roots, all tasks qualify.
     ///
     /// # Errors
     /// `cancelled`, kind `storage`.
@@ -81,8 +80,8 @@ impl TaskStore {
             .transpose()
     }
 
-    /// All tasks that have messages, last updated first. A log that can't be
-    /// read is left out: [`TaskStore::load`] says why.
+    /// Lists all tasks that have messages, last updated first. Skips unreadable logs;
+    /// [`TaskStore::load`] reports the error.
     pub(super) fn listed(&self, cancel: &Cancel) -> Result<Vec<IndexEntry>, Error> {
         let known = self.read_index();
         let mut listed = Vec::new();
@@ -102,7 +101,7 @@ impl TaskStore {
                 .iter()
                 .any(|now| known.get(&now.summary.task_id) != Some(now));
         if is_news {
-            // A cache: the list is right without it.
+            // The index is only a cache.
             let _ = self.write_index(&listed);
         }
         listed.retain(|listed| listed.summary.message_count > 0);

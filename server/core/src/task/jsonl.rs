@@ -1,4 +1,4 @@
-//! The lines of a log as bytes: split, bounded, without holding the file.
+//! Splits a log into lines of limited length without loading the file.
 
 use std::io::{self, BufRead};
 
@@ -6,18 +6,18 @@ use memchr::memchr;
 
 use crate::limits::MAX_ENTRY_BYTES;
 
-/// What stands between two line ends.
+/// A line of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RawLine<'a> {
-    /// A line that has its end.
+    /// A line with its line break.
     Complete(&'a [u8]),
-    /// What is behind the last line end: a line someone is writing, or was
-    /// when they were killed.
+    /// The text after the last line break: a line that is being written, or was when the writer was
+    /// killed.
     Partial(&'a [u8]),
 }
 
-/// Hands all lines of `reader` to `each`, and the rest if there is one. Of a
-/// line over [`MAX_ENTRY_BYTES`] only a beginning of that length is kept.
+/// Calls `each` for each line of `reader` and for a partial last line. Lines are truncated to
+/// [`MAX_ENTRY_BYTES`].
 pub(super) fn for_each_line<E: From<io::Error>>(
     mut reader: impl BufRead,
     mut each: impl FnMut(RawLine<'_>, u64) -> Result<(), E>,
@@ -56,7 +56,7 @@ pub(super) fn for_each_line<E: From<io::Error>>(
     Ok(())
 }
 
-/// A line without what a file system that lost power puts around it.
+/// Removes the whitespace and NUL bytes that a power failure can leave around a line.
 pub(super) fn trimmed(line: &[u8]) -> &[u8] {
     let is_padding = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
     let start = line.iter().position(|byte| !is_padding(byte));

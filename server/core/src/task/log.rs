@@ -1,13 +1,12 @@
-//! The file of a log: what of it is known, catching up, and adding to it.
+//! The log file of a task: reads it incrementally and appends to it.
 //!
-//! What was read is kept; the next look costs a `stat`, and when the file grew
-//! its new part is read. Whoever writes holds the task's lock and has caught up
-//! with everybody else. A file that does not end with a line end was left by a
-//! writer that was killed: it gets one, so that the torn line costs itself only.
+//! What was read is kept in memory. The next read costs a `stat`, and reads only the new part
+//! if the file grew. A writer holds the task's lock and first reads what other processes
+//! appended. If a writer was killed, the file may not end with a line break; the next writer
+//! adds one, so that only the torn line is lost.
 //!
-//! A reader without the lock can't tell a torn line from one that is being
-//! written, and asks whether anybody holds the lock: if not, the line is torn
-//! and counts as dropped.
+//! A reader without the lock cannot distinguish a torn line from one that is being written. It
+//! tries to take the lock: if that succeeds, the line is torn and counts as dropped.
 
 use std::{
     io::{self, BufReader, Read, Seek, SeekFrom},
@@ -29,49 +28,49 @@ use crate::{
     storage::{Stamp, TaskDir, TaskLock, Written},
 };
 
-/// The log's name below its task.
+/// File name of the log.
 pub(super) const LOG_FILE: &str = "conversation.jsonl";
-/// What is masked, for Cline and from Cline.
+/// File name of the truncation, shared with Cline.
 pub(super) const HISTORY_FILE: &str = "context_history.json";
 
-/// Bytes of the last line that tell whether the file is still the one that was
-/// read: the uuid is among them.
+/// Length of the start of the last line that identifies the file, in bytes. It includes the
+/// uuid.
 const HEAD_BYTES: usize = 64;
-/// A log that others wrote to is read again up to this size: whatever happened
-/// to its old lines shows, and it takes a millisecond.
+/// Maximum size of a changed log that is read again completely, in bytes. This takes about a
+/// millisecond and detects changes to old lines.
 const REREAD_BYTES: u64 = 256 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// What is known of a log.
+/// The known content of a log.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     stamp: Option<Stamp>,
-    /// Bytes that are understood.
+    /// Offset up to which the file was read.
     read_to: u64,
-    /// Does it end without a line end?
+    /// Whether the last line has no line break.
     lacks_newline: bool,
-    /// Is there something behind the last line end that makes no sense?
+    /// Whether the last line is not a valid entry.
     has_partial_line: bool,
-    /// Is that certain to stay so?
+    /// Whether the partial line is known to be torn.
     is_torn: bool,
-    /// Where the last line begins, and how.
+    /// Offset and start of the last line.
     last_line: (u64, Vec<u8>),
     lines: u64,
     dropped: u64,
     pub(super) entries: Entries,
-    /// Is the file's name known to be on the disk?
+    /// Whether the directory entry of the file is durable.
     is_name_durable: Arc<AtomicBool>,
 }
 
 impl Log {
-    /// Learns what is new in the file. True when there is one.
+    /// Reads what was appended since the last read. Returns whether the file exists.
     ///
     /// # Errors
     /// Kind `storage`, `cancelled`.
     pub(super) fn catch_up(&mut self, dir: &TaskDir, cancel: &Cancel) -> Result<bool, Error> {
         let is_there = self.read_new(dir, cancel)?;
         if self.has_partial_line && !self.is_torn {
-            // Nobody writes now: what is torn now stays torn.
+            // No process is writing, so the line stays partial.
             if let Ok(Some(_lock)) = dir.try_lock() {
                 self.read_new(dir, cancel)?;
                 self.is_torn = self.has_partial_line;
@@ -80,7 +79,7 @@ impl Log {
         Ok(is_there)
     }
 
-    /// As [`Self::catch_up`], for whoever holds the lock.
+    /// Like [`Self::catch_up`], for a caller that holds the lock.
     ///
     /// # Errors
     /// Kind `storage`, `cancelled`.
@@ -141,8 +140,8 @@ impl Log {
         Ok(true)
     }
 
-    /// Is what was read still the beginning of this file? One that was cut and
-    /// written on has another last line.
+    /// Returns whether the file still starts with what was read. A file that was truncated and
+    /// extended has a different last line.
     fn is_prefix_of(&self, file: &mut std::fs::File, stamp: Stamp) -> io::Result<bool> {
         let is_same = self
             .stamp
@@ -159,7 +158,7 @@ impl Log {
         Ok(now == *head)
     }
 
-    /// Takes a line, or the rest, of this many bytes.
+    /// Adds a line of `length` bytes.
     fn take_line(&mut self, piece: &RawLine<'_>, length: u64) {
         let start = self.read_to;
         let (line, is_whole) = match piece {
@@ -187,7 +186,7 @@ impl Log {
         }
     }
 
-    /// The conversation of now.
+    /// Returns the current conversation.
     pub(super) fn conversation(&mut self, dir: &TaskDir) -> Arc<Conversation> {
         let recovered = Recovered {
             lines: self.lines,
@@ -197,8 +196,8 @@ impl Log {
             .conversation(recovered, || unlogged_truncation(dir))
     }
 
-    /// Adds lines; none of them when it fails. A process killed meanwhile may
-    /// leave the first of them. The caller has caught up.
+    /// Appends lines. On failure, none is appended; a killed process may leave the first of them.
+    /// The caller must have caught up.
     ///
     /// # Errors
     /// `tooLarge`, kind `storage`.
@@ -222,12 +221,12 @@ impl Log {
             None => written.before.len == 0,
         };
         if !is_as_known {
-            // Someone wrote without the lock. The next look reads all of it.
+            // Another program wrote without the lock. Read everything again next time.
             *self = Self::default();
             return Ok(written);
         }
         if self.has_partial_line {
-            // The line end makes a line of it.
+            // The line break completes the partial line.
             self.has_partial_line = false;
             self.is_torn = false;
             self.dropped += 1;
@@ -244,17 +243,17 @@ impl Log {
         Ok(written)
     }
 
-    /// Was nothing ever written to it?
+    /// Returns whether the log has never been written.
     pub(super) fn is_never_written(&self) -> bool {
         self.lines + self.dropped == 0 && !self.has_partial_line
     }
 
-    /// Bytes it takes in memory, roughly.
+    /// Returns the approximate memory use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.entries.bytes()
     }
 
-    /// The state of the file that was read.
+    /// Returns the state of the file that was read.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         self.stamp
     }
@@ -271,7 +270,7 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// What is masked in a task that Cline wrote, or that was copied by hand.
+/// Reads the truncation of a task that Cline wrote or that was copied by hand.
 fn unlogged_truncation(dir: &TaskDir) -> TruncationState {
     let text = dir.read(HISTORY_FILE).ok().flatten().unwrap_or_default();
     let history = serde_json::from_slice(&text).ok();
@@ -283,8 +282,8 @@ fn unlogged_truncation(dir: &TaskDir) -> TruncationState {
     }
 }
 
-/// Writes what is masked where Cline looks for it. The log has it already, so
-/// that nothing is lost when this fails.
+/// Writes the truncation where Cline reads it. Errors are ignored, because the log is
+/// authoritative.
 pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &ContextHistory) {
     let text = history.clone().into_value().to_string();
     let is_current = match dir.read(HISTORY_FILE) {
@@ -297,7 +296,6 @@ pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &Conte
     }
 }
 
-/// There is no such task.
 pub(super) fn not_found(task: &crate::storage::TaskId) -> Error {
     Error::new(
         ErrorKind::NotFound,
@@ -353,13 +351,14 @@ mod tests {
             written.sync().unwrap();
         }
 
-        /// As a program does that knows nothing of the lock.
+        /// Writes without the lock, like another program.
         fn write(&self, bytes: &[u8]) {
             let mut file = OpenOptions::new().append(true).open(&self.path).unwrap();
             file.write_all(bytes).unwrap();
         }
 
-        /// Lines understood and dropped, as a log knows them and as they are.
+        /// Returns the numbers of valid and dropped lines, for a log that was read incrementally
+        /// and for a new one.
         fn lines(&self, log: &mut Log) -> [(u64, u64); 2] {
             let mut fresh = Log::default();
             [log, &mut fresh].map(|log| {
@@ -380,7 +379,7 @@ mod tests {
                 log.catch_up_locked(&test_log.dir, &Cancel::default())
                     .unwrap();
                 if is_replaced {
-                    // By another file of the same length.
+                    // Replaced by another file of the same length.
                     let old = fs::read(&test_log.path).unwrap();
                     let beside = test_log.path.with_extension("beside");
                     fs::write(&beside, vec![b'x'; old.len()]).unwrap();

@@ -1,4 +1,4 @@
-//! The logs read last, kept in memory.
+//! Keeps recently used logs in memory.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -8,35 +8,35 @@ use std::sync::{
 use super::log::Log;
 use crate::storage::TaskId;
 
-/// Tasks kept at most.
+/// Maximum number of cached tasks.
 const MAX_TASKS: usize = 8;
-/// Bytes of their messages at most; the task used last stays whatever it takes.
+/// Maximum size of the cached messages, in bytes. The last used task is kept whatever its size.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// Logs that were read, the one used last at the end.
+/// Cached logs, the last used at the end.
 #[derive(Debug, Default)]
 pub(super) struct LogCache {
     slots: Mutex<Vec<(TaskId, Arc<CachedLog>)>>,
 }
 
-/// What is kept of one task.
+/// The cached log of a task.
 #[derive(Debug, Default)]
 pub(super) struct CachedLog {
-    /// Whoever writes holds this, before the task's lock, before `log`.
+    /// Serializes writers of this process. Taken before the task's file lock and before `log`.
     pub(super) writing: Mutex<()>,
     pub(super) log: Mutex<Log>,
     bytes: AtomicUsize,
 }
 
 impl CachedLog {
-    /// Notes how much memory it takes.
+    /// Records the memory use of the log.
     pub(super) fn update_size(&self, log: &Log) {
         self.bytes.store(log.bytes(), Ordering::Relaxed);
     }
 }
 
 impl LogCache {
-    /// What is kept of a task, used now.
+    /// Returns the entry of a task and marks it as used.
     pub(super) fn slot(&self, task: &TaskId) -> Arc<CachedLog> {
         let mut slots = lock_unpoisoned(&self.slots);
         let found = slots.iter().position(|(id, _)| id == task);
@@ -49,19 +49,19 @@ impl LogCache {
         slot
     }
 
-    /// What is kept of a task, if anything is.
+    /// Returns the entry of a task if it is cached.
     pub(super) fn peek(&self, task: &TaskId) -> Option<Arc<CachedLog>> {
         let slots = lock_unpoisoned(&self.slots);
         let found = slots.iter().find(|(id, _)| id == task);
         found.map(|(_, slot)| Arc::clone(slot))
     }
 
-    /// Drops what is kept of a task.
+    /// Removes the entry of a task.
     pub(super) fn remove(&self, task: &TaskId) {
         lock_unpoisoned(&self.slots).retain(|(id, _)| id != task);
     }
 
-    /// Drops the tasks that were not used for longest, until the rest fits.
+    /// Evicts the least recently used tasks until the rest fits.
     pub(super) fn evict(&self) {
         let mut slots = lock_unpoisoned(&self.slots);
         let mut room = MAX_BYTES;
@@ -77,8 +77,8 @@ impl LogCache {
     }
 }
 
-/// A mutex, whatever became of others who held it: all that is guarded here is
-/// either whole or checked against the file.
+/// Locks a mutex even if it is poisoned. All guarded data is either complete or checked against
+/// the file.
 pub(super) fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,18 +1,16 @@
-//! The task store: conversations that nothing is ever lost from.
+//! The task store: durable conversations.
 //!
-//! Below a task's directory, `conversation.jsonl` is the only truth: one entry
-//! per line (`entry`), added under the task's lock and never changed (`log`).
-//! What a conversation is now follows from the entries (`conversation`): what
-//! is masked (`masks`), rewound, compacted or rolled back is an entry too
-//! (`change`), so it can be taken back. Everything else can be made again from
-//! the log: `context_history.json`, a copy of what is masked in Cline's format,
-//! and `.index.json` beside the tasks, which saves reading every log to list
+//! The log of a task, `conversation.jsonl`, is authoritative. It has one entry per line
+//! (`entry`), appended under the task's lock and never changed (`log`). The current
+//! conversation is derived from the entries (`conversation`). Truncation (`truncation`),
+//! rewinds, compactions and rollbacks are entries too (`edits`), so they can be undone. All
+//! other files can be rebuilt from the log: `context_history.json`, a copy of the truncation in
+//! Cline's format, and `.index.json` next to the tasks, which avoids reading every log to list
 //! them (`index`).
 //!
-//! Then there is what is done with stored conversations: `resume`, `import`,
-//! `export`, `retention`.
+//! `resume`, `import`, `export` and `retention` work on stored conversations.
 //!
-//! Any number of stores, threads and processes may work on one task.
+//! Any number of stores, threads and processes may use a task at the same time.
 
 mod conversation;
 mod edits;
@@ -49,44 +47,43 @@ use entry::{LogLine, TRUNCATION};
 use log::{Log, not_found, write_history_file};
 use log_cache::{LogCache, lock_unpoisoned};
 
-/// All stored conversations. Cheap to clone; clones share what they have read.
+/// The stored conversations of a data directory. Clones share a cache.
 #[derive(Clone, Debug)]
 pub struct TaskStore {
     storage: Storage,
     cache: Arc<LogCache>,
 }
 
-/// What is recorded beside what is written.
+/// Metadata recorded with new entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryMeta {
-    /// Whose it is and where.
+    /// Context of the entry.
     pub origin: EntryOrigin,
-    /// The time, milliseconds since the Unix epoch.
+    /// Current time, in milliseconds since the Unix epoch.
     pub now: i64,
 }
 
-/// Messages that were appended.
+/// The result of an append.
 #[derive(Clone, Debug)]
 #[must_use = "they are durable only after `written.sync()`"]
 pub struct Appended {
-    /// Messages of the conversation in all.
+    /// Number of messages in the conversation.
     pub count: u64,
-    /// Makes them durable.
+    /// Makes the messages durable.
     pub written: Written,
 }
 
-/// What became of a decision made on a conversation.
+/// The result of storing a decision on a conversation.
 #[derive(Clone, Debug)]
 pub enum CommitResult<T> {
-    /// It is stored.
+    /// The decision is stored.
     Stored(T),
-    /// Somebody else decided something meanwhile; nothing is stored. Decide
-    /// again, on this.
+    /// Another decision was stored first. Nothing was stored; decide again on this conversation.
     Conflict(Arc<Conversation>),
 }
 
 impl TaskStore {
-    /// The conversations in a data directory. Creates nothing.
+    /// Creates a store. Does not create files.
     pub fn new(storage: Storage) -> Self {
         Self {
             storage,
@@ -94,19 +91,17 @@ impl TaskStore {
         }
     }
 
-    /// Adds messages to a task, which begins with them if there is none.
+    /// Appends messages to a task. Creates the task if it does not exist.
     ///
-    /// When it fails, none of them is added. A process that is killed while it
-    /// writes may leave the first of them, although it acknowledged none: look
-    /// at the conversation before you send them again.
+    /// On failure, no message is appended. A process that is killed while writing may leave the
+    /// first messages without acknowledging them: load the conversation before sending them again.
     ///
-    /// They can be read at once; they are durable after [`Written::sync`],
-    /// which also makes all earlier ones of the task durable: sync the last of
-    /// several.
+    /// Messages can be read immediately. They are durable after [`Written::sync`], which also
+    /// covers all earlier messages of the task: after several appends, sync the last.
     ///
     /// # Errors
-    /// `invalidParams` when a message is no object, `tooLarge`, `busy`,
-    /// `cancelled`, kind `storage`.
+    /// `invalidParams` if a message is not an object, `tooLarge`, `busy`, `cancelled`, kind
+    /// `storage`.
     pub fn append(
         &self,
         task: &TaskId,
@@ -139,7 +134,7 @@ impl TaskStore {
         })
     }
 
-    /// The conversation of a task, as it is now.
+    /// Loads the current conversation of a task.
     ///
     /// # Errors
     /// `notFound`, `cancelled`, kind `storage`.
@@ -158,10 +153,10 @@ impl TaskStore {
         Ok(conversation)
     }
 
-    /// Stores what was decided to mask in the conversation `seen`; `time` is
-    /// that of the edits made now. Durable when it returns.
+    /// Stores the truncation decided for the conversation `seen`. `time` is the timestamp of the
+    /// new edits. Durable on return.
     ///
-    /// Messages that came meanwhile change nothing; another decision does.
+    /// Messages appended since `seen` do not conflict; another decision does.
     ///
     /// # Errors
     /// `notFound`, `busy`, `cancelled`, kind `storage`.
@@ -190,7 +185,7 @@ impl TaskStore {
         })
     }
 
-    /// Deletes a task with all its files; bytes they took.
+    /// Deletes a task with all its files. Returns their size in bytes.
     ///
     /// # Errors
     /// `notFound`, `busy`, kind `storage`.
@@ -209,7 +204,7 @@ impl TaskStore {
         Ok(freed)
     }
 
-    /// Writes to a task that may not exist yet.
+    /// Writes to a task, which may not exist yet.
     fn with_write_lock<T>(
         &self,
         task: &TaskId,
@@ -219,7 +214,7 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let slot = self.cache.slot(task);
         let done = {
-            // Threads of this process queue here, and don't poll the lock.
+            // Threads of this process wait here instead of polling the file lock.
             let _writing = lock_unpoisoned(&slot.writing);
             let lock = dir.lock()?;
             let mut log = lock_unpoisoned(&slot.log);
@@ -233,7 +228,7 @@ impl TaskStore {
         Ok(done)
     }
 
-    /// Writes a decision to a task that exists, durably.
+    /// Stores a decision on an existing task, durably.
     fn commit<T>(
         &self,
         task: &TaskId,
@@ -251,11 +246,11 @@ impl TaskStore {
             let now = log.conversation(dir);
             if !log.entries.is_truncation_logged() && *now.truncation != TruncationState::default()
             {
-                // From now on the log says it, and what was can come back.
+                // Record the truncation first, so that it can be restored.
                 let mut line =
                     LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
                 line.truncation = Some(now.truncation.to_line(&0.into(), &now.uuids()));
-                // Durable with the decision.
+                // Becomes durable with the decision.
                 let _ = log.append(lock, &[line])?;
             }
             decide(log, dir, lock)
@@ -267,7 +262,7 @@ impl TaskStore {
     }
 }
 
-/// Makes each line the child of the one before, and the first that of `parent`.
+/// Links each line to the one before it, and the first to `parent`.
 fn link_lines(lines: &mut [LogLine<'_>], parent: Option<uuid::Uuid>) {
     let mut parent = parent;
     for line in lines {

@@ -1,8 +1,8 @@
-//! Going on with a conversation that was interrupted.
+//! Resumes an interrupted conversation.
 //!
-//! The messages are those that would be sent now, every tool call with a
-//! result. A text tells the model what it can't know: how long ago that was,
-//! and what may have changed since. It is the client's to send it.
+//! Returns the messages that would be sent now, with a result for every tool call, and a text
+//! that tells the model how much time has passed and what may have changed. The client decides
+//! whether to send the text.
 
 use std::{collections::HashSet, fmt::Write};
 
@@ -25,44 +25,43 @@ use crate::{
     storage::TaskId,
 };
 
-/// How the text begins.
+/// Start of the text.
 const HEADING: &str = "[TASK RESUMPTION]";
-/// Files and tool calls named at most, of each kind.
+/// Maximum number of files or tool calls listed, per kind.
 const MAX_NAMED: usize = 20;
-/// Characters of each at most.
+/// Maximum length of each, in characters.
 const MAX_NAME_CHARACTERS: usize = 400;
 
-/// How a task is resumed.
+/// Options of [`TaskStore::resume`].
 #[derive(Clone, Debug)]
 pub struct ResumeOptions<'a> {
-    /// The time, milliseconds since the Unix epoch.
+    /// Current time, in milliseconds since the Unix epoch.
     pub now: i64,
-    /// The agent's working directory; the one recorded last when absent.
+    /// The agent's working directory. Defaults to the last recorded one.
     pub cwd: Option<&'a str>,
-    /// Files whose content is no longer what the agent last saw. The caller
-    /// has judged that they may be named.
+    /// Files that changed since the agent last read them. The caller has checked access.
     pub changed: &'a [String],
-    /// Files the agent saw and that are gone; judged as well.
+    /// Files that the agent read and that were deleted. The caller has checked access.
     pub deleted: &'a [String],
-    /// Whose decisions.
+    /// Whether to decide as Cline or with Sightline's improvements.
     pub profile: ConversationProfile,
-    /// The texts put in place of what is taken out or missing.
+    /// Texts that replace removed or missing content.
     pub notices: &'a Notices,
 }
 
 /// A resumed task.
 #[derive(Clone, Debug)]
 pub struct ResumedTask {
-    /// The messages to go on with.
+    /// Messages to continue with.
     pub messages: Vec<Box<RawValue>>,
-    /// Ids of the tool calls that have no result.
+    /// Ids of the tool calls without a result.
     pub interrupted_tools: Vec<String>,
-    /// What the model is told.
+    /// Text for the model.
     pub resumption: String,
 }
 
 impl TaskStore {
-    /// What to go on with.
+    /// Returns the messages and the text to continue a task with.
     ///
     /// # Errors
     /// `notFound`, `cancelled`, kind `storage`.
@@ -102,7 +101,7 @@ fn messages_to_send(
     let sent = outcome.sent.iter();
     let sent = sent.filter_map(|sent| sent.message(&messages));
     let mut sent: Vec<Box<RawValue>> = sent.map(ToOwned::to_owned).collect();
-    // Calls are answered by the message behind them; the last has none.
+    // Calls are answered by the next message; the last message has none.
     let calls = sent.last().map(|last| calls(last)).unwrap_or_default();
     if !calls.is_empty() {
         sent.push(answers(&calls, &how.notices.missing_tool_result)?);
@@ -110,7 +109,7 @@ fn messages_to_send(
     Ok(sent)
 }
 
-/// A message that answers calls.
+/// Builds a message with results for the calls.
 fn answers(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
     let results: Vec<_> = calls
         .iter()
@@ -125,7 +124,7 @@ fn answers(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
     })
 }
 
-/// The tools a message calls, if it is the assistant's, each once.
+/// Returns the tool calls of an assistant message, without duplicates.
 fn calls(raw: &RawValue) -> Vec<ToolCall> {
     let Some(message) = Message::scan(raw.get()).filter(|said| said.role == Role::Assistant) else {
         return Vec::new();
@@ -139,7 +138,7 @@ fn calls(raw: &RawValue) -> Vec<ToolCall> {
         .collect()
 }
 
-/// The tool calls without a result, in order.
+/// Returns the tool calls without a result, in order.
 fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCall>, Error> {
     let mut open: Vec<ToolCall> = Vec::new();
     let mut answered: HashSet<String> = HashSet::new();
@@ -198,7 +197,7 @@ fn text(conversation: &Conversation, how: &ResumeOptions<'_>, interrupted: &[Too
     text
 }
 
-/// Adds a list, if there is anything in it.
+/// Appends a list, unless it is empty.
 fn name<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = &'a str>) {
     let count = names.len();
     if count == 0 {

@@ -1,8 +1,8 @@
-//! How many tasks are kept: by age, count and bytes. The last updated stay, and
-//! the last updated conversation always does.
+//! Limits the number, age and total size of stored tasks. The last updated tasks are kept; the
+//! last updated conversation is never deleted.
 //!
-//! A task was updated when its last message came, or when its log was written
-//! if that was later: an old conversation that was imported now is not old.
+//! The update time of a task is that of its last message or of the last write to its log,
+//! whichever is later. So an old conversation that was just imported is recent.
 
 use std::time::UNIX_EPOCH;
 
@@ -11,19 +11,19 @@ use sightline_protocol::settings::TaskSettings;
 use super::{TaskStore, index::IndexEntry, log::LOG_FILE, log_cache::lock_unpoisoned};
 use crate::{cancel::Cancel, error::Error, storage::TaskId};
 
-/// A task updated within this time may be in use by another process and is
-/// never deleted by itself, in milliseconds.
+/// Age below which a task is never pruned, in milliseconds, because another process may be
+/// using it.
 const RECENT_MILLIS: i64 = 60 * 60 * 1000;
 const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// How many tasks are kept; what is absent limits nothing.
+/// Limits on stored tasks. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetentionLimits {
-    /// Delete tasks not updated for this many days, but never the last updated.
+    /// Maximum days since the last update. The last updated conversation is kept.
     pub max_age_days: Option<u32>,
-    /// Keep this many tasks, but always the last updated.
+    /// Maximum number of tasks. The last updated conversation is kept.
     pub max_count: Option<u32>,
-    /// Keep tasks up to this many bytes in all, but always the last updated.
+    /// Maximum total size, in bytes. The last updated conversation is kept.
     pub max_bytes: Option<u64>,
 }
 
@@ -37,12 +37,12 @@ impl From<TaskSettings> for RetentionLimits {
     }
 }
 
-/// What was deleted.
+/// The result of pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrunedTasks {
-    /// The tasks, whose checkpoints are for the caller to free.
+    /// Deleted tasks. The caller deletes their checkpoints.
     pub removed: Vec<TaskId>,
-    /// Bytes their files took.
+    /// Size of their files, in bytes.
     pub freed_bytes: u64,
 }
 
@@ -50,14 +50,14 @@ struct Candidate {
     id: TaskId,
     updated_at: i64,
     bytes: u64,
-    /// What is known of its log; a task may have none.
+    /// Index entry, if the task has a log.
     listed: Option<IndexEntry>,
 }
 
 impl TaskStore {
-    /// Deletes the tasks that are beyond the limits. One in use stays: one the
-    /// caller says so of, one that is being written to, one updated within the
-    /// last hour. So does the last updated conversation.
+    /// Deletes tasks that exceed the limits. Keeps the last updated conversation, tasks for which
+    /// `is_in_use` returns true, tasks that are being written, and tasks updated within the last
+    /// hour.
     ///
     /// # Errors
     /// `cancelled`, kind `storage`.
@@ -101,7 +101,7 @@ impl TaskStore {
         Ok(pruned)
     }
 
-    /// All tasks, last updated first; also those of which only trackers wrote.
+    /// Returns all tasks, last updated first, including tasks that have only tracker files.
     fn candidates(&self, cancel: &Cancel) -> Result<Vec<Candidate>, Error> {
         let mut listed = self.listed(cancel)?;
         let mut candidates = Vec::new();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(store.delete_unchanged(&candidate).unwrap(), None);
         let [candidate] = store.candidates(&cancel).unwrap().try_into().ok().unwrap();
         assert!(store.delete_unchanged(&candidate).unwrap().is_some());
-        // And one that got a log meanwhile.
+        // A task that received a log after it was listed is kept too.
         let dir = scratch.path().join("tasks/t");
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("tracked_files.json"), "[]").unwrap();

@@ -1,14 +1,14 @@
-//! What a task is called: the beginning of the first text the user wrote.
+//! Derives the title of a task from the first text that the user wrote.
 
 use crate::conversation::{
     json_scan::decode,
     message::{BlockKind, Content, Message, Role},
 };
 
-/// Characters of a title at most.
+/// Maximum length of a title, in characters.
 const MAX_CHARACTERS: usize = 80;
 
-/// The title a message gives, if it is one of the user's and has a text.
+/// Returns the title that a message provides, if it is a user message with text.
 pub(super) fn title_of(message: &str) -> Option<String> {
     let message = Message::scan(message)?;
     if message.role != Role::User {
@@ -27,7 +27,7 @@ pub(super) fn title_of(message: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// The first line of a text, or of the task named in it.
+/// Returns the first line of a text, or of the text in its `<task>` element.
 fn title(text: &str) -> String {
     let inner = text.split_once("<task>").map(|(_, rest)| rest);
     let inner = inner.and_then(|rest| rest.split_once("</task>"));

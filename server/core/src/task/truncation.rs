@@ -1,8 +1,8 @@
-//! What is masked in a conversation, and where, when messages are missing.
+//! The truncation of a conversation, and how it follows its messages when log lines are lost.
 //!
-//! Masks speak of messages by index. A line of the log that is lost moves all
-//! messages behind it, and an edit would land in one it was not made for. So
-//! the log says by uuid which messages are meant, and masks move with them.
+//! Truncation refers to messages by index. A lost log line shifts the messages after it, and an
+//! edit would apply to the wrong message. The log therefore also stores the ids of the
+//! messages, and indexes are corrected when it is read.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,32 +15,33 @@ use uuid::Uuid;
 use super::entry::TruncationRecord;
 use crate::conversation::{ContextHistory, DeletedRange};
 
-/// What is masked in a conversation: nothing in it is changed or deleted.
+/// The messages left out of a conversation, and the edits made to it. The stored messages are
+/// unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TruncationState {
-    /// The messages left out.
+    /// Messages left out.
     pub deleted_range: Option<DeletedRange>,
-    /// The edits made.
+    /// Edits.
     pub history: ContextHistory,
 }
 
-/// Masks as they were logged.
+/// Truncation as logged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoggedTruncation {
     pub(super) deleted_range: Option<DeletedRange>,
     pub(super) history: ContextHistory,
-    /// The time the edits made then carry.
+    /// Timestamp of the edits made with it.
     pub(super) time: Option<Number>,
     pub(super) anchors: BTreeMap<usize, Uuid>,
 }
 
-/// Indexes of the messages `history` edits.
+/// Returns the indexes of the messages that `history` edits.
 fn edited(history: &Value) -> impl Iterator<Item = usize> {
     let entries = history.as_array().into_iter().flatten();
     entries.filter_map(|entry| usize::try_from(entry.get(0)?.as_u64()?).ok())
 }
 
-/// The last index of a range, where it leaves something out.
+/// Returns the last index of a range that is not empty.
 fn end(range: Option<DeletedRange>) -> Option<usize> {
     let DeletedRange([first, last]) = range?;
     let end = usize::try_from(last).ok()?;
@@ -48,7 +49,7 @@ fn end(range: Option<DeletedRange>) -> Option<usize> {
 }
 
 impl TruncationState {
-    /// As they are logged, for a conversation of these messages.
+    /// Converts to the stored form, for a conversation with these messages.
     pub(super) fn to_line(&self, time: &Number, messages: &[Uuid]) -> TruncationRecord {
         let context_history = self.history.clone().into_value();
         let last = end(self.deleted_range);
@@ -68,13 +69,13 @@ impl TruncationState {
 }
 
 impl LoggedTruncation {
-    /// Are they what was masked when the log did not say it yet? Nothing that
-    /// is decided is of that time.
+    /// Returns whether this records the truncation from before it was logged. Decisions never have
+    /// time 0.
     pub(super) fn is_from_unlogged(&self) -> bool {
         self.time.as_ref().and_then(Number::as_f64) == Some(0.0)
     }
 
-    /// What they mean for a conversation of these messages.
+    /// Resolves the truncation for a conversation with these messages.
     pub(super) fn of(&self, messages: &[Uuid]) -> Arc<TruncationState> {
         let are_in_place = self
             .anchors
@@ -90,7 +91,7 @@ impl LoggedTruncation {
         Arc::new(truncation)
     }
 
-    /// Moves masks with the messages they mean.
+    /// Moves the indexes with the messages they refer to.
     fn follow(&self, truncation: &mut TruncationState, messages: &[Uuid]) {
         let places: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
         let place = |index: usize| places.get(self.anchors.get(&index)?).copied();
@@ -102,7 +103,7 @@ impl LoggedTruncation {
                 let Some(index) = index.filter(|index| self.anchors.contains_key(index)) else {
                     return true;
                 };
-                // The edit of a lost message goes with it.
+                // The edit of a lost message is dropped.
                 let (Some(now), Some(said)) = (place(index), entry.get_mut(0)) else {
                     return false;
                 };

@@ -1,9 +1,8 @@
-//! What a provider reported, as the base of later counts of the same task.
+//! Calibrates token counts with the usage that providers report.
 //!
-//! Reported tokens contain what is never counted here (the system prompt, the
-//! definitions of tools) and are exact for the model. So a later count starts
-//! from the report and adds only what changed since, at the rate two reports
-//! showed.
+//! Reported usage is exact for the model and includes parts that are not counted here: the
+//! system prompt and the tool definitions. A later count of the same task therefore starts from
+//! the last report and adds the change since, scaled by the rate between two reports.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,29 +12,29 @@ use crate::{
     storage::{TaskDir, TaskLock},
 };
 
-/// Where a task keeps it.
+/// File name in the task's directory.
 const CALIBRATION_FILE: &str = "calibration.json";
 
-/// Rates outside are not the tokenizer but something else, such as another
-/// set of tools.
+/// Plausible rates. A rate outside has another cause than the tokenizer, such as a changed set
+/// of tools.
 const PLAUSIBLE_RATES: std::ops::RangeInclusive<f64> = 0.5..=2.5;
 
-/// A change of fewer tokens says nothing about the rate.
+/// Minimum change from which a rate is computed, in tokens. Smaller changes are too noisy.
 const MIN_RATE_CHANGE_TOKENS: u64 = 500;
 
-/// The last report of a task against our count of the same request.
+/// The last report of a task, and the count of the same request.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Calibration {
-    /// The family of the model that reported: others count otherwise.
+    /// Family of the model that reported. Other families count differently.
     family: String,
-    /// Tokens the provider reported.
+    /// Tokens reported by the provider.
     reported: u64,
-    /// Tokens counted here for the same request.
+    /// Tokens counted for the same request.
     counted: u64,
-    /// Tokens reported for one counted, of what came in between reports.
+    /// Reported tokens per counted token, for the change between reports.
     rate: f64,
-    /// How many changes made the rate.
+    /// Number of changes that determined the rate.
     changes: u32,
 }
 
@@ -52,7 +51,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// That of a task. What cannot be read says nothing: only exactness is lost.
+    /// Loads the calibration of a task. An invalid file is ignored; only accuracy is lost.
     ///
     /// # Errors
     /// Kind `storage`.
@@ -61,7 +60,7 @@ impl Calibration {
         Ok(serde_json::from_slice(&stored).unwrap_or_default())
     }
 
-    /// Keeps it with its task.
+    /// Stores the calibration with its task.
     ///
     /// # Errors
     /// Kind `storage`.
@@ -71,7 +70,7 @@ impl Calibration {
         task.write(CALIBRATION_FILE, &text)
     }
 
-    /// As far as it says something about models of a family.
+    /// Returns the calibration if it applies to the family, else an empty one.
     #[must_use]
     pub fn for_family(&self, family: Family) -> Self {
         match self.family == family.name() {
@@ -80,8 +79,8 @@ impl Calibration {
         }
     }
 
-    /// Takes in that a model of `family` reported a request that was counted
-    /// here as `counted` as `reported`.
+    /// Records that a model of `family` reported `reported` tokens for a request that was counted
+    /// as `counted`.
     pub fn observe(&mut self, family: Family, reported: u64, counted: u64) {
         *self = self.for_family(family);
         family.name().clone_into(&mut self.family);
@@ -91,7 +90,7 @@ impl Calibration {
         if self.is_known() && counted >= self.counted + MIN_RATE_CHANGE_TOKENS {
             let more = reported.saturating_sub(self.reported) as f64;
             let rate = clamp(more / (counted - self.counted) as f64);
-            // The newest changes count most.
+            // Weight the newest change most.
             self.rate = if self.changes == 0 {
                 rate
             } else {
@@ -103,19 +102,18 @@ impl Calibration {
         self.counted = counted;
     }
 
-    /// Was anything reported?
+    /// Returns whether usage was reported.
     pub fn is_known(&self) -> bool {
         self.reported > 0 && self.counted > 0
     }
 
-    /// Tokens reported for one counted, in the last report.
+    /// Returns the reported tokens per counted token of the last report.
     pub fn factor(&self) -> Option<f64> {
         self.is_known()
             .then(|| self.reported as f64 / self.counted as f64)
     }
 
-    /// `count` again, with the last report as its base; the same when nothing
-    /// was reported.
+    /// Adjusts a count with the last report. Returns it unchanged if there is none.
     #[must_use]
     pub fn apply(&self, count: Count) -> Count {
         if !self.is_known() {

@@ -1,30 +1,28 @@
-//! Cutting text into pieces an encoder can be trusted with.
+//! Splits text into chunks that an encoder can process quickly.
 //!
-//! Encoders first split text into words by a pattern, then merge bytes inside
-//! each. A cut where a word ends for certain changes no count, in any of the
-//! public encodings:
-//! - after a letter and before an ASCII character that is neither a letter nor
-//!   an apostrophe (contractions go on after that), or before the stops of
-//!   Chinese and Japanese;
-//! - after a line feed that follows a visible character, before another one
-//!   (but not `/`, which `o200k_base` takes along).
+//! Encoders first split text into words by a pattern, then merge bytes inside each word.
+//! Splitting at a certain word boundary does not change the count in any public encoding:
+//! - after a letter and before an ASCII character other than a letter or an apostrophe (which
+//!   may start a contraction), or before Chinese or Japanese punctuation;
+//! - after a line feed that follows a visible character, before another visible character
+//!   except `/`, which `o200k_base` joins to it.
 //!
-//! Where a piece has neither, which is base64, a minified blob or an attack,
-//! the cut falls anywhere, and says so.
+//! If a chunk has no such boundary (base64, minified data or an attack), it is split anywhere
+//! and marked.
 
-/// Bytes of a piece at most: some milliseconds of work even on one letter
-/// repeated, and far below what makes an encoder give up.
+/// Maximum size of a chunk, in bytes. Takes a few milliseconds even for one repeated letter,
+/// and is far below the size at which encoders fail.
 pub(super) const MAX_CHUNK_BYTES: usize = 64 * 1024;
 
-/// A piece of a text.
+/// A chunk of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk<'a> {
     pub(super) text: &'a str,
-    /// Does it end where a word need not end?
+    /// Whether its end may split a word.
     pub(super) cut: bool,
 }
 
-/// The pieces of `text`, none longer than `limit` bytes (at least 4).
+/// Splits `text` into chunks of at most `limit` bytes (at least 4).
 pub(super) fn chunks(text: &str, limit: usize) -> impl Iterator<Item = Chunk<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -38,7 +36,7 @@ pub(super) fn chunks(text: &str, limit: usize) -> impl Iterator<Item = Chunk<'_>
     })
 }
 
-/// Where the first piece ends, and whether that cuts.
+/// Returns the end of the first chunk, and whether it may split a word.
 fn chunk_end(text: &str, limit: usize) -> (usize, bool) {
     if text.len() <= limit {
         return (text.len(), false);
@@ -58,7 +56,7 @@ fn chunk_end(text: &str, limit: usize) -> (usize, bool) {
     (limit, true)
 }
 
-/// Does a word end for certain between `c` and `after`?
+/// Returns whether a word certainly ends between `c` and `after`.
 fn is_word_end(before: Option<char>, c: char, after: char) -> bool {
     if c == '\n' {
         return before.is_some_and(|before| !before.is_whitespace())
@@ -70,7 +68,7 @@ fn is_word_end(before: Option<char>, c: char, after: char) -> bool {
 
 fn is_letter(c: char) -> bool {
     c.is_ascii_alphabetic()
-        // Kana, CJK ideographs, Hangul: letters without case or marks.
+        // Kana, CJK ideographs, Hangul: letters without case or combining marks.
         || matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
 }
 

@@ -1,16 +1,15 @@
-//! The public encodings: their names, and counting one bounded piece of text.
+//! Public encodings, and counting a chunk of text.
 //!
-//! An encoding is loaded by the first count that needs it (0.1 to 0.2 s and
-//! some 40 MB), never before.
+//! An encoding is loaded on first use. This takes 0.1 to 0.2 s and about 40 MB.
 
 use std::collections::HashSet;
 
 use tiktoken_rs::CoreBPE;
 
-/// A tokenizer whose vocabulary is public.
+/// A tokenizer with a public vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// GPT-4o and everything after it.
+    /// GPT-4o and later models.
     O200kBase,
     /// `o200k_base` with the special tokens of gpt-oss.
     O200kHarmony,
@@ -25,7 +24,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Every encoding there is.
+    /// All encodings.
     pub const ALL: [Self; 6] = [
         Self::O200kBase,
         Self::O200kHarmony,
@@ -35,7 +34,7 @@ impl Encoding {
         Self::R50kBase,
     ];
 
-    /// Its public name.
+    /// Returns the public name.
     pub fn name(self) -> &'static str {
         match self {
             Self::O200kBase => "o200k_base",
@@ -47,7 +46,7 @@ impl Encoding {
         }
     }
 
-    /// The encoding of that name; `gpt2` is another name of `r50k_base`.
+    /// Returns the encoding with this name. `gpt2` is an alias of `r50k_base`.
     pub fn by_name(name: &str) -> Option<Self> {
         if name == "gpt2" {
             return Some(Self::R50kBase);
@@ -55,8 +54,8 @@ impl Encoding {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// The encoding that counts text for this one. Variants that differ in
-    /// special tokens alone share it, for those never count as special here.
+    /// Returns the encoding that counts text. Variants differ only in special tokens, which are
+    /// counted as ordinary text.
     pub(super) fn base(self) -> Self {
         match self {
             Self::O200kHarmony => Self::O200kBase,
@@ -65,8 +64,8 @@ impl Encoding {
         }
     }
 
-    /// Tokens of a piece of text; `None` when the encoder gives up, as it does
-    /// on about a million spaces: callers hand over bounded pieces.
+    /// Counts the tokens of a chunk. Returns `None` if the encoder fails, as it does on about a
+    /// million spaces.
     pub(super) fn count(self, text: &str) -> Option<u64> {
         let tokens = self.encoder().count(text, &HashSet::new()).ok()?;
         u64::try_from(tokens).ok()
@@ -89,8 +88,7 @@ mod tests {
 
     #[test]
     fn the_published_examples_count_as_published() {
-        // cookbook.openai.com, "How to count tokens with tiktoken": the
-        // comparison of encodings.
+        // From cookbook.openai.com, "How to count tokens with tiktoken", comparison of encodings.
         for (text, counts) in [
             ("hello world", [2, 2, 2, 2]),
             ("antidisestablishmentarianism", [5, 5, 6, 6]),

@@ -1,18 +1,17 @@
-//! A quick estimate of tokens, for budgets and displays.
+//! A fast estimate of tokens, for budgets and displays.
 //!
-//! It never pretends to be a count: about four bytes of ASCII make a token,
-//! and each character of a script without spaces makes one.
+//! About four ASCII bytes are one token. A character of a script without spaces is one token.
 
-/// Estimated tokens of `text`, without loading any tokenizer.
+/// Estimates the tokens of `text` without loading a tokenizer.
 pub fn estimate(text: &str) -> u64 {
     let mut ascii = 0_u64;
     let mut other = 0_u64;
     for c in text.chars() {
         match c as u32 {
             0..=0x7f => ascii += 1,
-            // Latin, Greek, Cyrillic, Hebrew, Arabic: about two characters a token.
+            // Latin, Greek, Cyrillic, Hebrew, Arabic: about two characters per token.
             0x80..=0x07ff => other += 2,
-            // CJK, emoji and the rest: about one character a token.
+            // CJK, emoji and others: about one character per token.
             _ => other += 4,
         }
     }

@@ -1,10 +1,9 @@
-//! Families of models: which encoding counts for them, and what has to be
-//! added or corrected.
+//! Model families: which encoding counts their text, and with which corrections.
 //!
-//! Only OpenAI publishes the tokenizers of its models, and gpt-oss aside not
-//! even OpenAI says how messages are framed. Everything else here is an
-//! estimate with bounds: where published measurements lie, not a guarantee.
-//! What a provider reports wins over it, see [`super::Calibration`].
+//! Only OpenAI publishes its tokenizers, and publishes how messages are framed only for
+//! gpt-oss. All other values are estimates with bounds taken from published measurements,
+//! without a guarantee. Usage reported by a provider takes precedence; see
+//! [`super::Calibration`].
 
 use super::{
     encoding::Encoding,
@@ -12,7 +11,7 @@ use super::{
 };
 use crate::model::bare_id;
 
-/// A figure and where it may lie.
+/// An estimate with lower and upper bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bounds {
     pub(super) low: f64,
@@ -24,7 +23,7 @@ const fn bounds(low: f64, likely: f64, high: f64) -> Bounds {
     Bounds { low, likely, high }
 }
 
-/// Models that count alike.
+/// Models that count tokens alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Family {
     name: &'static str,
@@ -33,16 +32,16 @@ pub struct Family {
     framing: Framing,
 }
 
-/// Tokens of the family for one token of the encoding.
+/// Tokens of the family per token of the encoding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Scale {
-    /// In text of ASCII: prose and code.
+    /// For ASCII text: prose and code.
     ascii: Bounds,
-    /// In other scripts, where vocabularies differ most.
+    /// For other scripts, in which vocabularies differ most.
     non_ascii: Bounds,
 }
 
-/// Tokens of what stands around the text.
+/// Tokens of message framing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Framing {
     message: Bounds,
@@ -51,9 +50,9 @@ struct Framing {
     image: Bounds,
 }
 
-/// The cookbook of OpenAI ("How to count tokens with tiktoken") adds 3 tokens
-/// to a message and 1 for its role; tool calls are not documented. Images (guide "Images and vision"): 85 at low detail,
-/// 85 + 170 for each of up to 8 tiles, or up to 1,536 patches times 1.62.
+/// OpenAI's cookbook ("How to count tokens with tiktoken") adds 3 tokens per message and 1 for
+/// its role. Tool calls are not documented. Images (guide "Images and vision"): 85 at low
+/// detail, 85 + 170 per tile for up to 8 tiles, or up to 1,536 patches times 1.62.
 const OPENAI: Framing = Framing {
     message: bounds(4.0, 4.0, 4.0),
     call: bounds(3.0, 8.0, 24.0),
@@ -61,15 +60,15 @@ const OPENAI: Framing = Framing {
     image: bounds(70.0, 765.0, 2_500.0),
 };
 
-/// gpt-4o-mini charges 2,833 + 5,667 a tile (same guide).
+/// gpt-4o-mini charges 2,833 + 5,667 per tile (same guide).
 const OPENAI_4O_MINI: Framing = Framing {
     image: bounds(2_833.0, 25_501.0, 48_169.0),
     ..OPENAI
 };
 
-/// A message of two words counts some 7 more than its text at Anthropic's
-/// counting endpoint; calls are written out in markup. Images (docs, "Vision"):
-/// width × height / 750, at most about 1,600.
+/// Anthropic's counting endpoint counts about 7 tokens more than the text for a message of two
+/// words. Tool calls are written as markup. Images (docs, "Vision"): width × height / 750, at
+/// most about 1,600.
 const ANTHROPIC: Framing = Framing {
     message: bounds(2.0, 5.0, 10.0),
     call: bounds(10.0, 30.0, 80.0),
@@ -77,15 +76,15 @@ const ANTHROPIC: Framing = Framing {
     image: bounds(10.0, 1_600.0, 1_600.0),
 };
 
-/// Since Opus 4.7 images keep 2,576 pixels: up to 4,784 tokens (docs,
-/// "What's new in Claude Opus 4.7").
+/// Since Opus 4.7, images keep 2,576 pixels: up to 4,784 tokens (docs, "What's new in Claude
+/// Opus 4.7").
 const ANTHROPIC_47: Framing = Framing {
     image: bounds(10.0, 1_600.0, 4_784.0),
     ..ANTHROPIC
 };
 
-/// ai.google.dev/gemini-api/docs/tokens: 258 tokens for an image or a tile of
-/// it; Gemini 3 takes 1,120 at its default resolution, 2,240 at most.
+/// ai.google.dev/gemini-api/docs/tokens: 258 tokens per image or tile. Gemini 3 uses 1,120 at
+/// its default resolution, at most 2,240.
 const GOOGLE: Framing = Framing {
     message: bounds(1.0, 4.0, 8.0),
     call: bounds(3.0, 12.0, 40.0),
@@ -93,7 +92,7 @@ const GOOGLE: Framing = Framing {
     image: bounds(258.0, 1_120.0, 2_600.0),
 };
 
-/// Chat templates of open models: a few markers a message, tool calls as JSON.
+/// Chat templates of open models: a few markers per message, tool calls as JSON.
 const OTHER: Framing = Framing {
     message: bounds(2.0, 5.0, 12.0),
     call: bounds(3.0, 15.0, 60.0),
@@ -123,9 +122,9 @@ const fn scaled(name: &'static str, framing: Framing, ascii: Bounds, non_ascii: 
     }
 }
 
-/// Before Opus 4.7. Against o200k_base: 1.16 for English articles, 1.21 for
-/// mathematics, 1.30 for Python (a comparison of Claude 3.5 Sonnet and GPT-4o,
-/// 2025); 1.18 over all is what github.com/sammcj/ingest settled on.
+/// Models before Opus 4.7. Relative to o200k_base: 1.16 for English articles, 1.21 for
+/// mathematics, 1.30 for Python (comparison of Claude 3.5 Sonnet and GPT-4o, 2025).
+/// github.com/sammcj/ingest uses 1.18.
 const CLAUDE: Family = scaled(
     "Claude",
     ANTHROPIC,
@@ -133,10 +132,9 @@ const CLAUDE: Family = scaled(
     bounds(0.9, 1.5, 2.4),
 );
 
-/// Opus 4.7 and everything after it. Anthropic names up to 1.35 times the
-/// tokens of before, measurements of April 2026 find 1.13 to 1.47 for prose and
-/// code and no change in Chinese, Japanese, Korean; 1.53 over o200k_base at
-/// github.com/sammcj/ingest.
+/// Opus 4.7 and later models. Anthropic documents up to 1.35 times the tokens of earlier
+/// models. Measurements of April 2026 show 1.13 to 1.47 for prose and code, and no change for
+/// Chinese, Japanese and Korean. github.com/sammcj/ingest uses 1.53 relative to o200k_base.
 const CLAUDE_47: Family = scaled(
     "Claude since 4.7",
     ANTHROPIC_47,
@@ -144,8 +142,8 @@ const CLAUDE_47: Family = scaled(
     bounds(0.9, 1.5, 2.4),
 );
 
-/// "About four characters" a token (Google's guide); its vocabulary is as
-/// large as o200k_base's. A page of text measures 0.99 of it, a table 1.24.
+/// "About four characters" per token (Google's guide), with a vocabulary of the size of
+/// o200k_base. Measured: 0.99 for a page of text, 1.24 for a table.
 const GEMINI: Family = scaled(
     "Gemini",
     GOOGLE,
@@ -153,8 +151,8 @@ const GEMINI: Family = scaled(
     bounds(0.6, 1.0, 1.6),
 );
 
-/// Llama 3, Qwen, DeepSeek, Mistral, Grok and their like: vocabularies of
-/// 100,000 to 260,000, most with single digits.
+/// Llama 3, Qwen, DeepSeek, Mistral, Grok and similar models: vocabularies of 100,000 to
+/// 260,000 tokens, most with single digits.
 const OPEN: Family = scaled(
     "open models",
     OTHER,
@@ -162,8 +160,8 @@ const OPEN: Family = scaled(
     bounds(0.5, 1.1, 2.2),
 );
 
-/// OpenAI's models whose encoding is not published yet; the last three
-/// generations changed nothing.
+/// OpenAI models whose encoding is not published yet. The last three generations did not change
+/// it.
 const OPENAI_NEW: Family = scaled(
     "OpenAI, not known yet",
     OPENAI,
@@ -171,7 +169,7 @@ const OPENAI_NEW: Family = scaled(
     bounds(0.7, 1.0, 1.6),
 );
 
-/// Anything else.
+/// All other models.
 const UNKNOWN: Family = scaled(
     "unknown model",
     OTHER,
@@ -185,9 +183,9 @@ const P50K: Family = exact(Encoding::P50kBase);
 const P50K_EDIT: Family = exact(Encoding::P50kEdit);
 const R50K: Family = exact(Encoding::R50kBase);
 
-/// Families by the beginning of the model's id, which has to end there, with
-/// its version (`.2`) or at a sign; the first that fits counts. The rows of
-/// OpenAI follow github.com/openai/tiktoken, model.py.
+/// Families by the start of the model id. The match must end at the end of the id, at a version
+/// (`.2`) or at a separator. The first match wins. OpenAI's rows follow
+/// github.com/openai/tiktoken, model.py.
 const FAMILIES: &[(&str, Family)] = &[
     ("gpt-5", O200K),
     ("gpt-4.5", O200K),
@@ -229,17 +227,17 @@ const FAMILIES: &[(&str, Family)] = &[
     ("gpt-2", R50K),
 ];
 
-/// Models that have no variants.
+/// Models without variants.
 const UNVERSIONED_R50K: &[&str] = &["davinci", "curie", "babbage", "ada"];
 
-/// What OpenAI puts behind the name of a model; others put their own behind it.
+/// Suffixes that OpenAI uses in model names. Other suffixes are other vendors' models.
 const VARIANTS: &[&str] = &[
     "16k", "32k", "ada", "audio", "babbage", "chat", "codex", "curie", "davinci", "deep", "high",
     "instruct", "large", "latest", "low", "max", "medium", "mini", "nano", "preview", "pro",
     "realtime", "search", "small", "turbo", "vision",
 ];
 
-/// Families whose ids only begin so.
+/// Families by the start of the model id, whatever follows.
 const PREFIX_FAMILIES: &[(&str, Family)] = &[
     ("gemini", GEMINI),
     ("gemma", GEMINI),
@@ -264,10 +262,10 @@ const PREFIX_FAMILIES: &[(&str, Family)] = &[
 ];
 
 impl Family {
-    /// The family of a model, by its id.
+    /// Returns the family of a model id.
     pub fn of_model(id: &str) -> Self {
         let id = bare_id(id);
-        // A fine-tuned model is `ft:` and what it was made from.
+        // The id of a fine-tuned model is `ft:` and the id of its base model.
         let id = id.strip_prefix("ft:").unwrap_or(&id);
         if let Some(version) = id.strip_prefix("claude") {
             return claude(version);
@@ -284,35 +282,35 @@ impl Family {
         named.or_else(begun).map_or(UNKNOWN, |(_, family)| *family)
     }
 
-    /// What counts with `encoding` and no correction.
+    /// Returns a family that counts with `encoding`, without corrections.
     pub fn of_encoding(encoding: Encoding) -> Self {
         exact(encoding)
     }
 
-    /// The encoding that counts for it.
+    /// Returns the encoding that counts text.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Is the encoding the family's own?
+    /// Returns whether the encoding is the family's own.
     pub fn is_exact(&self) -> bool {
         self.scale.is_none()
     }
 
-    /// Is what frames a message published, besides the encoding?
+    /// Returns whether the framing of messages is published.
     pub(super) fn is_framing_published(&self) -> bool {
         matches!(self.encoding, Encoding::O200kBase | Encoding::Cl100kBase)
     }
 
-    /// People's name of the family.
+    /// Returns the display name.
     pub(super) fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The tokens of something measured.
+    /// Returns the tokens of a measure.
     pub(super) fn tokens(&self, measure: &Measure) -> Bounds {
         let factor = self.factor(measure);
-        let sure = measure.lower.saturating_sub(measure.is_uncertain);
+        let sure = measure.lower.saturating_sub(measure.uncertain);
         let mut sum = Bounds {
             low: (sure as f64 * factor.low).floor(),
             likely: (measure.tokens as f64 * factor.likely).round(),
@@ -330,7 +328,7 @@ impl Family {
         sum
     }
 
-    /// What stands around the text, with the price of each.
+    /// Returns the framing elements with their tokens.
     fn frames(&self, frames: &FrameCounts) -> [(u64, Bounds); 4] {
         [
             (frames.messages, self.framing.message),
@@ -340,7 +338,7 @@ impl Family {
         ]
     }
 
-    /// The factor for text with that share of other scripts.
+    /// Returns the tokens per token of the encoding, for the measured share of non-ASCII text.
     pub(super) fn factor(&self, measure: &Measure) -> Bounds {
         let Some(Scale { ascii, non_ascii }) = self.scale else {
             return bounds(1.0, 1.0, 1.0);
@@ -355,8 +353,8 @@ impl Family {
     }
 }
 
-/// Pages are not looked at, only bytes: 2 to 300 KB make a page. Anthropic
-/// (docs, "PDF support") counts 1,500 to 3,000 a page, Google 258 to 560.
+/// Estimates pages from bytes: a page has 2 to 300 KB. Anthropic (docs, "PDF support") counts
+/// 1,500 to 3,000 tokens per page, Google 258 to 560.
 fn document_tokens(frames: &FrameCounts) -> Bounds {
     let pages = |bytes: u64| (frames.document_bytes.div_ceil(bytes)).max(frames.documents) as f64;
     Bounds {
@@ -366,19 +364,19 @@ fn document_tokens(frames: &FrameCounts) -> Bounds {
     }
 }
 
-/// Does `id` name the model, or a variant of it?
+/// Returns whether `id` names the model or a variant of it.
 fn is_model(id: &str, name: &str) -> bool {
     let Some(rest) = id.strip_prefix(name) else {
         return false;
     };
-    // `gpt-5.2` is a GPT-5, `gpt-4.7` would be no GPT-4.
+    // `gpt-5.2` is a variant of GPT-5, but `gpt-4.7` would not be one of GPT-4.
     let rest = match rest.strip_prefix('.') {
         Some(version) if name == "gpt-5" => {
             version.trim_start_matches(|c: char| c.is_ascii_digit())
         }
         _ => rest,
     };
-    // `gpt-4-0613`, `o3-mini-high`, `ft:gpt-4o:me:task`: but `gpt-4-alpaca` is none.
+    // Accepts `gpt-4-0613`, `o3-mini-high` and `ft:gpt-4o:me:task`, but not `gpt-4-alpaca`.
     match rest.chars().next() {
         None | Some(':' | '@') => true,
         Some('-') => {
@@ -389,8 +387,8 @@ fn is_model(id: &str, name: &str) -> bool {
     }
 }
 
-/// By the generation in `-opus-4-7-20260415`, `-3.5-sonnet`, `-sonnet-5`: its
-/// first short numbers. An id without one is taken for a current model.
+/// Returns the family by generation: the first short numbers in `-opus-4-7-20260415`,
+/// `-3.5-sonnet` or `-sonnet-5`. An id without numbers is a current model.
 fn claude(version: &str) -> Family {
     let mut numbers = version
         .split(|c: char| !c.is_ascii_alphanumeric())

@@ -1,5 +1,5 @@
-//! What texts and messages consist of, counted: everything a family needs to
-//! name a figure, and the same for all families of one vocabulary.
+//! Measures texts and messages: everything that a family needs to compute its token count. A
+//! measure is the same for all families with the same vocabulary.
 
 use std::borrow::Cow;
 
@@ -12,38 +12,37 @@ use super::{
 };
 use crate::{cancel::Cancel, error::Error};
 
-/// How far a count may be off for each cut inside a word. Merging starts anew
-/// after it; the runs and blobs of the tests stay below.
+/// Maximum error per split word, in tokens. Merging restarts after the split; the tests show
+/// smaller errors for runs and blobs.
 const TOKENS_OFF_PER_CUT: u64 = 8;
 
-/// No token of the public vocabularies has more bytes (it is a run of spaces).
+/// Length of the longest token in the public vocabularies, in bytes (a run of spaces).
 const LONGEST_TOKEN_BYTES: u64 = 128;
 
-/// What one text or message consists of, or several together.
+/// The measure of one or several texts or messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Measure {
     /// Tokens of all text.
     pub(super) tokens: u64,
-    /// Tokens of text at least.
+    /// Minimum tokens of text.
     pub(super) lower: u64,
-    /// Tokens of text at most.
+    /// Maximum tokens of text.
     pub(super) upper: u64,
-    /// Those of `tokens` the model may never see: thinking of the past, blocks
-    /// of an unknown kind.
-    pub(super) is_uncertain: u64,
+    /// Part of `tokens` that the model may not see: earlier thinking and blocks of unknown types.
+    pub(super) uncertain: u64,
     /// Bytes of text.
     pub(super) bytes: u64,
     /// Bytes that are not ASCII.
     pub(super) non_ascii_bytes: u64,
-    /// Cuts inside words.
+    /// Number of split words.
     pub(super) cuts: u64,
-    /// Bytes the encoder gave up on, estimated.
+    /// Bytes on which the encoder failed; their tokens are estimated.
     pub(super) failed_bytes: u64,
-    /// What stands around the text.
+    /// Counts of framing elements.
     pub(super) frames: FrameCounts,
 }
 
-/// Parts of messages that cost tokens without being text.
+/// Parts of messages that cost tokens but are not text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FrameCounts {
     pub(super) messages: u64,
@@ -53,12 +52,12 @@ pub(super) struct FrameCounts {
     pub(super) results: u64,
     pub(super) images: u64,
     pub(super) documents: u64,
-    /// Bytes of all documents that are not text.
+    /// Bytes of documents that are not text.
     pub(super) document_bytes: u64,
 }
 
 impl FrameCounts {
-    /// Is there nothing but messages, whose price is known where the encoding is?
+    /// Returns whether there is only message framing, whose size is known for public encodings.
     pub(super) fn are_messages_only(&self) -> bool {
         let messages = self.messages;
         *self
@@ -69,10 +68,10 @@ impl FrameCounts {
     }
 }
 
-/// A stretch of text to count.
+/// A piece of text to count.
 pub(super) struct TextPart<'a> {
     pub(super) text: Cow<'a, str>,
-    /// May the model never see it?
+    /// Whether the model may not see it.
     pub(super) is_uncertain: bool,
 }
 
@@ -91,12 +90,11 @@ impl<'a> TextPart<'a> {
 }
 
 impl Measure {
-    /// Takes `other` in.
     pub(super) fn add(&mut self, other: &Self) {
         self.tokens += other.tokens;
         self.lower += other.lower;
         self.upper += other.upper;
-        self.is_uncertain += other.is_uncertain;
+        self.uncertain += other.uncertain;
         self.bytes += other.bytes;
         self.non_ascii_bytes += other.non_ascii_bytes;
         self.cuts += other.cuts;
@@ -128,23 +126,22 @@ impl Measure {
             None => {
                 measure.failed_bytes = bytes;
                 measure.lower = bytes.div_ceil(LONGEST_TOKEN_BYTES);
-                // Encodings of bytes never give more tokens than bytes.
+                // A byte encoding never produces more tokens than bytes.
                 measure.upper = bytes;
                 measure.tokens = estimate(chunk.text).clamp(measure.lower, measure.upper);
             }
         }
         if is_uncertain {
-            measure.is_uncertain = measure.tokens;
+            measure.uncertain = measure.tokens;
         }
         measure
     }
 }
 
-/// Counts the parts of several things, in parallel.
+/// Measures several items in parallel. Each item is a list of text parts.
 ///
-/// The work always runs on the threads of rayon's pool: the encoder keeps a
-/// compiled pattern for each thread it meets, and a pool of few threads that
-/// stay keeps those few.
+/// Always runs on rayon's thread pool, because the encoder keeps a compiled pattern for each
+/// thread that uses it.
 ///
 /// # Errors
 /// Kind `cancelled`.
@@ -200,7 +197,7 @@ mod tests {
         measure_by(&things, limit, &Cancel::default(), count).unwrap()[0]
     }
 
-    /// The reference: the whole text at once.
+    /// The expected value: the whole text encoded at once.
     fn whole(text: &str, encoding: Encoding) -> u64 {
         let encoder = match encoding.base() {
             Encoding::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
@@ -239,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Text of several scripts with everything the patterns look at.
+    /// Text in several scripts with all characters that the patterns distinguish.
     fn mixed() -> impl Strategy<Value = String> {
         let word = prop_oneof![
             "[a-zA-Z]{1,9}",

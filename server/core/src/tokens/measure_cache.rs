@@ -1,9 +1,9 @@
-//! What was measured before, by the hash of what was measured.
+//! Caches measures by the hash of what was measured.
 //!
-//! Two generations stand in for a list in order of use: the young one fills,
-//! then becomes the old one and the old one goes; what is asked for moves to
-//! the young. The last `GENERATION` different keys are always there, twice as
-//! many at most.
+//! Two generations approximate a least-recently-used cache: when the young generation is full,
+//! it becomes the old one, and the previous old one is dropped. A hit moves an entry to the
+//! young generation. The cache always holds the last `GENERATION_SIZE` distinct keys, and at
+//! most twice as many.
 
 use std::{
     collections::HashMap,
@@ -16,11 +16,12 @@ use twox_hash::XxHash3_128;
 
 use super::{encoding::Encoding, measure::Measure};
 
-/// Keys of one generation: several long conversations, some megabytes.
+/// Maximum number of keys per generation. Holds several long conversations and takes a few
+/// megabytes.
 const GENERATION_SIZE: usize = 16 * 1024;
 
-/// What was measured (128 bits, seeded for each cache, so that nobody can
-/// prepare two messages that collide) and by which vocabulary.
+/// A 128-bit hash and the vocabulary. The hash is seeded per cache, so collisions cannot be
+/// prepared.
 pub(super) type Key = (u128, Encoding);
 
 /// A bounded cache, shared between threads.
@@ -43,18 +44,18 @@ impl MeasureCache {
         }
     }
 
-    /// A hasher for keys of this cache.
+    /// Returns a hasher for the keys of this cache.
     pub(super) fn hasher(&self) -> XxHash3_128 {
         XxHash3_128::with_seed(self.seed)
     }
 
-    /// What is known, for each key.
+    /// Looks up each key.
     pub(super) fn get(&self, keys: &[Key]) -> Vec<Option<Measure>> {
         let mut generations = self.lock();
         keys.iter().map(|key| generations.get(key)).collect()
     }
 
-    /// Keeps what was measured.
+    /// Adds measures.
     pub(super) fn put(&self, measured: impl IntoIterator<Item = (Key, Measure)>) {
         let mut generations = self.lock();
         for (key, measure) in measured {
@@ -63,7 +64,7 @@ impl MeasureCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Generations> {
-        // A panic elsewhere leaves complete entries behind.
+        // Entries are complete even after a panic.
         self.generations
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

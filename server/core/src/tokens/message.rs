@@ -1,8 +1,7 @@
-//! What of a message is text and what stands around it.
+//! Splits messages into text and framing.
 //!
-//! Messages are Anthropic-shaped; the shapes of OpenAI's two interfaces are
-//! understood too, for they are easily told apart. Nothing is refused: what is
-//! not known is counted as the JSON it is, and marked unsure.
+//! Supports Anthropic's message format and both formats of OpenAI, which are easy to
+//! distinguish. Accepts any input: unknown parts are counted as JSON and marked uncertain.
 
 use std::borrow::Cow;
 
@@ -12,17 +11,17 @@ use twox_hash::XxHash3_128;
 
 use super::measure::{FrameCounts, TextPart};
 
-/// A message to count: JSON, parsed or not.
+/// A message to count, as JSON or as a parsed value.
 pub trait CountableMessage: Sync {
-    /// Feeds what tells it from other messages to a hasher.
+    /// Writes the identity of the message to a hasher.
     fn hash_into(&self, hasher: &mut XxHash3_128);
-    /// The message, parsed.
+    /// Returns the parsed message.
     fn parsed(&self) -> Cow<'_, Value>;
 }
 
 impl CountableMessage for Value {
     fn hash_into(&self, hasher: &mut XxHash3_128) {
-        // Tags and lengths keep different trees apart.
+        // Tags and lengths distinguish different trees.
         match self {
             Value::Null => hasher.write(b"n"),
             Value::Bool(value) => hasher.write(if *value { b"t" } else { b"f" }),
@@ -59,7 +58,7 @@ impl CountableMessage for RawValue {
             let mended = surrogates::mended(self.get()).ok_or(error)?;
             serde_json::from_str(&mended)
         });
-        // Deep nesting and large numbers: JSON nobody knows, as a block.
+        // Nesting that is too deep, or numbers that are too large: count the JSON as a block.
         Cow::Owned(value.unwrap_or_else(
             |_| json!({ "content": [{ "type": "unreadable", "json": self.get() }] }),
         ))
@@ -86,7 +85,7 @@ fn hash_length(hasher: &mut XxHash3_128, tag: &[u8; 1], length: usize) {
     hasher.write(&length.to_le_bytes());
 }
 
-/// The text of a message in parts, and what stands around it.
+/// Splits a message into text parts and framing.
 pub(super) fn split_message(message: &Value) -> (Vec<TextPart<'_>>, FrameCounts) {
     let mut split = MessageSplitter::default();
     split.frames.messages = 1;
@@ -106,7 +105,7 @@ impl<'a> MessageSplitter<'a> {
             return self.content(message);
         };
         if !fields.contains_key("content") && fields.contains_key("type") {
-            // OpenAI's newer interface: calls and results stand among the messages.
+            // In OpenAI's Responses API, calls and results are items next to the messages.
             return self.block(message);
         }
         if let Some(content) = fields.get("content") {
@@ -180,7 +179,7 @@ impl<'a> MessageSplitter<'a> {
         }
     }
 
-    /// A tool call: its name and what it hands over.
+    /// Adds a tool call: its name and arguments.
     fn call(&mut self, fields: &'a Map<String, Value>) {
         self.frames.calls += 1;
         if let Some(name) = string(fields, "name") {
@@ -195,7 +194,7 @@ impl<'a> MessageSplitter<'a> {
         }
     }
 
-    /// A document: text where it has text, else so many bytes of pages.
+    /// Adds a document: as text if it has text, else by its size.
     fn document(&mut self, fields: &'a Map<String, Value>) {
         for key in ["title", "context"] {
             if let Some(text) = string(fields, key) {
@@ -220,7 +219,7 @@ impl<'a> MessageSplitter<'a> {
                 let data = ["data", "file_data"]
                     .into_iter()
                     .find_map(|key| string(source, key));
-                // Base64: three bytes in four characters.
+                // Base64 encodes three bytes in four characters.
                 let bytes = data.unwrap_or_default().len() as u64 / 4 * 3;
                 self.frames.documents += 1;
                 self.frames.document_bytes += bytes;

@@ -1,18 +1,15 @@
-//! How many tokens of a model's context something takes.
+//! Counts tokens.
 //!
-//! Exact for the public encodings; for everything else an estimate that says
-//! how it was made and where the truth may lie. A count never fails for the
-//! sake of its input: an encoder that gives up costs exactness only.
+//! Counts are exact for public encodings. For other models they are estimates with a described
+//! method and bounds. Counting never fails because of its input: if an encoder fails, the count
+//! is an estimate.
 //!
-//! Reading order: [`estimate`] (a figure for displays, without any tokenizer),
-//! [`encoding`] and `chunk` (counting bounded pieces), `measure` and `message`
-//! (what texts and messages consist of), [`family`] (what a model makes of
-//! that), `cache` (what need not be counted again), [`calibration`] (what
-//! providers report).
+//! Reading order: [`estimate`] (fast, without a tokenizer), [`encoding`] and `chunk` (counting
+//! chunks of text), `measure` and `message` (contents of texts and messages), [`family`]
+//! (corrections per model), `measure_cache`, and [`calibration`] (usage reported by providers).
 //!
-//! A [`Counter`] is shared by all threads; counting takes milliseconds a
-//! megabyte, and the first use of an encoding loads it, so callers count in
-//! jobs, never on the thread that answers others.
+//! All threads share a [`Counter`]. Counting takes milliseconds per megabyte, and the first use
+//! of an encoding loads it. Do not count on the main loop.
 
 pub mod calibration;
 mod chunk;
@@ -37,33 +34,33 @@ use crate::{cancel::Cancel, error::Error};
 use measure::{FrameCounts, Measure, TextPart};
 use measure_cache::{Key, MeasureCache};
 
-/// A number of tokens and what it is worth.
+/// A number of tokens and its accuracy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The figure, in tokens, as the next two.
+    /// Tokens.
     pub tokens: u64,
-    /// Is it what the encoding gives, not an estimate?
+    /// Whether the number is exact for the encoding.
     pub exact: bool,
-    /// The encoding it was counted with or made from.
+    /// The encoding that it was counted with or estimated from.
     pub encoding: &'static str,
-    /// How it was made.
+    /// Description of the method.
     pub method: String,
-    /// The least it is likely to be; `tokens` when exact.
+    /// Lower bound; `tokens` if exact.
     pub lower: u64,
-    /// The most it is likely to be; `tokens` when exact.
+    /// Upper bound; `tokens` if exact.
     pub upper: u64,
 }
 
-/// The figures of several texts or messages.
+/// Token counts of several texts or messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// One figure for each, in the order given.
+    /// One count per text or message, in order.
     pub items: Vec<u64>,
-    /// All of them.
+    /// The total.
     pub total: Count,
 }
 
-/// Tokens of one text.
+/// Counts the tokens of a text.
 ///
 /// # Errors
 /// Kind `cancelled`.
@@ -73,7 +70,7 @@ pub fn count(text: &str, family: Family, cancel: &Cancel) -> Result<Count, Error
     Ok(counts(&measures, family).total)
 }
 
-/// Counts, and remembers what it counted.
+/// Counts tokens and caches the results.
 pub struct Counter {
     cache: MeasureCache,
 }
@@ -87,7 +84,7 @@ impl Default for Counter {
 }
 
 impl Counter {
-    /// Tokens of texts, each as it is.
+    /// Counts the tokens of texts without framing.
     ///
     /// # Errors
     /// Kind `cancelled`.
@@ -100,8 +97,8 @@ impl Counter {
         Ok(counts(&self.measure_texts(texts, family, cancel)?, family))
     }
 
-    /// Tokens of messages with what frames them. What a request has besides
-    /// (the system prompt, the definitions of tools) is not in them.
+    /// Counts the tokens of messages including their framing. The other parts of a request (system
+    /// prompt, tool definitions) are not included.
     ///
     /// # Errors
     /// Kind `cancelled`.
@@ -115,8 +112,8 @@ impl Counter {
         Ok(counts(&measures, family))
     }
 
-    /// Answers `sightline/countTokens` about its texts and these messages, on the
-    /// base of what was reported for the task.
+    /// Computes the result of `sightline/countTokens` for its texts and `messages`, calibrated with
+    /// the usage reported for the task.
     ///
     /// # Errors
     /// Kind `invalidParams` for an unknown encoding, `cancelled`.
@@ -131,7 +128,7 @@ impl Counter {
         let mut measures = self.measure_texts(&params.texts, family, cancel)?;
         measures.extend(self.measure_messages(messages, family, cancel)?);
         let Counts { items, total } = counts(&measures, family);
-        // What was reported was a request: it says nothing about texts alone.
+        // Reported usage is that of a whole request, so it does not apply to texts alone.
         let calibration = match messages {
             [] => Calibration::default(),
             _ => calibration.for_family(family),
@@ -186,8 +183,8 @@ impl Counter {
         })
     }
 
-    /// What each thing is remembered by. Hashing walks every byte, which is
-    /// all the work there is when little changed: hence in parallel.
+    /// Computes cache keys. Hashes in parallel, because hashing is most of the work when little has
+    /// changed.
     fn keys<T: Sync>(
         &self,
         things: &[T],
@@ -205,7 +202,7 @@ impl Counter {
             .collect()
     }
 
-    /// What is behind each key: remembered, or measured now and remembered.
+    /// Returns the measure for each key from the cache, or measures and caches it.
     fn lookup_or_measure(
         &self,
         keys: &[Key],
@@ -227,7 +224,7 @@ impl Counter {
     }
 }
 
-/// The family asked for: an encoding wins over a model.
+/// Returns the family that the request names. An encoding takes precedence over a model.
 ///
 /// # Errors
 /// Kind `invalidParams` for an unknown encoding.
@@ -244,7 +241,7 @@ pub fn requested_family(params: &CountTokensParams) -> Result<Family, Error> {
     Ok(model.map_or_else(default, |model| Family::of_model(model.id())))
 }
 
-/// What a family makes of what was measured.
+/// Converts measures to the token counts of a family.
 fn counts(measures: &[Measure], family: Family) -> Counts {
     let mut all = Measure::default();
     let (mut lower, mut tokens, mut upper) = (0, 0, 0);
@@ -260,7 +257,7 @@ fn counts(measures: &[Measure], family: Family) -> Counts {
     let exact = family.is_exact()
         && (all.frames == FrameCounts::default()
             || all.frames.are_messages_only() && family.is_framing_published())
-        && all.is_uncertain == 0
+        && all.uncertain == 0
         && all.cuts == 0
         && all.failed_bytes == 0;
     let total = Count {
@@ -274,7 +271,7 @@ fn counts(measures: &[Measure], family: Family) -> Counts {
     Counts { items, total }
 }
 
-/// How the figure was made, for people.
+/// Describes the method of a count, for display.
 fn method(all: &Measure, family: Family) -> String {
     let mut method = family.encoding().name().to_owned();
     if !family.is_exact() {

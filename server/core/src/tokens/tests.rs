@@ -1,4 +1,4 @@
-//! What callers see: counts of texts, messages and requests.
+//! Tests of the public interface: counts of texts, messages and requests.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ fn hostile_megabytes_are_answered() {
 fn long_lines_of_blobs_are_not_called_exact() {
     let spaces = " ".repeat(2_000_000);
     let count = text(&spaces, "gpt-4o");
-    // 128 spaces are one token.
+    // A token holds up to 128 spaces.
     assert!(count.lower <= 15_625 && 15_625 <= count.upper, "{count:?}");
     assert!(!count.exact);
     assert!(
@@ -151,7 +151,7 @@ fn what_is_remembered_is_what_was_counted() {
             .unwrap(),
         first
     );
-    // Another family of the same vocabulary, and one of another.
+    // A family with the same vocabulary, and one with another.
     for model in ["claude-opus-4-7", "gpt-4"] {
         let fresh = Counter::default()
             .messages(&messages, family(model), &cancel)
@@ -171,7 +171,7 @@ fn what_is_remembered_is_what_was_counted() {
         .messages(&messages[49..], family("gpt-4o"), &cancel)
         .unwrap();
     assert_eq!(changed.items[49], alone.items[0]);
-    // The same words as a text have no frame.
+    // A text has no framing, unlike a message with the same content.
     let text = counter
         .texts(&["changed"], family("gpt-4o"), &cancel)
         .unwrap();
@@ -230,7 +230,7 @@ fn a_cancelled_count_is_no_count_and_is_not_remembered() {
             std::thread::sleep(Duration::from_millis(1));
             stop.cancel();
         });
-        // Counting it over and over ends by the cancel alone.
+        // Counts until it is cancelled.
         loop {
             let result = counter.texts(&[&text, &text[1..]], family("gpt-4"), &cancel);
             if result.is_err() {

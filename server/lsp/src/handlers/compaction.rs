@@ -4,14 +4,15 @@
 use serde_json::value::RawValue;
 use sightline_core::{
     compaction::{
-        self, ApplyOptions, CompactionInput, IndexedMessage, KeyFileText, PlanOptions, TrackedFile, WorkspaceAccess,
+        self, ApplyOptions, CompactionInput, IndexedMessage, KeyFileText, PlanOptions, TrackedFile,
+        WorkspaceAccess,
     },
     conversation::ContextWindow,
     error::Error,
     model::DEFAULT_CONTEXT_WINDOW,
     path::Location,
     storage::TaskId,
-    task::{self, CompactedMessage, Compaction, CommitResult},
+    task::{self, CommitResult, CompactedMessage, Compaction},
     tokens::{Calibration, Encoding, Family},
 };
 use sightline_protocol::{

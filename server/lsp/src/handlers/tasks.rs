@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
-    conversation::{self, TruncateAction, DeletedRange, TruncateOutcome},
+    conversation::{self, DeletedRange, TruncateAction, TruncateOutcome},
     error::Error,
     git::Repository,
     path::AbsPath,

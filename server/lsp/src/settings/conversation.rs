@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 use sightline_core::{
-    conversation::{Notices, ContextWindow},
+    conversation::{ContextWindow, Notices},
     model::bare_id,
 };
 use sightline_protocol::{
@@ -127,8 +127,14 @@ mod tests {
             context_window: Some(200_000.0),
             provider: None,
         };
-        assert_eq!(window(ModelRef::Info(named)), ContextWindow::with_size(200_000.0));
-        assert_eq!(window(id("openai/GPT-4.1")), ContextWindow::with_size(64_000.0));
+        assert_eq!(
+            window(ModelRef::Info(named)),
+            ContextWindow::with_size(200_000.0)
+        );
+        assert_eq!(
+            window(id("openai/GPT-4.1")),
+            ContextWindow::with_size(64_000.0)
+        );
         // An invalid model does not affect the others, in any spelling.
         let set = json!({
             "sightline.conversation.models.gpt-4.1": { "contextWindow": 64_000 },

@@ -1,5 +1,5 @@
-//! Going back: what a conversation was at a moment, and what it is without its
-//! compactions or with fewer masks.
+//! Reconstructs earlier states of a conversation: at a point in time, without compactions, or
+//! with fewer edits.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -11,47 +11,46 @@ use super::{
     Ancestry, Conversation, Entries, LinkedEntry, SourceMessage,
 };
 
-/// What taking back compactions leads to.
+/// The state after undoing compactions.
 #[derive(Debug)]
 pub(in super::super) struct CompactionUndo {
-    /// The entry the conversation goes on from.
+    /// The entry to continue from.
     pub(in super::super) leaf: Option<Uuid>,
-    /// Messages that came after it and stay.
+    /// Later messages, which are kept.
     pub(in super::super) carried: Vec<SourceMessage>,
-    /// The messages of the conversation at `leaf`.
+    /// Messages of the conversation at `leaf`.
     pub(in super::super) before: Vec<Uuid>,
-    /// What is masked in it.
+    /// Truncation at `leaf`.
     pub(in super::super) truncation: Arc<TruncationState>,
     path: Ancestry,
 }
 
-/// A moment in the life of a conversation.
+/// A point in the history of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindPoint {
-    /// Before its first message.
+    /// Before the first message.
     Beginning,
-    /// When this entry was the newest: [`Conversation::entry`] of then.
+    /// When this entry was the newest; see [`Conversation::entry`].
     Entry(Uuid),
-    /// This time, in milliseconds since the Unix epoch.
+    /// A time, in milliseconds since the Unix epoch.
     Time(i64),
 }
 
-/// What a conversation was at a moment.
+/// An earlier state of a conversation.
 #[derive(Debug)]
 pub(in super::super) struct PastConversation {
-    /// The newest entry then.
+    /// The newest entry at that point.
     pub(in super::super) leaf: Option<Uuid>,
-    /// How often it had been compacted.
+    /// Number of compactions.
     pub(in super::super) compactions: u64,
     /// Its messages.
     pub(in super::super) messages: Vec<Uuid>,
-    /// What was masked in it, when the log did not say that yet.
+    /// Its truncation, if the log did not record it yet.
     pub(in super::super) unlogged: Option<TruncationState>,
 }
 
 impl Entries {
-    /// The entry that was the newest one before a rewind, or before one was
-    /// undone.
+    /// Returns the newest entry before a rewind or its undo.
     pub(in super::super) fn rewound_leaf(&self, uuid: Uuid) -> Option<Uuid> {
         let place = *self.places.get(&uuid)?;
         let entry = &self.entries.get(place)?.entry;
@@ -62,8 +61,8 @@ impl Entries {
         }
     }
 
-    /// What the conversation was at a moment. `None` when the log has no such
-    /// entry.
+    /// Returns the state of the conversation at a point. Returns `None` if the log does not contain
+    /// the entry.
     pub(in super::super) fn at(&self, moment: RewindPoint) -> Option<PastConversation> {
         let leaf = match moment {
             RewindPoint::Beginning => None,
@@ -82,18 +81,18 @@ impl Entries {
         })
     }
 
-    /// The newest entry at a time: each is the newest when it comes.
+    /// Returns the newest entry at a time. Every entry is the newest when it is appended.
     fn leaf_at(&self, time: i64) -> Option<usize> {
         let later = self.entries.iter().position(|placed| placed.time > time);
         match (later, &self.open) {
-            // A group that is not whole did not happen.
+            // An incomplete group did not take effect.
             (Some(later), Some(open)) if later > open.head => self.leaf,
             (Some(later), _) => later.checked_sub(1),
             (None, _) => self.leaf,
         }
     }
 
-    /// What was masked before the log said what is, in a conversation of these
+    /// Returns the truncation from before the log recorded it, for a conversation with these
     /// messages.
     fn unlogged(&self, messages: &[Uuid]) -> Option<TruncationState> {
         let mut logged = self
@@ -106,9 +105,9 @@ impl Entries {
         Some(truncation)
     }
 
-    /// What is left when the compactions go that are newer than `time`, the
-    /// newest first, up to the first that is not; without a `time`, the newest
-    /// one. `None` when none goes.
+    /// Undoes the compactions newer than `time`, from the newest backwards, and stops at the first
+    /// that is not newer. Without `time`, undoes only the newest. Returns `None` if there is none
+    /// to undo.
     pub(in super::super) fn without_compactions(
         &self,
         time: Option<f64>,
@@ -147,7 +146,7 @@ impl Entries {
         })
     }
 
-    /// The masks of now without what was masked after `time`.
+    /// Returns the truncation without the edits made after `time`.
     pub(in super::super) fn rolled_back(
         &self,
         now: &Conversation,

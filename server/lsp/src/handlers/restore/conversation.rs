@@ -5,7 +5,7 @@ use sightline_core::{
     checkpoint::{ConversationMark, Record},
     error::Error,
     storage::TaskId,
-    task::{RewindPoint, RewindId},
+    task::{RewindId, RewindPoint},
 };
 use sightline_protocol::task::MessageMeta;
 
