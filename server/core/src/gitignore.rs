@@ -18,11 +18,13 @@ use std::{
     fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
+use ignore::Match;
+
 use crate::{
-    access::pattern::{Case, PatternSet, bytes_of},
+    access::gitignore::{self, PatternSet, bytes_of},
     fs::dir::{Access, Dir},
     limits,
 };
@@ -46,8 +48,17 @@ pub(crate) struct RuleText {
 struct Layer {
     /// The directory the patterns are relative to.
     base: PathBuf,
-    patterns: PatternSet,
+    text: Box<[u8]>,
+    /// Compiled when first used: most rule files of a project decide about no path that is looked at again.
+    patterns: OnceLock<PatternSet>,
     above: Rules,
+}
+
+impl Layer {
+    fn patterns(&self) -> &PatternSet {
+        self.patterns
+            .get_or_init(|| PatternSet::gitignore(FILE_NAME, &self.text))
+    }
 }
 
 impl Rules {
@@ -66,12 +77,13 @@ impl Rules {
 
     /// These rules, and then the patterns of `text`, relative to `base`.
     pub(crate) fn with_text(self, base: &Path, text: &[u8]) -> Self {
-        let Some(patterns) = compile(text) else {
+        if gitignore::lines(text).all(|(_, line)| gitignore::is_blank(line)) {
             return self;
-        };
+        }
         Self(Some(Arc::new(Layer {
             base: base.to_path_buf(),
-            patterns,
+            text: text.into(),
+            patterns: OnceLock::new(),
             above: self,
         })))
     }
@@ -95,7 +107,7 @@ impl Rules {
         let mut next = self.0.as_ref();
         while let Some(layer) = next {
             if let Ok(below) = directory.strip_prefix(&layer.base) {
-                layers.push((below.to_path_buf(), &layer.patterns));
+                layers.push((below.to_path_buf(), &**layer));
             }
             next = layer.above.0.as_ref();
         }
@@ -105,20 +117,18 @@ impl Rules {
 
 /// The layers that judge one directory, the deepest first, each with the
 /// directory's path below the layer's base.
-pub(crate) struct Scope<'a>(Vec<(PathBuf, &'a PatternSet)>);
+pub(crate) struct Scope<'a>(Vec<(PathBuf, &'a Layer)>);
 
 impl Scope<'_> {
     /// Is the entry `name` of this directory ignored?
     pub(crate) fn ignores(&mut self, name: &OsStr, is_dir: bool) -> bool {
-        for (path, patterns) in &mut self.0 {
+        let matched = self.0.iter_mut().find_map(|(path, layer)| {
             path.push(name);
-            let verdict = decide(patterns, path, is_dir);
+            let matched = layer.patterns().last_match(&bytes_of(path), is_dir);
             path.pop();
-            if let Some(ignored) = verdict {
-                return ignored;
-            }
-        }
-        false
+            (!matched.is_none()).then_some(matched)
+        });
+        matches!(matched, Some(Match::Ignore(_)))
     }
 }
 
@@ -183,20 +193,6 @@ pub(crate) fn excludes_of(directory: &Path) -> Option<Vec<u8>> {
 /// need not be there; `None` when none begins there.
 pub(crate) fn index_of(top: &Path) -> Option<PathBuf> {
     Some(git_directory(top)?.join("index"))
-}
-
-/// Compiles a rule file; `None` when it holds no pattern.
-fn compile(text: &[u8]) -> Option<PatternSet> {
-    let mut patterns = PatternSet::new(Case::Sensitive);
-    patterns.add_text(FILE_NAME, text);
-    (!patterns.is_empty()).then_some(patterns)
-}
-
-/// What the patterns say about a path below their base: ignored, expressly not
-/// ignored, or nothing.
-fn decide(patterns: &PatternSet, path: &Path, is_dir: bool) -> Option<bool> {
-    let rule = patterns.last_match(&bytes_of(path), is_dir)?;
-    Some(!rule.negated)
 }
 
 /// The git directory that holds `info/exclude` of the repository whose work

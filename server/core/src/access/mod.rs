@@ -14,17 +14,17 @@
 //! syntax), `links` (what a path leads to), `open` (reading without a gap), `origin` (what an editor opened),
 //! `command` (shell commands, advice only).
 
+mod casefold;
 mod command;
-mod fold;
-mod glob;
-mod links;
+mod git_glob;
+pub(crate) mod gitignore;
+pub mod lint;
 mod open;
 mod origin;
-pub(crate) mod pattern;
 mod plain;
-pub mod review;
 mod rule_file;
 mod rules;
+mod symlinks;
 
 #[cfg(test)]
 mod git_parity;
@@ -36,15 +36,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
+use ignore::Match;
 use rayon::prelude::*;
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 pub(crate) use self::open::OpenedFolder;
 use self::{
-    links::{LastFolder, Place},
-    pattern::bytes_of,
+    gitignore::{Decision, bytes_of},
     rule_file::included_paths,
     rules::{Naming, RuleFiles, Rules},
+    symlinks::{LastFolder, Place},
 };
 pub use self::{
     open::{OpenedFile, There},
@@ -283,7 +284,7 @@ impl Area {
             }
         }
         Self {
-            identity: links::identity(path.as_path()),
+            identity: symlinks::identity(path.as_path()),
             is_root: root.is_some(),
             overlaps: false,
             paths,
@@ -325,12 +326,15 @@ impl Area {
         let path = bytes_of(rel.as_path());
         let is_dir = LazyCell::new(is_dir);
         let rule = versions.iter().find_map(|version| {
-            let denying = version.patterns.deciding(&path);
-            let [as_file, as_dir] = denying.map(|rule| rule.filter(|rule| !rule.negated));
-            if as_file.is_some() != as_dir.is_some() && *is_dir {
+            let Decision { as_file, as_dir } = version.patterns.deciding(&path);
+            let depends_on_kind = as_file.is_ignore() != as_dir.is_ignore();
+            match if depends_on_kind && *is_dir {
                 as_dir
             } else {
                 as_file
+            } {
+                Match::Ignore(rule) => Some(rule),
+                Match::Whitelist(_) | Match::None => None,
             }
         })?;
         Some(Denial {

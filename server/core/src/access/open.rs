@@ -14,7 +14,7 @@ use std::{
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{AccessView, Verdict, links::Place};
+use super::{AccessView, Verdict, symlinks::Place};
 use crate::{
     error::Error,
     fs::dir::{Access, Dir, Kind, is_absent},

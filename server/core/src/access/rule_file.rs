@@ -11,7 +11,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{open, pattern};
+use super::{gitignore, open};
 use crate::{
     fs::dir::{Access, Dir},
     limits::{self, MAX_INCLUDES, MAX_RULE_BYTES},
@@ -220,7 +220,7 @@ pub(super) enum Part<'a> {
 pub(super) fn parts<'a>(folder: &AbsPath, text: &'a [u8], includes: &'a [Source]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     let mut is_included = vec![false; includes.len()];
-    let lines: Vec<(u32, &[u8])> = pattern::lines(text).collect();
+    let lines: Vec<(u32, &[u8])> = gitignore::lines(text).collect();
     for (number, line) in lines.into_iter().rev() {
         let Some(written) = include_of(line) else {
             parts.push(Part::Line(number, line));
@@ -246,7 +246,7 @@ pub(super) fn parts<'a>(folder: &AbsPath, text: &'a [u8], includes: &'a [Source]
 /// The names of the files a rule file includes, in order and without repeats.
 fn included(text: &[u8]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (_, line) in pattern::lines(text) {
+    for (_, line) in gitignore::lines(text) {
         if let Some(name) = include_of(line)
             && !names.contains(&name)
         {

@@ -13,8 +13,7 @@ use std::{
 
 pub use super::rule_file::RULE_FILE;
 use super::{
-    glob::Case,
-    pattern::{self, PatternSet},
+    gitignore::{self, CompileError, PatternSet, RuleLine},
     rule_file::{Content, Part, Sighting, Source, gather, parts},
 };
 use crate::{
@@ -81,7 +80,7 @@ impl Rules {
         let Some(rest) = now.lines.strip_prefix(before) else {
             return false;
         };
-        let mut lines = pattern::lines(rest);
+        let mut lines = gitignore::lines(rest);
         // The first is the rest of the last line before.
         lines.next().is_some_and(|(_, line)| line.is_empty())
             && lines.all(|(_, line)| !line.starts_with(b"!"))
@@ -341,37 +340,38 @@ fn compile(folder: &AbsPath, naming: Naming, sources: &[Source]) -> Rules {
     if text.is_empty() {
         return Rules::None;
     }
-    let mut patterns = PatternSet::new(Case::Folded);
-    let mut lines = Vec::with_capacity(text.len());
-    let mut keep = |line: &[u8]| {
-        lines.extend_from_slice(line);
-        lines.push(b'\n');
-    };
     let source: Arc<str> = name(&main.path).into();
+    let mut rule_lines = Vec::new();
     for part in parts(folder, text, includes) {
         match part {
-            Part::Line(number, line) => {
-                patterns.add_line(&source, number, line);
-                keep(line);
-            }
+            Part::Line(number, text) => rule_lines.push(RuleLine {
+                source: source.clone(),
+                number,
+                text,
+            }),
             Part::Include(_, path, text) => {
-                patterns.add_text(&name(path), text);
-                pattern::lines(text).for_each(|(_, line)| keep(line));
+                rule_lines.extend(gitignore::rule_lines(&name(path), text));
             }
-        }
-        if patterns.len() > MAX_PATTERNS {
-            return broken(format!(
-                "the access rules of {} cannot be used: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
-                folder.display()
-            ));
         }
     }
-    patterns.add_line(&Arc::from("built-in"), 0, RULE_FILE.as_bytes());
-    lines.extend_from_slice(RULE_FILE.as_bytes());
-    Rules::Patterns(vec![Arc::new(Compiled {
-        patterns,
-        lines: lines.into(),
-    })])
+    rule_lines.push(RuleLine {
+        source: "built-in".into(),
+        number: 0,
+        text: RULE_FILE.as_bytes(),
+    });
+    let lines: Vec<&[u8]> = rule_lines.iter().map(|line| line.text).collect();
+    let lines = lines.join(&b'\n').into();
+    match PatternSet::access_rules(rule_lines) {
+        Ok(patterns) => Rules::Patterns(vec![Arc::new(Compiled { patterns, lines })]),
+        Err(CompileError::TooManyPatterns) => broken(format!(
+            "the access rules of {} cannot be used: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
+            folder.display()
+        )),
+        Err(CompileError::TooLarge { source, line }) => broken(format!(
+            "the access rules of {} cannot be used: line {line} of {source} is too large a pattern; everything in this folder is denied until it is shorter",
+            folder.display()
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -383,8 +383,8 @@ mod tests {
     fn denied(files: &RuleFiles, path: &str) -> bool {
         match files.rules() {
             Rules::Patterns(versions) => versions.iter().any(|version| {
-                let [rule, _] = version.patterns.deciding(path.as_bytes());
-                rule.is_some_and(|rule| !rule.negated)
+                let decision = version.patterns.deciding(path.as_bytes());
+                decision.as_file.is_ignore()
             }),
             Rules::None => false,
             Rules::Broken(_) => true,

@@ -11,7 +11,7 @@ use super::{
     tracked::Exempt,
     tree::{Folder, Left, Node, Parts, Reason, Rules, Stamp},
 };
-use crate::{access::pattern::bytes_of, path::RelPath};
+use crate::{access::gitignore::bytes_of, path::RelPath};
 
 /// Paths to look at, as a tree.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ pub(super) use frozen::{Frozen, RulesThen};
 
 use super::{Settings, disk::os_name, names, tree};
 use crate::{
-    access::{AccessView, EntryPlace, pattern::bytes_of},
+    access::{AccessView, EntryPlace, gitignore::bytes_of},
     gitignore::{self, RuleText},
     path::RelPath,
 };

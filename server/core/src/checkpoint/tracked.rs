@@ -21,7 +21,7 @@ use super::{
     scan::{now, visit_notable},
     tree::{Folder, Rules, Stamp},
 };
-use crate::{access::pattern::bytes_of, cancel::Cancel, error::Error, gitignore};
+use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, gitignore};
 
 /// A larger index is not read, in bytes: some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;

@@ -9,7 +9,7 @@ use super::{
 };
 pub(super) use crate::fs::Stamp;
 #[cfg(test)]
-use crate::{access::pattern::bytes_of, path::RelPath};
+use crate::{access::gitignore::bytes_of, path::RelPath};
 
 /// A file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]

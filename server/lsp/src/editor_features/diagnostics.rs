@@ -16,7 +16,7 @@ use std::{
 
 use serde_json::{Value, json};
 use sightline_core::{
-    access::review::{self, IncludeProblem, Line},
+    access::lint::{self, IncludeProblem, Line},
     cancel::Cancel,
     error::Error,
     path::{Location, Root, uri_to_path},
@@ -136,9 +136,9 @@ fn diagnostic(line: usize, end: u32, severity: u32, code: &str, message: String)
 /// Returns the problems of a rule file.
 fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>, Error> {
     let text = file.text.as_bytes();
-    let effects = review::effects(&file.folder, text, &context.cancel)?;
+    let effects = lint::effects(&file.folder, text, &context.cancel)?;
     let encoding = context.snapshot.client_info.encoding;
-    let lines = review::lines(&file.folder, text);
+    let lines = lint::lines(&file.folder, text);
     let mut found = Vec::new();
     for (index, (line, written)) in lines.into_iter().zip(file.text.split('\n')).enumerate() {
         let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
@@ -149,6 +149,12 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
                 WARNING,
                 "unmatchable",
                 "git matches this line with nothing; it has no effect".to_owned(),
+            ),
+            Line::TooLarge => (
+                ERROR,
+                "pattern-too-large",
+                "this pattern is too large; everything in this folder is hidden until it is shorter"
+                    .to_owned(),
             ),
             Line::Include {
                 name,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sightline_core::{
     access::{
         RULE_FILE,
-        review::{self, Effect, Line},
+        lint::{self, Effect, Line},
     },
     document::PositionEncoding,
     error::Error,
@@ -87,13 +87,14 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
     let Some(file) = RuleFile::open(&context.snapshot, &at.text_document.uri) else {
         return handlers::to_body(method, &Value::Null);
     };
-    let lines = review::lines(&file.folder, file.text.as_bytes());
+    let lines = lint::lines(&file.folder, file.text.as_bytes());
     let said = match lines.get(at.position.line as usize) {
         None | Some(Line::Nothing) => return handlers::to_body(method, &Value::Null),
         Some(Line::Unmatchable) => "Git matches this line with nothing.".to_owned(),
+        Some(Line::TooLarge) => "This pattern is too large, so everything is denied.".to_owned(),
         Some(line) => {
             let text = file.text.as_bytes();
-            let mut effects = review::effects(&file.folder, text, &context.cancel)?;
+            let mut effects = lint::effects(&file.folder, text, &context.cancel)?;
             let effect = effects.by_line.remove(&(at.position.line + 1));
             told(line, &effect.unwrap_or_default(), effects.complete)
         }

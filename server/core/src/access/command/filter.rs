@@ -6,7 +6,7 @@ use super::{
     options::{Use, excluded_path},
     programs::{Precedence, Reader, Style, has},
 };
-use crate::access::glob::{Case, Glob, Subject};
+use crate::access::git_glob::{Case, Matcher, NoGlob, Subject, Syntax};
 
 /// Options one command may filter with; more are not looked at.
 const MAX_FILTERS: usize = 500;
@@ -22,7 +22,9 @@ pub(super) struct Entry<'a> {
 
 /// A pattern for entries.
 pub(super) struct Pattern {
-    glob: Option<Glob>,
+    /// `None` for a pattern that matches nothing.
+    matcher: Option<Matcher>,
+    is_too_large: bool,
     style: Style,
     has_separator: bool,
     is_anchored: bool,
@@ -37,14 +39,15 @@ impl Pattern {
             Style::Exact => text,
             _ => relative.trim_matches('/'),
         };
-        let glob = match style {
-            Style::Whole | Style::Exact => {
-                Glob::new(joined(plain).as_bytes(), Subject::Name, Case::Sensitive)
-            }
-            _ => Glob::new(plain.as_bytes(), Subject::Path, Case::Sensitive),
+        let syntax = Syntax::git(Case::Sensitive);
+        let matcher = match style {
+            _ if plain.is_empty() => Err(NoGlob::NeverMatches),
+            Style::Whole | Style::Exact => syntax.matcher(joined(plain).as_bytes(), Subject::Name),
+            _ => syntax.matcher(plain.as_bytes(), Subject::Path),
         };
         Self {
-            glob: glob.filter(|_| !plain.is_empty()),
+            is_too_large: matches!(matcher, Err(NoGlob::TooLarge)),
+            matcher: matcher.ok(),
             style,
             has_separator: plain.contains('/'),
             is_anchored,
@@ -60,8 +63,13 @@ impl Pattern {
         }
     }
 
+    /// Returns whether the pattern exceeds a size limit, so that its matches are unknown.
+    pub(super) fn is_too_large(&self) -> bool {
+        self.is_too_large
+    }
+
     pub(super) fn matches(&self, entry: &Entry<'_>) -> bool {
-        let Some(glob) = &self.glob else {
+        let Some(matcher) = &self.matcher else {
             return false;
         };
         let lower;
@@ -74,16 +82,16 @@ impl Pattern {
         let path = relative(written);
         let name = path.rsplit('/').next().unwrap_or(path);
         match self.style {
-            Style::Exact => glob.matches(joined(written).as_bytes()),
-            Style::Whole => glob.matches(joined(path).as_bytes()),
-            _ if !self.has_separator && !self.is_anchored => glob.matches(name.as_bytes()),
+            Style::Exact => matcher.is_match(joined(written).as_bytes()),
+            Style::Whole => matcher.is_match(joined(path).as_bytes()),
+            _ if !self.has_separator && !self.is_anchored => matcher.is_match(name.as_bytes()),
             Style::Name => false,
             Style::Suffix if !self.is_anchored => {
                 let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
                 let mut ends = std::iter::once(path).chain(ends);
-                ends.any(|end| glob.matches(end.as_bytes()))
+                ends.any(|end| matcher.is_match(end.as_bytes()))
             }
-            Style::Suffix | Style::Gitignore => glob.matches(path.as_bytes()),
+            Style::Suffix | Style::Gitignore => matcher.is_match(path.as_bytes()),
         }
     }
 }
@@ -206,7 +214,9 @@ impl Filter {
             } else {
                 rule.files
             };
-            meant && rule.pattern.matches(entry)
+            // With unknown matches, more is read: nothing is excluded, everything is included.
+            let may_include = rule.pattern.is_too_large() && !rule.excludes;
+            meant && (may_include || rule.pattern.matches(entry))
         });
         let deciding = match self.precedence {
             Precedence::First => matching.next(),

@@ -297,7 +297,11 @@ impl Reader<'_> {
                 is_name: style == Style::Name,
             });
         }
-        Expr::Matches(new(text, style))
+        let pattern = new(text, style);
+        if pattern.is_too_large() {
+            return Expr::Unknown;
+        }
+        Expr::Matches(pattern)
     }
 
     /// The command of an `-exec`, up to its end.

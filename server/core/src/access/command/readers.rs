@@ -339,7 +339,8 @@ impl Audit<'_> {
             skips_ignored: false,
             visit: &|entry| {
                 let is_wanted = |pattern: &Pattern| {
-                    ancestors(entry.path).any(|path| pattern.matches(&at(path)))
+                    pattern.is_too_large()
+                        || ancestors(entry.path).any(|path| pattern.matches(&at(path)))
                 };
                 let is_kept = ancestors(entry.path).all(|path| filter.keeps(&at(path)));
                 Visit {

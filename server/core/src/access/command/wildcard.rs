@@ -9,8 +9,8 @@ use super::{Audit, word::Field};
 use crate::{
     access::{
         Verdict,
-        fold::fold,
-        glob::{Case, Glob, Subject},
+        casefold::fold,
+        git_glob::{Case, Matcher, NoGlob, Subject, Syntax},
     },
     path::AbsPath,
 };
@@ -41,7 +41,7 @@ enum Look {
 enum Step {
     Name(String),
     Pattern {
-        glob: Glob,
+        matcher: Matcher,
         hidden: bool,
     },
     /// `**`, which some shells let match any depth.
@@ -85,7 +85,14 @@ impl Audit<'_> {
         mut found: impl FnMut(&mut Self, &Path, &Path),
     ) -> bool {
         let text = field.text();
-        let steps: Vec<Step> = field.names().iter().map(step).collect();
+        let steps: Option<Vec<Step>> = field.names().iter().map(step).collect();
+        let Some(steps) = steps else {
+            self.refuse(
+                &text,
+                "this pattern is too large to be checked; name the files".to_owned(),
+            );
+            return true;
+        };
         let top = Path::new(&text);
         let starts: Vec<PathBuf> = if top.is_absolute() {
             vec![top.ancestors().last().unwrap_or(top).to_path_buf()]
@@ -149,12 +156,12 @@ impl Audit<'_> {
             let hidden = bytes.starts_with(b".");
             match step {
                 Step::Pattern {
-                    glob,
+                    matcher,
                     hidden: shown,
                 } => {
                     let matches = match CASE {
-                        Case::Sensitive => glob.matches(bytes),
-                        Case::Folded => glob.matches(&fold(bytes)),
+                        Case::Sensitive => matcher.is_match(bytes),
+                        Case::Folded => matcher.is_match(&fold(bytes)),
                     };
                     if matches && (*shown || !hidden) {
                         todo.push((entry.path(), index + 1));
@@ -198,19 +205,21 @@ impl Audit<'_> {
     }
 }
 
-fn step(name: &Field) -> Step {
+/// Returns `None` for a pattern over a size limit.
+fn step(name: &Field) -> Option<Step> {
     let text = name.text();
     if !name.has_pattern() {
-        return Step::Name(text);
+        return Some(Step::Name(text));
     }
     if text == "**" {
-        return Step::AnyDepth;
+        return Some(Step::AnyDepth);
     }
-    match Glob::new(&name.pattern(), Subject::Name, CASE) {
-        Some(glob) => Step::Pattern {
-            glob: glob.by_character(),
+    match Syntax::shell(CASE).matcher(&name.pattern(), Subject::Name) {
+        Ok(matcher) => Some(Step::Pattern {
+            matcher,
             hidden: text.starts_with('.'),
-        },
-        None => Step::Name(text),
+        }),
+        Err(NoGlob::NeverMatches) => Some(Step::Name(text)),
+        Err(NoGlob::TooLarge) => None,
     }
 }

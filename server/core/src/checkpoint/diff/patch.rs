@@ -8,7 +8,7 @@ use super::{
     lines::{Part, changes, lines},
     renames::similarity,
 };
-use crate::{access::pattern::bytes_of, line::one_line, path::RelPath};
+use crate::{access::gitignore::bytes_of, line::one_line, path::RelPath};
 
 /// Lines of context.
 const CONTEXT: usize = 3;

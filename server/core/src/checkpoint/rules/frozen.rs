@@ -29,7 +29,7 @@ use super::{
 use crate::{
     access::{
         AccessView, EntryPlace,
-        pattern::{Case, PatternSet, bytes_of},
+        gitignore::{PatternSet, bytes_of, rule_lines},
     },
     error::Error,
     gitignore::{self, RuleText},
@@ -390,17 +390,19 @@ impl<'a> RulesThen<'a> {
             .unwrap_or_default();
         let top = PathBuf::from(if cfg!(windows) { r"C:\" } else { "/" });
         let base = place(&top, longest);
-        let patterns = |text: &Bytes| {
-            let mut patterns = PatternSet::new(Case::Folded);
-            patterns.add_text("", text.known(&texts));
-            patterns
-        };
+        let patterns = |text: &Bytes| PatternSet::access_rules(rule_lines("", text.known(&texts)));
+        // Rules that cannot be compiled deny everything.
         let denied = frozen.denied.iter().map(|denied| match denied {
-            Denied::Above(Above { root, text }) => {
-                DeniedThen::Above(patterns(text), root.as_slice().to_vec())
-            }
+            Denied::Above(Above { root, text }) => match patterns(text) {
+                Ok(patterns) => DeniedThen::Above(patterns, root.as_slice().to_vec()),
+                Err(_) => DeniedThen::All(Vec::new()),
+            },
             Denied::Below(Below { path, text }) => {
-                DeniedThen::Below(patterns(text), path.as_slice().to_vec())
+                let base = path.as_slice().to_vec();
+                match patterns(text) {
+                    Ok(patterns) => DeniedThen::Below(patterns, base),
+                    Err(_) => DeniedThen::All(base),
+                }
             }
             Denied::All(path) => DeniedThen::All(path.as_slice().to_vec()),
         });
@@ -562,9 +564,8 @@ impl<'a> RulesThen<'a> {
 
 impl DeniedThen {
     fn denies(&self, path: &[u8], is_dir: bool) -> bool {
-        let denies = |patterns: &PatternSet, path: &[u8]| {
-            patterns.deciding(path)[usize::from(is_dir)].is_some_and(|rule| !rule.negated)
-        };
+        let denies =
+            |patterns: &PatternSet, path: &[u8]| patterns.deciding(path).of(is_dir).is_ignore();
         match self {
             Self::Above(patterns, root) if root.is_empty() => denies(patterns, path),
             Self::Above(patterns, root) => denies(patterns, &[root, path].join(&b'/')),

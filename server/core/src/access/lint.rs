@@ -13,14 +13,13 @@ use std::{
 };
 
 use super::{
-    glob::Case,
-    pattern::{self, PatternSet, bytes_of},
-    rule_file::{Content, Part, RULE_FILE, include_of, include_path, includes_of, parts},
+    git_glob::NoGlob,
+    gitignore::{self, CompileError, PatternSet, RuleLine, bytes_of},
+    rule_file::{Content, Part, RULE_FILE, Source, include_of, include_path, includes_of, parts},
 };
 use crate::{
     cancel::Cancel,
     error::Error,
-    limits::MAX_PATTERNS,
     path::{AbsPath, RelPath},
 };
 
@@ -44,6 +43,8 @@ pub enum Line {
     },
     /// What git matches with nothing, whatever there is.
     Unmatchable,
+    /// A pattern over a size limit. Everything is denied for that.
+    TooLarge,
     /// `!include` and the name of a file.
     Include {
         /// The name.
@@ -88,7 +89,7 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
         let path = include_path(folder, name)?;
         includes.iter().find(|source| source.path == path)
     };
-    pattern::lines(text)
+    gitignore::lines(text)
         .map(|(_, line)| {
             if let Some(name) = include_of(line) {
                 let problem = match content(&name).map(|source| &source.content) {
@@ -103,12 +104,13 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
                 };
                 return Line::Include { name, problem };
             }
-            if line.starts_with(b"#") || line.iter().all(|byte| *byte == b' ') {
+            if gitignore::is_blank(line) {
                 return Line::Nothing;
             }
-            match pattern::negation(line) {
-                Some(negated) => Line::Pattern { negated },
-                None => Line::Unmatchable,
+            match gitignore::is_negated(line) {
+                Ok(negated) => Line::Pattern { negated },
+                Err(NoGlob::NeverMatches) => Line::Unmatchable,
+                Err(NoGlob::TooLarge) => Line::TooLarge,
             }
         })
         .collect()
@@ -119,7 +121,10 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
 /// # Errors
 /// `cancelled`.
 pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects, Error> {
-    let rules = compiled(folder, text);
+    let includes = includes_of(folder, text);
+    let Ok(rules) = compile(folder, text, &includes) else {
+        return Ok(Effects::default());
+    };
     let mut effects = Effects {
         complete: true,
         ..Effects::default()
@@ -153,8 +158,8 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
             // As access sees it: a link is what it leads to, and not entered.
             let is_dir =
                 is_folder || kind.is_ok_and(|kind| kind.is_symlink()) && entry.path().is_dir();
-            let rule = rules.deciding(&bytes_of(&rel))[usize::from(is_dir)];
-            if let Some(rule) = rule {
+            let decision = rules.deciding(&bytes_of(&rel)).of(is_dir);
+            if let Some(rule) = decision.inner() {
                 let effect = effects.by_line.entry(rule.line).or_default();
                 effect.count += 1;
                 if effect.examples.len() < EXAMPLES
@@ -164,7 +169,7 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
                     effect.examples.push(format!("{}{end}", name.to_wire().0));
                 }
             }
-            if is_folder && rule.is_none_or(|rule| rule.negated) {
+            if is_folder && !decision.is_ignore() {
                 folders.push_back(rel);
             }
         }
@@ -172,26 +177,25 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
     Ok(effects)
 }
 
-/// The rules of a text, up to as many as count; those of an included file have the
-/// line that includes it.
-fn compiled(folder: &AbsPath, text: &[u8]) -> PatternSet {
-    let mut rules = PatternSet::new(Case::Folded);
-    let source: Arc<str> = Arc::from(RULE_FILE);
-    let includes = includes_of(folder, text);
-    for part in parts(folder, text, &includes) {
-        match part {
-            Part::Line(number, line) => rules.add_line(&source, number, line),
-            Part::Include(number, _, text) => {
-                for (_, line) in pattern::lines(text) {
-                    rules.add_line(&source, number, line);
-                }
-            }
-        }
-        if rules.len() > MAX_PATTERNS {
-            break;
-        }
+/// Compiles the rules of a text. Those of an included file are reported for the line that includes it.
+fn compile(folder: &AbsPath, text: &[u8], includes: &[Source]) -> Result<PatternSet, CompileError> {
+    let source: Arc<str> = RULE_FILE.into();
+    let mut rule_lines = Vec::new();
+    for part in parts(folder, text, includes) {
+        let (number, texts) = match part {
+            Part::Line(number, text) => (number, vec![text]),
+            Part::Include(number, _, text) => (
+                number,
+                gitignore::lines(text).map(|(_, line)| line).collect(),
+            ),
+        };
+        rule_lines.extend(texts.into_iter().map(|text| RuleLine {
+            source: source.clone(),
+            number,
+            text,
+        }));
     }
-    rules
+    PatternSet::access_rules(rule_lines)
 }
 
 #[cfg(test)]
