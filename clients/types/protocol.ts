@@ -1,123 +1,123 @@
-// Generated from the types in server/protocol. Do not edit; change the types, then run
-//   UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents
+// Generated from the types in server/protocol. Do not edit. Change the types, then run
+// UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents
 
-/** Version of the wire protocol these types describe. */
+/** Protocol version of these types. */
 export const PROTOCOL_VERSION = 1;
 
-/** Every request of a client: what it takes and what the server answers. */
+/** Client requests, with their params and results. */
 export interface Methods {
-  /** Builds the `<environment_details>` block of this moment. */
+  /** Returns the current `<environment_details>` block. */
   "sightline/environmentDetails": { params: EnvironmentDetailsParams; result: EnvironmentDetailsResult };
-  /** Judges paths and a command line against `.clineignore`. */
+  /** Checks paths and a command line against the access rules. */
   "sightline/checkAccess": { params: CheckAccessParams; result: CheckAccessResult };
-  /** Lists files, breadth first, without what may not be seen. */
+  /** Lists files in breadth-first order, without denied entries. */
   "sightline/listFiles": { params: ListFilesParams; result: ListFilesResult };
-  /** Reads a file: unsaved editor text first, access enforced. */
+  /** Reads a file that the access rules allow. Unsaved editor text takes precedence over the disk. */
   "sightline/readFile": { params: ReadFileParams; result: ReadFileResult };
-  /** Records that a task read, changed or mentioned a file. */
+  /** Records that a task read, edited or mentioned a file. */
   "sightline/trackFile": { params: TrackFileParams; result: TrackFileResult };
-  /** Records the model a task uses. */
+  /** Records the model used by a task. */
   "sightline/recordModel": { params: RecordModelParams; result: RecordedResult };
-  /** Records system and editor a task runs on. */
+  /** Records the operating system and editor of a task. */
   "sightline/recordEnvironment": { params: RecordEnvironmentParams; result: RecordedResult };
-  /** Tells what a task knows of its files, and where that is out of date. */
+  /** Returns the records of a task, and the files that changed since the agent saw them. */
   "sightline/taskContext": { params: TaskContextParams; result: TaskContextResult };
   /** Counts the tokens of texts and messages. */
   "sightline/countTokens": { params: CountTokensParams; result: CountTokensResult };
-  /** Decides which messages of a conversation are sent. */
+  /** Decides which messages of a conversation to send. */
   "sightline/truncateHistory": { params: TruncateHistoryParams; result: TruncateHistoryResult };
-  /** Takes decisions about a conversation back, to a point in time. */
+  /** Discards truncation decisions made after a point in time. */
   "sightline/rollbackHistory": { params: RollbackHistoryParams; result: RollbackHistoryResult };
-  /** Tells what a provider's error means for the conversation. */
+  /** Classifies an error of a provider. */
   "sightline/classifyError": { params: ClassifyErrorParams; result: ClassifyErrorResult };
-  /** Stores messages of a task; they are durable when it returns. */
+  /** Appends messages to a stored conversation. They are durable when the request returns. */
   "sightline/appendMessages": { params: AppendMessagesParams; result: AppendMessagesResult };
   /** Loads the stored conversation of a task. */
   "sightline/loadTask": { params: LoadTaskParams; result: LoadTaskResult };
-  /** Lists the stored tasks, last updated first. */
+  /** Lists stored tasks, most recently updated first. */
   "sightline/listTasks": { params: ListTasksParams; result: ListTasksResult };
-  /** Goes on with a task where it was interrupted. */
+  /** Resumes an interrupted task. */
   "sightline/resumeTask": { params: ResumeTaskParams; result: ResumeTaskResult };
-  /** Deletes a task with all that is stored of it. */
+  /** Deletes a task and all its stored data. */
   "sightline/deleteTask": { params: DeleteTaskParams; result: DeleteTaskResult };
-  /** Plans replacing the older part of a conversation by a summary. */
+  /** Plans a compaction and returns a prompt for the summary. */
   "sightline/planCompaction": { params: PlanCompactionParams; result: PlanCompactionResult };
-  /** Replaces the older part of a conversation by a summary. */
+  /** Replaces the older part of a conversation with a summary. */
   "sightline/applyCompaction": { params: ApplyCompactionParams; result: ApplyCompactionResult };
-  /** Takes a checkpoint of the workspace. */
+  /** Creates a checkpoint of the workspace. */
   "sightline/createCheckpoint": { params: CreateCheckpointParams; result: Checkpoint };
-  /** Lists checkpoints, the newest first. */
+  /** Lists checkpoints, newest first. */
   "sightline/listCheckpoints": { params: ListCheckpointsParams; result: ListCheckpointsResult };
-  /** Compares two checkpoints, or one and the workspace now. */
+  /** Compares two checkpoints, or a checkpoint with the current workspace. */
   "sightline/diffCheckpoints": { params: DiffCheckpointsParams; result: DiffCheckpointsResult };
-  /** Tells what a restore would do. Changes nothing. */
+  /** Previews a restore without changing anything. */
   "sightline/previewRestore": { params: PreviewRestoreParams; result: PreviewRestoreResult };
-  /** Puts files, conversation or both back to a checkpoint. */
+  /** Restores files, a conversation or both from a checkpoint. */
   "sightline/restoreCheckpoint": { params: RestoreCheckpointParams; result: RestoreCheckpointResult };
-  /** Takes a restore back. */
+  /** Undoes a restore. */
   "sightline/undoRestore": { params: UndoRestoreParams; result: RestoreCheckpointResult };
-  /** Tells how many checkpoints there are and what they take. */
+  /** Returns the number of checkpoints and their disk usage. */
   "sightline/checkpointStats": { params: CheckpointStatsParams; result: CheckpointStatsResult };
   /** Removes old checkpoints. */
   "sightline/pruneCheckpoints": { params: PruneCheckpointsParams; result: PruneCheckpointsResult };
-  /** Reads every checkpoint and tells whether all are whole. */
+  /** Checks the integrity of every checkpoint. */
   "sightline/verifyCheckpoints": { params: VerifyCheckpointsParams; result: VerifyCheckpointsResult };
 }
 
-/** Every notification a client sends, with its params. */
+/** Client notifications, with their params. */
 export interface Notifications {
-  /** The tabs of the editor, in order. */
+  /** Reports the tabs of the editor, in order. */
   "sightline/didChangeTabs": DidChangeTabsParams;
-  /** The editors on the screen. */
+  /** Reports the visible editors. */
   "sightline/didChangeVisibleEditors": DidChangeVisibleEditorsParams;
-  /** The terminals, with output since the last notification. */
+  /** Reports the terminals and their output since the last notification. */
   "sightline/didChangeTerminals": DidChangeTerminalsParams;
-  /** The editor that has the focus. */
+  /** Reports the focused editor. */
   "textDocument/didFocus": DidFocusParams;
 }
 
-/** Every notification the server sends when the setting `notifications` is on, with its params. */
+/** Server notifications, with their params. Sent only if the setting `notifications` is true. */
 export interface ServerNotifications {
-  /** What the editor shows has a new revision. */
+  /** The editor state has a new revision. */
   "sightline/didChangeContext": DidChangeContextParams;
-  /** The access rules of a root changed. */
+  /** The access rules of a workspace folder changed. */
   "sightline/didChangeAccessRules": DidChangeAccessRulesParams;
-  /** A checkpoint was taken. */
+  /** A checkpoint was created. */
   "sightline/didCreateCheckpoint": DidCreateCheckpointParams;
 }
 
-/** What an agent may do with a path. */
+/** Access of an agent to a path. */
 export type AccessKind =
   /** Inside a workspace root and not denied. */
   | "allowed"
-  /** Denied by a rule, or because the question could not be decided. */
+  /** Denied by a rule, or because access could not be determined. */
   | "denied"
   /** Outside every workspace root. */
   | "outside";
 
-/** The line of a rule file that decided. */
+/** A line of a rule file. */
 export interface AccessRule {
-  /** Line number, from 1; 0 for a built-in rule. */
+  /** Line number, starting at 1; 0 for a built-in rule. */
   line: number;
   /** The pattern as written. */
   pattern: string;
   /**
-   * The file the line stands in, relative to its root, or its whole path when it
-   * stands above the root; `built-in` for the rule that hides the rule file itself.
+   * Rule file, relative to its workspace root; an absolute path for a file above the
+   * root; `built-in` for the rule that hides the rule file.
    */
   source: string;
 }
 
-/** What an agent may see. */
+/** File access of agents. */
 export interface AccessSettings {
   /**
-   * Reading files outside every workspace folder.
+   * Whether agents may read files outside every workspace folder.
    * Default: `"deny"`.
    */
   outsideWorkspace?: OutsideWorkspace;
   /**
-   * Commands that read whole folders, such as `grep -r` and `tar`, where a folder
-   * holds denied files that the command does not exclude.
+   * Whether agents may run commands that read whole folders, such as `grep -r` and
+   * `tar`, on folders with denied files that the command does not exclude.
    * Default: `"deny"`.
    */
   recursiveReaders?: RecursiveReaders;
@@ -125,46 +125,46 @@ export interface AccessSettings {
 
 /** Params of `sightline/appendMessages`. */
 export interface AppendMessagesParams {
-  /** The messages that came since the last call, in order. */
+  /** New messages since the last call, in order. */
   messages: Message[];
-  /** What is recorded beside each of them. */
+  /** Metadata stored with each message. */
   meta?: MessageMeta;
-  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  /**
+   * Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+   * `.`.
+   */
   taskId: string;
 }
 
 /** Result of `sightline/appendMessages`. */
 export interface AppendMessagesResult {
   /**
-   * Messages of the conversation in all, since its last compaction if there
-   * was one: as many as `sightline/loadTask` gives.
+   * Total number of messages since the last compaction, as returned by
+   * `sightline/loadTask`.
    */
   count: number;
 }
 
 /** Params of `sightline/applyCompaction`. */
 export interface ApplyCompactionParams {
-  /** Why there is no summary. */
+  /** Reason why there is no summary. */
   error?: string;
-  /** Files whose text is kept at hand at most; 5 when absent. */
+  /** Maximum number of files whose text is included. Defaults to 5. */
   maxFiles?: number;
-  /** Lines of each of them at most; 1000 when absent. */
+  /** Maximum number of lines per included file. Defaults to 1000. */
   maxLinesPerFile?: number;
-  /** The whole conversation. When absent, the stored one of `taskId`. */
+  /** The whole conversation. Defaults to the stored conversation of `taskId`. */
   messages?: Message[];
-  /** The model the conversation is for, to count its tokens. */
+  /** Model used to count the tokens of the conversation. */
   model?: ModelRef;
-  /**
-   * Index of the first message that stays as it is, from the plan; decided
-   * anew when absent.
-   */
+  /** Index of the first message to keep unchanged, from the plan. Computed if absent. */
   retainFrom?: number;
-  /** What the model answered. */
+  /** The answer of the model. */
   summary?: string;
-  /** Id of the task whose stored conversation is meant; it is then compacted. */
+  /** Id of the task whose stored conversation is compacted. */
   taskId?: string;
   /**
-   * Who wanted it.
+   * What triggered the compaction.
    * Default: `"auto"`.
    */
   trigger?: CompactionTrigger;
@@ -172,26 +172,27 @@ export interface ApplyCompactionParams {
 
 /** Result of `sightline/applyCompaction`. */
 export interface ApplyCompactionResult {
-  /** Was there no summary, so that the newest part was kept instead? */
+  /** True if there was no summary and the newest part was kept instead. */
   fallback: boolean;
-  /** Why there was none. */
+  /** Reason why there was no summary. */
   fallbackReason?: string;
-  /** The files whose text goes with the summary. */
+  /** Files whose text is included with the summary. */
   filesIncluded: string[];
-  /** The conversation from now on. */
+  /** The compacted conversation. */
   messages: Message[];
-  /** Its tokens now. */
+  /** Number of tokens after compaction. */
   postTokens: number;
-  /** Its tokens before. */
+  /** Number of tokens before compaction. */
   preTokens: number;
 }
 
 /** Params of `sightline/checkAccess`. */
 export interface CheckAccessParams {
-  /** A shell command line to judge. The answer is advice, not a sandbox. */
+  /** Shell command line to check. The answer is advice, not a sandbox. */
   command?: string;
   /**
-   * Paths to judge: `file:` URIs, absolute, or relative to a workspace root.
+   * Paths to check: `file:` URIs, absolute paths, or paths relative to a workspace
+   * root.
    * Default: `[]`.
    */
   paths?: string[];
@@ -199,83 +200,86 @@ export interface CheckAccessParams {
 
 /** Result of `sightline/checkAccess`. */
 export interface CheckAccessResult {
-  /** The verdict on the command, when one was asked about. */
+  /** Result for the command, if the request has one. */
   command?: CommandAccess;
-  /** One verdict for each asked path, in the order asked. */
+  /** One result per requested path, in the same order. */
   paths: PathAccess[];
 }
 
-/** The workspace as it was. */
+/** A checkpoint: the saved state of a workspace folder. */
 export interface Checkpoint {
-  /** Files that were not in the one before. */
+  /** Files added since the previous checkpoint. */
   added: number;
-  /** Their sizes, in bytes. */
+  /** Total size of the files, in bytes. */
   bytes: number;
-  /** When it was taken, milliseconds since the Unix epoch. */
+  /** Creation time, in milliseconds since the Unix epoch. */
   createdAt: number;
-  /** Files of the one before that are not in it. */
+  /** Files deleted since the previous checkpoint. */
   deleted: number;
-  /** How long it took, in milliseconds. */
+  /** Time taken to create the checkpoint, in milliseconds. */
   durationMs: number;
-  /** Files it holds. */
+  /** Number of files in the checkpoint. */
   files: number;
   /**
-   * The checkpoints that were taken together, one of each workspace folder;
-   * absent when there is one folder.
+   * Checkpoints created together, one per workspace folder. Absent if there is one
+   * folder.
    */
   group?: GroupMember[];
-  /** Its id, that of a git commit: 40 hexadecimal digits. */
+  /** Id of the checkpoint: a git commit id of 40 hexadecimal digits. */
   id: string;
   /**
-   * The id it had in the store it was imported from. Wherever the id of a
-   * checkpoint is wanted, this one is understood too.
+   * Id in the store the checkpoint was imported from. Accepted wherever a checkpoint
+   * id is expected.
    */
   imported?: string;
-  /** What people call it. */
+  /** Label chosen by the user. */
   label?: string;
-  /** How many messages the conversation of its task had. */
+  /**
+   * Number of messages in the conversation of the task when the checkpoint was
+   * created.
+   */
   messages?: number;
-  /** Files that were in it with other content or mode. */
+  /** Files whose content or mode changed since the previous checkpoint. */
   modified: number;
-  /** Why it was taken, when nobody asked for it. */
+  /** Purpose of a checkpoint that was not requested by a client. */
   purpose?: CheckpointPurpose;
-  /** URI of the workspace folder it is of. */
+  /** URI of the workspace folder. */
   root: string;
   /**
-   * What is in the workspace and not in the checkpoint. What the ignore
-   * rules leave out is not named.
+   * Paths in the workspace that are not in the checkpoint. Ignored paths are not
+   * listed.
    */
   skipped: SkippedPath[];
-  /** The task it belongs to. */
+  /** Task the checkpoint belongs to. */
   taskId?: string;
 }
 
-/** Why a checkpoint was taken that nobody asked for. */
+/** Purpose of a checkpoint that was not requested by a client. */
 export type CheckpointPurpose =
-  /** Before a restore, to be able to undo it. */
+  /** Undo point, created before a restore. */
   | "undo"
-  /** It came from another tool's store. */
+  /** Imported from the store of another tool. */
   | "imported";
 
-/** Checkpoints of the workspace. */
+/** Workspace checkpoints. */
 export interface CheckpointSettings {
   /**
-   * Folders skipped besides the ignore rules.
+   * Names of folders to skip, in addition to ignored paths.
    * Default: `["node_modules",".venv","__pycache__"]`.
    */
   exclude?: string[];
   /**
-   * Files larger than this many bytes are skipped.
+   * Maximum file size, in bytes. Larger files are skipped.
    * Default: `20971520`.
    */
   maxFileSize?: number;
   /**
-   * Files above which the first checkpoint must be confirmed.
+   * Number of files above which the first checkpoint must be confirmed.
    * Default: `500000`.
    */
   maxFiles?: number;
   /**
-   * Bytes above which the first checkpoint must be confirmed.
+   * Total size, in bytes, above which the first checkpoint must be confirmed.
    * Default: `10737418240`.
    */
   maxTotalSize?: number;
@@ -283,80 +287,83 @@ export interface CheckpointSettings {
 
 /** Params of `sightline/checkpointStats`. */
 export interface CheckpointStatsParams {
-  /** Only this workspace folder: its path, URI or name. */
+  /** Limits the operation to this workspace folder, given by path, URI or name. */
   root?: string;
 }
 
 /** Result of `sightline/checkpointStats`. */
 export interface CheckpointStatsResult {
-  /** What they take on disk, in bytes. */
+  /** Disk usage, in bytes. */
   bytes: number;
-  /** Checkpoints that are stored, undo points included. */
+  /** Number of stored checkpoints, including undo points. */
   count: number;
-  /** When the newest was taken, milliseconds since the Unix epoch. */
+  /** Creation time of the newest checkpoint, in milliseconds since the Unix epoch. */
   newest?: number;
-  /** When the oldest was taken, milliseconds since the Unix epoch. */
+  /** Creation time of the oldest checkpoint, in milliseconds since the Unix epoch. */
   oldest?: number;
 }
 
 /** Params of `sightline/classifyError`. */
 export interface ClassifyErrorParams {
-  /** The error as the client has it: the body, or the error object with all its properties. */
+  /**
+   * The error as received: the response body, or the error object with all its
+   * properties.
+   */
   error?: unknown;
-  /** The provider's id. */
+  /** Id of the provider. */
   provider?: string;
 }
 
 /** Result of `sightline/classifyError`. */
 export interface ClassifyErrorResult {
-  /** The request was refused because it is too long for the model: truncate, then send. */
+  /** True if the request is too long for the model. Truncate it and send it again. */
   contextWindowExceeded: boolean;
-  /** The same request may succeed later: wait, then send. */
+  /** True if the same request may succeed later. Wait and send it again. */
   retryable: boolean;
 }
 
-/** The verdict on a command line. */
+/** Access of a command line. */
 export interface CommandAccess {
-  /** False when any operand is denied. */
+  /** False if any operand is denied. */
   allowed: boolean;
-  /** Every denied operand found. */
+  /** Denied operands. */
   denied: DeniedOperand[];
 }
 
-/** Commands run through `workspace/executeCommand`. */
+/** Commands of `workspace/executeCommand`. */
 export interface CommandSettings {
   /**
-   * Also show the result of a command by message and document. For editors
-   * that drop command results; on by default only in Helix.
+   * Show command results as a message or document. For editors that discard command
+   * results. Enabled by default only in Helix.
    */
   showResults?: boolean;
 }
 
-/** Who wanted a compaction. */
+/** Trigger of a compaction. */
 export type CompactionTrigger =
-  /** The window was full. */
+  /** The context window was full. */
   | "auto"
-  /** The user. */
+  /** The user requested it. */
   | "manual";
 
-/** Which decisions about a conversation are made. */
+/** Rules for truncating conversations. */
 export type ConversationProfile =
-  /** This server's. */
+  /** The rules of Sightline. */
   | "default"
-  /** Exactly Cline's. */
+  /** The rules of Cline 3.89, exactly. */
   | "cline";
 
-/** Conversations: truncation and its notices. */
+/** Truncation of conversations. */
 export interface ConversationSettings {
   /**
-   * Context windows of models, by id, for those that are not known or known
-   * wrongly. What a request says of its model comes first.
+   * Context windows by model id, for unknown models or to correct the built-in
+   * table. The context window in a request takes precedence.
    */
   models?: { [key in string]?: ModelSettings };
-  /** Texts put in place of what was taken out. */
+  /** Notices that replace removed text. */
   notices?: NoticeSettings;
   /**
-   * Which decisions: this server's, or Cline's exactly.
+   * Rules for truncating conversations.
    * Default: `"default"`.
    */
   profile?: ConversationProfile;
@@ -365,84 +372,89 @@ export interface ConversationSettings {
 /** Params of `sightline/countTokens`. */
 export interface CountTokensParams {
   /**
-   * Count with this encoding whatever the model: `o200k_base`, `o200k_harmony`,
+   * Encoding to use regardless of the model: `o200k_base`, `o200k_harmony`,
    * `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
    */
   encoding?: string;
   /**
-   * Messages to count with what frames them: `role` and `content`, a string or blocks.
+   * Messages to count, including per-message overhead. `content` is a string or a
+   * list of blocks.
    * Default: `[]`.
    */
   messages?: Message[];
-  /**
-   * The model that will read them. Without model and encoding the count is that of
-   * `o200k_base`.
-   */
+  /** Model to count for. Without `model` and `encoding`, `o200k_base` is used. */
   model?: ModelRef;
   /**
-   * The task these messages belong to: usage reported for it is the base of the count.
-   * Without texts and messages, what would be sent of its stored conversation is counted.
+   * Id of the task of these messages. Usage reported for the task calibrates the
+   * count. Without texts and messages, counts the part of the stored conversation
+   * that would be sent.
    */
   taskId?: string;
   /**
-   * Texts to count as they are; the markers of special tokens count as ordinary text.
+   * Texts to count. Special token markers count as plain text.
    * Default: `[]`.
    */
   texts?: string[];
   /**
-   * What the provider reported for a request with just these texts and messages; the
-   * later counts of the task start from it.
+   * Usage reported by the provider for a request with exactly these texts and
+   * messages. Later counts of the task start from it.
    */
   usage?: Usage;
 }
 
 /** Result of `sightline/countTokens`. */
 export interface CountTokensResult {
-  /** Tokens the provider reported for one counted here, when usage was reported. */
+  /**
+   * Ratio of tokens reported by the provider to tokens counted here, if usage was
+   * reported.
+   */
   calibration?: number;
-  /** The encoding the figures were counted with or made from. */
+  /** Encoding used for the counts. */
   encoding: string;
-  /** True when `tokens` is what the encoding gives, not an estimate. */
+  /** True if `tokens` is an exact count of the encoding, not an estimate. */
   exact: boolean;
-  /** One figure for each text, then one for each message, in the order given. */
+  /** Number of tokens of each text, then of each message, in request order. */
   items: number[];
-  /** The least it is likely to be; absent when exact. */
+  /** Likely lower bound. Absent if the count is exact. */
   lower?: number;
-  /** How the figure was made. */
+  /** Method used for the count, as text. */
   method: string;
-  /** All of it. The sum of `items`, unless reported usage is the base. */
+  /**
+   * Total number of tokens: the sum of `items`, unless it is based on reported
+   * usage.
+   */
   tokens: number;
-  /** The most it is likely to be; absent when exact. */
+  /** Likely upper bound. Absent if the count is exact. */
   upper?: number;
 }
 
 /** Params of `sightline/createCheckpoint`. */
 export interface CreateCheckpointParams {
   /**
-   * Go ahead however large the workspace is.
+   * Create the first checkpoint even if the workspace exceeds the size limits.
    * Default: `false`.
    */
   confirmLarge?: boolean;
-  /** What people call it. */
+  /** Label chosen by the user. */
   label?: string;
   /**
-   * A workspace folder: its path, URI or name. One checkpoint of each folder,
-   * as a group, when absent.
+   * Path, URI or name of a workspace folder. If absent, creates a group with one
+   * checkpoint per folder.
    */
   root?: string;
-  /** The task it belongs to. */
+  /** Task the checkpoint belongs to. */
   taskId?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
-/** What `sightline/truncateHistory` did. */
+/** Decision of `sightline/truncateHistory`. */
 export type Decision =
-  /** Nothing had to be done. */
+  /** The conversation fits. */
   | "fits"
-  /** Duplicate file reads were replaced, and that was enough. */
+  /** Duplicate file reads were replaced, which saved enough. */
   | "deduplicated"
-  /** Messages are left out. */
+  /** Messages were left out. */
   | "truncated";
 
 /** Params of `sightline/deleteTask`. */
@@ -453,30 +465,30 @@ export interface DeleteTaskParams {
 
 /** Result of `sightline/deleteTask`. */
 export interface DeleteTaskResult {
-  /** Bytes its files took. */
+  /** Freed disk space, in bytes. */
   freedBytes: number;
 }
 
-/** An operand of a command that names a denied file. */
+/** A command operand that names a denied file. */
 export interface DeniedOperand {
-  /** The operand, as the shell would see it after quotes are removed. */
+  /** The operand after shell quote removal. */
   path: string;
-  /** What the command would do with it, in words. */
+  /** What the command would do with the file, as text. */
   reason: string;
-  /** The rule that decided, when a rule did. */
+  /** The matching rule, if a rule decided. */
   rule?: AccessRule;
 }
 
-/** What is marked in open documents. */
+/** Diagnostics in open documents. */
 export interface DiagnosticSettings {
   /**
-   * Mark open files that changed since the last checkpoint, by a hint on
-   * their first line.
+   * Report open files that changed since the last checkpoint, as a hint on the first
+   * line.
    * Default: `false`.
    */
   changedFiles?: boolean;
   /**
-   * Mark mistakes in `.clineignore`, and rules that decide on nothing.
+   * Report mistakes in `.clineignore` and rules that match no file.
    * Default: `true`.
    */
   rules?: boolean;
@@ -490,7 +502,7 @@ export interface DidChangeAccessRulesParams {
 
 /** Params of `sightline/didChangeContext`, server to client. */
 export interface DidChangeContextParams {
-  /** The newest revision of what the editor shows. */
+  /** Latest revision of the editor state. */
   revision: number;
 }
 
@@ -508,298 +520,302 @@ export interface DidChangeTerminalsParams {
 
 /** Params of `sightline/didChangeVisibleEditors`. */
 export interface DidChangeVisibleEditorsParams {
-  /** All editors on the screen. */
+  /** All visible editors. */
   editors: VisibleEditor[];
 }
 
 /** Params of `sightline/didCreateCheckpoint`. */
 export interface DidCreateCheckpointParams {
-  /** The checkpoint. */
+  /** The new checkpoint. */
   checkpoint: Checkpoint;
 }
 
 /** Params of `textDocument/didFocus`: the active editor. */
 export interface DidFocusParams {
-  /** The focused document; absent when no editor has the focus. */
+  /** The focused document. Absent if no editor has the focus. */
   textDocument?: FocusedDocument;
 }
 
 /** Params of `sightline/diffCheckpoints`. */
 export interface DiffCheckpointsParams {
   /**
-   * Also give the contents.
+   * Include the file contents.
    * Default: `false`.
    */
   contents?: boolean;
-  /** The older side: id of a checkpoint. */
+  /** Id of the checkpoint on the old side. */
   from: string;
   /**
-   * Also give the differences as unified text, in `text`.
+   * Include a unified diff in `text`.
    * Default: `false`.
    */
   patch?: boolean;
-  /** Only these paths and what is below them; all when absent. */
+  /** Limits the operation to these paths and everything below them. */
   paths?: string[];
-  /** The newer side; the workspace as it is now when absent. */
+  /** Id of the checkpoint on the new side. Defaults to the current workspace. */
   to?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/diffCheckpoints`. */
 export interface DiffCheckpointsResult {
-  /** The files that differ, in order of path. */
+  /** Changed files, sorted by path. */
   files: FileDifference[];
-  /** The differences as unified text, when that was wanted. */
+  /** Unified diff, if requested with `patch`. */
   text?: string;
 }
 
-/** How a file differs. */
+/** Kind of difference. */
 export type DifferenceStatus =
-  /** It is new. */
+  /** The file is new. */
   | "added"
-  /** Its content, or whether it may be executed. */
+  /** The content or the executable bit changed. */
   | "modified"
-  /** It is gone. */
+  /** The file was deleted. */
   | "deleted"
-  /** It is elsewhere, its content the same or similar. */
+  /** The file was moved, with the same or similar content. */
   | "renamed"
-  /** A file became a link, or a link a file; or it became neither. */
+  /** The file type changed, for example from a file to a symbolic link. */
   | "typeChanged";
 
 /** Params of `sightline/environmentDetails`. */
 export interface EnvironmentDetailsParams {
   /**
-   * Mark terminal output and recently modified files as delivered; false is a pure peek.
+   * Mark terminal output and recently modified files as delivered. If false, the
+   * request has no side effects.
    * Default: `true`.
    */
   consume?: boolean;
   /**
-   * Add the file list, the workspace configuration and the command line tools.
+   * Include the file list, the workspace configuration and the command line tools.
    * Default: `false`.
    */
   includeFiles?: boolean;
   /**
-   * Entries of the file list at most.
+   * Maximum number of entries in the file list.
    * Default: `200`.
    */
   maxFiles?: number;
   /**
-   * The agent's mode.
+   * Mode of the agent.
    * Default: `"act"`.
    */
   mode?: Mode;
-  /** The model, for the size of its context window. */
+  /** Model, for the size of its context window. */
   model?: ModelRef;
   /**
-   * The time to print, milliseconds since the Unix epoch, for reproducible output; the
-   * server's clock when absent.
+   * Time to print, in milliseconds since the Unix epoch, for reproducible output.
+   * Defaults to the clock of the server.
    */
   now?: number;
-  /** Only these sections; they come in protocol order, whatever order they have here. */
+  /** Return only these sections, in protocol order. */
   sections?: SectionId[];
-  /** Only sections that changed since this revision (from an earlier result), and the time. */
+  /**
+   * Return only the current time and the sections that changed since this revision
+   * of an earlier result.
+   */
   sinceRevision?: number;
-  /** Id of the task whose recently modified files are wanted. */
+  /** Id of the task, for its recently modified files. */
   taskId?: string;
-  /** IANA name of the time zone to print, for reproducible output; the server's when absent. */
+  /**
+   * IANA name of the time zone to print, for reproducible output. Defaults to the
+   * time zone of the server.
+   */
   timeZone?: string;
-  /** What the last request to the model used. */
+  /** Token usage of the last request to the model. */
   usage?: Usage;
 }
 
 /** Result of `sightline/environmentDetails`. */
 export interface EnvironmentDetailsResult {
-  /** Revision of what was shown, for `sinceRevision`. */
+  /** Revision of the state shown, for `sinceRevision`. */
   revision: number;
-  /** Its sections, in order. */
+  /** Sections of the block, in order. */
   sections: Section[];
-  /** The whole block, tags included. */
+  /** The whole block, including its tags. */
   text: string;
   /** Estimated tokens of `text`. */
   tokens: number;
 }
 
-/** One record of the environment tracker. */
+/** Environment record. */
 export interface EnvironmentEntry {
-  /** Version of this server (the key is Cline's). */
+  /** Version of the server. The key is Cline's. */
   cline_version: string;
-  /** The editor's name. */
+  /** Name of the editor. */
   host_name: string;
-  /** The editor's version. */
+  /** Version of the editor. */
   host_version: string;
-  /** `x64`, `arm64`, ... */
+  /** Architecture: `x64`, `arm64`, ... */
   os_arch: string;
-  /** `linux`, `darwin`, `win32`, ... */
+  /** Operating system: `linux`, `darwin`, `win32`, ... */
   os_name: string;
-  /** The system's release. */
+  /** Release of the operating system. */
   os_version: string;
-  /** When, milliseconds since the Unix epoch. */
+  /** Time of the record, in milliseconds since the Unix epoch. */
   ts: number;
 }
 
-/** The environment block. */
+/** Environment block. */
 export interface EnvironmentSettings {
   /**
-   * Denied entries of file lists: left out and counted, or shown with a lock.
+   * Whether file lists show denied entries.
    * Default: `"hide"`.
    */
   ignoredFiles?: IgnoredFiles;
   /**
-   * Open files outside every workspace folder: left out, or shown.
+   * Whether the block shows open files outside every workspace folder.
    * Default: `"hide"`.
    */
   outsideFiles?: OutsideFiles;
-  /** Switches and budgets, by the name of a section: `openTabs`, `files`, ... */
+  /** Options per section, by section name: `openTabs`, `files`, ... */
   sections?: { [key in SectionId]?: SectionSettings };
 }
 
-/** The `data` of an error answer. */
+/** The `data` of an error response. */
 export interface ErrorData {
-  /** The stable kind. */
+  /** Stable kind of the error. */
   kind: ErrorKind;
-  /** The path in question, when there is one. */
+  /** Path that caused the error, if any. */
   path?: string;
-  /** The rule that denied, when one did. */
+  /** Rule that denied access, if any. */
   rule?: AccessRule;
 }
 
-/** What went wrong, for programs. The message of the error is for people. */
+/** Stable error kind, for programs. The error message is for the user. */
 export type ErrorKind =
-  /** A parameter is missing, ill-typed or makes no sense. */
+  /** A parameter is missing, has the wrong type or is invalid. */
   | "invalidParams"
-  /** The named thing does not exist. */
+  /** The file, task or checkpoint does not exist. */
   | "notFound"
-  /** The rules forbid it. */
+  /** The access rules deny it. */
   | "accessDenied"
-  /** Something changed meanwhile. */
+  /** The state changed since it was read. */
   | "conflict"
-  /** Another operation holds what is needed. */
+  /** Another operation holds the lock. */
   | "busy"
   /** The client cancelled the request. */
   | "cancelled"
-  /** Understood, but not for this kind of thing. */
+  /** The operation does not support this kind of file or folder. */
   | "unsupported"
-  /** The server's own data could not be read or written. */
+  /** The data of the server cannot be read or written. */
   | "storage"
-  /** Over a limit. */
+  /** A limit is exceeded. */
   | "tooLarge"
-  /** `initialize` has not been answered yet. */
+  /** The server has not answered `initialize` yet. */
   | "notInitialized"
-  /** A defect of the server. */
+  /** Internal error: a bug in the server. */
   | "internal";
 
-/** A file that differs. */
+/** A changed file. */
 export interface FileDifference {
-  /** Lines that are new; 0 when binary. */
+  /** Number of added lines; 0 for a binary file. */
   additions: number;
-  /** The new text, when contents were wanted. */
+  /** New text, if requested with `contents`. */
   after?: string;
-  /** The old text, when contents were wanted. */
+  /** Old text, if requested with `contents`. */
   before?: string;
-  /** One of the sides is no text. */
+  /** True if either side is not text. */
   binary: boolean;
-  /** Lines that are gone; 0 when binary. */
+  /** Number of deleted lines; 0 for a binary file. */
   deletions: number;
-  /** git's mode after. */
+  /** New git file mode. */
   newMode?: string;
-  /** git's mode before, as `100644`. */
+  /** Old git file mode, such as `100644`. */
   oldMode?: string;
-  /** Where it was, when it is elsewhere now. */
+  /** Old path of a renamed file. */
   oldPath?: string;
-  /**
-   * Why contents that were wanted are not here; also without that, why the
-   * file was not compared.
-   */
+  /** Reason why requested contents are missing, or why the file was not compared. */
   omitted?: string;
-  /** Where it is, or was when it is gone: relative to a workspace folder. */
+  /** Path relative to a workspace folder. For a deleted file, its old path. */
   path: string;
-  /** True when a name is not UTF-8 and `path` and `oldPath` are percent-encoded. */
+  /** True if a name is not UTF-8 and `path` and `oldPath` are percent-encoded. */
   pathEncoded?: boolean;
-  /** How it differs. */
+  /** Kind of difference. */
   status: DifferenceStatus;
-  /** The file, to be opened. */
+  /** URI of the file. */
   uri: string;
 }
 
-/** One entry of a listing. */
+/** One list entry. */
 export interface FileEntry {
   /**
-   * `denied` entries are present only with the setting
+   * Access to the entry. `denied` entries are listed only with the setting
    * `environment.ignoredFiles: "lock"`.
    */
   access: AccessKind;
-  /** What it is. */
+  /** Kind of the entry. */
   kind: FileKind;
   /** Path relative to the workspace root, with `/`, without a trailing slash. */
   path: string;
-  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
 }
 
-/** What an entry of a listing is. */
+/** Kind of a list entry. */
 export type FileKind =
-  /** A regular file (or anything that is none of the other two). */
+  /** A regular file, or anything other than a directory or a symbolic link. */
   | "file"
   /** A directory. */
   | "directory"
-  /** A symbolic link; never followed. */
+  /** A symbolic link. Links are never followed. */
   | "symlink";
 
 /**
- * One record of the file tracker, with Cline's field names.
+ * File record, with Cline's field names.
  *
- * Dates are milliseconds since the Unix epoch. On the wire an unknown date is
- * left out; in the stored file it is `null`, as Cline writes it.
+ * Dates are in milliseconds since the Unix epoch. Unknown dates are absent on the wire
+ * and `null` in the stored file, as in Cline.
  */
 export interface FileMetadataEntry {
-  /** When the agent last changed it, milliseconds since the Unix epoch. */
+  /** Time the agent last edited the file, in milliseconds since the Unix epoch. */
   cline_edit_date?: number;
-  /** When the agent last read it, milliseconds since the Unix epoch. */
+  /** Time the agent last read the file, in milliseconds since the Unix epoch. */
   cline_read_date?: number;
   /** Path relative to the workspace root. */
   path: string;
-  /** What made the record. */
+  /** Operation that created the record. */
   record_source: FileOperation;
-  /** Whether this is the newest entry of its path, or a newer one replaced it. */
+  /** Whether this is the newest entry of its path. */
   record_state: RecordState;
-  /** When the user last changed it, milliseconds since the Unix epoch. */
+  /** Time the user last edited the file, in milliseconds since the Unix epoch. */
   user_edit_date?: number;
 }
 
-/** What happened to a file. */
+/** Operation on a file. */
 export type FileOperation =
   /** The agent read it. */
   | "read_tool"
-  /** The user changed it. */
+  /** The user edited it. */
   | "user_edited"
-  /** The agent changed it. */
+  /** The agent edited it. */
   | "cline_edited"
-  /** The user mentioned it and its text was sent. */
+  /** The user mentioned it, and its text was sent. */
   | "file_mentioned";
 
-/** The document that has the focus. */
+/** The focused document. */
 export interface FocusedDocument {
-  /** Its URI. */
+  /** URI of the document. */
   uri: string;
 }
 
-/** One of the checkpoints that were taken together. */
+/** One checkpoint of a group created together. */
 export interface GroupMember {
-  /** Its checkpoint. */
+  /** Id of its checkpoint. */
   id: string;
   /** URI of the workspace folder. */
   root: string;
 }
 
-/** What to do with denied entries in file lists. */
+/** Display of denied entries in file lists. */
 export type IgnoredFiles =
-  /** Leave them out; one closing line counts them. */
+  /** Omit them. A closing line gives their number. */
   | "hide"
-  /** Show them with a lock mark. */
+  /** Show them with a lock symbol. */
   | "lock";
 
-/** How much of the conversation after its first two messages stays. */
+/** Part of the conversation to keep after its first two messages. */
 export type Keep =
   /** Nothing. */
   | "none"
@@ -810,85 +826,88 @@ export type Keep =
   /** About a quarter. */
   | "quarter";
 
-/** A file whose text goes with a summary. */
+/** A file whose text is included with a summary. */
 export interface KeyFile {
-  /** Lines of it that are shown. */
+  /** Number of included lines. */
   lines: number;
-  /** The file, as results name it. */
+  /** Path of the file, as in other results. */
   path: string;
-  /** Why it was chosen. */
+  /** Reason for including the file. */
   reason: KeyFileReason;
 }
 
-/** Why a file goes with a summary, in order of weight. */
+/** Reason for including a file, most important first. */
 export type KeyFileReason =
-  /** It was changed in the conversation. */
+  /** The file was changed in the conversation. */
   | "modified"
-  /** It is mentioned several times. */
+  /** The file is mentioned several times. */
   | "mentioned"
-  /** It was read lately. */
+  /** The file was read recently. */
   | "recent";
 
 /** Params of `sightline/listCheckpoints`. */
 export interface ListCheckpointsParams {
-  /** At most so many, the newest. */
+  /** Maximum number of checkpoints to return, newest first. */
   limit?: number;
-  /** Only those of this workspace folder: its path, URI or name. */
+  /** Return only checkpoints of this workspace folder, given by path, URI or name. */
   root?: string;
-  /** Only those of this task. */
+  /** Return only checkpoints of this task. */
   taskId?: string;
 }
 
 /** Result of `sightline/listCheckpoints`. */
 export interface ListCheckpointsResult {
-  /** The checkpoints, the newest first. */
+  /** Checkpoints, newest first. */
   checkpoints: Checkpoint[];
 }
 
 /** Params of `sightline/listFiles`. */
 export interface ListFilesParams {
   /**
-   * Stop after this many entries.
+   * Maximum number of entries to return.
    * Default: `200`.
    */
   limit?: number;
   /**
-   * The directory to list: a `file:` URI, absolute, or relative to a workspace root. The
-   * first workspace root when absent.
+   * Directory to list: a `file:` URI, an absolute path, or a path relative to a
+   * workspace root. Defaults to the first workspace root.
    */
   path?: string;
   /**
-   * Also list what is below its directories.
+   * List subdirectories recursively.
    * Default: `true`.
    */
   recursive?: boolean;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/listFiles`. */
 export interface ListFilesResult {
-  /** The entries, breadth first, each directory in byte order. */
+  /** Entries in breadth-first order, each directory sorted by bytes. */
   entries: FileEntry[];
-  /** Entries left out because `.clineignore` denies them. */
+  /** Number of entries left out because `.clineignore` denies them. */
   omitted: number;
-  /** Links left out because they lead outside the workspace folders. */
+  /**
+   * Number of symbolic links left out because they lead outside the workspace
+   * folders.
+   */
   outside?: number;
-  /** The list as the `files` section of the environment block prints it. */
+  /** The list as printed in the `files` section of the environment block. */
   text: string;
-  /** True when the list stopped at the limit or at its time budget. */
+  /** True if the list was cut at the limit or the time budget. */
   truncated: boolean;
 }
 
 /** Params of `sightline/listTasks`. */
 export interface ListTasksParams {
-  /** Tasks at most; all when absent. */
+  /** Maximum number of tasks to return. Defaults to all. */
   limit?: number;
 }
 
 /** Result of `sightline/listTasks`. */
 export interface ListTasksResult {
-  /** The tasks, last updated first. */
+  /** Tasks, most recently updated first. */
   tasks: TaskSummary[];
 }
 
@@ -900,48 +919,48 @@ export interface LoadTaskParams {
 
 /** Result of `sightline/loadTask`. */
 export interface LoadTaskResult {
-  /** The edits made to what is sent, in the form of Cline's `context_history.json`. */
+  /** Edits to sent messages, in the format of Cline's `context_history.json`. */
   contextHistory: unknown[];
   /**
-   * The messages left out of requests: first and last index, both included.
-   * `[2, 1]` is none.
+   * Messages left out of requests: first and last index, inclusive. `[2, 1]` is the
+   * empty range.
    */
   deletedRange: number[];
-  /** The whole conversation, since its last compaction if there was one. */
+  /** The conversation since its last compaction. */
   messages: Message[];
-  /** What is known of the task. */
+  /** Metadata of the task. */
   metadata: TaskMetadata;
-  /** What reading the log found. */
+  /** Result of reading the log. */
   recovered: Recovered;
 }
 
-/** How much is written to the log. */
+/** Log level. */
 export type LogLevel =
-  /** Nothing. */
+  /** No messages. */
   | "off"
-  /** Failures. */
+  /** Errors. */
   | "error"
-  /** Failures and what looks wrong. */
+  /** Errors and warnings. */
   | "warn"
-  /** Also what happens, in a few lines. */
+  /** Also major events. */
   | "info"
   /** Also every request. */
   | "debug"
-  /** Everything. */
+  /** All messages. */
   | "trace";
 
-/** What the server writes to its log. */
+/** Log of the server. */
 export interface LogSettings {
-  /** Write to this file instead of standard error. Read at start only. */
+  /** Log file. Defaults to standard error. Read only at startup. */
   file?: string;
   /**
-   * How much is written.
+   * Log level.
    * Default: `"warn"`.
    */
   level?: LogLevel;
 }
 
-/** A message in the form of Anthropic's API. Other keys and kinds of blocks are allowed and come back untouched. */
+/** A message in the format of the Anthropic API. Other fields and block types are allowed and returned unchanged. */
 export interface Message {
   /** A string, or a list of content blocks. */
   content: unknown;
@@ -950,226 +969,235 @@ export interface Message {
   [key: string]: unknown;
 }
 
-/** The new text of one block. */
+/** New text of a content block. */
 export interface MessageEdit {
-  /** Index of the block in the message's content. */
+  /** Index of the content block in the message. */
   block: number;
   /** Index of the message in the whole conversation. */
   message: number;
-  /** Its text, or of a tool result the text of its first block. */
+  /** New text of the block. For a tool result, the text of its first block. */
   text: string;
 }
 
-/** Which messages are shown: the newest that meet all of these. */
+/** Message filter: selects the newest messages that satisfy every limit. */
 export interface MessageFilter {
-  /** Not older than this many milliseconds; messages without a `ts` have no age. */
+  /** Maximum age, in milliseconds. Messages without `ts` always match. */
   maxAge?: number;
-  /** Messages at most. */
+  /** Maximum number of messages. */
   maxMessages?: number;
-  /** Tokens of all of them at most. */
+  /** Maximum total number of tokens. */
   maxTokens?: number;
 }
 
-/** What is recorded beside a message. */
+/** Metadata of a message. */
 export interface MessageMeta {
-  /** The agent's working directory; the first workspace folder when absent. */
+  /** Working directory of the agent. Defaults to the first workspace folder. */
   cwd?: string;
-  /** The branch checked out there; looked up when absent. */
+  /** Branch checked out in the working directory. Read from the repository if absent. */
   gitBranch?: string;
   /**
-   * When the messages came, milliseconds since the Unix epoch; the server's
-   * clock when absent.
+   * Time of the messages, in milliseconds since the Unix epoch. Defaults to the
+   * clock of the server.
    */
   now?: number;
-  /** The client's session; that of the server when absent. */
+  /** Id of the client session. Defaults to the session of the server. */
   sessionId?: string;
   /**
-   * The version of the client that writes; the one it named itself with, or
-   * that of the server, when absent.
+   * Version of the client. Defaults to the version in `clientInfo`, else the version
+   * of the server.
    */
   version?: string;
 }
 
-/** A message that is sent in another form. */
+/** Replacement of a message. */
 export interface MessageRepair {
   /** Index of the message in the whole conversation. */
   message: number;
-  /** What to send in its place; its edits are in it. */
+  /** Message to send instead, with its edits applied. */
   replacement: Message;
 }
 
-/** The agent's mode. */
+/** Mode of the agent. */
 export type Mode =
-  /** The agent may change things. */
+  /** The agent may make changes. */
   | "act"
   /** The agent only plans. */
   | "plan";
 
-/** A model and what the client knows about it. */
+/** A model with its properties. */
 export interface ModelInfo {
-  /** Size of the context window in tokens. */
+  /** Size of the context window, in tokens. */
   contextWindow?: number;
-  /** The model's id. */
+  /** Id of the model. */
   id: string;
-  /** The provider's id; `openai` is any OpenAI-compatible endpoint. */
+  /** Id of the provider. `openai` is any OpenAI-compatible endpoint. */
   provider?: string;
 }
 
-/** A model: its id, or the id with what is known about it. */
+/** A model: its id, or an object with more information. */
 export type ModelRef = string | ModelInfo;
 
-/** The context window of a model. */
+/** Context window of a model. */
 export interface ModelSettings {
-  /** All of it, in tokens. */
+  /** Size of the context window, in tokens. */
   contextWindow?: number;
   /**
-   * What may be used before something is taken out, in tokens; decided from
-   * the window when absent.
+   * Number of tokens that may be used before truncation starts. Derived from the
+   * context window if absent.
    */
   usableTokens?: number;
 }
 
-/** One record of the model tracker. */
+/** Model record. */
 export interface ModelUsageEntry {
   /** `act` or `plan`. */
   mode: string;
-  /** The model's id. */
+  /** Id of the model. */
   model_id: string;
-  /** The provider's id. */
+  /** Id of the provider. */
   model_provider_id: string;
-  /** When, milliseconds since the Unix epoch. */
+  /** Time of the record, in milliseconds since the Unix epoch. */
   ts: number;
 }
 
-/** Texts put in place of what was taken out of a conversation. */
+/** Notices that replace text removed from a conversation. */
 export interface NoticeSettings {
-  /** In place of an older read of a file that was read again. */
+  /** Notice that replaces an older read of a file that was read again. */
   duplicateFileRead?: string;
-  /** As the result of a tool call that has none. */
+  /** Result inserted for a tool call that has none. */
   missingToolResult?: string;
-  /** In the text of an assistant message, once something was left out. */
+  /** Notice in an assistant message that messages were left out. */
   truncation?: string;
 }
 
-/** What to do with open files outside every workspace folder. */
+/** Display of open files outside every workspace folder. */
 export type OutsideFiles =
-  /** Leave them out. */
+  /** Omit them. */
   | "hide"
   /** Show them. */
   | "show";
 
 /** Whether files outside every workspace folder may be read. */
 export type OutsideWorkspace =
-  /** They may not. */
+  /** Deny. */
   | "deny"
-  /** They may. */
+  /** Allow. */
   | "allow";
 
-/** The verdict on one path. */
+/** Access to one path. */
 export interface PathAccess {
-  /** The verdict. */
+  /** Access to the path. */
   access: AccessKind;
-  /** The path as it was asked. */
+  /** The path as requested. */
   path: string;
-  /** Why, when no rule decided (a path that makes no sense, rules that cannot be read). */
+  /**
+   * Reason when no rule decided, such as an invalid path or rules that cannot be
+   * read.
+   */
   reason?: string;
-  /** The rule that decided, when a rule did. */
+  /** The matching rule, if a rule decided. */
   rule?: AccessRule;
 }
 
 /** Params of `sightline/planCompaction`. */
 export interface PlanCompactionParams {
-  /** Which messages the prompt shows, besides what fits the model. */
+  /**
+   * Filter for the messages shown in the prompt, in addition to the limit of the
+   * model.
+   */
   filter?: MessageFilter;
-  /** What the summary should heed, in the user's words. */
+  /** Instructions from the user for the summary. */
   instructions?: string;
   /**
-   * Files whose text is kept at hand at most.
+   * Maximum number of files whose text is included.
    * Default: `5`.
    */
   maxFiles?: number;
   /**
-   * Lines of each of them at most.
+   * Maximum number of lines per included file.
    * Default: `1000`.
    */
   maxLinesPerFile?: number;
-  /** The whole conversation. When absent, the stored one of `taskId`. */
+  /** The whole conversation. Defaults to the stored conversation of `taskId`. */
   messages?: Message[];
-  /** The model the conversation is for, and the prompt. */
+  /** Model that receives the conversation and the prompt. */
   model: ModelRef;
   /**
-   * The newest part that stays as it is: a fraction of the messages.
+   * Fraction of the messages to keep unchanged, counted from the newest.
    * Default: `0.2`.
    */
   retainRatio?: number;
-  /** Id of the task whose stored conversation is meant. */
+  /** Id of the task with the stored conversation. */
   taskId?: string;
 }
 
 /** Result of `sightline/planCompaction`. */
 export interface PlanCompactionResult {
-  /** The files whose text goes with the summary. */
+  /** Files whose text is included with the summary. */
   files: KeyFile[];
   /**
-   * Is the model's window so full that compacting is worth it, and is there
-   * anything to compact besides an earlier summary?
+   * True if the context window is full enough for compaction, and there is more to
+   * compact than an earlier summary.
    */
   needed: boolean;
-  /** What to send to a model, as the only message. */
+  /** Prompt to send to a model as the only message. */
   prompt: string;
-  /** Index of the first message that stays as it is. */
+  /** Index of the first message that is kept unchanged. */
   retainFrom: number;
-  /** Tokens of what would be sent now. */
+  /** Number of tokens that would be sent now. */
   tokens: number;
 }
 
 /** A position in text, as in LSP. */
 export interface Position {
-  /** Offset in the line, from 0, in the negotiated position encoding. */
+  /** Offset in the line, starting at 0, in the negotiated position encoding. */
   character: number;
-  /** Line, from 0. */
+  /** Line, starting at 0. */
   line: number;
 }
 
 /** Params of `sightline/previewRestore`. */
 export interface PreviewRestoreParams {
   /**
-   * Also the checkpoints of other workspace folders taken with it; a
-   * `conflict` when one of those folders is not open.
+   * Include the checkpoints of other workspace folders from the same group. Fails
+   * with `conflict` if one of those folders is not open.
    * Default: `false`.
    */
   allRoots?: boolean;
   /**
-   * The checkpoint; the word `HEAD ` in front of it is passed over. With `undo` an
-   * undo point, or `last` for that of the last restore.
+   * Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an
+   * undo point, or `last` for the undo point of the last restore.
    */
   id: string;
-  /** Only these paths and what is below them; all when absent. */
+  /** Limits the operation to these paths and everything below them. */
   paths?: string[];
   /**
-   * Preview `sightline/undoRestore`: all that it would change, in every folder.
+   * Preview `sightline/undoRestore`, with its changes in every folder.
    * Default: `false`.
    */
   undo?: boolean;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/previewRestore`. */
 export interface PreviewRestoreResult {
-  /** What would be changed. */
+  /** Changes the restore would make. */
   changes: RestoreChange[];
-  /** What differs and would be left alone. */
+  /** Differences the restore would leave unchanged. */
   conflicts: RestoreConflict[];
-  /** With `undo`: the task whose conversation would be put back as well. */
+  /** Task whose conversation would be restored as well, with `undo`. */
   taskId?: string;
-  /** Names this preview: a restore with it does just this, or nothing. */
+  /**
+   * Token of this preview. A restore with this token makes exactly these changes, or
+   * none.
+   */
   token: string;
-  /** With `undo`: the undo point. */
+  /** Id of the undo point, with `undo`. */
   undoId?: string;
 }
 
-/** What a request to a model used, and when it was sent. */
+/** Token usage and time of a request to a model. */
 export interface PreviousRequest {
   /** Tokens read from the prompt cache. */
   cacheReads?: number;
@@ -1179,274 +1207,304 @@ export interface PreviousRequest {
   tokensIn?: number;
   /** Output tokens. */
   tokensOut?: number;
-  /** When it was sent, milliseconds since the Unix epoch. Edits made now carry this time. */
+  /**
+   * Time the request was sent, in milliseconds since the Unix epoch. New edits are
+   * stored with this time.
+   */
   ts: number;
 }
 
-/** The token of `$/progress`: a string or a whole number. */
+/** Token of `$/progress` notifications: a string or an integer. */
 export type ProgressToken = string | number;
 
-/** Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed. */
+/** Params of `sightline/pruneCheckpoints`. Without a limit, nothing is removed. */
 export interface PruneCheckpointsParams {
   /**
-   * Only tell what would be removed.
+   * Report what would be removed without removing it.
    * Default: `false`.
    */
   dryRun?: boolean;
-  /** Keep the newest so many of each workspace folder; undo points are not counted. */
+  /**
+   * Number of newest checkpoints to keep per workspace folder. Undo points are not
+   * counted.
+   */
   keep?: number;
-  /** Remove the oldest until each workspace folder's take so many bytes. */
+  /**
+   * Remove the oldest checkpoints until each workspace folder uses at most this many
+   * bytes.
+   */
   maxBytes?: number;
-  /** Remove those taken before this time, milliseconds since the Unix epoch. */
+  /**
+   * Remove checkpoints created before this time, in milliseconds since the Unix
+   * epoch.
+   */
   olderThan?: number;
-  /** Only this workspace folder: its path, URI or name. */
+  /** Limits the operation to this workspace folder, given by path, URI or name. */
   root?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/pruneCheckpoints`. */
 export interface PruneCheckpointsResult {
-  /** With `dryRun`: the ids of those that would be removed, the newest first. */
+  /** With `dryRun`, the ids of the checkpoints that would be removed, newest first. */
   checkpoints?: string[];
-  /** Bytes on disk given back; with `dryRun` an estimate. */
+  /** Freed disk space, in bytes. With `dryRun`, an estimate. */
   freedBytes: number;
-  /** Checkpoints that were removed; with `dryRun` those that would be. */
+  /** Number of removed checkpoints. With `dryRun`, the number that would be removed. */
   removed: number;
 }
 
 /** A range of text, as in LSP. */
 export interface Range {
-  /** Position after the last. */
+  /** End position, exclusive. */
   end: Position;
-  /** First position. */
+  /** Start position. */
   start: Position;
 }
 
 /** Params of `sightline/readFile`. */
 export interface ReadFileParams {
-  /** Last line wanted, inclusive. */
+  /** Last line to return, inclusive. */
   endLine?: number;
-  /** Return at most this many bytes of UTF-8 text; cut at a character. */
+  /** Maximum number of UTF-8 bytes to return, cut at a character boundary. */
   maxBytes?: number;
-  /** The file: a `file:` URI, absolute, or relative to a workspace root. */
+  /**
+   * File to read: a `file:` URI, an absolute path, or a path relative to a workspace
+   * root.
+   */
   path: string;
-  /** First line wanted, from 1. */
+  /** First line to return, starting at 1. */
   startLine?: number;
-  /** Also record the read for the task of this id, as `sightline/trackFile` does. */
+  /** Id of a task for which the read is recorded, as with `sightline/trackFile`. */
   taskId?: string;
 }
 
 /** Result of `sightline/readFile`. */
 export interface ReadFileResult {
-  /** The encoding the bytes on disk were read as, when it is not UTF-8. */
+  /** Encoding of the file on disk, if it is not UTF-8. */
   encoding?: string;
-  /** True when the editor holds unsaved changes of this file. */
+  /** True if the editor has unsaved changes to this file. */
   isDirty: boolean;
-  /** Where it came from. */
+  /** Source of the text. */
   source: TextSource;
-  /** The text, or the lines asked for, line endings as they are. */
+  /** The requested text, with its original line endings. */
   text: string;
   /** Estimated tokens of `text`. */
   tokens: number;
-  /** Lines of the whole file; a last line without line ending counts. */
+  /** Number of lines in the whole file. A last line without a line ending counts. */
   totalLines: number;
-  /** True when `maxBytes` cut the text. */
+  /** True if the text was cut at `maxBytes`. */
   truncated: boolean;
 }
 
 /** Params of `sightline/recordEnvironment`. */
 export interface RecordEnvironmentParams {
-  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  /**
+   * Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+   * the server.
+   */
   now?: number;
-  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  /**
+   * Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+   * `.`.
+   */
   taskId: string;
 }
 
 /** Params of `sightline/recordModel`. */
 export interface RecordModelParams {
-  /** The agent's mode. */
+  /** Mode of the agent. */
   mode: Mode;
-  /** The model's id. */
+  /** Id of the model. */
   modelId: string;
-  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  /**
+   * Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+   * the server.
+   */
   now?: number;
-  /** The provider's id. */
+  /** Id of the provider. */
   providerId: string;
-  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  /**
+   * Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+   * `.`.
+   */
   taskId: string;
 }
 
-/** Whether an entry is the newest of its path. */
+/** Whether an entry is the newest entry of its path. */
 export type RecordState =
-  /** The newest. */
+  /** The newest entry. */
   | "active"
   /** Replaced by a newer entry. */
   | "stale";
 
 /** Result of `sightline/recordModel` and `sightline/recordEnvironment`. */
 export interface RecordedResult {
-  /** False when equal to the last record. */
+  /** False if equal to the last record. */
   recorded: boolean;
 }
 
 /** What reading a log found. */
 export interface Recovered {
-  /** Lines that made no sense and are left out; they stay in the file. */
+  /** Number of invalid lines. They are skipped but stay in the file. */
   dropped: number;
-  /** Lines that were read. */
+  /** Number of lines read. */
   lines: number;
 }
 
-/** Whether commands may read whole folders that hold denied files. */
+/** Whether commands may read whole folders that contain denied files. */
 export type RecursiveReaders =
-  /** Deny them. */
+  /** Deny. */
   | "deny"
-  /** Allow them. */
+  /** Allow. */
   | "allow";
 
-/** What a restore does to a path. */
+/** Action of a restore on a path. */
 export type RestoreAction =
-  /** It gets the content, mode or type it had. */
+  /** Write the saved content, mode or type. */
   | "write"
-  /** It goes. */
+  /** Delete the path. */
   | "delete";
 
-/** Something a restore would change. */
+/** A change a restore would make. */
 export interface RestoreChange {
-  /** What would be done. */
+  /** Action on the path. */
   action: RestoreAction;
   /**
-   * True when this is an undo point and the path was changed after the restore: the
-   * undo takes that change away too.
+   * True if this is an undo and the path was changed after the restore. The undo
+   * discards that change.
    */
   changedSince?: boolean;
   /** Path relative to a workspace folder. */
   path: string;
-  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
-  /** Why, for people. */
+  /** Reason, as text for the user. */
   reason: string;
-  /** The file, to be opened. */
+  /** URI of the file. */
   uri: string;
 }
 
 /** Params of `sightline/restoreCheckpoint`. */
 export interface RestoreCheckpointParams {
   /**
-   * Also the checkpoints of other workspace folders taken with it; a
-   * `conflict` when one of those folders is not open.
+   * Include the checkpoints of other workspace folders from the same group. Fails
+   * with `conflict` if one of those folders is not open.
    * Default: `false`.
    */
   allRoots?: boolean;
   /**
-   * Also replace unsaved text of open documents.
+   * Also replace unsaved text in open documents.
    * Default: `false`.
    */
   force?: boolean;
-  /** The checkpoint; the word `HEAD ` in front of it is passed over. */
+  /** Id of the checkpoint. A leading `HEAD ` is ignored. */
   id: string;
   /**
-   * What is restored.
+   * What to restore.
    * Default: `"files"`.
    */
   mode?: RestoreMode;
-  /** Only these paths and what is below them; all when absent. */
+  /** Limits the operation to these paths and everything below them. */
   paths?: string[];
-  /** The task; that of the checkpoint when absent. */
+  /** Id of the task. Defaults to the task of the checkpoint. */
   taskId?: string;
   /**
-   * The preview this must still be true of; else nothing is done, and the
-   * error is a `conflict`.
+   * Token of a preview. If the preview is out of date, nothing is changed and the
+   * error is `conflict`.
    */
   token?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/restoreCheckpoint` and `sightline/undoRestore`. */
 export interface RestoreCheckpointResult {
-  /** What differs and was left alone; absent when nothing was. */
+  /** Differences that were left unchanged. Absent if there are none. */
   conflicts?: RestoreConflict[];
-  /** What became of each path that was to be changed. */
+  /** Outcome of each planned change. */
   outcomes: RestoreOutcome[];
-  /** What became of the conversation, when that was restored. */
+  /** The restored conversation, if any. */
   task?: RestoredTask;
   /**
-   * The checkpoint taken just before: give it to `sightline/undoRestore`. Absent when
-   * there was nothing to do: the undo of the restore before stays the last one.
+   * Id of the checkpoint created before the restore, for `sightline/undoRestore`.
+   * Absent if there was nothing to do; the last undo point then stays the same.
    */
   undoId?: string;
 }
 
-/** Something that differs and is left alone. */
+/** A difference that a restore leaves unchanged. */
 export interface RestoreConflict {
   /** Path relative to a workspace folder. */
   path: string;
-  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
-  /** Why, for people. */
+  /** Reason, as text for the user. */
   reason: string;
-  /** The file, to be opened. */
+  /** URI of the file. */
   uri: string;
 }
 
-/** What is restored. */
+/** What to restore. */
 export type RestoreMode =
-  /** The files. */
+  /** Files. */
   | "files"
   /**
-   * The conversation of the task, to what it was, also on a branch that was
-   * left since; a `conflict` when its log does not hold that.
+   * The conversation of the task, including one on a branch that was abandoned
+   * later. Fails with `conflict` if the log does not contain that state.
    */
   | "task"
-  /** Both. */
+  /** Files and conversation. */
   | "filesAndTask";
 
-/** What became of a path. */
+/** Outcome of one change. */
 export interface RestoreOutcome {
-  /** What was to be done. */
+  /** Planned action. */
   action: RestoreAction;
-  /** Why not. */
+  /** Reason for the failure. */
   error?: string;
-  /** Was it done? */
+  /** True if the action succeeded. */
   ok: boolean;
   /** Path relative to a workspace folder. */
   path: string;
-  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
-  /** The file, to be opened. */
+  /** URI of the file. */
   uri: string;
 }
 
-/** A conversation that was taken back, or forth again. */
+/** A conversation that was restored. */
 export interface RestoredTask {
-  /** Messages its conversation has now. */
+  /** Number of messages in its conversation now. */
   messages: number;
-  /** The task. */
+  /** Id of the task. */
   taskId: string;
 }
 
 /** Params of `sightline/resumeTask`. */
 export interface ResumeTaskParams {
-  /** The time it is resumed, milliseconds since the Unix epoch; the server's clock when absent. */
+  /**
+   * Time of resumption, in milliseconds since the Unix epoch. Defaults to the clock
+   * of the server.
+   */
   now?: number;
-  /** Id of the task; the last updated one of this workspace when absent. */
+  /** Id of the task. Defaults to the most recently updated task of this workspace. */
   taskId?: string;
 }
 
 /** Result of `sightline/resumeTask`. */
 export interface ResumeTaskResult {
-  /** Tool calls that have no result in the log, by the id of their call. */
+  /** Ids of tool calls without a result in the log. */
   interruptedTools: string[];
   /**
-   * The messages to go on with: what the model was sent last, every tool
-   * call answered. The client adds `resumption` and the user's words.
+   * Messages to continue with: the messages last sent to the model, with a result
+   * for every tool call. The client appends `resumption` and the text of the user.
    */
   messages: Message[];
   /**
-   * The text that tells the model that and how it was interrupted. It begins
-   * with `[TASK RESUMPTION]`.
+   * Text that tells the model about the interruption. It starts with `[TASK
+   * RESUMPTION]`.
    */
   resumption: string;
   /** Id of the task. */
@@ -1455,39 +1513,45 @@ export interface ResumeTaskResult {
 
 /** Params of `sightline/rollbackHistory`. */
 export interface RollbackHistoryParams {
-  /** The edits. When absent, the stored ones of `taskId`. */
+  /** The edits. Defaults to the stored edits of `taskId`. */
   contextHistory?: unknown[];
-  /** Id of the task whose stored edits are meant; the outcome is stored too. */
+  /** Id of the task with the stored edits. The result is stored as well. */
   taskId?: string;
-  /** Edits newer than this go, milliseconds since the Unix epoch. */
+  /** Discard edits newer than this time, in milliseconds since the Unix epoch. */
   timestamp: number;
 }
 
 /** Result of `sightline/rollbackHistory`. */
 export interface RollbackHistoryResult {
-  /** The edits that are left. */
+  /** Remaining edits. */
   contextHistory: unknown[];
 }
 
 /** One section of the block. */
 export interface Section {
-  /** True when the client did not send this and it was derived from open documents. */
+  /**
+   * True if the client did not send this state and it was derived from open
+   * documents.
+   */
   derived?: boolean;
   /** The heading, without `# `. */
   heading: string;
-  /** Which section this is. */
+  /** Id of the section. */
   id: SectionId;
-  /** Entries left out: denied, outside, or over the section's budget. */
+  /**
+   * Number of entries left out because they are denied, outside the workspace or
+   * over the budget of the section.
+   */
   omitted: number;
   /** The body. */
   text: string;
-  /** Estimated tokens of heading and body. */
+  /** Estimated tokens of the heading and the body. */
   tokens: number;
 }
 
-/** The sections of the block, in the order they are printed. */
+/** Sections of the block, in printed order. */
 export type SectionId =
-  /** The workspace folders, when there are several. */
+  /** Workspace folders, if there are several. */
   | "workspaceRoots"
   /** Files visible in an editor. */
   | "visibleFiles"
@@ -1497,9 +1561,9 @@ export type SectionId =
   | "runningTerminals"
   /** Idle terminals with unread output. */
   | "inactiveTerminals"
-  /** Files changed since the agent last saw them. */
+  /** Files that changed since the agent last saw them. */
   | "recentlyModified"
-  /** Date, time and zone. */
+  /** Date, time and time zone. */
   | "currentTime"
   /** The file list. */
   | "files"
@@ -1509,91 +1573,95 @@ export type SectionId =
   | "cliTools"
   /** Open files with unsaved changes. */
   | "unsavedFiles"
-  /** How full the context window is. */
+  /** Usage of the context window. */
   | "contextWindow"
-  /** Plan or act. */
+  /** Mode of the agent: plan or act. */
   | "mode";
 
-/** One section of the block. */
+/** Options of a section of the block. */
 export interface SectionSettings {
-  /** False leaves the section out. */
+  /** Whether to include the section. */
   enabled?: boolean;
   /**
-   * Cut the body of the section at this many estimated tokens, at whole lines.
-   * The heading, and a line that counts what was cut, come on top.
+   * Maximum size of the section body, in estimated tokens. The body is cut at a line
+   * boundary. The heading and the closing line that counts omitted entries are not
+   * included in the limit.
    */
   maxTokens?: number;
 }
 
 /**
- * Settings of Sightline, as found in `initializationOptions`, in section
- * `sightline` of the editor's configuration and in `didChangeConfiguration`.
+ * Settings of Sightline, passed in `initializationOptions`, in the configuration
+ * section `sightline` or in `workspace/didChangeConfiguration`.
  */
 export interface Settings {
-  /** What an agent may see. */
+  /** File access of agents. */
   access?: AccessSettings;
-  /** Checkpoints of the workspace. */
+  /** Workspace checkpoints. */
   checkpoints?: CheckpointSettings;
-  /** Commands run through `workspace/executeCommand`. */
+  /** Commands of `workspace/executeCommand`. */
   commands?: CommandSettings;
-  /** Conversations: truncation and its notices. */
+  /** Truncation of conversations. */
   conversation?: ConversationSettings;
-  /** What is marked in open documents. */
+  /** Diagnostics in open documents. */
   diagnostics?: DiagnosticSettings;
-  /** The environment block. */
+  /** Environment block. */
   environment?: EnvironmentSettings;
-  /** What the server writes to its log. */
+  /** Log of the server. */
   log?: LogSettings;
   /**
-   * Send the notifications of the server, such as `sightline/didChangeContext`.
+   * Send server notifications, such as `sightline/didChangeContext`, to the client.
    * Default: `false`.
    */
   notifications?: boolean;
-  /** Where the server keeps its data. */
+  /** Data directory. */
   storage?: StorageSettings;
-  /** Stored tasks: how many are kept. */
+  /** Retention of stored tasks. */
   tasks?: TaskSettings;
 }
 
-/** Something that is not in a checkpoint. */
+/** A path that is not in a checkpoint. */
 export interface SkippedPath {
-  /** Path below the workspace folder of the checkpoint, with `/`. */
+  /** Path relative to the workspace folder of the checkpoint, with `/`. */
   path: string;
-  /** True when the name is not UTF-8 and `path` is percent-encoded. */
+  /** True if the name is not UTF-8 and `path` is percent-encoded. */
   pathEncoded?: boolean;
-  /** Why, for people. */
+  /** Reason, as text for the user. */
   reason: string;
 }
 
-/** Where the server keeps its data. */
+/** Data directory. */
 export interface StorageSettings {
-  /** Absolute path of the data directory; the platform's place when absent. */
+  /**
+   * Absolute path of the data directory. Defaults to the data directory of the
+   * platform.
+   */
   path?: string;
 }
 
-/** What `sightline/truncateHistory` may do. */
+/** Changes that `sightline/truncateHistory` may make. */
 export type Strategy =
   /**
-   * When the window is full, replace duplicate file reads; when that saves
-   * too little, leave messages out.
+   * If the context window is full, replace duplicate file reads; if that saves too
+   * little, leave out messages.
    */
   | "auto"
-  /** Only apply the range and the edits as they are. */
+  /** Only apply the given range and edits. */
   | "apply"
-  /** Only replace duplicate file reads, full or not. */
+  /** Only replace duplicate file reads, even if the window is not full. */
   | "deduplicate";
 
 /** One tab. */
 export interface Tab {
   /** Number of the tab group or window column. */
   group?: number;
-  /** True for the tab in front of its group. */
+  /** True for the active tab of its group. */
   isActive?: boolean;
-  /** True when it holds unsaved changes. */
+  /** True if the document has unsaved changes. */
   isDirty?: boolean;
-  /** True when the user pinned it. */
+  /** True if the tab is pinned. */
   isPinned?: boolean;
-  /** True for a preview that the next opened file replaces. */
+  /** True for a preview tab that is replaced by the next opened file. */
   isPreview?: boolean;
   /** URI of the document in the tab. */
   uri: string;
@@ -1601,18 +1669,21 @@ export interface Tab {
 
 /** Params of `sightline/taskContext`. */
 export interface TaskContextParams {
-  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  /**
+   * Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+   * `.`.
+   */
   taskId: string;
 }
 
 /**
- * Result of `sightline/taskContext`: the agent's picture of the files, and
- * where it no longer holds.
+ * Result of `sightline/taskContext`: the records of a task, and the files that changed
+ * since the agent saw them.
  */
 export interface TaskContextResult {
   /** Files whose content differs from what the agent last saw. */
   changed: string[];
-  /** Files the agent saw and that are gone. */
+  /** Files the agent saw that no longer exist. */
   deleted: string[];
   /** All environment records, oldest first. */
   environments: EnvironmentEntry[];
@@ -1622,206 +1693,224 @@ export interface TaskContextResult {
   models: ModelUsageEntry[];
 }
 
-/** What is known of a task beside its conversation. */
+/** Metadata of a task. */
 export interface TaskMetadata {
-  /** How often the conversation was compacted. */
+  /** Number of compactions of the conversation. */
   compactions: number;
-  /** When its first message came, milliseconds since the Unix epoch. */
+  /** Time of the first message, in milliseconds since the Unix epoch. */
   createdAt: number;
-  /** The agent's working directory, as recorded last. */
+  /** Last recorded working directory of the agent. */
   cwd?: string;
-  /** The environments it ran in. */
+  /** Environment records. */
   environments: EnvironmentEntry[];
-  /** What the agent knows of files, as in Cline's `task_metadata.json`. */
+  /** File records, as in Cline's `task_metadata.json`. */
   files: FileMetadataEntry[];
-  /** The branch checked out there, as recorded last. */
+  /** Last recorded branch of the working directory. */
   gitBranch?: string;
-  /** The models used. */
+  /** Model records. */
   models: ModelUsageEntry[];
-  /** Its title: the beginning of the first text the user wrote. */
+  /** Title: the start of the first text by the user. */
   title: string;
-  /** When its last one came, milliseconds since the Unix epoch. */
+  /** Time of the last message, in milliseconds since the Unix epoch. */
   updatedAt: number;
 }
 
 /**
- * Stored tasks: how many are kept. The last updated stay; nothing is deleted
- * by itself while all of these are absent.
+ * Retention of stored tasks. The most recently updated tasks are kept. Nothing is
+ * deleted automatically if no limit is set.
  */
 export interface TaskSettings {
-  /** Delete tasks not updated for this many days. */
+  /** Delete tasks that were not updated for this many days. */
   maxAgeDays?: number;
-  /** Keep tasks up to this many bytes in all. */
+  /** Maximum total size of tasks to keep, in bytes. */
   maxBytes?: number;
-  /** Keep this many tasks. */
+  /** Maximum number of tasks to keep. */
   maxCount?: number;
 }
 
-/** One task of a list. */
+/** Summary of a task. */
 export interface TaskSummary {
-  /** When its first message came, milliseconds since the Unix epoch. */
+  /** Time of the first message, in milliseconds since the Unix epoch. */
   createdAt: number;
-  /** The agent's working directory, as recorded last. */
+  /** Last recorded working directory of the agent. */
   cwd?: string;
-  /** Messages of the conversation in all. */
+  /** Total number of messages of the conversation. */
   messageCount: number;
-  /** Its id. */
+  /** Id of the task. */
   taskId: string;
-  /** Its title: the beginning of the first text the user wrote. */
+  /** Title: the start of the first text by the user. */
   title: string;
-  /** When its last one came, milliseconds since the Unix epoch. */
+  /** Time of the last message, in milliseconds since the Unix epoch. */
   updatedAt: number;
 }
 
 /** One terminal. */
 export interface Terminal {
-  /** The command that runs or ran last. */
+  /** The running command, or the last one. */
   command?: string;
-  /** Its working directory. */
+  /** Working directory. */
   cwd?: string;
   /** Exit code of the last command. */
   exitCode?: number;
-  /** The client's id of the terminal; a number is taken as its decimal form. */
+  /**
+   * Id of the terminal, chosen by the client. A number is converted to its decimal
+   * form.
+   */
   id: string;
   /** True while a command is running. */
   isBusy: boolean;
-  /** Its title. */
+  /** Title of the terminal. */
   name?: string;
-  /** Output since the last notification; appended to what is unread. */
+  /** Output since the last notification. Appended to the unread output. */
   newOutput?: string;
 }
 
-/** Where the text of a `readFile` answer came from. */
+/** Source of the text of a `readFile` result. */
 export type TextSource =
-  /** The editor's buffer. */
+  /** The buffer of the editor. */
   | "buffer"
   /** The file on disk. */
   | "disk";
 
-/** Tokens of the messages before and after. */
+/** Token counts before and after. */
 export interface TokenChange {
-  /** Tokens of what is to be sent now. */
+  /** Tokens that will be sent now. */
   after: number;
-  /** Tokens of what would have been sent without this call. */
+  /** Tokens that would have been sent without this call. */
   before: number;
 }
 
 /** Params of `sightline/trackFile`. */
 export interface TrackFileParams {
-  /** With `cline_edited`: SHA-256 (hex) of the content the agent wrote. */
+  /** With `cline_edited`, the SHA-256 (hex) of the content written by the agent. */
   contentHash?: string;
-  /** The time to record, milliseconds since the Unix epoch; the server's clock when absent. */
+  /**
+   * Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+   * the server.
+   */
   now?: number;
-  /** What happened to it. */
+  /** Operation on the file. */
   operation: FileOperation;
-  /** The file: a `file:` URI, absolute, or relative to a workspace root. */
+  /**
+   * The file: a `file:` URI, an absolute path, or a path relative to a workspace
+   * root.
+   */
   path: string;
-  /** Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`. */
+  /**
+   * Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+   * `.`.
+   */
   taskId: string;
 }
 
 /** Result of `sightline/trackFile`. */
 export interface TrackFileResult {
-  /** The entry just made. */
+  /** The new entry. */
   entry: FileMetadataEntry;
 }
 
 /** Params of `sightline/truncateHistory`. */
 export interface TruncateHistoryParams {
   /**
-   * The edits made so far: the `contextHistory` of the last result, or the
-   * content of Cline's `context_history.json`.
+   * Edits made so far: `contextHistory` of the last result, or the content of
+   * Cline's `context_history.json`.
    */
   contextHistory?: unknown[];
   /**
-   * Also count the tokens before and after.
+   * Also count tokens before and after.
    * Default: `false`.
    */
   countTokens?: boolean;
-  /** The messages left out so far: first and last index, both included. `[2, 1]` is none. */
+  /**
+   * Messages left out so far: first and last index, inclusive. `[2, 1]` is the empty
+   * range.
+   */
   deletedRange?: number[];
-  /** Truncate by this amount at once, whatever was used and whatever `strategy` says. */
+  /** Truncate by this amount immediately, regardless of usage and `strategy`. */
   keep?: Keep;
-  /** The whole conversation. When absent, the stored one of `taskId`. */
+  /** The whole conversation. Defaults to the stored conversation of `taskId`. */
   messages?: Message[];
-  /** The model the next request goes to. */
+  /** Model that receives the next request. */
   model: ModelRef;
-  /** What the last request used, and when it was sent; without it nothing is full. */
+  /** Token usage and time of the last request. If absent, the conversation fits. */
   previousRequest?: PreviousRequest;
   /**
-   * What comes back.
+   * Form of the result.
    * Default: `"messages"`.
    */
   reply?: TruncateReply;
   /**
-   * What may be done.
+   * Which changes are allowed.
    * Default: `"auto"`.
    */
   strategy?: Strategy;
-  /** Id of the task whose stored conversation is meant; the outcome is stored too. */
+  /** Id of the task with the stored conversation. The result is stored as well. */
   taskId?: string;
-  /** Act when this fraction of the window is used, if that is less than its usable size. */
+  /**
+   * Fraction of the context window at which to act, capped by the usable size of the
+   * window.
+   */
   thresholdPercentage?: number;
 }
 
 /** Result of `sightline/truncateHistory`. */
 export interface TruncateHistoryResult {
   /**
-   * The fraction of characters that replacing duplicate file reads saved in
-   * this call; negative when the notices are longer than the files.
+   * Fraction of characters saved by replacing duplicate file reads in this call.
+   * Negative if the notices are longer than the files.
    */
   charactersSaved: number;
-  /** The edits made so far, to be given back next time. */
+  /** Edits made so far. Pass them to the next call. */
   contextHistory: unknown[];
-  /** Did this call make edits? */
+  /** True if this call made edits. */
   contextHistoryChanged: boolean;
-  /** What was done. */
+  /** The decision. */
   decision: Decision;
-  /** The messages to leave out: first and last index, both included. */
+  /** Messages to leave out: first and last index, inclusive. */
   deletedRange?: number[];
-  /** With `reply: "edits"`: the texts to replace in messages that are not left out. */
+  /** With `reply: "edits"`, the texts to replace in messages that are kept. */
   edits?: MessageEdit[];
   /** The messages to send. */
   messages?: Message[];
-  /** With `strategy: "deduplicate"`: was too little saved? */
+  /** With `strategy: "deduplicate"`, true if too little was saved. */
   needToTruncate?: boolean;
   /**
-   * With `reply: "edits"`: messages to send in a form of their own, because
-   * their tool results had to be made to fit the tool calls.
+   * With `reply: "edits"`, messages to replace entirely, because tool results had to
+   * be matched to tool calls.
    */
   repairs?: MessageRepair[];
-  /** With `countTokens`: tokens before and after. */
+  /** With `countTokens`, the tokens before and after. */
   tokens?: TokenChange;
-  /** Was the range decided anew? */
+  /** True if this call changed the range. */
   updatedDeletedRange: boolean;
 }
 
-/** What `sightline/truncateHistory` returns. */
+/** Form of the result of `sightline/truncateHistory`. */
 export type TruncateReply =
   /** The messages to send. */
   | "messages"
-  /** What to change in the caller's own copy before sending it. */
+  /** Edits to apply to the caller's copy of the conversation. */
   | "edits";
 
 /** Params of `sightline/undoRestore`. */
 export interface UndoRestoreParams {
   /**
-   * Also replace unsaved text of open documents.
+   * Also replace unsaved text in open documents.
    * Default: `false`.
    */
   force?: boolean;
   /**
-   * The preview of the undo point this must still be true of; else nothing is done,
-   * and the error is a `conflict`.
+   * Token of a preview of the undo. If the preview is out of date, nothing is
+   * changed and the error is `conflict`.
    */
   token?: string;
-  /** What the restore returned; the last restore when absent. */
+  /** `undoId` of the restore to undo. Defaults to the last restore. */
   undoId?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
-/** Tokens of one request to a model, as the provider reported them. */
+/** Token usage of a request to a model, as reported by the provider. */
 export interface Usage {
   /** Tokens read from the prompt cache. */
   cacheReads?: number;
@@ -1835,28 +1924,28 @@ export interface Usage {
 
 /** Params of `sightline/verifyCheckpoints`. */
 export interface VerifyCheckpointsParams {
-  /** Only this workspace folder: its path, URI or name. */
+  /** Limits the operation to this workspace folder, given by path, URI or name. */
   root?: string;
-  /** Report `$/progress` under this token, as in LSP. */
+  /** Token for `$/progress` notifications, as in LSP. */
   workDoneToken?: ProgressToken;
 }
 
 /** Result of `sightline/verifyCheckpoints`. */
 export interface VerifyCheckpointsResult {
-  /** Is every checkpoint whole? */
+  /** True if every checkpoint is intact. */
   ok: boolean;
-  /** What is wrong, for people. */
+  /** Problems, as text for the user. */
   problems: string[];
 }
 
-/** One editor on the screen. */
+/** One visible editor. */
 export interface VisibleEditor {
-  /** True for the editor with the focus. */
+  /** True for the focused editor. */
   isActive?: boolean;
-  /** The selections; an empty range is a cursor. */
+  /** Selections. An empty range is a cursor. */
   selections?: Range[];
   /** URI of the document. */
   uri: string;
-  /** The lines scrolled into view; several ranges when folds hide some. */
+  /** Visible lines. Folded code splits them into several ranges. */
   visibleRanges?: Range[];
 }

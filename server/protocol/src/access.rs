@@ -1,4 +1,4 @@
-//! `sightline/checkAccess`: may an agent see this path, may it run this command.
+//! `sightline/checkAccess`: whether an agent may see a path or run a command.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CheckAccessParams {
-    /// Paths to judge: `file:` URIs, absolute, or relative to a workspace root.
+    /// Paths to check: `file:` URIs, absolute paths, or paths relative to a workspace
+    /// root.
     pub paths: Vec<String>,
-    /// A shell command line to judge. The answer is advice, not a sandbox.
+    /// Shell command line to check. The answer is advice, not a sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
@@ -18,74 +19,75 @@ pub struct CheckAccessParams {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckAccessResult {
-    /// One verdict for each asked path, in the order asked.
+    /// One result per requested path, in the same order.
     pub paths: Vec<PathAccess>,
-    /// The verdict on the command, when one was asked about.
+    /// Result for the command, if the request has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandAccess>,
 }
 
-/// What an agent may do with a path.
+/// Access of an agent to a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum AccessKind {
     /// Inside a workspace root and not denied.
     #[default]
     Allowed,
-    /// Denied by a rule, or because the question could not be decided.
+    /// Denied by a rule, or because access could not be determined.
     Denied,
     /// Outside every workspace root.
     Outside,
 }
 
-/// The verdict on one path.
+/// Access to one path.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PathAccess {
-    /// The path as it was asked.
+    /// The path as requested.
     pub path: String,
-    /// The verdict.
+    /// Access to the path.
     pub access: AccessKind,
-    /// The rule that decided, when a rule did.
+    /// The matching rule, if a rule decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<AccessRule>,
-    /// Why, when no rule decided (a path that makes no sense, rules that cannot be read).
+    /// Reason when no rule decided, such as an invalid path or rules that cannot be
+    /// read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// The line of a rule file that decided.
+/// A line of a rule file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessRule {
-    /// The file the line stands in, relative to its root, or its whole path when it
-    /// stands above the root; `built-in` for the rule that hides the rule file itself.
+    /// Rule file, relative to its workspace root; an absolute path for a file above the
+    /// root; `built-in` for the rule that hides the rule file.
     pub source: String,
-    /// Line number, from 1; 0 for a built-in rule.
+    /// Line number, starting at 1; 0 for a built-in rule.
     pub line: u32,
     /// The pattern as written.
     pub pattern: String,
 }
 
-/// The verdict on a command line.
+/// Access of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandAccess {
-    /// False when any operand is denied.
+    /// False if any operand is denied.
     pub allowed: bool,
-    /// Every denied operand found.
+    /// Denied operands.
     pub denied: Vec<DeniedOperand>,
 }
 
-/// An operand of a command that names a denied file.
+/// A command operand that names a denied file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeniedOperand {
-    /// The operand, as the shell would see it after quotes are removed.
+    /// The operand after shell quote removal.
     pub path: String,
-    /// What the command would do with it, in words.
+    /// What the command would do with the file, as text.
     pub reason: String,
-    /// The rule that decided, when a rule did.
+    /// The matching rule, if a rule decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<AccessRule>,
 }

@@ -8,82 +8,83 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{ProgressToken, is_false};
 
-/// The workspace as it was.
+/// A checkpoint: the saved state of a workspace folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
-    /// Its id, that of a git commit: 40 hexadecimal digits.
+    /// Id of the checkpoint: a git commit id of 40 hexadecimal digits.
     pub id: String,
-    /// URI of the workspace folder it is of.
+    /// URI of the workspace folder.
     pub root: String,
-    /// The task it belongs to.
+    /// Task the checkpoint belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// What people call it.
+    /// Label chosen by the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it was taken, milliseconds since the Unix epoch.
+    /// Creation time, in milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// Files that were not in the one before.
+    /// Files added since the previous checkpoint.
     pub added: u64,
-    /// Files that were in it with other content or mode.
+    /// Files whose content or mode changed since the previous checkpoint.
     pub modified: u64,
-    /// Files of the one before that are not in it.
+    /// Files deleted since the previous checkpoint.
     pub deleted: u64,
-    /// What is in the workspace and not in the checkpoint. What the ignore
-    /// rules leave out is not named.
+    /// Paths in the workspace that are not in the checkpoint. Ignored paths are not
+    /// listed.
     pub skipped: Vec<SkippedPath>,
-    /// How long it took, in milliseconds.
+    /// Time taken to create the checkpoint, in milliseconds.
     pub duration_ms: u64,
-    /// Files it holds.
+    /// Number of files in the checkpoint.
     pub files: u64,
-    /// Their sizes, in bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// Why it was taken, when nobody asked for it.
+    /// Purpose of a checkpoint that was not requested by a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<CheckpointPurpose>,
-    /// How many messages the conversation of its task had.
+    /// Number of messages in the conversation of the task when the checkpoint was
+    /// created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// The checkpoints that were taken together, one of each workspace folder;
-    /// absent when there is one folder.
+    /// Checkpoints created together, one per workspace folder. Absent if there is one
+    /// folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Vec<GroupMember>>,
-    /// The id it had in the store it was imported from. Wherever the id of a
-    /// checkpoint is wanted, this one is understood too.
+    /// Id in the store the checkpoint was imported from. Accepted wherever a checkpoint
+    /// id is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
 }
 
-/// Why a checkpoint was taken that nobody asked for.
+/// Purpose of a checkpoint that was not requested by a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CheckpointPurpose {
-    /// Before a restore, to be able to undo it.
+    /// Undo point, created before a restore.
     Undo,
-    /// It came from another tool's store.
+    /// Imported from the store of another tool.
     Imported,
 }
 
-/// One of the checkpoints that were taken together.
+/// One checkpoint of a group created together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupMember {
     /// URI of the workspace folder.
     pub root: String,
-    /// Its checkpoint.
+    /// Id of its checkpoint.
     pub id: String,
 }
 
-/// Something that is not in a checkpoint.
+/// A path that is not in a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkippedPath {
-    /// Path below the workspace folder of the checkpoint, with `/`.
+    /// Path relative to the workspace folder of the checkpoint, with `/`.
     pub path: String,
-    /// Why, for people.
+    /// Reason, as text for the user.
     pub reason: String,
-    /// True when the name is not UTF-8 and `path` is percent-encoded.
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
@@ -92,19 +93,19 @@ pub struct SkippedPath {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CreateCheckpointParams {
-    /// The task it belongs to.
+    /// Task the checkpoint belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// What people call it.
+    /// Label chosen by the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// A workspace folder: its path, URI or name. One checkpoint of each folder,
-    /// as a group, when absent.
+    /// Path, URI or name of a workspace folder. If absent, creates a group with one
+    /// checkpoint per folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Go ahead however large the workspace is.
+    /// Create the first checkpoint even if the workspace exceeds the size limits.
     pub confirm_large: bool,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -113,13 +114,13 @@ pub struct CreateCheckpointParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListCheckpointsParams {
-    /// Only those of this task.
+    /// Return only checkpoints of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Only those of this workspace folder: its path, URI or name.
+    /// Return only checkpoints of this workspace folder, given by path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// At most so many, the newest.
+    /// Maximum number of checkpoints to return, newest first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -128,7 +129,7 @@ pub struct ListCheckpointsParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListCheckpointsResult {
-    /// The checkpoints, the newest first.
+    /// Checkpoints, newest first.
     pub checkpoints: Vec<Checkpoint>,
 }
 
@@ -136,21 +137,21 @@ pub struct ListCheckpointsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffCheckpointsParams {
-    /// The older side: id of a checkpoint.
+    /// Id of the checkpoint on the old side.
     pub from: String,
-    /// The newer side; the workspace as it is now when absent.
+    /// Id of the checkpoint on the new side. Defaults to the current workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Only these paths and what is below them; all when absent.
+    /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// Also give the contents.
+    /// Include the file contents.
     #[serde(default)]
     pub contents: bool,
-    /// Also give the differences as unified text, in `text`.
+    /// Include a unified diff in `text`.
     #[serde(default)]
     pub patch: bool,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -159,66 +160,65 @@ pub struct DiffCheckpointsParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffCheckpointsResult {
-    /// The files that differ, in order of path.
+    /// Changed files, sorted by path.
     pub files: Vec<FileDifference>,
-    /// The differences as unified text, when that was wanted.
+    /// Unified diff, if requested with `patch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// How a file differs.
+/// Kind of difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DifferenceStatus {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// Its content, or whether it may be executed.
+    /// The content or the executable bit changed.
     #[default]
     Modified,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It is elsewhere, its content the same or similar.
+    /// The file was moved, with the same or similar content.
     Renamed,
-    /// A file became a link, or a link a file; or it became neither.
+    /// The file type changed, for example from a file to a symbolic link.
     TypeChanged,
 }
 
-/// A file that differs.
+/// A changed file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDifference {
-    /// Where it is, or was when it is gone: relative to a workspace folder.
+    /// Path relative to a workspace folder. For a deleted file, its old path.
     pub path: String,
-    /// Where it was, when it is elsewhere now.
+    /// Old path of a renamed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path: Option<String>,
-    /// How it differs.
+    /// Kind of difference.
     pub status: DifferenceStatus,
-    /// One of the sides is no text.
+    /// True if either side is not text.
     pub binary: bool,
-    /// Lines that are new; 0 when binary.
+    /// Number of added lines; 0 for a binary file.
     pub additions: u64,
-    /// Lines that are gone; 0 when binary.
+    /// Number of deleted lines; 0 for a binary file.
     pub deletions: u64,
-    /// The old text, when contents were wanted.
+    /// Old text, if requested with `contents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// The new text, when contents were wanted.
+    /// New text, if requested with `contents`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Why contents that were wanted are not here; also without that, why the
-    /// file was not compared.
+    /// Reason why requested contents are missing, or why the file was not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<String>,
-    /// git's mode before, as `100644`.
+    /// Old git file mode, such as `100644`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_mode: Option<String>,
-    /// git's mode after.
+    /// New git file mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_mode: Option<String>,
-    /// The file, to be opened.
+    /// URI of the file.
     pub uri: String,
-    /// True when a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
+    /// True if a name is not UTF-8 and `path` and `oldPath` are percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
@@ -227,20 +227,20 @@ pub struct FileDifference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreParams {
-    /// The checkpoint; the word `HEAD ` in front of it is passed over. With `undo` an
-    /// undo point, or `last` for that of the last restore.
+    /// Id of the checkpoint. A leading `HEAD ` is ignored. With `undo`, the id of an
+    /// undo point, or `last` for the undo point of the last restore.
     pub id: String,
-    /// Only these paths and what is below them; all when absent.
+    /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// Also the checkpoints of other workspace folders taken with it; a
-    /// `conflict` when one of those folders is not open.
+    /// Include the checkpoints of other workspace folders from the same group. Fails
+    /// with `conflict` if one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
-    /// Preview `sightline/undoRestore`: all that it would change, in every folder.
+    /// Preview `sightline/undoRestore`, with its changes in every folder.
     #[serde(default)]
     pub undo: bool,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -249,78 +249,79 @@ pub struct PreviewRestoreParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviewRestoreResult {
-    /// What would be changed.
+    /// Changes the restore would make.
     pub changes: Vec<RestoreChange>,
-    /// What differs and would be left alone.
+    /// Differences the restore would leave unchanged.
     pub conflicts: Vec<RestoreConflict>,
-    /// Names this preview: a restore with it does just this, or nothing.
+    /// Token of this preview. A restore with this token makes exactly these changes, or
+    /// none.
     pub token: String,
-    /// With `undo`: the undo point.
+    /// Id of the undo point, with `undo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
-    /// With `undo`: the task whose conversation would be put back as well.
+    /// Task whose conversation would be restored as well, with `undo`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
 }
 
-/// What a restore does to a path.
+/// Action of a restore on a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreAction {
-    /// It gets the content, mode or type it had.
+    /// Write the saved content, mode or type.
     #[default]
     Write,
-    /// It goes.
+    /// Delete the path.
     Delete,
 }
 
-/// Something a restore would change.
+/// A change a restore would make.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreChange {
     /// Path relative to a workspace folder.
     pub path: String,
-    /// What would be done.
+    /// Action on the path.
     pub action: RestoreAction,
-    /// Why, for people.
+    /// Reason, as text for the user.
     pub reason: String,
-    /// True when this is an undo point and the path was changed after the restore: the
-    /// undo takes that change away too.
+    /// True if this is an undo and the path was changed after the restore. The undo
+    /// discards that change.
     #[serde(default, skip_serializing_if = "is_false")]
     pub changed_since: bool,
-    /// The file, to be opened.
+    /// URI of the file.
     pub uri: String,
-    /// True when the name is not UTF-8 and `path` is percent-encoded.
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
 
-/// Something that differs and is left alone.
+/// A difference that a restore leaves unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreConflict {
     /// Path relative to a workspace folder.
     pub path: String,
-    /// Why, for people.
+    /// Reason, as text for the user.
     pub reason: String,
-    /// The file, to be opened.
+    /// URI of the file.
     pub uri: String,
-    /// True when the name is not UTF-8 and `path` is percent-encoded.
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
 
-/// What is restored.
+/// What to restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RestoreMode {
-    /// The files.
+    /// Files.
     #[default]
     Files,
-    /// The conversation of the task, to what it was, also on a branch that was
-    /// left since; a `conflict` when its log does not hold that.
+    /// The conversation of the task, including one on a branch that was abandoned
+    /// later. Fails with `conflict` if the log does not contain that state.
     Task,
-    /// Both.
+    /// Files and conversation.
     FilesAndTask,
 }
 
@@ -328,29 +329,29 @@ pub enum RestoreMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreCheckpointParams {
-    /// The checkpoint; the word `HEAD ` in front of it is passed over.
+    /// Id of the checkpoint. A leading `HEAD ` is ignored.
     pub id: String,
-    /// Only these paths and what is below them; all when absent.
+    /// Limits the operation to these paths and everything below them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
-    /// What is restored.
+    /// What to restore.
     #[serde(default)]
     pub mode: RestoreMode,
-    /// The task; that of the checkpoint when absent.
+    /// Id of the task. Defaults to the task of the checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The preview this must still be true of; else nothing is done, and the
-    /// error is a `conflict`.
+    /// Token of a preview. If the preview is out of date, nothing is changed and the
+    /// error is `conflict`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Also replace unsaved text of open documents.
+    /// Also replace unsaved text in open documents.
     #[serde(default)]
     pub force: bool,
-    /// Also the checkpoints of other workspace folders taken with it; a
-    /// `conflict` when one of those folders is not open.
+    /// Include the checkpoints of other workspace folders from the same group. Fails
+    /// with `conflict` if one of those folders is not open.
     #[serde(default)]
     pub all_roots: bool,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -359,47 +360,47 @@ pub struct RestoreCheckpointParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreCheckpointResult {
-    /// What became of each path that was to be changed.
+    /// Outcome of each planned change.
     pub outcomes: Vec<RestoreOutcome>,
-    /// What differs and was left alone; absent when nothing was.
+    /// Differences that were left unchanged. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<RestoreConflict>,
-    /// The checkpoint taken just before: give it to `sightline/undoRestore`. Absent when
-    /// there was nothing to do: the undo of the restore before stays the last one.
+    /// Id of the checkpoint created before the restore, for `sightline/undoRestore`.
+    /// Absent if there was nothing to do; the last undo point then stays the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
-    /// What became of the conversation, when that was restored.
+    /// The restored conversation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<RestoredTask>,
 }
 
-/// What became of a path.
+/// Outcome of one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreOutcome {
     /// Path relative to a workspace folder.
     pub path: String,
-    /// What was to be done.
+    /// Planned action.
     pub action: RestoreAction,
-    /// Was it done?
+    /// True if the action succeeded.
     pub ok: bool,
-    /// Why not.
+    /// Reason for the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The file, to be opened.
+    /// URI of the file.
     pub uri: String,
-    /// True when the name is not UTF-8 and `path` is percent-encoded.
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
 
-/// A conversation that was taken back, or forth again.
+/// A conversation that was restored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredTask {
-    /// The task.
+    /// Id of the task.
     pub task_id: String,
-    /// Messages its conversation has now.
+    /// Number of messages in its conversation now.
     pub messages: u64,
 }
 
@@ -407,16 +408,16 @@ pub struct RestoredTask {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UndoRestoreParams {
-    /// What the restore returned; the last restore when absent.
+    /// `undoId` of the restore to undo. Defaults to the last restore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo_id: Option<String>,
-    /// The preview of the undo point this must still be true of; else nothing is done,
-    /// and the error is a `conflict`.
+    /// Token of a preview of the undo. If the preview is out of date, nothing is
+    /// changed and the error is `conflict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// Also replace unsaved text of open documents.
+    /// Also replace unsaved text in open documents.
     pub force: bool,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -425,7 +426,7 @@ pub struct UndoRestoreParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CheckpointStatsParams {
-    /// Only this workspace folder: its path, URI or name.
+    /// Limits the operation to this workspace folder, given by path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
 }
@@ -434,37 +435,40 @@ pub struct CheckpointStatsParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckpointStatsResult {
-    /// Checkpoints that are stored, undo points included.
+    /// Number of stored checkpoints, including undo points.
     pub count: u64,
-    /// What they take on disk, in bytes.
+    /// Disk usage, in bytes.
     pub bytes: u64,
-    /// When the oldest was taken, milliseconds since the Unix epoch.
+    /// Creation time of the oldest checkpoint, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest: Option<i64>,
-    /// When the newest was taken, milliseconds since the Unix epoch.
+    /// Creation time of the newest checkpoint, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<i64>,
 }
 
-/// Params of `sightline/pruneCheckpoints`. Without any limit nothing is removed.
+/// Params of `sightline/pruneCheckpoints`. Without a limit, nothing is removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PruneCheckpointsParams {
-    /// Keep the newest so many of each workspace folder; undo points are not counted.
+    /// Number of newest checkpoints to keep per workspace folder. Undo points are not
+    /// counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<u32>,
-    /// Remove those taken before this time, milliseconds since the Unix epoch.
+    /// Remove checkpoints created before this time, in milliseconds since the Unix
+    /// epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub older_than: Option<i64>,
-    /// Remove the oldest until each workspace folder's take so many bytes.
+    /// Remove the oldest checkpoints until each workspace folder uses at most this many
+    /// bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// Only tell what would be removed.
+    /// Report what would be removed without removing it.
     pub dry_run: bool,
-    /// Only this workspace folder: its path, URI or name.
+    /// Limits the operation to this workspace folder, given by path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -473,11 +477,11 @@ pub struct PruneCheckpointsParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PruneCheckpointsResult {
-    /// Checkpoints that were removed; with `dryRun` those that would be.
+    /// Number of removed checkpoints. With `dryRun`, the number that would be removed.
     pub removed: u64,
-    /// Bytes on disk given back; with `dryRun` an estimate.
+    /// Freed disk space, in bytes. With `dryRun`, an estimate.
     pub freed_bytes: u64,
-    /// With `dryRun`: the ids of those that would be removed, the newest first.
+    /// With `dryRun`, the ids of the checkpoints that would be removed, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<String>,
 }
@@ -486,10 +490,10 @@ pub struct PruneCheckpointsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct VerifyCheckpointsParams {
-    /// Only this workspace folder: its path, URI or name.
+    /// Limits the operation to this workspace folder, given by path, URI or name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
@@ -498,9 +502,9 @@ pub struct VerifyCheckpointsParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VerifyCheckpointsResult {
-    /// Is every checkpoint whole?
+    /// True if every checkpoint is intact.
     pub ok: bool,
-    /// What is wrong, for people.
+    /// Problems, as text for the user.
     pub problems: Vec<String>,
 }
 
@@ -508,6 +512,6 @@ pub struct VerifyCheckpointsResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DidCreateCheckpointParams {
-    /// The checkpoint.
+    /// The new checkpoint.
     pub checkpoint: Checkpoint,
 }

@@ -1,7 +1,7 @@
-//! Replacing the older part of a conversation by a summary of it:
-//! `sightline/planCompaction` and `sightline/applyCompaction`.
+//! Compaction: `sightline/planCompaction` and `sightline/applyCompaction` replace the
+//! older part of a conversation with a summary.
 //!
-//! The client owns the model: it is handed a prompt and gives back a summary.
+//! The client owns the model: it receives a prompt and returns a summary.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,36 +12,37 @@ use crate::{conversation::Message, environment::ModelRef};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanCompactionParams {
-    /// The whole conversation. When absent, the stored one of `taskId`.
+    /// The whole conversation. Defaults to the stored conversation of `taskId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// Id of the task whose stored conversation is meant.
+    /// Id of the task with the stored conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The model the conversation is for, and the prompt.
+    /// Model that receives the conversation and the prompt.
     pub model: ModelRef,
-    /// The newest part that stays as it is: a fraction of the messages.
+    /// Fraction of the messages to keep unchanged, counted from the newest.
     #[serde(default = "retain_ratio")]
     pub retain_ratio: f64,
-    /// Files whose text is kept at hand at most.
+    /// Maximum number of files whose text is included.
     #[serde(default = "max_files")]
     pub max_files: u32,
-    /// Lines of each of them at most.
+    /// Maximum number of lines per included file.
     #[serde(default = "max_lines_per_file")]
     pub max_lines_per_file: u32,
-    /// What the summary should heed, in the user's words.
+    /// Instructions from the user for the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Which messages the prompt shows, besides what fits the model.
+    /// Filter for the messages shown in the prompt, in addition to the limit of the
+    /// model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<MessageFilter>,
 }
 
-/// The newest fifth stays.
+/// Default fraction of messages to keep unchanged.
 pub const DEFAULT_RETAIN_RATIO: f64 = 0.2;
-/// Files whose text is kept at hand.
+/// Default maximum number of included files.
 pub const DEFAULT_MAX_FILES: u32 = 5;
-/// Lines of each of them.
+/// Default maximum number of lines per included file.
 pub const DEFAULT_MAX_LINES_PER_FILE: u32 = 1000;
 
 fn retain_ratio() -> f64 {
@@ -56,17 +57,17 @@ fn max_lines_per_file() -> u32 {
     DEFAULT_MAX_LINES_PER_FILE
 }
 
-/// Which messages are shown: the newest that meet all of these.
+/// Message filter: selects the newest messages that satisfy every limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MessageFilter {
-    /// Tokens of all of them at most.
+    /// Maximum total number of tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// Messages at most.
+    /// Maximum number of messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_messages: Option<u64>,
-    /// Not older than this many milliseconds; messages without a `ts` have no age.
+    /// Maximum age, in milliseconds. Messages without `ts` always match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age: Option<i64>,
 }
@@ -75,42 +76,42 @@ pub struct MessageFilter {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanCompactionResult {
-    /// Is the model's window so full that compacting is worth it, and is there
-    /// anything to compact besides an earlier summary?
+    /// True if the context window is full enough for compaction, and there is more to
+    /// compact than an earlier summary.
     pub needed: bool,
-    /// Tokens of what would be sent now.
+    /// Number of tokens that would be sent now.
     pub tokens: u64,
-    /// What to send to a model, as the only message.
+    /// Prompt to send to a model as the only message.
     pub prompt: String,
-    /// The files whose text goes with the summary.
+    /// Files whose text is included with the summary.
     pub files: Vec<KeyFile>,
-    /// Index of the first message that stays as it is.
+    /// Index of the first message that is kept unchanged.
     pub retain_from: u64,
 }
 
-/// A file whose text goes with a summary.
+/// A file whose text is included with a summary.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyFile {
-    /// The file, as results name it.
+    /// Path of the file, as in other results.
     pub path: String,
-    /// Why it was chosen.
+    /// Reason for including the file.
     pub reason: KeyFileReason,
-    /// Lines of it that are shown.
+    /// Number of included lines.
     pub lines: u64,
 }
 
-/// Why a file goes with a summary, in order of weight.
+/// Reason for including a file, most important first.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum KeyFileReason {
-    /// It was changed in the conversation.
+    /// The file was changed in the conversation.
     Modified,
-    /// It is mentioned several times.
+    /// The file is mentioned several times.
     Mentioned,
-    /// It was read lately.
+    /// The file was read recently.
     Recent,
 }
 
@@ -118,43 +119,42 @@ pub enum KeyFileReason {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplyCompactionParams {
-    /// The whole conversation. When absent, the stored one of `taskId`.
+    /// The whole conversation. Defaults to the stored conversation of `taskId`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// Id of the task whose stored conversation is meant; it is then compacted.
+    /// Id of the task whose stored conversation is compacted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// What the model answered.
+    /// The answer of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Why there is no summary.
+    /// Reason why there is no summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Index of the first message that stays as it is, from the plan; decided
-    /// anew when absent.
+    /// Index of the first message to keep unchanged, from the plan. Computed if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retain_from: Option<u64>,
-    /// Who wanted it.
+    /// What triggered the compaction.
     pub trigger: CompactionTrigger,
-    /// The model the conversation is for, to count its tokens.
+    /// Model used to count the tokens of the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// Files whose text is kept at hand at most; 5 when absent.
+    /// Maximum number of files whose text is included. Defaults to 5.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_files: Option<u32>,
-    /// Lines of each of them at most; 1000 when absent.
+    /// Maximum number of lines per included file. Defaults to 1000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_lines_per_file: Option<u32>,
 }
 
-/// Who wanted a compaction.
+/// Trigger of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CompactionTrigger {
-    /// The window was full.
+    /// The context window was full.
     #[default]
     Auto,
-    /// The user.
+    /// The user requested it.
     Manual,
 }
 
@@ -162,17 +162,17 @@ pub enum CompactionTrigger {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplyCompactionResult {
-    /// The conversation from now on.
+    /// The compacted conversation.
     pub messages: Vec<Message>,
-    /// Its tokens before.
+    /// Number of tokens before compaction.
     pub pre_tokens: u64,
-    /// Its tokens now.
+    /// Number of tokens after compaction.
     pub post_tokens: u64,
-    /// The files whose text goes with the summary.
+    /// Files whose text is included with the summary.
     pub files_included: Vec<String>,
-    /// Was there no summary, so that the newest part was kept instead?
+    /// True if there was no summary and the newest part was kept instead.
     pub fallback: bool,
-    /// Why there was none.
+    /// Reason why there was no summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_reason: Option<String>,
 }

@@ -1,9 +1,8 @@
-//! Deciding which messages of a conversation are sent:
-//! `sightline/truncateHistory`, `sightline/rollbackHistory` and
-//! `sightline/classifyError`.
+//! Truncation: `sightline/truncateHistory`, `sightline/rollbackHistory` and
+//! `sightline/classifyError` decide which messages of a conversation are sent.
 //!
-//! A conversation is the client's own. What is not needed to decide is untyped
-//! here, so that it comes back as it was written.
+//! Messages belong to the client. Fields that are not needed for the decision are
+//! untyped, so that they are returned unchanged.
 
 use std::borrow::Cow;
 
@@ -13,7 +12,7 @@ use serde_json::{Number, Value, value::RawValue};
 
 use crate::environment::{ModelRef, Usage};
 
-/// One message, kept byte for byte as it was written.
+/// One message, stored byte for byte as received.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Message(pub Box<RawValue>);
@@ -31,8 +30,8 @@ impl JsonSchema for Message {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A message in the form of Anthropic's API. Other keys and kinds of \
-                blocks are allowed and come back untouched.",
+            "description": "A message in the format of the Anthropic API. Other fields and block types \
+                are allowed and returned unchanged.",
             "type": "object",
             "properties": {
                 "role": { "description": "`user` or `assistant`.", "type": "string" },
@@ -48,69 +47,72 @@ impl JsonSchema for Message {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncateHistoryParams {
-    /// The whole conversation. When absent, the stored one of `taskId`.
+    /// The whole conversation. Defaults to the stored conversation of `taskId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// Id of the task whose stored conversation is meant; the outcome is stored too.
+    /// Id of the task with the stored conversation. The result is stored as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The model the next request goes to.
+    /// Model that receives the next request.
     pub model: ModelRef,
-    /// What the last request used, and when it was sent; without it nothing is full.
+    /// Token usage and time of the last request. If absent, the conversation fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_request: Option<PreviousRequest>,
-    /// The messages left out so far: first and last index, both included. `[2, 1]` is none.
+    /// Messages left out so far: first and last index, inclusive. `[2, 1]` is the empty
+    /// range.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<i64>>")]
     pub deleted_range: Option<[i64; 2]>,
-    /// The edits made so far: the `contextHistory` of the last result, or the
-    /// content of Cline's `context_history.json`.
+    /// Edits made so far: `contextHistory` of the last result, or the content of
+    /// Cline's `context_history.json`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
-    /// What may be done.
+    /// Which changes are allowed.
     #[serde(default)]
     pub strategy: Strategy,
-    /// Act when this fraction of the window is used, if that is less than its usable size.
+    /// Fraction of the context window at which to act, capped by the usable size of the
+    /// window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold_percentage: Option<f64>,
-    /// Truncate by this amount at once, whatever was used and whatever `strategy` says.
+    /// Truncate by this amount immediately, regardless of usage and `strategy`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep: Option<Keep>,
-    /// What comes back.
+    /// Form of the result.
     #[serde(default)]
     pub reply: TruncateReply,
-    /// Also count the tokens before and after.
+    /// Also count tokens before and after.
     #[serde(default)]
     pub count_tokens: bool,
 }
 
-/// What a request to a model used, and when it was sent.
+/// Token usage and time of a request to a model.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PreviousRequest {
-    /// When it was sent, milliseconds since the Unix epoch. Edits made now carry this time.
+    /// Time the request was sent, in milliseconds since the Unix epoch. New edits are
+    /// stored with this time.
     pub ts: Number,
-    /// Its tokens.
+    /// Token usage.
     #[serde(flatten)]
     pub usage: Usage,
 }
 
-/// What `sightline/truncateHistory` may do.
+/// Changes that `sightline/truncateHistory` may make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Strategy {
-    /// When the window is full, replace duplicate file reads; when that saves
-    /// too little, leave messages out.
+    /// If the context window is full, replace duplicate file reads; if that saves too
+    /// little, leave out messages.
     #[default]
     Auto,
-    /// Only apply the range and the edits as they are.
+    /// Only apply the given range and edits.
     Apply,
-    /// Only replace duplicate file reads, full or not.
+    /// Only replace duplicate file reads, even if the window is not full.
     Deduplicate,
 }
 
-/// How much of the conversation after its first two messages stays.
+/// Part of the conversation to keep after its first two messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Keep {
@@ -124,14 +126,14 @@ pub enum Keep {
     Quarter,
 }
 
-/// What `sightline/truncateHistory` returns.
+/// Form of the result of `sightline/truncateHistory`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TruncateReply {
     /// The messages to send.
     #[default]
     Messages,
-    /// What to change in the caller's own copy before sending it.
+    /// Edits to apply to the caller's copy of the conversation.
     Edits,
 }
 
@@ -139,81 +141,81 @@ pub enum TruncateReply {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TruncateHistoryResult {
-    /// The messages to leave out: first and last index, both included.
+    /// Messages to leave out: first and last index, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<i64>>")]
     pub deleted_range: Option<[i64; 2]>,
-    /// Was the range decided anew?
+    /// True if this call changed the range.
     pub updated_deleted_range: bool,
-    /// The edits made so far, to be given back next time.
+    /// Edits made so far. Pass them to the next call.
     #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
-    /// Did this call make edits?
+    /// True if this call made edits.
     pub context_history_changed: bool,
     /// The messages to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// With `reply: "edits"`: the texts to replace in messages that are not left out.
+    /// With `reply: "edits"`, the texts to replace in messages that are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<MessageEdit>>,
-    /// With `reply: "edits"`: messages to send in a form of their own, because
-    /// their tool results had to be made to fit the tool calls.
+    /// With `reply: "edits"`, messages to replace entirely, because tool results had to
+    /// be matched to tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<Vec<MessageRepair>>,
-    /// What was done.
+    /// The decision.
     pub decision: Decision,
-    /// The fraction of characters that replacing duplicate file reads saved in
-    /// this call; negative when the notices are longer than the files.
+    /// Fraction of characters saved by replacing duplicate file reads in this call.
+    /// Negative if the notices are longer than the files.
     pub characters_saved: f64,
-    /// With `strategy: "deduplicate"`: was too little saved?
+    /// With `strategy: "deduplicate"`, true if too little was saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub need_to_truncate: Option<bool>,
-    /// With `countTokens`: tokens before and after.
+    /// With `countTokens`, the tokens before and after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenChange>,
 }
 
-/// What `sightline/truncateHistory` did.
+/// Decision of `sightline/truncateHistory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Decision {
-    /// Nothing had to be done.
+    /// The conversation fits.
     Fits,
-    /// Duplicate file reads were replaced, and that was enough.
+    /// Duplicate file reads were replaced, which saved enough.
     Deduplicated,
-    /// Messages are left out.
+    /// Messages were left out.
     Truncated,
 }
 
-/// The new text of one block.
+/// New text of a content block.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageEdit {
     /// Index of the message in the whole conversation.
     pub message: u64,
-    /// Index of the block in the message's content.
+    /// Index of the content block in the message.
     pub block: u64,
-    /// Its text, or of a tool result the text of its first block.
+    /// New text of the block. For a tool result, the text of its first block.
     pub text: String,
 }
 
-/// A message that is sent in another form.
+/// Replacement of a message.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageRepair {
     /// Index of the message in the whole conversation.
     pub message: u64,
-    /// What to send in its place; its edits are in it.
+    /// Message to send instead, with its edits applied.
     pub replacement: Message,
 }
 
-/// Tokens of the messages before and after.
+/// Token counts before and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenChange {
-    /// Tokens of what would have been sent without this call.
+    /// Tokens that would have been sent without this call.
     pub before: u64,
-    /// Tokens of what is to be sent now.
+    /// Tokens that will be sent now.
     pub after: u64,
 }
 
@@ -221,14 +223,14 @@ pub struct TokenChange {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackHistoryParams {
-    /// The edits. When absent, the stored ones of `taskId`.
+    /// The edits. Defaults to the stored edits of `taskId`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Value>>")]
     pub context_history: Option<Value>,
-    /// Id of the task whose stored edits are meant; the outcome is stored too.
+    /// Id of the task with the stored edits. The result is stored as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Edits newer than this go, milliseconds since the Unix epoch.
+    /// Discard edits newer than this time, in milliseconds since the Unix epoch.
     pub timestamp: Number,
 }
 
@@ -236,7 +238,7 @@ pub struct RollbackHistoryParams {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollbackHistoryResult {
-    /// The edits that are left.
+    /// Remaining edits.
     #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
 }
@@ -245,10 +247,11 @@ pub struct RollbackHistoryResult {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClassifyErrorParams {
-    /// The provider's id.
+    /// Id of the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The error as the client has it: the body, or the error object with all its properties.
+    /// The error as received: the response body, or the error object with all its
+    /// properties.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub error: Value,
 }
@@ -257,9 +260,9 @@ pub struct ClassifyErrorParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassifyErrorResult {
-    /// The request was refused because it is too long for the model: truncate, then send.
+    /// True if the request is too long for the model. Truncate it and send it again.
     pub context_window_exceeded: bool,
-    /// The same request may succeed later: wait, then send.
+    /// True if the same request may succeed later. Wait and send it again.
     pub retryable: bool,
 }
 
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_stay_as_they_are_written() {
+    fn messages_are_kept_byte_for_byte() {
         let message = r#"{ "role":"user","z":1.0,"a":1e2,"content":"\u00e9" }"#;
         let text = format!(
             r#"{{"messages":[{message}],"model":"m","previousRequest":{{"ts":1.5,"tokensIn":7}},
@@ -291,7 +294,7 @@ mod tests {
             params
         );
 
-        // Also by way of a parsed value, though not byte for byte.
+        // Also through a parsed value, though not byte for byte.
         let value = json!({"messages": [{"role": "user"}], "model": {"id": "m"}, "keep": "half"});
         let params = TruncateHistoryParams::deserialize(&value).unwrap();
         assert_eq!(
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_may_be_nothing() {
+    fn error_may_be_absent_or_null() {
         for params in [json!({}), json!({"error": null})] {
             let params: ClassifyErrorParams = serde_json::from_value(params).unwrap();
             assert_eq!(params.error, Value::Null);

@@ -1,7 +1,6 @@
-//! Notifications by which a client tells the server what its editor shows, and
-//! the notifications the server sends back.
+//! Editor state notifications of the client, and notifications of the server.
 //!
-//! Each client notification replaces the whole of what it describes.
+//! Each client notification replaces the whole state it describes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,16 +19,16 @@ pub struct DidChangeTabsParams {
 pub struct Tab {
     /// URI of the document in the tab.
     pub uri: String,
-    /// True for the tab in front of its group.
+    /// True for the active tab of its group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// True when it holds unsaved changes.
+    /// True if the document has unsaved changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_dirty: Option<bool>,
-    /// True when the user pinned it.
+    /// True if the tab is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_pinned: Option<bool>,
-    /// True for a preview that the next opened file replaces.
+    /// True for a preview tab that is replaced by the next opened file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_preview: Option<bool>,
     /// Number of the tab group or window column.
@@ -41,23 +40,23 @@ pub struct Tab {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DidChangeVisibleEditorsParams {
-    /// All editors on the screen.
+    /// All visible editors.
     pub editors: Vec<VisibleEditor>,
 }
 
-/// One editor on the screen.
+/// One visible editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VisibleEditor {
     /// URI of the document.
     pub uri: String,
-    /// True for the editor with the focus.
+    /// True for the focused editor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    /// The lines scrolled into view; several ranges when folds hide some.
+    /// Visible lines. Folded code splits them into several ranges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visible_ranges: Vec<Range>,
-    /// The selections; an empty range is a cursor.
+    /// Selections. An empty range is a cursor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selections: Vec<Range>,
 }
@@ -65,9 +64,9 @@ pub struct VisibleEditor {
 /// A range of text, as in LSP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Range {
-    /// First position.
+    /// Start position.
     pub start: Position,
-    /// Position after the last.
+    /// End position, exclusive.
     pub end: Position,
 }
 
@@ -76,9 +75,9 @@ pub struct Range {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
 pub struct Position {
-    /// Line, from 0.
+    /// Line, starting at 0.
     pub line: u32,
-    /// Offset in the line, from 0, in the negotiated position encoding.
+    /// Offset in the line, starting at 0, in the negotiated position encoding.
     pub character: u32,
 }
 
@@ -94,22 +93,23 @@ pub struct DidChangeTerminalsParams {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Terminal {
-    /// The client's id of the terminal; a number is taken as its decimal form.
+    /// Id of the terminal, chosen by the client. A number is converted to its decimal
+    /// form.
     #[serde(deserialize_with = "string_or_number")]
     #[schemars(with = "String")]
     pub id: String,
-    /// Its title.
+    /// Title of the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The command that runs or ran last.
+    /// The running command, or the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its working directory.
+    /// Working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// True while a command is running.
     pub is_busy: bool,
-    /// Output since the last notification; appended to what is unread.
+    /// Output since the last notification. Appended to the unread output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_output: Option<String>,
     /// Exit code of the last command.
@@ -137,16 +137,16 @@ where
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DidFocusParams {
-    /// The focused document; absent when no editor has the focus.
+    /// The focused document. Absent if no editor has the focus.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text_document: Option<FocusedDocument>,
 }
 
-/// The document that has the focus.
+/// The focused document.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FocusedDocument {
-    /// Its URI.
+    /// URI of the document.
     pub uri: String,
 }
 
@@ -154,7 +154,7 @@ pub struct FocusedDocument {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DidChangeContextParams {
-    /// The newest revision of what the editor shows.
+    /// Latest revision of the editor state.
     pub revision: u64,
 }
 

@@ -1,4 +1,5 @@
-//! `sightline/environmentDetails`: the block an agent puts in front of its model.
+//! `sightline/environmentDetails`: the environment block that an agent adds to its
+//! prompt.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,34 +8,37 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EnvironmentDetailsParams {
-    /// Id of the task whose recently modified files are wanted.
+    /// Id of the task, for its recently modified files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Add the file list, the workspace configuration and the command line tools.
+    /// Include the file list, the workspace configuration and the command line tools.
     pub include_files: bool,
-    /// The agent's mode.
+    /// Mode of the agent.
     pub mode: Mode,
-    /// The model, for the size of its context window.
+    /// Model, for the size of its context window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// What the last request to the model used.
+    /// Token usage of the last request to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Entries of the file list at most.
+    /// Maximum number of entries in the file list.
     pub max_files: u32,
-    /// Only these sections; they come in protocol order, whatever order they have here.
+    /// Return only these sections, in protocol order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<SectionId>>,
-    /// Only sections that changed since this revision (from an earlier result), and the time.
+    /// Return only the current time and the sections that changed since this revision
+    /// of an earlier result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_revision: Option<u64>,
-    /// Mark terminal output and recently modified files as delivered; false is a pure peek.
+    /// Mark terminal output and recently modified files as delivered. If false, the
+    /// request has no side effects.
     pub consume: bool,
-    /// The time to print, milliseconds since the Unix epoch, for reproducible output; the
-    /// server's clock when absent.
+    /// Time to print, in milliseconds since the Unix epoch, for reproducible output.
+    /// Defaults to the clock of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
-    /// IANA name of the time zone to print, for reproducible output; the server's when absent.
+    /// IANA name of the time zone to print, for reproducible output. Defaults to the
+    /// time zone of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
@@ -57,32 +61,32 @@ impl Default for EnvironmentDetailsParams {
     }
 }
 
-/// The agent's mode.
+/// Mode of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// The agent may change things.
+    /// The agent may make changes.
     #[default]
     Act,
     /// The agent only plans.
     Plan,
 }
 
-/// A model: its id, or the id with what is known about it.
+/// A model: its id, or an object with more information.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "expected a model's id, or an object with its `id` (a string)"
 )]
 pub enum ModelRef {
-    /// Just the id.
+    /// Id of the model.
     Id(String),
-    /// The id and what is known.
+    /// Id and further information.
     Info(ModelInfo),
 }
 
 impl ModelRef {
-    /// The model's id.
+    /// Id of the model.
     pub fn id(&self) -> &str {
         match self {
             Self::Id(id) => id,
@@ -90,7 +94,7 @@ impl ModelRef {
         }
     }
 
-    /// The context window in tokens, when the client named it.
+    /// Context window in tokens, if the client named it.
     pub fn context_window(&self) -> Option<f64> {
         match self {
             Self::Id(_) => None,
@@ -99,21 +103,21 @@ impl ModelRef {
     }
 }
 
-/// A model and what the client knows about it.
+/// A model with its properties.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
-    /// The model's id.
+    /// Id of the model.
     pub id: String,
-    /// Size of the context window in tokens.
+    /// Size of the context window, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<f64>,
-    /// The provider's id; `openai` is any OpenAI-compatible endpoint.
+    /// Id of the provider. `openai` is any OpenAI-compatible endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
 }
 
-/// Tokens of one request to a model, as the provider reported them.
+/// Token usage of a request to a model, as reported by the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -132,7 +136,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All four figures together.
+    /// Returns the sum of all four values.
     pub fn total(&self) -> f64 {
         [
             self.tokens_in,
@@ -146,13 +150,13 @@ impl Usage {
     }
 }
 
-/// The sections of the block, in the order they are printed.
+/// Sections of the block, in printed order.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum SectionId {
-    /// The workspace folders, when there are several.
+    /// Workspace folders, if there are several.
     WorkspaceRoots,
     /// Files visible in an editor.
     VisibleFiles,
@@ -162,9 +166,9 @@ pub enum SectionId {
     RunningTerminals,
     /// Idle terminals with unread output.
     InactiveTerminals,
-    /// Files changed since the agent last saw them.
+    /// Files that changed since the agent last saw them.
     RecentlyModified,
-    /// Date, time and zone.
+    /// Date, time and time zone.
     CurrentTime,
     /// The file list.
     Files,
@@ -174,14 +178,14 @@ pub enum SectionId {
     CliTools,
     /// Open files with unsaved changes.
     UnsavedFiles,
-    /// How full the context window is.
+    /// Usage of the context window.
     ContextWindow,
-    /// Plan or act.
+    /// Mode of the agent: plan or act.
     Mode,
 }
 
 impl SectionId {
-    /// Every section, in order.
+    /// All sections, in order.
     pub const ALL: [Self; 13] = [
         Self::WorkspaceRoots,
         Self::VisibleFiles,
@@ -203,13 +207,13 @@ impl SectionId {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentDetailsResult {
-    /// The whole block, tags included.
+    /// The whole block, including its tags.
     pub text: String,
-    /// Its sections, in order.
+    /// Sections of the block, in order.
     pub sections: Vec<Section>,
     /// Estimated tokens of `text`.
     pub tokens: u64,
-    /// Revision of what was shown, for `sinceRevision`.
+    /// Revision of the state shown, for `sinceRevision`.
     pub revision: u64,
 }
 
@@ -217,17 +221,19 @@ pub struct EnvironmentDetailsResult {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Section {
-    /// Which section this is.
+    /// Id of the section.
     pub id: SectionId,
     /// The heading, without `# `.
     pub heading: String,
     /// The body.
     pub text: String,
-    /// Estimated tokens of heading and body.
+    /// Estimated tokens of the heading and the body.
     pub tokens: u64,
-    /// Entries left out: denied, outside, or over the section's budget.
+    /// Number of entries left out because they are denied, outside the workspace or
+    /// over the budget of the section.
     pub omitted: u32,
-    /// True when the client did not send this and it was derived from open documents.
+    /// True if the client did not send this state and it was derived from open
+    /// documents.
     #[serde(default, skip_serializing_if = "crate::files::is_false")]
     pub derived: bool,
 }

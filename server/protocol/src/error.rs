@@ -1,39 +1,39 @@
-//! The stable kinds of errors a client can meet, and their JSON-RPC codes.
+//! Stable error kinds and their JSON-RPC codes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What went wrong, for programs. The message of the error is for people.
+/// Stable error kind, for programs. The error message is for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ErrorKind {
-    /// A parameter is missing, ill-typed or makes no sense.
+    /// A parameter is missing, has the wrong type or is invalid.
     InvalidParams,
-    /// The named thing does not exist.
+    /// The file, task or checkpoint does not exist.
     NotFound,
-    /// The rules forbid it.
+    /// The access rules deny it.
     AccessDenied,
-    /// Something changed meanwhile.
+    /// The state changed since it was read.
     Conflict,
-    /// Another operation holds what is needed.
+    /// Another operation holds the lock.
     Busy,
     /// The client cancelled the request.
     Cancelled,
-    /// Understood, but not for this kind of thing.
+    /// The operation does not support this kind of file or folder.
     Unsupported,
-    /// The server's own data could not be read or written.
+    /// The data of the server cannot be read or written.
     Storage,
-    /// Over a limit.
+    /// A limit is exceeded.
     TooLarge,
-    /// `initialize` has not been answered yet.
+    /// The server has not answered `initialize` yet.
     NotInitialized,
-    /// A defect of the server.
+    /// Internal error: a bug in the server.
     Internal,
 }
 
 impl ErrorKind {
-    /// The JSON-RPC code. Standard codes where one fits; `-32803` is LSP's
-    /// RequestFailed ("understood, could not").
+    /// Returns the JSON-RPC code: a standard code where one fits, else LSP's
+    /// RequestFailed (`-32803`).
     pub fn code(self) -> i64 {
         match self {
             Self::InvalidParams => -32602,
@@ -51,16 +51,16 @@ impl ErrorKind {
     }
 }
 
-/// The `data` of an error answer.
+/// The `data` of an error response.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    /// The stable kind.
+    /// Stable kind of the error.
     pub kind: ErrorKind,
-    /// The path in question, when there is one.
+    /// Path that caused the error, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The rule that denied, when one did.
+    /// Rule that denied access, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<crate::access::AccessRule>,
 }

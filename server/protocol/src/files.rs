@@ -9,20 +9,20 @@ use crate::access::AccessKind;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListFilesParams {
-    /// The directory to list: a `file:` URI, absolute, or relative to a workspace root. The
-    /// first workspace root when absent.
+    /// Directory to list: a `file:` URI, an absolute path, or a path relative to a
+    /// workspace root. Defaults to the first workspace root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Also list what is below its directories.
+    /// List subdirectories recursively.
     pub recursive: bool,
-    /// Stop after this many entries.
+    /// Maximum number of entries to return.
     pub limit: u32,
-    /// Report `$/progress` under this token, as in LSP.
+    /// Token for `$/progress` notifications, as in LSP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_done_token: Option<ProgressToken>,
 }
 
-/// The token of `$/progress`: a string or a whole number.
+/// Token of `$/progress` notifications: a string or an integer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a string or a whole number")]
 pub enum ProgressToken {
@@ -47,44 +47,45 @@ impl Default for ListFilesParams {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListFilesResult {
-    /// The entries, breadth first, each directory in byte order.
+    /// Entries in breadth-first order, each directory sorted by bytes.
     pub entries: Vec<FileEntry>,
-    /// True when the list stopped at the limit or at its time budget.
+    /// True if the list was cut at the limit or the time budget.
     pub truncated: bool,
-    /// The list as the `files` section of the environment block prints it.
+    /// The list as printed in the `files` section of the environment block.
     pub text: String,
-    /// Entries left out because `.clineignore` denies them.
+    /// Number of entries left out because `.clineignore` denies them.
     pub omitted: u32,
-    /// Links left out because they lead outside the workspace folders.
+    /// Number of symbolic links left out because they lead outside the workspace
+    /// folders.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outside: u32,
 }
 
-/// What an entry of a listing is.
+/// Kind of a list entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum FileKind {
-    /// A regular file (or anything that is none of the other two).
+    /// A regular file, or anything other than a directory or a symbolic link.
     #[default]
     File,
     /// A directory.
     Directory,
-    /// A symbolic link; never followed.
+    /// A symbolic link. Links are never followed.
     Symlink,
 }
 
-/// One entry of a listing.
+/// One list entry.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEntry {
     /// Path relative to the workspace root, with `/`, without a trailing slash.
     pub path: String,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: FileKind,
-    /// `denied` entries are present only with the setting
+    /// Access to the entry. `denied` entries are listed only with the setting
     /// `environment.ignoredFiles: "lock"`.
     pub access: AccessKind,
-    /// True when the name is not UTF-8 and `path` is percent-encoded.
+    /// True if the name is not UTF-8 and `path` is percent-encoded.
     #[serde(default, skip_serializing_if = "is_false")]
     pub path_encoded: bool,
 }
@@ -93,27 +94,28 @@ pub struct FileEntry {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileParams {
-    /// The file: a `file:` URI, absolute, or relative to a workspace root.
+    /// File to read: a `file:` URI, an absolute path, or a path relative to a workspace
+    /// root.
     pub path: String,
-    /// Also record the read for the task of this id, as `sightline/trackFile` does.
+    /// Id of a task for which the read is recorded, as with `sightline/trackFile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// First line wanted, from 1.
+    /// First line to return, starting at 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u64>,
-    /// Last line wanted, inclusive.
+    /// Last line to return, inclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
-    /// Return at most this many bytes of UTF-8 text; cut at a character.
+    /// Maximum number of UTF-8 bytes to return, cut at a character boundary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
-/// Where the text of a `readFile` answer came from.
+/// Source of the text of a `readFile` result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum TextSource {
-    /// The editor's buffer.
+    /// The buffer of the editor.
     Buffer,
     /// The file on disk.
     #[default]
@@ -124,19 +126,19 @@ pub enum TextSource {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadFileResult {
-    /// The text, or the lines asked for, line endings as they are.
+    /// The requested text, with its original line endings.
     pub text: String,
-    /// Where it came from.
+    /// Source of the text.
     pub source: TextSource,
-    /// True when the editor holds unsaved changes of this file.
+    /// True if the editor has unsaved changes to this file.
     pub is_dirty: bool,
-    /// Lines of the whole file; a last line without line ending counts.
+    /// Number of lines in the whole file. A last line without a line ending counts.
     pub total_lines: u64,
-    /// True when `maxBytes` cut the text.
+    /// True if the text was cut at `maxBytes`.
     pub truncated: bool,
     /// Estimated tokens of `text`.
     pub tokens: u64,
-    /// The encoding the bytes on disk were read as, when it is not UTF-8.
+    /// Encoding of the file on disk, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
 }

@@ -1,16 +1,15 @@
-//! The wire types of Sightline: what clients send, what the server answers.
+//! Wire types of the Sightline protocol.
 //!
-//! Plain data only: `serde` for the wire, `schemars` for the schemas. Doc
-//! comments here become the descriptions in `schemas/` and in the generated
-//! client types, so they are written for the author of a client.
+//! The types are plain data: `serde` for the wire, `schemars` for the schemas. Their
+//! doc comments become the descriptions in `schemas/`, `docs/` and the generated client
+//! types, so they address authors of clients.
 //!
-//! Reading order: [`method`] (the table of everything that exists), then one
-//! module per subject. [`emit`] turns the types into JSON Schema, TypeScript
-//! and Lua; `tests/drift.rs` keeps the written files equal to the types.
+//! Start with [`method`], the table of methods, then read one module per subject.
+//! [`emit`] generates JSON Schema, TypeScript, Lua and Markdown from the types;
+//! `tests/drift.rs` checks that the generated files are up to date.
 //!
-//! Rules for every type: params use `#[serde(default)]` so that absent fields,
-//! `null` and `[]` mean the same; results leave out what is absent and never
-//! carry `null`.
+//! Params use `#[serde(default)]`, so that absent fields, `null` and `[]` are
+//! equivalent. Results omit absent fields and never contain `null`.
 
 pub mod access;
 pub mod checkpoint;
@@ -27,6 +26,6 @@ pub mod task;
 pub mod tokens;
 pub mod tracker;
 
-/// Version of the wire protocol, sent in the `initialize` result under
+/// Version of the wire protocol, sent in the `initialize` result as
 /// `capabilities.experimental.sightline.protocolVersion`.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,7 +1,7 @@
-//! The table of every method this server adds to LSP.
+//! Table of the methods that Sightline adds to LSP.
 //!
-//! A method is a marker type with its name, params and result; the server's
-//! dispatch, the tests and the schema writer all walk [`METHODS`].
+//! A method is a marker type with a name, params and a result. The dispatcher, the
+//! tests and the generators all iterate over [`METHODS`].
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, de::DeserializeOwned};
@@ -11,50 +11,50 @@ use crate::{
     access, checkpoint, compaction, conversation, editor, environment, files, task, tokens, tracker,
 };
 
-/// Who sends a method, and whether an answer comes back.
+/// Direction of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Client to server, answered.
+    /// Request from client to server.
     Request,
-    /// Client to server, not answered.
+    /// Notification from client to server.
     ClientNotification,
-    /// Server to client, not answered.
+    /// Notification from server to client.
     ServerNotification,
 }
 
-/// A request of the client.
+/// A client request.
 pub trait Request {
-    /// The method's name on the wire.
+    /// Method name on the wire.
     const NAME: &'static str;
-    /// What it takes.
+    /// Params of the request.
     type Params: DeserializeOwned + Serialize + JsonSchema;
-    /// What it answers.
+    /// Result of the request.
     type Result: DeserializeOwned + Serialize + JsonSchema;
 }
 
 /// A notification, in either direction.
 pub trait Notification {
-    /// The method's name on the wire.
+    /// Method name on the wire.
     const NAME: &'static str;
-    /// What it carries.
+    /// Params of the notification.
     type Params: DeserializeOwned + Serialize + JsonSchema;
 }
 
-/// One row of the method table.
+/// A row of the method table.
 pub struct Method {
-    /// The name on the wire.
+    /// Method name on the wire.
     pub name: &'static str,
-    /// Who sends it.
+    /// Direction of the method.
     pub direction: Direction,
     /// Rust name of the params type.
     pub params: &'static str,
     /// Rust name of the result type of a request.
     pub result: Option<&'static str>,
-    /// One line for people.
+    /// One-line description.
     pub summary: &'static str,
-    /// The first release that has it.
+    /// First release with this method.
     pub since: &'static str,
-    /// The errors it can answer with, and when; those of [`ANY_REQUEST`] besides.
+    /// Error kinds and their causes, in addition to [`ANY_REQUEST`].
     pub errors: &'static [(ErrorKind, &'static str)],
     /// Adds the params schema to a generator.
     pub params_schema: fn(&mut SchemaGenerator) -> Schema,
@@ -62,30 +62,30 @@ pub struct Method {
     pub result_schema: Option<fn(&mut SchemaGenerator) -> Schema>,
 }
 
-/// The errors every request can answer with, and when.
+/// Error kinds of every request, and their causes.
 pub const ANY_REQUEST: &[(ErrorKind, &str)] = &[
     (
         ErrorKind::InvalidParams,
-        "a parameter is missing, ill-typed or makes no sense",
+        "a parameter is missing, has the wrong type or is invalid",
     ),
     (
         ErrorKind::TooLarge,
-        "its parameters are over a limit, which the message names: nesting, paths named at once, a label",
+        "the parameters exceed a limit named in the message, such as nesting, the number of paths or the size of a label",
     ),
     (
         ErrorKind::Cancelled,
-        "the client cancelled it before anything was changed",
+        "the client cancelled the request before anything was changed",
     ),
     (
         ErrorKind::NotInitialized,
-        "it came before `initialize` was answered",
+        "the request arrived before `initialize` was answered",
     ),
-    (ErrorKind::Internal, "the server has a defect"),
+    (ErrorKind::Internal, "a bug in the server"),
 ];
 
 impl Method {
-    /// The name of this request as a command of `workspace/executeCommand`:
-    /// `sightline/listFiles` is `sightline.listFiles`.
+    /// Returns the `workspace/executeCommand` name of this request:
+    /// `sightline.listFiles` for `sightline/listFiles`.
     pub fn command(&self) -> Option<String> {
         (self.direction == Direction::Request).then(|| self.name.replacen('/', ".", 1))
     }
@@ -136,7 +136,7 @@ macro_rules! methods {
             }
         )*
 
-        /// Every method of the protocol that this server knows.
+        /// All methods of the protocol.
         pub const METHODS: &[Method] = &[
             $(Method {
                 name: $rname,
@@ -175,7 +175,7 @@ macro_rules! methods {
     };
 }
 
-/// The last component of a type path, at compile time.
+/// Returns the last component of a type path at compile time.
 const fn type_name(path: &'static str) -> &'static str {
     let bytes = path.as_bytes();
     let mut start = bytes.len();
@@ -186,74 +186,76 @@ const fn type_name(path: &'static str) -> &'static str {
 }
 
 const STORAGE: &str = "the data directory cannot be read or written";
-const TASK_BUSY: &str = "another process writes the task";
+const TASK_BUSY: &str = "another process is writing the task";
 const NO_TASK: &str = "the task is not stored";
-const LONG_LINE: &str = "what is to be stored is too long for the log";
-const NO_ROOT: &str = "no workspace folder is open, or it is gone";
-const NO_CHECKPOINT: &str = "there is no such checkpoint, or its folder is not open";
-const NO_RULES: &str = "the rules of the folder cannot be read or used";
-const NO_PLACE: &str = "the folder is the home folder, the root of a file system or the like";
-const STORE_BUSY: &str = "another process writes the checkpoints";
-const STORE: &str = "the store cannot be read or written";
+const LONG_LINE: &str = "an entry is too long for the log";
+const NO_ROOT: &str = "no workspace folder is open, or the folder no longer exists";
+const NO_CHECKPOINT: &str = "the checkpoint does not exist, or its folder is not open";
+const NO_RULES: &str = "the access rules of the folder cannot be read or are invalid";
+const NO_PLACE: &str = "the folder is too broad, such as the home folder or the root of a file system";
+const STORE_BUSY: &str = "another process is writing to the checkpoint store";
+const STORE: &str = "the checkpoint store cannot be read or written";
 
 methods! {
     requests {
-        /// Builds the `<environment_details>` block of this moment.
+        /// Returns the current `<environment_details>` block.
         EnvironmentDetails = "sightline/environmentDetails":
             environment::EnvironmentDetailsParams => environment::EnvironmentDetailsResult,
             since "0.1.0", fails {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Judges paths and a command line against `.clineignore`.
+        /// Checks paths and a command line against the access rules.
         CheckAccess = "sightline/checkAccess":
             access::CheckAccessParams => access::CheckAccessResult,
             since "0.1.0", fails {
-                TooLarge: "more than a million paths are asked about",
+                TooLarge: "the request has more than a million paths",
             };
-        /// Lists files, breadth first, without what may not be seen.
+        /// Lists files in breadth-first order, without denied entries.
         ListFiles = "sightline/listFiles":
             files::ListFilesParams => files::ListFilesResult,
             since "0.1.0", fails {
-                AccessDenied: "the folder is denied, or outside every workspace folder",
-                NotFound: "there is no such folder, or no folder is open",
-                Unsupported: "it is the home folder or the root of a file system, or cannot be read",
+                AccessDenied: "the folder is denied or outside every workspace folder",
+                NotFound: "the folder does not exist, or no workspace folder is open",
+                Unsupported: "the folder is the home folder or the root of a file system, or cannot be read",
             };
-        /// Reads a file: unsaved editor text first, access enforced.
+        /// Reads a file that the access rules allow. Unsaved editor text takes
+        /// precedence over the disk.
         ReadFile = "sightline/readFile":
             files::ReadFileParams => files::ReadFileResult,
             since "0.1.0", fails {
-                AccessDenied: "the file, or what a link leads to, is denied or outside every workspace folder",
-                NotFound: "there is no such file",
-                Unsupported: "it is binary, a folder or another thing that is no text file, or cannot be read",
-                TooLarge: "the file is over 512 MiB",
+                AccessDenied: "the file, or the target of a link, is denied or outside every workspace folder",
+                NotFound: "the file does not exist",
+                Unsupported: "the path is a binary file, a folder or a special file, or cannot be read",
+                TooLarge: "the file is larger than 512 MiB",
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Records that a task read, changed or mentioned a file.
+        /// Records that a task read, edited or mentioned a file.
         TrackFile = "sightline/trackFile":
             tracker::TrackFileParams => tracker::TrackFileResult,
             since "0.1.0", fails {
-                AccessDenied: "the file is denied, or outside every workspace folder",
-                Unsupported: "it is a folder",
+                AccessDenied: "the file is denied or outside every workspace folder",
+                Unsupported: "the path is a folder",
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Records the model a task uses.
+        /// Records the model used by a task.
         RecordModel = "sightline/recordModel":
             tracker::RecordModelParams => tracker::RecordedResult,
             since "0.1.0", fails {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Records system and editor a task runs on.
+        /// Records the operating system and editor of a task.
         RecordEnvironment = "sightline/recordEnvironment":
             tracker::RecordEnvironmentParams => tracker::RecordedResult,
             since "0.1.0", fails {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Tells what a task knows of its files, and where that is out of date.
+        /// Returns the records of a task, and the files that changed since the agent
+        /// saw them.
         TaskContext = "sightline/taskContext":
             tracker::TaskContextParams => tracker::TaskContextResult,
             since "0.1.0", fails {
@@ -268,7 +270,7 @@ methods! {
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Decides which messages of a conversation are sent.
+        /// Decides which messages of a conversation to send.
         TruncateHistory = "sightline/truncateHistory":
             conversation::TruncateHistoryParams => conversation::TruncateHistoryResult,
             since "0.1.0", fails {
@@ -277,7 +279,7 @@ methods! {
                 Storage: STORAGE,
                 TooLarge: LONG_LINE,
             };
-        /// Takes decisions about a conversation back, to a point in time.
+        /// Discards truncation decisions made after a point in time.
         RollbackHistory = "sightline/rollbackHistory":
             conversation::RollbackHistoryParams => conversation::RollbackHistoryResult,
             since "0.1.0", fails {
@@ -286,17 +288,18 @@ methods! {
                 Storage: STORAGE,
                 TooLarge: LONG_LINE,
             };
-        /// Tells what a provider's error means for the conversation.
+        /// Classifies an error of a provider.
         ClassifyError = "sightline/classifyError":
             conversation::ClassifyErrorParams => conversation::ClassifyErrorResult,
             since "0.1.0", fails {};
-        /// Stores messages of a task; they are durable when it returns.
+        /// Appends messages to a stored conversation. They are durable when the request
+        /// returns.
         AppendMessages = "sightline/appendMessages":
             task::AppendMessagesParams => task::AppendMessagesResult,
             since "0.1.0", fails {
-                TooLarge: "a message is too long for the log; nothing is stored",
+                TooLarge: "a message is too long for the log; nothing was stored",
                 Busy: TASK_BUSY,
-                Storage: "the log cannot be written; nothing is stored",
+                Storage: "the log cannot be written; nothing was stored",
             };
         /// Loads the stored conversation of a task.
         LoadTask = "sightline/loadTask":
@@ -305,58 +308,58 @@ methods! {
                 NotFound: NO_TASK,
                 Storage: STORAGE,
             };
-        /// Lists the stored tasks, last updated first.
+        /// Lists stored tasks, most recently updated first.
         ListTasks = "sightline/listTasks":
             task::ListTasksParams => task::ListTasksResult,
             since "0.1.0", fails {
                 Storage: STORAGE,
             };
-        /// Goes on with a task where it was interrupted.
+        /// Resumes an interrupted task.
         ResumeTask = "sightline/resumeTask":
             task::ResumeTaskParams => task::ResumeTaskResult,
             since "0.1.0", fails {
-                NotFound: "the task is not stored, or no task of this workspace is",
+                NotFound: "the task is not stored, or this workspace has no stored task",
                 Busy: TASK_BUSY,
                 Storage: STORAGE,
             };
-        /// Deletes a task with all that is stored of it.
+        /// Deletes a task and all its stored data.
         DeleteTask = "sightline/deleteTask":
             task::DeleteTaskParams => task::DeleteTaskResult,
             since "0.1.0", fails {
-                NotFound: "neither a conversation nor a checkpoint of the task is stored",
-                Busy: "another process writes the task or the checkpoints",
+                NotFound: "the task has neither a stored conversation nor a checkpoint",
+                Busy: "another process is writing to the task or the checkpoint store",
                 Storage: STORAGE,
             };
-        /// Plans replacing the older part of a conversation by a summary.
+        /// Plans a compaction and returns a prompt for the summary.
         PlanCompaction = "sightline/planCompaction":
             compaction::PlanCompactionParams => compaction::PlanCompactionResult,
             since "0.1.0", fails {
                 NotFound: NO_TASK,
                 Storage: STORAGE,
             };
-        /// Replaces the older part of a conversation by a summary.
+        /// Replaces the older part of a conversation with a summary.
         ApplyCompaction = "sightline/applyCompaction":
             compaction::ApplyCompactionParams => compaction::ApplyCompactionResult,
             since "0.1.0", fails {
                 NotFound: NO_TASK,
-                Conflict: "the task was compacted after this was planned, or too little is left to be summed up",
+                Conflict: "the task was compacted after the plan was made, or too little is left to summarize",
                 TooLarge: LONG_LINE,
-                Busy: "the task is written to all the time, or by another process",
+                Busy: "the task is being written to continuously, or by another process",
                 Storage: STORAGE,
             };
-        /// Takes a checkpoint of the workspace.
+        /// Creates a checkpoint of the workspace.
         CreateCheckpoint = "sightline/createCheckpoint":
             checkpoint::CreateCheckpointParams => checkpoint::Checkpoint,
             since "0.1.0", fails {
                 NotFound: NO_ROOT,
                 AccessDenied: NO_RULES,
-                TooLarge: "the first one would be over `checkpoints.maxFiles` or `checkpoints.maxTotalSize`, and is not confirmed",
+                TooLarge: "the first checkpoint would exceed `checkpoints.maxFiles` or `checkpoints.maxTotalSize`, and is not confirmed",
                 Unsupported: NO_PLACE,
-                Conflict: "the files keep changing while they are stored",
+                Conflict: "files keep changing while they are stored",
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Lists checkpoints, the newest first.
+        /// Lists checkpoints, newest first.
         ListCheckpoints = "sightline/listCheckpoints":
             checkpoint::ListCheckpointsParams => checkpoint::ListCheckpointsResult,
             since "0.1.0", fails {
@@ -364,7 +367,7 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Compares two checkpoints, or one and the workspace now.
+        /// Compares two checkpoints, or a checkpoint with the current workspace.
         DiffCheckpoints = "sightline/diffCheckpoints":
             checkpoint::DiffCheckpointsParams => checkpoint::DiffCheckpointsResult,
             since "0.1.0", fails {
@@ -375,40 +378,40 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Tells what a restore would do. Changes nothing.
+        /// Previews a restore without changing anything.
         PreviewRestore = "sightline/previewRestore":
             checkpoint::PreviewRestoreParams => checkpoint::PreviewRestoreResult,
             since "0.1.0", fails {
-                NotFound: "there is no such checkpoint, its folder is not open, or there is no restore to undo (`undo`)",
+                NotFound: "the checkpoint does not exist, its folder is not open, or there is no restore to undo (`undo`)",
                 AccessDenied: NO_RULES,
                 Conflict: "a folder of the group is not open (`allRoots`)",
                 Unsupported: NO_PLACE,
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Puts files, conversation or both back to a checkpoint.
+        /// Restores files, a conversation or both from a checkpoint.
         RestoreCheckpoint = "sightline/restoreCheckpoint":
             checkpoint::RestoreCheckpointParams => checkpoint::RestoreCheckpointResult,
             since "0.1.0", fails {
-                NotFound: "there is no such checkpoint, its folder is not open, or the task is not stored",
+                NotFound: "the checkpoint does not exist, its folder is not open, or the task is not stored",
                 AccessDenied: NO_RULES,
-                Conflict: "the preview is no longer true, a folder of the group is not open, or the log does not hold the conversation; nothing is done",
+                Conflict: "the preview is out of date, a folder of the group is not open, or the log does not contain the conversation; nothing was changed",
                 Unsupported: NO_PLACE,
-                Busy: "another process writes the checkpoints or the task",
-                Storage: "the store is damaged where it is needed, or cannot be written; nothing is done",
+                Busy: "another process is writing to the checkpoint store or the task",
+                Storage: "a required part of the checkpoint store is damaged, or the store cannot be written; nothing was changed",
             };
-        /// Takes a restore back.
+        /// Undoes a restore.
         UndoRestore = "sightline/undoRestore":
             checkpoint::UndoRestoreParams => checkpoint::RestoreCheckpointResult,
             since "0.1.0", fails {
-                NotFound: "there is no such checkpoint, or no restore to undo",
+                NotFound: "the checkpoint does not exist, or there is no restore to undo",
                 AccessDenied: NO_RULES,
-                Conflict: "the preview is no longer true, a folder of the group is not open, or the log does not hold the conversation; nothing is done",
+                Conflict: "the preview is out of date, a folder of the group is not open, or the log does not contain the conversation; nothing was changed",
                 Unsupported: NO_PLACE,
-                Busy: "another process writes the checkpoints or the task",
-                Storage: "the store is damaged where it is needed, or cannot be written; nothing is done",
+                Busy: "another process is writing to the checkpoint store or the task",
+                Storage: "a required part of the checkpoint store is damaged, or the store cannot be written; nothing was changed",
             };
-        /// Tells how many checkpoints there are and what they take.
+        /// Returns the number of checkpoints and their disk usage.
         CheckpointStats = "sightline/checkpointStats":
             checkpoint::CheckpointStatsParams => checkpoint::CheckpointStatsResult,
             since "0.1.0", fails {
@@ -424,7 +427,7 @@ methods! {
                 Busy: STORE_BUSY,
                 Storage: STORE,
             };
-        /// Reads every checkpoint and tells whether all are whole.
+        /// Checks the integrity of every checkpoint.
         VerifyCheckpoints = "sightline/verifyCheckpoints":
             checkpoint::VerifyCheckpointsParams => checkpoint::VerifyCheckpointsResult,
             since "0.1.0", fails {
@@ -434,25 +437,25 @@ methods! {
             };
     }
     client_notifications {
-        /// The tabs of the editor, in order.
+        /// Reports the tabs of the editor, in order.
         DidChangeTabs = "sightline/didChangeTabs": editor::DidChangeTabsParams, since "0.1.0";
-        /// The editors on the screen.
+        /// Reports the visible editors.
         DidChangeVisibleEditors = "sightline/didChangeVisibleEditors":
             editor::DidChangeVisibleEditorsParams, since "0.1.0";
-        /// The terminals, with output since the last notification.
+        /// Reports the terminals and their output since the last notification.
         DidChangeTerminals = "sightline/didChangeTerminals":
             editor::DidChangeTerminalsParams, since "0.1.0";
-        /// The editor that has the focus.
+        /// Reports the focused editor.
         DidFocus = "textDocument/didFocus": editor::DidFocusParams, since "0.1.0";
     }
     server_notifications {
-        /// What the editor shows has a new revision.
+        /// The editor state has a new revision.
         DidChangeContext = "sightline/didChangeContext":
             editor::DidChangeContextParams, since "0.1.0";
-        /// The access rules of a root changed.
+        /// The access rules of a workspace folder changed.
         DidChangeAccessRules = "sightline/didChangeAccessRules":
             editor::DidChangeAccessRulesParams, since "0.1.0";
-        /// A checkpoint was taken.
+        /// A checkpoint was created.
         DidCreateCheckpoint = "sightline/didCreateCheckpoint":
             checkpoint::DidCreateCheckpointParams, since "0.1.0";
     }

@@ -1,7 +1,7 @@
-//! Settings as a client writes them: every field optional, nothing validated.
+//! Settings as written by the user: every field is optional and unvalidated.
 //!
-//! The server turns this into total values in one place and reports what it
-//! could not use. The doc comments are what people see in their editor.
+//! The server validates them in one place and reports invalid settings. The doc
+//! comments are shown to users in their editor.
 
 use std::collections::BTreeMap;
 
@@ -10,82 +10,84 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::SectionId;
 
-/// Settings of Sightline, as found in `initializationOptions`, in section
-/// `sightline` of the editor's configuration and in `didChangeConfiguration`.
+/// Settings of Sightline, passed in `initializationOptions`, in the configuration
+/// section `sightline` or in `workspace/didChangeConfiguration`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Settings {
-    /// Where the server keeps its data.
+    /// Data directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageSettings>,
-    /// Commands run through `workspace/executeCommand`.
+    /// Commands of `workspace/executeCommand`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<CommandSettings>,
-    /// The environment block.
+    /// Environment block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentSettings>,
-    /// What an agent may see.
+    /// File access of agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<AccessSettings>,
-    /// Conversations: truncation and its notices.
+    /// Truncation of conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationSettings>,
-    /// Stored tasks: how many are kept.
+    /// Retention of stored tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskSettings>,
-    /// Checkpoints of the workspace.
+    /// Workspace checkpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoints: Option<CheckpointSettings>,
-    /// What is marked in open documents.
+    /// Diagnostics in open documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<DiagnosticSettings>,
-    /// What the server writes to its log.
+    /// Log of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogSettings>,
-    /// Send the notifications of the server, such as `sightline/didChangeContext`.
+    /// Send server notifications, such as `sightline/didChangeContext`, to the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub notifications: Option<bool>,
 }
 
-/// Where the server keeps its data.
+/// Data directory.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct StorageSettings {
-    /// Absolute path of the data directory; the platform's place when absent.
+    /// Absolute path of the data directory. Defaults to the data directory of the
+    /// platform.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// Commands run through `workspace/executeCommand`.
+/// Commands of `workspace/executeCommand`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CommandSettings {
-    /// Also show the result of a command by message and document. For editors
-    /// that drop command results; on by default only in Helix.
+    /// Show command results as a message or document. For editors that discard command
+    /// results. Enabled by default only in Helix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub show_results: Option<bool>,
 }
 
-/// The environment block.
+/// Environment block.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct EnvironmentSettings {
-    /// Denied entries of file lists: left out and counted, or shown with a lock.
+    /// Whether file lists show denied entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = IgnoredFiles::default()))]
     pub ignored_files: Option<IgnoredFiles>,
-    /// Open files outside every workspace folder: left out, or shown.
+    /// Whether the block shows open files outside every workspace folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = OutsideFiles::default()))]
     pub outside_files: Option<OutsideFiles>,
-    /// Switches and budgets, by the name of a section: `openTabs`, `files`, ...
+    /// Options per section, by section name: `openTabs`, `files`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "sections_schema")]
     pub sections: Option<BTreeMap<SectionId, SectionSettings>>,
 }
 
-/// The schema of `sections`: the derived one accepts any key, reading does not.
+/// Schema of `sections`. The derived schema accepts any key, but deserialization does
+/// not.
 fn sections_schema(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = <Option<BTreeMap<SectionId, SectionSettings>>>::json_schema(generator);
     let keys = generator.subschema_for::<SectionId>().to_value();
@@ -93,64 +95,65 @@ fn sections_schema(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// What to do with denied entries in file lists.
+/// Display of denied entries in file lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum IgnoredFiles {
-    /// Leave them out; one closing line counts them.
+    /// Omit them. A closing line gives their number.
     #[default]
     Hide,
-    /// Show them with a lock mark.
+    /// Show them with a lock symbol.
     Lock,
 }
 
-/// What to do with open files outside every workspace folder.
+/// Display of open files outside every workspace folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutsideFiles {
-    /// Leave them out.
+    /// Omit them.
     #[default]
     Hide,
     /// Show them.
     Show,
 }
 
-/// One section of the block.
+/// Options of a section of the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct SectionSettings {
-    /// False leaves the section out.
+    /// Whether to include the section.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Cut the body of the section at this many estimated tokens, at whole lines.
-    /// The heading, and a line that counts what was cut, come on top.
+    /// Maximum size of the section body, in estimated tokens. The body is cut at a line
+    /// boundary. The heading and the closing line that counts omitted entries are not
+    /// included in the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
-/// What an agent may see.
+/// File access of agents.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccessSettings {
-    /// Reading files outside every workspace folder.
+    /// Whether agents may read files outside every workspace folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = OutsideWorkspace::default()))]
     pub outside_workspace: Option<OutsideWorkspace>,
-    /// Commands that read whole folders, such as `grep -r` and `tar`, where a folder
-    /// holds denied files that the command does not exclude.
+    /// Whether agents may run commands that read whole folders, such as `grep -r` and
+    /// `tar`, on folders with denied files that the command does not exclude.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = RecursiveReaders::default()))]
     pub recursive_readers: Option<RecursiveReaders>,
 }
 
-/// Whether commands may read whole folders that hold denied files.
+/// Whether commands may read whole folders that contain denied files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RecursiveReaders {
-    /// Deny them.
+    /// Deny.
     #[default]
     Deny,
-    /// Allow them.
+    /// Allow.
     Allow,
 }
 
@@ -158,152 +161,152 @@ pub enum RecursiveReaders {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OutsideWorkspace {
-    /// They may not.
+    /// Deny.
     #[default]
     Deny,
-    /// They may.
+    /// Allow.
     Allow,
 }
 
-/// Conversations: truncation and its notices.
+/// Truncation of conversations.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ConversationSettings {
-    /// Which decisions: this server's, or Cline's exactly.
+    /// Rules for truncating conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = ConversationProfile::default()))]
     pub profile: Option<ConversationProfile>,
-    /// Texts put in place of what was taken out.
+    /// Notices that replace removed text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<NoticeSettings>,
-    /// Context windows of models, by id, for those that are not known or known
-    /// wrongly. What a request says of its model comes first.
+    /// Context windows by model id, for unknown models or to correct the built-in
+    /// table. The context window in a request takes precedence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<BTreeMap<String, ModelSettings>>,
 }
 
-/// The context window of a model.
+/// Context window of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelSettings {
-    /// All of it, in tokens.
+    /// Size of the context window, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// What may be used before something is taken out, in tokens; decided from
-    /// the window when absent.
+    /// Number of tokens that may be used before truncation starts. Derived from the
+    /// context window if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usable_tokens: Option<u64>,
 }
 
-/// Which decisions about a conversation are made.
+/// Rules for truncating conversations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ConversationProfile {
-    /// This server's.
+    /// The rules of Sightline.
     #[default]
     Default,
-    /// Exactly Cline's.
+    /// The rules of Cline 3.89, exactly.
     Cline,
 }
 
-/// Texts put in place of what was taken out of a conversation.
+/// Notices that replace text removed from a conversation.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct NoticeSettings {
-    /// In place of an older read of a file that was read again.
+    /// Notice that replaces an older read of a file that was read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_file_read: Option<String>,
-    /// In the text of an assistant message, once something was left out.
+    /// Notice in an assistant message that messages were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation: Option<String>,
-    /// As the result of a tool call that has none.
+    /// Result inserted for a tool call that has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing_tool_result: Option<String>,
 }
 
-/// Stored tasks: how many are kept. The last updated stay; nothing is deleted
-/// by itself while all of these are absent.
+/// Retention of stored tasks. The most recently updated tasks are kept. Nothing is
+/// deleted automatically if no limit is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct TaskSettings {
-    /// Delete tasks not updated for this many days.
+    /// Delete tasks that were not updated for this many days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age_days: Option<u32>,
-    /// Keep this many tasks.
+    /// Maximum number of tasks to keep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
-    /// Keep tasks up to this many bytes in all.
+    /// Maximum total size of tasks to keep, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
-/// Checkpoints of the workspace.
+/// Workspace checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckpointSettings {
-    /// Files larger than this many bytes are skipped.
+    /// Maximum file size, in bytes. Larger files are skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 20_971_520))]
     pub max_file_size: Option<u64>,
-    /// Folders skipped besides the ignore rules.
+    /// Names of folders to skip, in addition to ignored paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = ["node_modules", ".venv", "__pycache__"]))]
     pub exclude: Option<Vec<String>>,
-    /// Files above which the first checkpoint must be confirmed.
+    /// Number of files above which the first checkpoint must be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 500_000))]
     pub max_files: Option<u64>,
-    /// Bytes above which the first checkpoint must be confirmed.
+    /// Total size, in bytes, above which the first checkpoint must be confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 10_737_418_240_u64))]
     pub max_total_size: Option<u64>,
 }
 
-/// What is marked in open documents.
+/// Diagnostics in open documents.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct DiagnosticSettings {
-    /// Mark mistakes in `.clineignore`, and rules that decide on nothing.
+    /// Report mistakes in `.clineignore` and rules that match no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = true))]
     pub rules: Option<bool>,
-    /// Mark open files that changed since the last checkpoint, by a hint on
-    /// their first line.
+    /// Report open files that changed since the last checkpoint, as a hint on the first
+    /// line.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub changed_files: Option<bool>,
 }
 
-/// What the server writes to its log.
+/// Log of the server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct LogSettings {
-    /// How much is written.
+    /// Log level.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = LogLevel::default()))]
     pub level: Option<LogLevel>,
-    /// Write to this file instead of standard error. Read at start only.
+    /// Log file. Defaults to standard error. Read only at startup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
-/// How much is written to the log.
+/// Log level.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "camelCase")]
 pub enum LogLevel {
-    /// Nothing.
+    /// No messages.
     Off,
-    /// Failures.
+    /// Errors.
     Error,
-    /// Failures and what looks wrong.
+    /// Errors and warnings.
     #[default]
     Warn,
-    /// Also what happens, in a few lines.
+    /// Also major events.
     Info,
     /// Also every request.
     Debug,
-    /// Everything.
+    /// All messages.
     Trace,
 }

@@ -14,34 +14,35 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessagesParams {
-    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+    /// `.`.
     pub task_id: String,
-    /// The messages that came since the last call, in order.
+    /// New messages since the last call, in order.
     pub messages: Vec<Message>,
-    /// What is recorded beside each of them.
+    /// Metadata stored with each message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meta: Option<MessageMeta>,
 }
 
-/// What is recorded beside a message.
+/// Metadata of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MessageMeta {
-    /// The client's session; that of the server when absent.
+    /// Id of the client session. Defaults to the session of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// The agent's working directory; the first workspace folder when absent.
+    /// Working directory of the agent. Defaults to the first workspace folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The branch checked out there; looked up when absent.
+    /// Branch checked out in the working directory. Read from the repository if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// The version of the client that writes; the one it named itself with, or
-    /// that of the server, when absent.
+    /// Version of the client. Defaults to the version in `clientInfo`, else the version
+    /// of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// When the messages came, milliseconds since the Unix epoch; the server's
-    /// clock when absent.
+    /// Time of the messages, in milliseconds since the Unix epoch. Defaults to the
+    /// clock of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -50,8 +51,8 @@ pub struct MessageMeta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppendMessagesResult {
-    /// Messages of the conversation in all, since its last compaction if there
-    /// was one: as many as `sightline/loadTask` gives.
+    /// Total number of messages since the last compaction, as returned by
+    /// `sightline/loadTask`.
     pub count: u64,
 }
 
@@ -67,44 +68,44 @@ pub struct LoadTaskParams {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadTaskResult {
-    /// The whole conversation, since its last compaction if there was one.
+    /// The conversation since its last compaction.
     pub messages: Vec<Message>,
-    /// The messages left out of requests: first and last index, both included.
-    /// `[2, 1]` is none.
+    /// Messages left out of requests: first and last index, inclusive. `[2, 1]` is the
+    /// empty range.
     #[schemars(with = "Vec<i64>")]
     pub deleted_range: [i64; 2],
-    /// The edits made to what is sent, in the form of Cline's `context_history.json`.
+    /// Edits to sent messages, in the format of Cline's `context_history.json`.
     #[schemars(with = "Vec<Value>")]
     pub context_history: Value,
-    /// What is known of the task.
+    /// Metadata of the task.
     pub metadata: TaskMetadata,
-    /// What reading the log found.
+    /// Result of reading the log.
     pub recovered: Recovered,
 }
 
-/// What is known of a task beside its conversation.
+/// Metadata of a task.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskMetadata {
-    /// When its first message came, milliseconds since the Unix epoch.
+    /// Time of the first message, in milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When its last one came, milliseconds since the Unix epoch.
+    /// Time of the last message, in milliseconds since the Unix epoch.
     pub updated_at: i64,
-    /// Its title: the beginning of the first text the user wrote.
+    /// Title: the start of the first text by the user.
     pub title: String,
-    /// The agent's working directory, as recorded last.
+    /// Last recorded working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// The branch checked out there, as recorded last.
+    /// Last recorded branch of the working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// How often the conversation was compacted.
+    /// Number of compactions of the conversation.
     pub compactions: u64,
-    /// What the agent knows of files, as in Cline's `task_metadata.json`.
+    /// File records, as in Cline's `task_metadata.json`.
     pub files: Vec<FileMetadataEntry>,
-    /// The models used.
+    /// Model records.
     pub models: Vec<ModelUsageEntry>,
-    /// The environments it ran in.
+    /// Environment records.
     pub environments: Vec<EnvironmentEntry>,
 }
 
@@ -112,9 +113,9 @@ pub struct TaskMetadata {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recovered {
-    /// Lines that were read.
+    /// Number of lines read.
     pub lines: u64,
-    /// Lines that made no sense and are left out; they stay in the file.
+    /// Number of invalid lines. They are skipped but stay in the file.
     pub dropped: u64,
 }
 
@@ -122,7 +123,7 @@ pub struct Recovered {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListTasksParams {
-    /// Tasks at most; all when absent.
+    /// Maximum number of tasks to return. Defaults to all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
@@ -131,25 +132,25 @@ pub struct ListTasksParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResult {
-    /// The tasks, last updated first.
+    /// Tasks, most recently updated first.
     pub tasks: Vec<TaskSummary>,
 }
 
-/// One task of a list.
+/// Summary of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskSummary {
-    /// Its id.
+    /// Id of the task.
     pub task_id: String,
-    /// When its first message came, milliseconds since the Unix epoch.
+    /// Time of the first message, in milliseconds since the Unix epoch.
     pub created_at: i64,
-    /// When its last one came, milliseconds since the Unix epoch.
+    /// Time of the last message, in milliseconds since the Unix epoch.
     pub updated_at: i64,
-    /// Messages of the conversation in all.
+    /// Total number of messages of the conversation.
     pub message_count: u64,
-    /// Its title: the beginning of the first text the user wrote.
+    /// Title: the start of the first text by the user.
     pub title: String,
-    /// The agent's working directory, as recorded last.
+    /// Last recorded working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
@@ -158,10 +159,11 @@ pub struct TaskSummary {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResumeTaskParams {
-    /// Id of the task; the last updated one of this workspace when absent.
+    /// Id of the task. Defaults to the most recently updated task of this workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// The time it is resumed, milliseconds since the Unix epoch; the server's clock when absent.
+    /// Time of resumption, in milliseconds since the Unix epoch. Defaults to the clock
+    /// of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -172,13 +174,13 @@ pub struct ResumeTaskParams {
 pub struct ResumeTaskResult {
     /// Id of the task.
     pub task_id: String,
-    /// The messages to go on with: what the model was sent last, every tool
-    /// call answered. The client adds `resumption` and the user's words.
+    /// Messages to continue with: the messages last sent to the model, with a result
+    /// for every tool call. The client appends `resumption` and the text of the user.
     pub messages: Vec<Message>,
-    /// Tool calls that have no result in the log, by the id of their call.
+    /// Ids of tool calls without a result in the log.
     pub interrupted_tools: Vec<String>,
-    /// The text that tells the model that and how it was interrupted. It begins
-    /// with `[TASK RESUMPTION]`.
+    /// Text that tells the model about the interruption. It starts with `[TASK
+    /// RESUMPTION]`.
     pub resumption: String,
 }
 
@@ -194,6 +196,6 @@ pub struct DeleteTaskParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteTaskResult {
-    /// Bytes its files took.
+    /// Freed disk space, in bytes.
     pub freed_bytes: u64,
 }

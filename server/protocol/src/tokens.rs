@@ -1,4 +1,4 @@
-//! `sightline/countTokens`: how many tokens of a model's context texts and messages take.
+//! `sightline/countTokens`: the number of tokens of texts and messages.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,25 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CountTokensParams {
-    /// Texts to count as they are; the markers of special tokens count as ordinary text.
+    /// Texts to count. Special token markers count as plain text.
     pub texts: Vec<String>,
-    /// Messages to count with what frames them: `role` and `content`, a string or blocks.
+    /// Messages to count, including per-message overhead. `content` is a string or a
+    /// list of blocks.
     pub messages: Vec<Message>,
-    /// The model that will read them. Without model and encoding the count is that of
-    /// `o200k_base`.
+    /// Model to count for. Without `model` and `encoding`, `o200k_base` is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelRef>,
-    /// Count with this encoding whatever the model: `o200k_base`, `o200k_harmony`,
+    /// Encoding to use regardless of the model: `o200k_base`, `o200k_harmony`,
     /// `cl100k_base`, `p50k_base`, `p50k_edit`, `r50k_base` or `gpt2`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoding: Option<String>,
-    /// The task these messages belong to: usage reported for it is the base of the count.
-    /// Without texts and messages, what would be sent of its stored conversation is counted.
+    /// Id of the task of these messages. Usage reported for the task calibrates the
+    /// count. Without texts and messages, counts the part of the stored conversation
+    /// that would be sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// What the provider reported for a request with just these texts and messages; the
-    /// later counts of the task start from it.
+    /// Usage reported by the provider for a request with exactly these texts and
+    /// messages. Later counts of the task start from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -38,23 +39,25 @@ pub struct CountTokensParams {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CountTokensResult {
-    /// All of it. The sum of `items`, unless reported usage is the base.
+    /// Total number of tokens: the sum of `items`, unless it is based on reported
+    /// usage.
     pub tokens: u64,
-    /// One figure for each text, then one for each message, in the order given.
+    /// Number of tokens of each text, then of each message, in request order.
     pub items: Vec<u64>,
-    /// The encoding the figures were counted with or made from.
+    /// Encoding used for the counts.
     pub encoding: String,
-    /// True when `tokens` is what the encoding gives, not an estimate.
+    /// True if `tokens` is an exact count of the encoding, not an estimate.
     pub exact: bool,
-    /// How the figure was made.
+    /// Method used for the count, as text.
     pub method: String,
-    /// The least it is likely to be; absent when exact.
+    /// Likely lower bound. Absent if the count is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<u64>,
-    /// The most it is likely to be; absent when exact.
+    /// Likely upper bound. Absent if the count is exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upper: Option<u64>,
-    /// Tokens the provider reported for one counted here, when usage was reported.
+    /// Ratio of tokens reported by the provider to tokens counted here, if usage was
+    /// reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<f64>,
 }

@@ -1,24 +1,24 @@
-//! What an agent knows of files, models and surroundings: the trackers.
+//! Trackers of the files, models and environments a task has used.
 //!
-//! Field names with underscores are those of Cline's `task_metadata.json`,
-//! which is stored in that form.
+//! Field names with underscores are those of the stored file format, Cline's
+//! `task_metadata.json`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Mode;
 
-/// What happened to a file.
+/// Operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOperation {
     /// The agent read it.
     ReadTool,
-    /// The user changed it.
+    /// The user edited it.
     UserEdited,
-    /// The agent changed it.
+    /// The agent edited it.
     ClineEdited,
-    /// The user mentioned it and its text was sent.
+    /// The user mentioned it, and its text was sent.
     FileMentioned,
 }
 
@@ -26,16 +26,19 @@ pub enum FileOperation {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackFileParams {
-    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+    /// `.`.
     pub task_id: String,
-    /// The file: a `file:` URI, absolute, or relative to a workspace root.
+    /// The file: a `file:` URI, an absolute path, or a path relative to a workspace
+    /// root.
     pub path: String,
-    /// What happened to it.
+    /// Operation on the file.
     pub operation: FileOperation,
-    /// With `cline_edited`: SHA-256 (hex) of the content the agent wrote.
+    /// With `cline_edited`, the SHA-256 (hex) of the content written by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_hash: Option<String>,
-    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
+    /// Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+    /// the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -44,39 +47,39 @@ pub struct TrackFileParams {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackFileResult {
-    /// The entry just made.
+    /// The new entry.
     pub entry: FileMetadataEntry,
 }
 
-/// Whether an entry is the newest of its path.
+/// Whether an entry is the newest entry of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordState {
-    /// The newest.
+    /// The newest entry.
     Active,
     /// Replaced by a newer entry.
     Stale,
 }
 
-/// One record of the file tracker, with Cline's field names.
+/// File record, with Cline's field names.
 ///
-/// Dates are milliseconds since the Unix epoch. On the wire an unknown date is
-/// left out; in the stored file it is `null`, as Cline writes it.
+/// Dates are in milliseconds since the Unix epoch. Unknown dates are absent on the wire
+/// and `null` in the stored file, as in Cline.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct FileMetadataEntry {
     /// Path relative to the workspace root.
     pub path: String,
-    /// Whether this is the newest entry of its path, or a newer one replaced it.
+    /// Whether this is the newest entry of its path.
     pub record_state: RecordState,
-    /// What made the record.
+    /// Operation that created the record.
     pub record_source: FileOperation,
-    /// When the agent last read it, milliseconds since the Unix epoch.
+    /// Time the agent last read the file, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_read_date: Option<i64>,
-    /// When the agent last changed it, milliseconds since the Unix epoch.
+    /// Time the agent last edited the file, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cline_edit_date: Option<i64>,
-    /// When the user last changed it, milliseconds since the Unix epoch.
+    /// Time the user last edited the file, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_edit_date: Option<i64>,
 }
@@ -85,15 +88,17 @@ pub struct FileMetadataEntry {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordModelParams {
-    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+    /// `.`.
     pub task_id: String,
-    /// The model's id.
+    /// Id of the model.
     pub model_id: String,
-    /// The provider's id.
+    /// Id of the provider.
     pub provider_id: String,
-    /// The agent's mode.
+    /// Mode of the agent.
     pub mode: Mode,
-    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
+    /// Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+    /// the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -102,9 +107,11 @@ pub struct RecordModelParams {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordEnvironmentParams {
-    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+    /// `.`.
     pub task_id: String,
-    /// The time to record, milliseconds since the Unix epoch; the server's clock when absent.
+    /// Time to record, in milliseconds since the Unix epoch. Defaults to the clock of
+    /// the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<i64>,
 }
@@ -113,39 +120,39 @@ pub struct RecordEnvironmentParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedResult {
-    /// False when equal to the last record.
+    /// False if equal to the last record.
     pub recorded: bool,
 }
 
-/// One record of the model tracker.
+/// Model record.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct ModelUsageEntry {
-    /// When, milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     pub ts: i64,
-    /// The model's id.
+    /// Id of the model.
     pub model_id: String,
-    /// The provider's id.
+    /// Id of the provider.
     pub model_provider_id: String,
     /// `act` or `plan`.
     pub mode: String,
 }
 
-/// One record of the environment tracker.
+/// Environment record.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct EnvironmentEntry {
-    /// When, milliseconds since the Unix epoch.
+    /// Time of the record, in milliseconds since the Unix epoch.
     pub ts: i64,
-    /// `linux`, `darwin`, `win32`, ...
+    /// Operating system: `linux`, `darwin`, `win32`, ...
     pub os_name: String,
-    /// The system's release.
+    /// Release of the operating system.
     pub os_version: String,
-    /// `x64`, `arm64`, ...
+    /// Architecture: `x64`, `arm64`, ...
     pub os_arch: String,
-    /// The editor's name.
+    /// Name of the editor.
     pub host_name: String,
-    /// The editor's version.
+    /// Version of the editor.
     pub host_version: String,
-    /// Version of this server (the key is Cline's).
+    /// Version of the server. The key is Cline's.
     pub cline_version: String,
 }
 
@@ -153,12 +160,13 @@ pub struct EnvironmentEntry {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskContextParams {
-    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not beginning with `.`.
+    /// Id of the task: 1 to 128 letters, digits, `.`, `_` or `-`, not starting with
+    /// `.`.
     pub task_id: String,
 }
 
-/// Result of `sightline/taskContext`: the agent's picture of the files, and
-/// where it no longer holds.
+/// Result of `sightline/taskContext`: the records of a task, and the files that changed
+/// since the agent saw them.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskContextResult {
@@ -170,6 +178,6 @@ pub struct TaskContextResult {
     pub environments: Vec<EnvironmentEntry>,
     /// Files whose content differs from what the agent last saw.
     pub changed: Vec<String>,
-    /// Files the agent saw and that are gone.
+    /// Files the agent saw that no longer exist.
     pub deleted: Vec<String>,
 }

@@ -1,15 +1,15 @@
-//! `clients/types/protocol.lua`: the wire types as LuaCATS annotations, and the
-//! names of the methods as a module that can be loaded.
+//! Generates `clients/types/protocol.lua`: the wire types as LuaCATS annotations, and a
+//! module with the method names.
 
 use super::shape::{Body, Definition, Shape};
 use super::{EmitError, REWRITE_COMMAND};
 use crate::PROTOCOL_VERSION;
 use crate::method::{Direction, METHODS, Method};
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn write(definitions: &[Definition]) -> Result<String, EmitError> {
     let mut out = format!(
-        "-- Generated from the types in server/protocol. Do not edit; change the types, then run\n\
+        "-- Generated from the types in server/protocol. Do not edit. Change the types, then run\n\
          --   {REWRITE_COMMAND}\n\n"
     );
     for definition in definitions {
@@ -18,20 +18,20 @@ pub(super) fn write(definitions: &[Definition]) -> Result<String, EmitError> {
     }
     out.push_str(&format!(
         "local M = {{}}\n\n\
-         --- Version of the wire protocol these types describe.\n\
+         --- Protocol version of these types.\n\
          M.PROTOCOL_VERSION = {PROTOCOL_VERSION}\n"
     ));
     let tables = [
-        ("methods", Direction::Request, "Requests of a client."),
+        ("methods", Direction::Request, "Client requests."),
         (
             "notifications",
             Direction::ClientNotification,
-            "Notifications a client sends.",
+            "Client notifications.",
         ),
         (
             "server_notifications",
             Direction::ServerNotification,
-            "Notifications the server sends when the setting `notifications` is on.",
+            "Server notifications, sent only if the setting `notifications` is true.",
         ),
     ];
     for (name, direction, doc) in tables {
@@ -48,7 +48,7 @@ pub(super) fn write(definitions: &[Definition]) -> Result<String, EmitError> {
 fn write_method(out: &mut String, method: &Method) -> Result<(), EmitError> {
     let Some((_, short)) = method.name.split_once('/') else {
         return Err(EmitError(format!(
-            "The method `{}` has no name after a `/`, so it has no place in the Lua table.",
+            "The method `{}` has no `/`, so it has no key in the Lua table.",
             method.name
         )));
     };
@@ -100,7 +100,7 @@ fn write_definition(out: &mut String, definition: &Definition) {
     }
 }
 
-/// Class names of LuaCATS are global, hence the prefix.
+/// The prefix is needed because LuaCATS class names are global.
 fn class(name: &str) -> String {
     format!("sightline.{name}")
 }

@@ -1,8 +1,8 @@
-//! `docs/protocol.md` and `docs/settings.md`: the wire types for people.
+//! Generates `docs/protocol.md` and `docs/settings.md`.
 //!
-//! What no type can say stands in `text/`, and in the worked examples, which a
-//! test of the server runs: each is an object with `params`, what came of them
-//! (`result`, `refused`), and words about it.
+//! The introductions come from `text/`. The worked examples come from `docs/examples`
+//! and are run by a server test: each is an object with `params`, the outcome
+//! (`result`, `refused`) and a description (`about`).
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::{EmitError, REWRITE_COMMAND, schema};
 use crate::error::ErrorKind;
 use crate::method::{ANY_REQUEST, Direction, METHODS, Method};
 
-/// Worked examples, by the last part of the method's name.
+/// Worked examples, by the last component of the method name.
 pub type Examples = BTreeMap<String, Value>;
 
-/// Longer values are broken into lines.
+/// Maximum line width of JSON values, in characters.
 const WIDTH: usize = 100;
 
 pub(super) fn protocol(
@@ -27,15 +27,19 @@ pub(super) fn protocol(
     let parts = [
         (
             Direction::ClientNotification,
-            "What the editor tells",
-            "Notifications to the server. Each replaces the whole of what it describes, and is sent when that changed. What a \
-             client does not send is derived from the open documents, and the block says so.",
+            "Editor state notifications",
+            "Notifications from client to server. Each replaces the whole state it describes. Send it when that state changes. The \
+             server derives state that a client does not send from the open documents, and marks it in the block.",
         ),
-        (Direction::Request, "Requests", "From the client, answered."),
+        (
+            Direction::Request,
+            "Requests",
+            "Requests from client to server.",
+        ),
         (
             Direction::ServerNotification,
-            "What the server tells",
-            "Notifications to the client, when the setting `notifications` is on.",
+            "Server notifications",
+            "Notifications from server to client. They are sent only if the setting `notifications` is true.",
         ),
     ];
     contents(&mut out, &parts);
@@ -46,7 +50,7 @@ pub(super) fn protocol(
             write_method(&mut out, method, definitions, examples)?;
         }
     }
-    out.push_str("\n## Shapes\n\nWhat the tables above refer to.\n");
+    out.push_str("\n## Types\n\nTypes used by the methods above.\n");
     for definition in definitions.iter().filter(|d| is_shared(d)) {
         out.push_str(&format!(
             "\n### {}\n\n{}\n",
@@ -84,7 +88,7 @@ pub(super) fn settings(definitions: &[Definition]) -> Result<String, EmitError> 
 
 fn head(text: &str) -> String {
     format!(
-        "<!-- Generated. Do not edit; change the types, the examples or the text in server/protocol, then run\n     {REWRITE_COMMAND} -->\n\n{text}"
+        "<!-- Generated. Do not edit. Change the types, the examples or the text in server/protocol, then run\n     {REWRITE_COMMAND} -->\n\n{text}"
     )
 }
 
@@ -100,13 +104,13 @@ fn contents(out: &mut String, parts: &[(Direction, &str, &str)]) {
 
 fn errors(out: &mut String, definitions: &[Definition]) -> Result<(), EmitError> {
     out.push_str(
-        "\n## Errors\n\nA JSON-RPC error whose `data` is an [ErrorData](#errordata). Its `kind` is stable, for programs; `message` says to \
-         people what was wrong with which value, and what to do. Nothing was changed, unless the message says so.\n\n\
+        "\n## Errors\n\nErrors are JSON-RPC errors whose `data` is an [ErrorData](#errordata). Programs use the stable `kind`. The `message` \
+         tells the user which value is wrong, why, and what to do. A failed request changes nothing, unless the message says otherwise.\n\n\
          | `kind` | `code` | Meaning |\n|---|---|---|\n",
     );
     let kinds = find("ErrorKind", definitions)?;
     let Body::Choice(kinds) = &kinds.body else {
-        return Err(EmitError("`ErrorKind` is no choice".to_owned()));
+        return Err(EmitError("`ErrorKind` is not an enumeration".to_owned()));
     };
     for kind in kinds {
         let value = Value::from(kind.value.as_str());
@@ -119,7 +123,7 @@ fn errors(out: &mut String, definitions: &[Definition]) -> Result<(), EmitError>
             line(&kind.doc)
         ));
     }
-    out.push_str("\nAny request can fail with:\n\n");
+    out.push_str("\nErrors of any request:\n\n");
     error_list(out, ANY_REQUEST);
     Ok(())
 }
@@ -147,7 +151,7 @@ fn write_method(
     if let Some(result) = method.result {
         write_part(out, "Result", result, definitions)?;
         if !method.errors.is_empty() {
-            out.push_str("\nFails, besides [as any request](#errors), with:\n\n");
+            out.push_str("\nErrors, in addition to the [common errors](#errors):\n\n");
             error_list(out, method.errors);
         }
     }
@@ -162,7 +166,7 @@ fn write_method(
     Ok(())
 }
 
-/// The params or the result of a method.
+/// Writes the params or the result of a method.
 fn write_part(
     out: &mut String,
     title: &str,
@@ -177,7 +181,7 @@ fn write_part(
     let needed = if title == "Params" {
         "Required"
     } else {
-        "Always there"
+        "Always present"
     };
     match &definition.body {
         Body::Record { fields, .. } if fields.is_empty() => {
@@ -205,7 +209,7 @@ fn write_body(out: &mut String, body: &Body, needed: &str) {
                 out.push_str(&format!("| `{name}` | {of} | {is_needed} | {doc} |\n"));
             }
             if *open {
-                out.push_str("\nOther fields are passed on.\n");
+                out.push_str("\nOther fields are passed through.\n");
             }
         }
         Body::Choice(choices) => {
@@ -224,14 +228,14 @@ fn write_example(out: &mut String, method: &Method, example: &Value) {
     for (name, content) in example["files"].as_object().into_iter().flatten() {
         let content = content.as_str().unwrap_or_default();
         out.push_str(&format!(
-            "\n`{name}` has become:\n\n```text\n{content}```\n"
+            "\nContent of `{name}` before the request:\n\n```text\n{content}```\n"
         ));
     }
     for request in example["before"].as_array().into_iter().flatten() {
         let name = request["method"].as_str().unwrap_or_default();
         block(
             out,
-            &format!("Before it, `{name}` was sent with:"),
+            &format!("Preceded by `{name}` with params:"),
             &request["params"],
         );
     }
@@ -246,7 +250,7 @@ fn write_example(out: &mut String, method: &Method, example: &Value) {
         .collect();
     if !varies.is_empty() {
         out.push_str(&format!(
-            "\nOf one run or machine: {}.\n",
+            "\nValues that differ between runs: {}.\n",
             varies.join(", ")
         ));
     }
@@ -261,8 +265,8 @@ fn block(out: &mut String, title: &str, value: &Value) {
     out.push_str(&format!("\n{title}\n\n```json\n{json}\n```\n"));
 }
 
-/// JSON on one line where it fits, so that short lists do not fill the page.
-/// `before` is how much of the line is taken.
+/// Formats JSON on one line if it fits, to keep short lists compact. `before` is the
+/// used width of the line.
 fn json(value: &Value, indent: &str, before: usize) -> String {
     let flat = one_line(value);
     if indent.len() + before + flat.chars().count() <= WIDTH {
@@ -319,7 +323,7 @@ fn setting_rows(out: &mut String, path: &str, field: &Field, definitions: &[Defi
     };
     let path = match key {
         Some(key) => {
-            // What the key means is said where the map is.
+            // The key is described with the map.
             setting_row(out, path, field, "object", definitions);
             format!("{path}.<{key}>")
         }
@@ -335,7 +339,7 @@ fn setting_row(out: &mut String, path: &str, field: &Field, of: &str, definition
     out.push_str(&format!("| `{path}` | {of} | {meaning} |\n"));
 }
 
-/// What a setting means, with the values it can have.
+/// Returns the description of a setting and its values.
 fn meaning(field: &Field, definitions: &[Definition]) -> String {
     let mut text = line(&field.doc);
     if let Shape::Reference(name) = &field.shape
@@ -355,7 +359,8 @@ fn meaning(field: &Field, definitions: &[Definition]) -> String {
     text
 }
 
-/// Types that stand in a part of their own: all but those of one method.
+/// Returns whether a type is listed in its own section. Params and results of a single
+/// method are not.
 fn is_shared(definition: &Definition) -> bool {
     let name = definition.name.as_str();
     let uses = METHODS
@@ -369,17 +374,17 @@ fn find<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a Definition,
     let found = definitions
         .iter()
         .find(|definition| definition.name == name);
-    found.ok_or_else(|| EmitError(format!("no type is called `{name}`")))
+    found.ok_or_else(|| EmitError(format!("no type is named `{name}`")))
 }
 
 fn fields_of<'a>(name: &str, definitions: &'a [Definition]) -> Result<&'a [Field], EmitError> {
     match &find(name, definitions)?.body {
         Body::Record { fields, .. } => Ok(fields),
-        _ => Err(EmitError(format!("`{name}` is no object"))),
+        _ => Err(EmitError(format!("`{name}` is not an object"))),
     }
 }
 
-/// The fields of an object; none of anything else.
+/// Returns the fields of an object, or none for other shapes.
 fn fields_of_shape<'a>(shape: &Shape, definitions: &'a [Definition]) -> &'a [Field] {
     match shape {
         Shape::Reference(name) => fields_of(name, definitions).unwrap_or_default(),
@@ -405,7 +410,7 @@ fn link(name: &str) -> String {
     format!("[{name}](#{})", anchor(name))
 }
 
-/// The anchor that git hosts give a heading.
+/// Returns the anchor that git hosts generate for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()
@@ -413,7 +418,7 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-/// Documentation on one line, fit for a cell of a table.
+/// Joins documentation into one line for a table cell.
 fn line(doc: &str) -> String {
     let words: Vec<&str> = doc.split_whitespace().collect();
     words.join(" ").replace('|', "\\|").replace('<', "&lt;")
@@ -426,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_broken_only_where_it_must_be() {
+    fn json_wraps_only_long_values() {
         let long = "x".repeat(WIDTH);
         let given = value!({ "a": [1, [2, 3]], "b": { "c": long, "d": {} } });
         let expected = format!(
@@ -439,12 +444,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_holds_no_border_and_no_tag() {
+    fn table_cells_escape_borders_and_tags() {
         assert_eq!(line("One of `a|b`,\nin <b>."), "One of `a\\|b`, in &lt;b>.");
     }
 
     #[test]
-    fn a_method_without_an_example_is_an_error() {
+    fn method_without_an_example_is_an_error() {
         let definitions =
             schema::protocol_definitions().and_then(|all| super::super::shape::all(&all));
         let error = protocol(&definitions.unwrap_or_default(), &Examples::new());

@@ -1,12 +1,11 @@
-//! Writers that turn the wire types into schemas and client types.
+//! Generators for schemas, client types and reference documents.
 //!
-//! Owns every generated file of the repository: [`files`] and [`documents`] are
-//! what the drift test compares and rewrites. Nothing here knows a type by name; to
-//! change an output, change the wire types or their doc comments.
+//! [`files`] and [`documents`] return every generated file of the repository; the drift
+//! test compares and rewrites them. The generators do not refer to wire types by name.
+//! To change an output, change the wire types or their doc comments.
 //!
-//! Reading order: `schema` (types to JSON Schema), `shape` (JSON Schema to the
-//! few forms a client type can have), then one writer per language, and
-//! `markdown` for people.
+//! Start with `schema` (types to JSON Schema) and `shape` (JSON Schema to client
+//! types), then read the writers `typescript`, `lua` and `markdown`.
 
 mod lua;
 mod markdown;
@@ -18,17 +17,17 @@ use std::fmt;
 
 pub use markdown::Examples;
 
-/// The command that rewrites every generated file, and code that documents show.
+/// Command that rewrites every generated file and the code included in documents.
 pub const REWRITE_COMMAND: &str =
     "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents";
 
-/// The command that takes over what the server answers to the worked examples;
-/// [`REWRITE_COMMAND`] then takes them into the documents.
+/// Command that updates the results in the worked examples. [`REWRITE_COMMAND`] then
+/// updates the documents.
 pub const REWRITE_EXAMPLES_COMMAND: &str =
     "UPDATE_GENERATED=1 cargo test -p sightline --test e2e documents";
 
-/// Why nothing could be generated: a wire type has a form that the schemas or
-/// the client types cannot carry. The message names the type and the remedy.
+/// Error of a generator: the schemas or client types cannot represent a wire type. The
+/// message names the type and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmitError(String);
 
@@ -40,10 +39,10 @@ impl fmt::Display for EmitError {
 
 impl std::error::Error for EmitError {}
 
-/// Every generated file: its path from the top of the repository, and its content.
+/// Returns every generated file: its path relative to the repository, and its content.
 ///
 /// # Errors
-/// A wire type has a form that cannot be written.
+/// The schemas or client types cannot represent a wire type.
 pub fn files() -> Result<Vec<(&'static str, String)>, EmitError> {
     let shapes = shape::all(&schema::all_definitions()?)?;
     Ok(vec![
@@ -55,11 +54,11 @@ pub fn files() -> Result<Vec<(&'static str, String)>, EmitError> {
     ])
 }
 
-/// Every generated document: its path from the top of the repository, and its
+/// Returns every generated document: its path relative to the repository, and its
 /// content.
 ///
 /// # Errors
-/// A wire type has a form that cannot be written, or a method has no example in `examples`.
+/// The documents cannot represent a wire type, or `examples` has no example for a method.
 pub fn documents(examples: &Examples) -> Result<Vec<(&'static str, String)>, EmitError> {
     let protocol = shape::all(&schema::protocol_definitions()?)?;
     let settings = shape::all(&schema::settings_definitions()?)?;
@@ -69,12 +68,12 @@ pub fn documents(examples: &Examples) -> Result<Vec<(&'static str, String)>, Emi
     ])
 }
 
-/// One schema by name: `protocol`, `settings` or `methods` as in `schemas/`, or
-/// a method (`sightline/readFile`) or a type (`ReadFileParams`) as a schema that
-/// stands alone. `None` when nothing has that name.
+/// Returns a schema by name: `protocol`, `settings` or `methods` as in `schemas/`, or
+/// the self-contained schema of a method (`sightline/readFile`) or type
+/// (`ReadFileParams`). Returns `None` for an unknown name.
 ///
 /// # Errors
-/// A wire type has a form that cannot be written.
+/// The schemas cannot represent a wire type.
 pub fn schema(name: &str) -> Result<Option<String>, EmitError> {
     match name {
         "protocol" => schema::protocol().map(Some),
@@ -84,10 +83,10 @@ pub fn schema(name: &str) -> Result<Option<String>, EmitError> {
     }
 }
 
-/// Every name that [`schema()`] knows: the files, the methods, the types.
+/// Returns every name accepted by [`schema()`]: files, methods and types.
 ///
 /// # Errors
-/// A wire type has a form that cannot be written.
+/// The schemas cannot represent a wire type.
 pub fn schema_names() -> Result<Vec<String>, EmitError> {
     let files = ["protocol", "settings", "methods"].map(str::to_owned);
     let methods = crate::method::METHODS.iter().map(|m| m.name.to_owned());

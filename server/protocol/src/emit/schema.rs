@@ -1,12 +1,12 @@
-//! The wire types as JSON Schema, draft 7 (what editors support best).
+//! Generates JSON Schema, draft 7, the version with the best editor support.
 //!
-//! Two views of a type exist: what the server takes (an absent field gets its
-//! default) and what it sends. Params are described by the first, results by
-//! the second. A type used in both must read the same in both; generating fails
-//! when it does not, because a client has one type for it.
+//! Params use the deserialization schema of a type, where fields with a default are
+//! optional; results use the serialization schema. A type used in both must have the
+//! same schema in both, because a client has one type for it; generation fails
+//! otherwise.
 //!
-//! Optional means "leave it out": the schemas never offer `null`, although the
-//! server tolerates it where a field is optional.
+//! Optional fields are omitted, never `null`, although the server accepts `null` for
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -20,31 +20,31 @@ use crate::error::ErrorData;
 use crate::method::{Direction, METHODS, Method};
 use crate::settings::Settings;
 
-/// Schemas of named types, by name.
+/// Schemas by type name.
 pub(super) type Definitions = BTreeMap<String, Value>;
 
 const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
 const LOCAL: &str = "#/definitions/";
 
-/// `schemas/protocol.schema.json`: everything methods take and answer.
+/// Returns `schemas/protocol.schema.json`: params and results of every method.
 pub(super) fn protocol() -> Result<String, EmitError> {
     Ok(pretty(json!({
         "$schema": DRAFT,
         "title": "Sightline protocol",
         "description": format!(
             "Protocol version {PROTOCOL_VERSION}: params and result of every method, and \
-             `ErrorData`, the `data` of an error. `methods.json` says which belongs to which."
+             `ErrorData`, the `data` of an error. `methods.json` maps methods to types."
         ),
         "definitions": protocol_definitions()?,
     })))
 }
 
-/// `schemas/settings.schema.json`: the settings object.
+/// Returns `schemas/settings.schema.json`.
 pub(super) fn settings() -> Result<String, EmitError> {
     type_document("Settings", &settings_definitions()?)
 }
 
-/// `schemas/methods.json`: the table of methods.
+/// Returns `schemas/methods.json`.
 pub(super) fn methods() -> String {
     let reference = |name: &str| json!({ "$ref": format!("protocol.schema.json{LOCAL}{name}") });
     let rows = METHODS.iter().map(|method| {
@@ -77,7 +77,7 @@ pub(super) fn methods() -> String {
     pretty(rows.collect())
 }
 
-/// The schema of one method or one type, with all it refers to.
+/// Returns the schema of a method or type, with the definitions it refers to.
 pub(super) fn standalone(name: &str) -> Result<Option<String>, EmitError> {
     let all = all_definitions()?;
     if let Some(method) = METHODS.iter().find(|method| method.name == name) {
@@ -89,14 +89,14 @@ pub(super) fn standalone(name: &str) -> Result<Option<String>, EmitError> {
     type_document(name, &all).map(Some)
 }
 
-/// Every named type of the protocol and the settings.
+/// Returns every named type of the protocol and the settings.
 pub(super) fn all_definitions() -> Result<Definitions, EmitError> {
     let mut all = protocol_definitions()?;
     merge(&mut all, settings_definitions()?)?;
     Ok(all)
 }
 
-/// A method as an object of its params and its result.
+/// Returns the schema of a method: an object with `params` and `result`.
 fn method_document(method: &Method, all: &Definitions) -> Result<String, EmitError> {
     let mut properties = Map::new();
     for (key, name) in [("params", Some(method.params)), ("result", method.result)] {
@@ -115,7 +115,7 @@ fn type_document(name: &str, all: &Definitions) -> Result<String, EmitError> {
     document(name, definition(name, all)?.clone(), all)
 }
 
-/// `root` as a document of its own: with a title and what it refers to.
+/// Returns `root` as a self-contained document with the definitions it refers to.
 fn document(title: &str, mut root: Value, all: &Definitions) -> Result<String, EmitError> {
     let mut reached = Definitions::new();
     let mut open = references(&root);
@@ -137,10 +137,10 @@ fn document(title: &str, mut root: Value, all: &Definitions) -> Result<String, E
 
 fn definition<'a>(name: &str, all: &'a Definitions) -> Result<&'a Value, EmitError> {
     all.get(name)
-        .ok_or_else(|| EmitError(format!("no schema is called `{name}`")))
+        .ok_or_else(|| EmitError(format!("no schema is named `{name}`")))
 }
 
-/// Names of the definitions a schema refers to.
+/// Returns the names of the definitions a schema refers to.
 fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(map) => map
@@ -200,15 +200,14 @@ fn definitions(
         .collect()
 }
 
-/// Adds `more`; a name in both must mean the same.
+/// Merges `more` into `all`. Fails if a name has two different schemas.
 fn merge(all: &mut Definitions, more: Definitions) -> Result<(), EmitError> {
     for (name, schema) in more {
         match all.get(&name) {
             Some(known) if *known != schema => {
                 return Err(EmitError(format!(
-                    "`{name}` reads differently when the server takes it and when it sends it: \
-                     {known} and {schema}. Make what may be absent an `Option` with \
-                     `skip_serializing_if`, or use two types."
+                    "`{name}` has different schemas for params and results: {known} and {schema}. \
+                     Make optional fields an `Option` with `skip_serializing_if`, or use two types."
                 )));
             }
             Some(_) => {}
@@ -220,9 +219,8 @@ fn merge(all: &mut Definitions, more: Definitions) -> Result<(), EmitError> {
     Ok(())
 }
 
-/// Brings a generated schema into the form a client author should read:
-/// optional fields are left out instead of null, and Rust's number formats,
-/// which no validator knows, become bounds.
+/// Normalizes a generated schema: removes `null` from optional fields, and replaces
+/// Rust number formats, which validators do not know, with bounds.
 fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
     match schema {
         Value::Array(items) => items.iter_mut().try_for_each(|item| tidy(item, place)),
@@ -231,8 +229,8 @@ fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
             optional_without_null(map);
             if may_be_null(map) {
                 return Err(EmitError(format!(
-                    "`{place}` may be null on the wire. Nothing is ever null: leave it out when \
-                     absent (`Option` with `skip_serializing_if`)."
+                    "`{place}` may be null on the wire, which the protocol does not allow. Omit absent \
+                     fields (`Option` with `skip_serializing_if`)."
                 )));
             }
             for (key, value) in map.iter_mut() {
@@ -248,7 +246,7 @@ fn tidy(schema: &mut Value, place: &str) -> Result<(), EmitError> {
 }
 
 fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<(), EmitError> {
-    // A property may be called `format`; its value is then a schema, not a text.
+    // A property may be named `format`. Its value is then a schema, not a string.
     let Some(format) = map.get("format").and_then(Value::as_str).map(str::to_owned) else {
         return Ok(());
     };
@@ -259,8 +257,8 @@ fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<
         "uint64" | "int64" | "double" => {}
         other => {
             return Err(EmitError(format!(
-                "`{place}` has the format `{other}`, which has no form in the schemas. Use `u32`, \
-                 `u64`, `i64` or `f64`, or say in `emit::schema` what it becomes."
+                "`{place}` has the unsupported format `{other}`. Use `u32`, `u64`, `i64` or `f64`, or \
+                 add the format to `emit::schema`."
             )));
         }
     }
@@ -268,7 +266,7 @@ fn number_format_to_bounds(map: &mut Map<String, Value>, place: &str) -> Result<
     Ok(())
 }
 
-/// Takes `null` out of the properties that need not be there.
+/// Removes `null` from optional properties.
 fn optional_without_null(map: &mut Map<String, Value>) {
     let required = map.get("required").cloned().unwrap_or_default();
     let is_required = |name: &str| {
@@ -299,7 +297,7 @@ fn remove_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(forms)) = schema.get_mut("anyOf") {
         forms.retain(|form| form.get("type").is_none_or(|name| name != "null"));
         if forms.len() == 1 {
-            // `allOf`, because draft 7 ignores whatever stands beside a `$ref`.
+            // `allOf`, because draft 7 ignores siblings of `$ref`.
             let only = schema.remove("anyOf").unwrap_or_default();
             schema.insert("allOf".to_owned(), only);
         }
@@ -314,8 +312,8 @@ fn may_be_null(schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// JSON as it is written to files: keys sorted here, because the order of
-/// `serde_json`'s maps depends on features that any dependency can switch on.
+/// Formats JSON with sorted keys. The key order of `serde_json` depends on features
+/// that any dependency can enable.
 fn pretty(value: Value) -> String {
     format!("{:#}\n", sorted(value))
 }
@@ -383,7 +381,7 @@ mod tests {
         let other = Definitions::from([("A".to_owned(), json!({ "type": "boolean" }))]);
         let error = merge(&mut all, other).unwrap_err();
         assert!(
-            error.to_string().contains("`A` reads differently"),
+            error.to_string().contains("`A` has different schemas"),
             "{error}"
         );
     }

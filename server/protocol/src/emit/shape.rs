@@ -1,8 +1,8 @@
-//! The few forms a wire type can have, read from its JSON Schema.
+//! Intermediate representation of wire types, parsed from their JSON Schema.
 //!
-//! The language writers know only these. A schema that says anything else is an
-//! error that names the keyword and the place, so that a new kind of type is
-//! thought about once here and never written out wrong.
+//! The language writers support only these forms. Any other schema keyword is an error
+//! that names the keyword and its location, so that unsupported types are never written
+//! incorrectly.
 
 use serde_json::{Map, Value};
 
@@ -17,10 +17,10 @@ pub(super) struct Definition {
     pub(super) body: Body,
 }
 
-/// What a name stands for.
+/// Body of a named type.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// An object; an open one may have other keys too.
+    /// An object. An open object may have additional keys.
     Record {
         fields: Vec<Field>,
         open: bool,
@@ -29,24 +29,24 @@ pub(super) enum Body {
     Alias(Shape),
 }
 
-/// One field of a record.
+/// A field of a record.
 #[derive(Debug)]
 pub(super) struct Field {
     pub(super) name: String,
-    /// What it means, and its default.
+    /// Description and default.
     pub(super) doc: String,
     pub(super) required: bool,
     pub(super) shape: Shape,
 }
 
-/// One value of a choice of strings.
+/// A value of a string enumeration.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) value: String,
     pub(super) doc: String,
 }
 
-/// The type of a value.
+/// Type of a value.
 #[derive(Debug, PartialEq)]
 pub(super) enum Shape {
     Boolean,
@@ -60,11 +60,11 @@ pub(super) enum Shape {
         value: Box<Shape>,
     },
     Union(Vec<Shape>),
-    /// JSON of others, which is passed on.
+    /// Arbitrary JSON.
     Any,
 }
 
-/// Every definition, by name.
+/// Returns every definition, sorted by name.
 pub(super) fn all(definitions: &Definitions) -> Result<Vec<Definition>, EmitError> {
     definitions
         .iter()
@@ -101,8 +101,8 @@ fn choice(mut keywords: Keywords) -> Result<Choice, EmitError> {
 
 fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, EmitError> {
     keywords.expect("type", "object")?;
-    // `false` (settings refuse unknown keys) and absent (methods ignore them)
-    // are the same for a client's types; `true` passes other keys on.
+    // `false` (settings reject unknown keys) and absent (methods ignore them) give the
+    // same client type. `true` allows additional keys.
     let open = match keywords.take("additionalProperties") {
         None => false,
         Some(Value::Bool(open)) => open,
@@ -137,8 +137,8 @@ fn record(mut keywords: Keywords, properties: &Value) -> Result<Body, EmitError>
 }
 
 fn shape(mut keywords: Keywords) -> Result<Shape, EmitError> {
-    // Documentation of a part (a form of a union, say) has no place of its own
-    // in the client types.
+    // The client types cannot hold the documentation of a part, such as a union
+    // variant.
     keywords.take("description");
     let shape = if let Some(target) = keywords.take("$ref") {
         let name = target
@@ -193,7 +193,7 @@ fn typed(keywords: &mut Keywords) -> Result<Shape, EmitError> {
     }
 }
 
-/// The keywords of one schema not understood so far.
+/// Keywords of a schema that are not parsed yet.
 struct Keywords {
     place: String,
     left: Map<String, Value>,
@@ -205,7 +205,7 @@ impl Keywords {
             place: place.to_owned(),
             left: schema.as_object().cloned().unwrap_or_default(),
         };
-        // `true` says as little as an object without keywords.
+        // `true` is equivalent to an object without keywords.
         if !schema.is_object() && *schema != true {
             return Err(keywords.error(&format!("the schema `{schema}`")));
         }
@@ -220,8 +220,8 @@ impl Keywords {
         self.left.remove(keyword)
     }
 
-    /// A text keyword; empty when absent. Anything else stays and is reported
-    /// by `finish`.
+    /// Takes a string keyword, empty if absent. Other values stay and are reported by
+    /// `finish`.
     fn text(&mut self, keyword: &str) -> String {
         match self.left.get(keyword).and_then(Value::as_str) {
             Some(text) => {
@@ -240,7 +240,7 @@ impl Keywords {
         }
     }
 
-    /// The shape of a subschema that must be there.
+    /// Takes the shape of a required subschema.
     fn part(&mut self, keyword: &str) -> Result<Shape, EmitError> {
         let Some(schema) = self.take(keyword) else {
             return Err(self.error(&format!("no `{keyword}`")));
@@ -254,7 +254,7 @@ impl Keywords {
         read: fn(Self) -> Result<T, EmitError>,
     ) -> Result<Vec<T>, EmitError> {
         let Some(schemas) = schemas.as_array() else {
-            return Err(self.error("a list of forms that is none"));
+            return Err(self.error("an invalid list of variants"));
         };
         schemas
             .iter()
@@ -262,7 +262,7 @@ impl Keywords {
             .collect()
     }
 
-    /// Fails when something was not understood.
+    /// Fails if a keyword was not parsed.
     fn finish(self) -> Result<(), EmitError> {
         match self.left.keys().next() {
             Some(keyword) => Err(self.error(&format!("the keyword `{keyword}`"))),
@@ -273,7 +273,7 @@ impl Keywords {
     fn error(&self, what: &str) -> EmitError {
         EmitError(format!(
             "The schema of `{}` has {what}, which the client types cannot express. Use another \
-             form of type, or teach it to `emit::shape` and every writer.",
+             type, or add support to `emit::shape` and every writer.",
             self.place
         ))
     }

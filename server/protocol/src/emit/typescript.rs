@@ -1,16 +1,16 @@
-//! `clients/types/protocol.ts`: the wire types for clients in TypeScript.
+//! Generates `clients/types/protocol.ts`: the wire types in TypeScript.
 
 use super::REWRITE_COMMAND;
 use super::shape::{Body, Definition, Shape};
 use crate::PROTOCOL_VERSION;
 use crate::method::{Direction, METHODS};
 
-/// The whole file.
+/// Returns the whole file.
 pub(super) fn write(definitions: &[Definition]) -> String {
     let mut out = format!(
-        "// Generated from the types in server/protocol. Do not edit; change the types, then run\n\
-         //   {REWRITE_COMMAND}\n\n\
-         /** Version of the wire protocol these types describe. */\n\
+        "// Generated from the types in server/protocol. Do not edit. Change the types, then run\n\
+         // {REWRITE_COMMAND}\n\n\
+         /** Protocol version of these types. */\n\
          export const PROTOCOL_VERSION = {PROTOCOL_VERSION};\n"
     );
     methods(&mut out);
@@ -26,17 +26,17 @@ fn methods(out: &mut String) {
         (
             Direction::Request,
             "Methods",
-            "Every request of a client: what it takes and what the server answers.",
+            "Client requests, with their params and results.",
         ),
         (
             Direction::ClientNotification,
             "Notifications",
-            "Every notification a client sends, with its params.",
+            "Client notifications, with their params.",
         ),
         (
             Direction::ServerNotification,
             "ServerNotifications",
-            "Every notification the server sends when the setting `notifications` is on, with its params.",
+            "Server notifications, with their params. Sent only if the setting `notifications` is true.",
         ),
     ];
     for (direction, name, doc) in tables {
@@ -109,7 +109,7 @@ fn type_of(shape: &Shape) -> String {
 }
 
 fn comment(out: &mut String, indent: &str, doc: &str) {
-    // The one text that would end the comment early.
+    // Escapes the end of a comment.
     let doc = doc.replace("*/", "*\\/");
     let lines: Vec<&str> = doc.lines().collect();
     match lines.as_slice() {
