@@ -97,7 +97,7 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   assert.equal(await later.count(), 1);
   assert.equal(await content("src/cart.py"), "apples = 7\n", "nothing is undone unasked");
   await editor.accept();
-  await editor.toast("3 files put back as before the restore.").waitFor();
+  await editor.toast("3 files restored to the state before the restore.").waitFor();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
   assert.equal(await content("README.md"), undefined);
   assert.equal(await content("src/sale.py"), "sale = True\n");
@@ -116,7 +116,7 @@ scenario("one file is restored alone", () => editor, async () => {
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n", "the others stay");
 });
 
-scenario("unsaved text is left alone unless it is picked", () => editor, async ({ page }) => {
+scenario("unsaved text is kept unless it is selected", () => editor, async ({ page }) => {
   // Open and deleted, but nothing is typed in it: it comes back.
   await editor.open("README.md", { keep: true });
   await editor.open("cart.py", { keep: true });
@@ -130,11 +130,11 @@ scenario("unsaved text is left alone unless it is picked", () => editor, async (
   await page.locator(".tab.dirty").first().waitFor();
 
   await preview("before the sale", 3);
-  const conflict = editor.choices.filter({ hasText: "left alone unless picked" });
+  const conflict = editor.choices.filter({ hasText: "kept unless selected" });
   assert.equal(await conflict.count(), 1);
   assert.match(await conflict.textContent(), /src\/cart\.py/);
   await editor.accept();
-  await editor.toast(/2 files restored from “before the sale”; left alone: src\/cart\.py \(/).waitFor();
+  await editor.toast(/2 files restored from “before the sale”; kept: src\/cart\.py \(/).waitFor();
   assert.equal(await content("README.md"), FILES["README.md"]);
   assert.equal(await content("src/sale.py"), undefined);
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");

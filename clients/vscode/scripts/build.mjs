@@ -1,6 +1,6 @@
-// Bundles the extension into `dist/extension.js`, and the licences of all that
-// is in it into `dist/LICENSES.txt`. `--production` leaves out what only
-// debugging needs.
+// Bundles the extension into `dist/extension.js`, and the licenses of the
+// bundled packages into `dist/LICENSES.txt`. `--production` minifies the bundle
+// and omits the source map.
 
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -17,8 +17,8 @@ const { metafile } = await build({
   target: "node20",
   format: "cjs",
   external: ["vscode"],
-  // Else parts of the language client are taken in their UMD form, whose
-  // `require` cannot be followed.
+  // The UMD builds of the language client use a `require` that esbuild cannot
+  // bundle.
   mainFields: ["module", "main"],
   minify: production,
   sourcemap: !production,
@@ -37,15 +37,15 @@ const packages = new Set(
       return input.slice(0, end) + (first.startsWith("@") ? `${first}/${second}` : first);
     }),
 );
-const licences = await Promise.all([...packages].sort().map(licence));
-await writeFile("dist/LICENSES.txt", licences.join("\n\n"));
+const licenses = await Promise.all([...packages].sort().map(readLicense));
+await writeFile("dist/LICENSES.txt", licenses.join("\n\n"));
 
-/** Name, version and licence text of the package in `folder`. */
-async function licence(folder) {
+/** Returns the name, version and license text of a package. */
+async function readLicense(folder) {
   const { name, version, license } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
   const file = (await readdir(folder)).find((one) => /^licen[cs]e/i.test(one));
   if (!file) {
-    throw new Error(`${name} ${version} comes without a licence text`);
+    throw new Error(`${name} ${version} has no license file`);
   }
   return `${name} ${version} (${license})\n\n${await readFile(path.join(folder, file), "utf8")}`;
 }

@@ -1,5 +1,5 @@
-// Packs what `npm run build` made into `sightline-<version>.vsix`. Everything
-// the extension needs is in the bundle, so no package is taken along.
+// Packages the output of `npm run build` as `sightline-<version>.vsix`. The
+// bundle contains all dependencies.
 
 import { copyFile, readFile, rm } from "node:fs/promises";
 

@@ -1,8 +1,9 @@
-// Writes the settings of `schemas/settings.schema.json` into `package.json`,
-// as `contributes.configuration`. `--check` only tells whether they are there.
+// Writes the settings of `schemas/settings.schema.json` to
+// `contributes.configuration` in `package.json`. `--check` only checks whether
+// they are up to date.
 //
-// The schema is a tree; VS Code shows a flat list of dotted names. So objects
-// with fixed fields become prefixes, and all else becomes a setting.
+// The schema is a tree, but VS Code uses a flat list of dotted names. Objects
+// with fixed fields become prefixes; everything else becomes a setting.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -10,49 +11,49 @@ import { fileURLToPath } from "node:url";
 const SCHEMA = new URL("../../../schemas/settings.schema.json", import.meta.url);
 const MANIFEST = new URL("../package.json", import.meta.url);
 
-/** Settings this extension decides itself. */
-const OURS = new Set(["notifications"]);
+/** Settings that the extension sets itself. */
+const RESERVED = new Set(["notifications"]);
 
 /**
- * Settings that a folder must not bring along in `.vscode/settings.json`: where
- * files are written, and what an agent may read.
+ * Settings that `.vscode/settings.json` must not change: locations of written
+ * files, and file access of agents.
  */
 const MACHINE = new Set(["storage.path", "log.file", "access.outsideWorkspace", "access.recursiveReaders"]);
 
-/** Settings of the extension; the server never sees them. */
+/** Settings of the extension, which are not sent to the server. */
 const CLIENT = {
   "sightline.server.path": {
     type: "string",
     default: "",
     scope: "machine",
-    markdownDescription: "The `sightline` program. When empty, the one on the search path is used.",
+    markdownDescription: "Path of the `sightline` program. Defaults to the one on the `PATH`.",
   },
   "sightline.trace.server": {
     type: "string",
     enum: ["off", "messages", "verbose"],
     default: "off",
     scope: "window",
-    description: "Write the messages between VS Code and the server to the output channel.",
+    description: "Log messages between VS Code and the server to the output channel.",
   },
 };
 
 /**
- * `contributes.configuration` for a schema.
+ * Returns `contributes.configuration` for a schema.
  *
- * @param {object} schema the schema of the server's settings
+ * @param {object} schema the settings schema of the server
  * @returns {object}
  */
 export function configuration(schema) {
   const properties = { ...CLIENT };
   for (const [name, setting] of flat(schema, schema, "")) {
-    if (!OURS.has(name)) {
+    if (!RESERVED.has(name)) {
       properties[`sightline.${name}`] = contribution(name, setting, schema);
     }
   }
   return { title: "Sightline", properties };
 }
 
-/** Pairs of dotted name and schema, in order of name. */
+/** Returns pairs of dotted name and schema, sorted by name. */
 function flat(node, schema, prefix) {
   return Object.keys(node.properties)
     .sort()
@@ -63,7 +64,7 @@ function flat(node, schema, prefix) {
     });
 }
 
-/** `property` with what it refers to; its own words come first. */
+/** Resolves a reference. Keywords of `property` take precedence. */
 function resolved(property, schema) {
   const reference = property.$ref ?? property.allOf?.[0].$ref;
   if (!reference) {
@@ -78,7 +79,7 @@ function contribution(name, property, schema) {
   const { description, default: value, ...shape } = plain(property, schema);
   const result = { ...shape, scope: MACHINE.has(name) ? "machine" : "window" };
   if (value === undefined && shape.type !== "object") {
-    // VS Code would make up a value, such as 0; null is "not set".
+    // VS Code would use a default such as 0; null means "not set".
     result.type = [shape.type, "null"];
     result.default = null;
   } else {
@@ -88,7 +89,7 @@ function contribution(name, property, schema) {
   return result;
 }
 
-/** `property` without references, since a setting cannot refer to anything. */
+/** Returns `property` without references, which settings do not support. */
 function plain(property, schema) {
   const { oneOf, properties, propertyNames, additionalProperties, items, ...rest } = resolved(property, schema);
   const result = { ...rest };
@@ -119,7 +120,7 @@ function plain(property, schema) {
   return result;
 }
 
-/** The manifest as it is, and as it should be. */
+/** Returns the current manifest and the expected one. */
 export async function manifests() {
   const schema = JSON.parse(await readFile(SCHEMA, "utf8"));
   const written = await readFile(MANIFEST, "utf8");
@@ -133,10 +134,10 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (written === wanted) {
     console.log("settings: up to date");
   } else if (process.argv.includes("--check")) {
-    console.error("settings: package.json is not what the schema says; run `npm run settings`");
+    console.error("settings: package.json is out of date; run `npm run settings`");
     process.exitCode = 1;
   } else {
     await writeFile(MANIFEST, wanted);
-    console.log("settings: package.json rewritten");
+    console.log("settings: package.json updated");
   }
 }

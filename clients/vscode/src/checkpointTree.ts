@@ -1,6 +1,6 @@
 /**
- * The view of checkpoints: the newest first, below each the files that differ
- * from the workspace now, and the texts they had for diff editors.
+ * The checkpoint view: checkpoints, newest first, each with the files that
+ * differ from the workspace. Also provides old file contents to diff editors.
  */
 
 import * as vscode from "vscode";
@@ -8,23 +8,23 @@ import * as vscode from "vscode";
 import type { Checkpoint, FileDifference } from "../../types/protocol";
 import type { Client } from "./client";
 
-/** URI scheme of a file as it was in a checkpoint. */
+/** URI scheme of a file in a checkpoint. */
 export const SCHEME = "sightline-checkpoint";
 
-/** Checkpoints shown at first, and how many more with each “show more”. */
+/** Number of checkpoints shown initially, and added by “Show more”. */
 const PAGE = 50;
 
-/** How long it has to be quiet before the view is filled again, in milliseconds. */
-const QUIET = 50;
+/** Debounce time of a refresh, in milliseconds. */
+const DEBOUNCE_MS = 50;
 
-/** A line of the view. */
+/** A row of the view. */
 export type Node =
   | { kind: "checkpoint"; checkpoint: Checkpoint }
   | { kind: "file"; checkpoint: Checkpoint; file: FileDifference }
   | { kind: "note"; text: string }
   | { kind: "more" };
 
-/** What the view shows. */
+/** Data of the checkpoint view. */
 export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private limit = PAGE;
@@ -34,10 +34,10 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
 
   constructor(private readonly client: Client) {}
 
-  /** Asks the server again, once for several calls in a row. */
+  /** Refreshes the view. Several calls in a row refresh it once. */
   refresh(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.changed.fire(), QUIET);
+    this.timer = setTimeout(() => this.changed.fire(), DEBOUNCE_MS);
   }
 
   dispose(): void {
@@ -45,7 +45,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
     this.changed.dispose();
   }
 
-  /** Shows older checkpoints too. */
+  /** Shows older checkpoints. */
   showMore(): void {
     this.limit += PAGE;
     this.refresh();
@@ -62,7 +62,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   }
 
   private async checkpoints(): Promise<Node[]> {
-    // One more than shown tells whether there are more.
+    // Requests one more to find out whether there are more.
     const { checkpoints } = await this.client.request("sightline/listCheckpoints", { limit: this.limit + 1 });
     const nodes: Node[] = checkpoints
       .slice(0, this.limit)
@@ -73,7 +73,7 @@ export class CheckpointTree implements vscode.TreeDataProvider<Node>, vscode.Dis
   private async files(checkpoint: Checkpoint): Promise<Node[]> {
     const { files } = await this.client.request("sightline/diffCheckpoints", { from: checkpoint.id });
     if (files.length === 0) {
-      return [{ kind: "note", text: "No difference from the workspace" }];
+      return [{ kind: "note", text: "No changes" }];
     }
     return files.map((file) => ({ kind: "file", checkpoint, file }));
   }
@@ -111,16 +111,16 @@ function checkpointItem(checkpoint: Checkpoint): vscode.TreeItem {
   return item;
 }
 
-/** What people call a checkpoint. */
+/** Returns the display name of a checkpoint. */
 export function checkpointName(checkpoint: Checkpoint): string {
   if (checkpoint.label !== undefined) {
     return checkpoint.label;
   }
-  const prefix = checkpoint.purpose === "undo" ? "Before a restore, " : "";
+  const prefix = checkpoint.purpose === "undo" ? "Before restore, " : "";
   return prefix + when(checkpoint.createdAt);
 }
 
-/** The folder's name, where there are several. */
+/** Returns the folder name if there are several folders. */
 function folderName(checkpoint: Checkpoint): string | undefined {
   if ((vscode.workspace.workspaceFolders?.length ?? 0) < 2) {
     return undefined;
@@ -134,7 +134,7 @@ function when(milliseconds: number): string {
   return today ? date.toLocaleTimeString() : date.toLocaleString();
 }
 
-/** Against the checkpoint before: `+1 ~2 −3`. */
+/** Formats the changes since the previous checkpoint: `+1 ~2 −3`. */
 function counts({ added, modified, deleted }: Checkpoint): string {
   return [
     [added, "+"],
@@ -152,10 +152,10 @@ function tooltip(checkpoint: Checkpoint): string {
   return [
     checkpointName(checkpoint),
     new Date(checkpoint.createdAt).toLocaleString(),
-    `${checkpoint.files} files, ${checkpoint.bytes} bytes`,
-    `since the one before: ${checkpoint.added} added, ${checkpoint.modified} modified, ${checkpoint.deleted} deleted`,
-    ...(checkpoint.taskId === undefined ? [] : [`task ${checkpoint.taskId}`]),
-    ...(shown.length === 0 ? [] : ["Not in it:", ...shown]),
+    `${checkpoint.files === 1 ? "1 file" : `${checkpoint.files} files`}, ${checkpoint.bytes} bytes`,
+    `Since the previous checkpoint: ${checkpoint.added} added, ${checkpoint.modified} modified, ${checkpoint.deleted} deleted`,
+    ...(checkpoint.taskId === undefined ? [] : [`Task ${checkpoint.taskId}`]),
+    ...(shown.length === 0 ? [] : ["Skipped:", ...shown]),
     checkpoint.id,
   ].join("\n");
 }
@@ -164,7 +164,7 @@ function fileItem(node: Node & { kind: "file" }): vscode.TreeItem {
   const { file } = node;
   const uri = vscode.Uri.parse(file.uri);
   const item = new vscode.TreeItem(uri);
-  // Else a click during a refresh is for a line that is no more.
+  // A stable id, so that a click during a refresh finds its row.
   item.id = `${node.checkpoint.id} ${file.uri}`;
   item.label = file.path;
   item.contextValue = "file";
@@ -177,18 +177,18 @@ function fileItem(node: Node & { kind: "file" }): vscode.TreeItem {
   return item;
 }
 
-/** One side of a comparison: which file of which checkpoint; nothing when `id` is empty. */
+/** One side of a comparison: a file of a checkpoint, or an empty text if `id` is empty. */
 interface Side {
   /** Id of the checkpoint. */
   id: string;
-  /** URI of the file as it is called now. */
+  /** URI of the file under its current name. */
   uri: string;
-  /** URI of what it was called then, when that is another name. */
+  /** URI of the file under its old name, if different. */
   oldUri?: string;
 }
 
-/** The sides of a comparison of `file` in `from` with itself in `to`, or with the workspace. */
-export function sides(file: FileDifference, from: Checkpoint, to?: Checkpoint): [vscode.Uri, vscode.Uri] {
+/** Returns the URIs that compare `file` in `from` with `to`, or with the workspace. */
+export function diffUris(file: FileDifference, from: Checkpoint, to?: Checkpoint): [vscode.Uri, vscode.Uri] {
   const now = vscode.Uri.parse(file.uri);
   const then = file.oldPath === undefined ? now : vscode.Uri.joinPath(vscode.Uri.parse(from.root), file.oldPath);
   const older: Side = { id: from.id, uri: file.uri };
@@ -197,23 +197,22 @@ export function sides(file: FileDifference, from: Checkpoint, to?: Checkpoint): 
   }
   const newer = to ? checkpointUri({ id: to.id, uri: file.uri }, now) : now;
   return [
-    file.status === "added" ? nothingUri(now) : checkpointUri(older, then),
-    file.status === "deleted" ? nothingUri(then) : newer,
+    file.status === "added" ? emptyUri(now) : checkpointUri(older, then),
+    file.status === "deleted" ? emptyUri(then) : newer,
   ];
 }
 
 function checkpointUri(side: Side, file: vscode.Uri): vscode.Uri {
-  // The path decides on the language; and where both sides have the same one,
-  // VS Code does not take the file for renamed.
+  // The path determines the language. With equal paths, VS Code does not show a rename.
   return vscode.Uri.from({ scheme: SCHEME, path: file.path, query: JSON.stringify(side) });
 }
 
-/** An empty text beside a file that is only on the other side. */
-function nothingUri(file: vscode.Uri): vscode.Uri {
+/** Returns the URI of an empty text, for a file that exists on the other side only. */
+function emptyUri(file: vscode.Uri): vscode.Uri {
   return checkpointUri({ id: "", uri: "" }, file);
 }
 
-/** Gives diff editors the texts of checkpoints. */
+/** Provides file contents of checkpoints to diff editors. */
 export class CheckpointContents implements vscode.TextDocumentContentProvider {
   constructor(private readonly client: Client) {}
 
@@ -227,12 +226,12 @@ export class CheckpointContents implements vscode.TextDocumentContentProvider {
     const { files } = await this.client.request("sightline/diffCheckpoints", params, token);
     const file = files.find((one) => one.uri === side.uri);
     if (!file) {
-      // The same now as it was then.
+      // The file has not changed.
       const bytes = await vscode.workspace.fs.readFile(vscode.Uri.parse(side.uri));
       return new TextDecoder().decode(bytes);
     }
     if (file.omitted !== undefined) {
-      throw new Error(`${file.path} is not shown: ${file.omitted}`);
+      throw new Error(`Cannot show ${file.path}: ${file.omitted}`);
     }
     return file.before ?? "";
   }

@@ -1,10 +1,9 @@
 /**
- * The connection to the server: where the program is, how it is started, and
- * requests with their types.
+ * The connection to the server: finds and starts the program, and sends typed
+ * requests.
  *
- * What a server can is known by what it announces, never by its version; and
- * what it announces is not trusted either: a method it turns out not to have
- * counts as missing from then on.
+ * Features are detected by the announced methods, never by the server version.
+ * A method that fails with MethodNotFound counts as missing from then on.
  */
 
 import * as fs from "node:fs";
@@ -23,33 +22,33 @@ import {
 } from "vscode-languageclient/node";
 
 import type { ErrorKind, Methods, Notifications, ServerNotifications } from "../../types/protocol";
-import { atStart, settings } from "./settings";
+import { startupSettings, settings } from "./settings";
 
 /**
- * How long work may take before its progress is shown, in milliseconds. Most is
- * done sooner. And VS Code drops the fourth message within 800 ms: three that
- * only flash up would hide the one that tells what came of it.
+ * Delay before progress is shown, in milliseconds. Most requests are faster.
+ * VS Code drops the fourth message within 800 ms, so short progress messages
+ * would hide the result message.
  */
-const PROGRESS_AFTER = 500;
+const PROGRESS_DELAY_MS = 500;
 
-// A token that is left out would be sent as a second parameter.
+// An omitted token would be sent as a second parameter.
 const NOT_CANCELLED = new vscode.CancellationTokenSource().token;
 
-/** The server has no such method. */
+/** The server does not support the method. */
 export class Unsupported extends Error {
   constructor(method: string) {
-    super(`This sightline server cannot do this (${method}). Install a newer one.`);
+    super(`This Sightline server does not support ${method}. Install a newer one.`);
   }
 }
 
 /** The server is not running. */
 export class NotRunning extends Error {
   constructor() {
-    super("The sightline server is not running. See “Sightline: Show Output” for the reason.");
+    super("The Sightline server is not running. Run “Sightline: Show Output” for details.");
   }
 }
 
-/** The kind of an error the server answered with. */
+/** Returns the kind of an error response. */
 export function errorKind(error: unknown): ErrorKind | undefined {
   return error instanceof ResponseError ? (error.data as { kind?: ErrorKind } | undefined)?.kind : undefined;
 }
@@ -62,23 +61,23 @@ export class Client implements vscode.Disposable {
   private readonly handlers: { method: string; handle: (params: unknown) => void }[] = [];
   private progressTokens = 0;
 
-  /** It started or stopped, or what it can turned out to be different. */
+  /** Fires if the server starts or stops, or if its supported methods change. */
   readonly onDidChange = this.changed.event;
 
   constructor(private readonly output: vscode.LogOutputChannel) {}
 
-  /** Is it up? */
+  /** Returns whether the server is running. */
   get isRunning(): boolean {
     return this.language?.state === State.Running;
   }
 
-  /** Can the server do this? */
+  /** Returns whether the server supports a method. */
   supports(method: keyof Methods): boolean {
     const announced: unknown = this.language?.initializeResult?.capabilities.experimental?.sightline?.methods;
     return this.isRunning && Array.isArray(announced) && announced.includes(method) && !this.missing.has(method);
   }
 
-  /** Calls `handle` for each notification of this name, also after a restart. */
+  /** Registers a notification handler, which is kept across restarts. */
   onNotification<M extends keyof ServerNotifications>(
     method: M,
     handle: (params: ServerNotifications[M]) => void,
@@ -89,10 +88,10 @@ export class Client implements vscode.Disposable {
   }
 
   /**
-   * Starts the server. Tells the user when the program is not there.
+   * Starts the server. Shows an error if the program is not found.
    */
   async start(): Promise<void> {
-    const command = program();
+    const command = findProgram();
     if (command === undefined) {
       await this.askForProgram();
       return;
@@ -104,7 +103,7 @@ export class Client implements vscode.Disposable {
       { command, args: ["--stdio"] },
       this.options(),
     );
-    language.registerFeature(announcement);
+    language.registerFeature(editorStateFeature);
     language.onDidChangeState(() => this.changed.fire());
     for (const { method, handle } of this.handlers) {
       language.onNotification(method, handle);
@@ -113,22 +112,22 @@ export class Client implements vscode.Disposable {
     try {
       await language.start();
     } catch (error) {
-      this.output.error(`${command} could not be started: ${String(error)}`);
+      this.output.error(`cannot start ${command}: ${String(error)}`);
     }
     this.changed.fire();
   }
 
-  /** Stops the server and starts it again, as the settings are now. */
+  /** Restarts the server with the current settings. */
   async restart(): Promise<void> {
     await this.stop();
     await this.start();
   }
 
-  /** Stops the server; what it has taken on is finished or undone. */
+  /** Stops the server after its running requests are completed or cancelled. */
   async stop(): Promise<void> {
     const language = this.language;
     this.language = undefined;
-    await language?.dispose().catch((error: unknown) => this.output.warn(`stopping: ${String(error)}`));
+    await language?.dispose().catch((error: unknown) => this.output.warn(`cannot stop the server: ${String(error)}`));
   }
 
   dispose(): void {
@@ -136,17 +135,17 @@ export class Client implements vscode.Disposable {
     void this.stop();
   }
 
-  /** Tells the server that the settings changed. */
+  /** Sends changed settings to the server. */
   sendSettings(): void {
     void this.send("workspace/didChangeConfiguration", { settings: { sightline: settings() } });
   }
 
-  /** Sends a notification; nothing happens while the server is not running. */
+  /** Sends a notification if the server is running. */
   notify<M extends keyof Notifications>(method: M, params: Notifications[M]): void {
     void this.send(method, params);
   }
 
-  /** Tells the server that a document is as on disk. */
+  /** Reports that a document is equal to the file on disk. */
   saved(uri: vscode.Uri): void {
     void this.send("textDocument/didSave", { textDocument: { uri: uri.toString() } });
   }
@@ -155,16 +154,16 @@ export class Client implements vscode.Disposable {
     if (!this.isRunning) {
       return;
     }
-    // A connection that broke just now is reported by the language client.
+    // The language client reports a broken connection.
     await this.language?.sendNotification(method, params).catch(() => undefined);
   }
 
   /**
-   * Asks the server.
+   * Sends a request.
    *
-   * @throws {NotRunning} before it started or after it stopped
-   * @throws {Unsupported} when it has no such method
-   * @throws {ResponseError} what the server answered; see {@link errorKind}
+   * @throws {NotRunning} if the server is not running
+   * @throws {Unsupported} if the server does not support the method
+   * @throws {ResponseError} if the server returns an error; see {@link errorKind}
    */
   async request<M extends keyof Methods>(
     method: M,
@@ -187,17 +186,17 @@ export class Client implements vscode.Disposable {
     }
   }
 
-  /** Asks for what may be long work: its progress is shown when it is, and it can be cancelled. */
+  /** Sends a request that may take long, with progress and cancellation. */
   async requestWithProgress<M extends MethodsWithProgress>(
     title: string,
     method: M,
     params: Methods[M]["params"],
   ): Promise<Methods[M]["result"]> {
     const workDoneToken = `sightline-vscode-${++this.progressTokens}`;
-    const reported = new Reported();
+    const reporter = new ProgressReporter();
     const listening = this.language?.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
       if (value.kind === "report") {
-        reported.take(value);
+        reporter.update(value);
       }
     });
     const cancelling = new vscode.CancellationTokenSource();
@@ -211,12 +210,12 @@ export class Client implements vscode.Disposable {
         { location: vscode.ProgressLocation.Notification, title, cancellable: true },
         async (progress, token) => {
           token.onCancellationRequested(() => cancelling.cancel());
-          reported.show(progress);
+          reporter.show(progress);
           await ended;
         },
       );
     };
-    const timer = setTimeout(show, PROGRESS_AFTER);
+    const timer = setTimeout(show, PROGRESS_DELAY_MS);
     try {
       return await answer;
     } finally {
@@ -230,7 +229,7 @@ export class Client implements vscode.Disposable {
     return {
       documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
       outputChannel: this.output,
-      initializationOptions: atStart(),
+      initializationOptions: startupSettings(),
       middleware: {
         workspace: {
           configuration: (params) =>
@@ -242,39 +241,39 @@ export class Client implements vscode.Disposable {
 
   private async askForProgram(): Promise<void> {
     const settingName = "sightline.server.path";
-    this.output.error(`no sightline program: ${settingName} is not set to one, and none is on the search path`);
+    this.output.error(`cannot find the program sightline: it is neither in ${settingName} nor on the PATH`);
     const choice = await vscode.window.showErrorMessage(
-      "Sightline needs its server, the program “sightline”, and did not find it.",
-      "Where to Get It",
-      "Set Its Path",
+      "Cannot find the Sightline server, the program “sightline”.",
+      "Show Installation Guide",
+      "Set Path",
     );
-    if (choice === "Set Its Path") {
+    if (choice === "Set Path") {
       await vscode.commands.executeCommand("workbench.action.openSettings", settingName);
-    } else if (choice === "Where to Get It") {
+    } else if (choice === "Show Installation Guide") {
       await vscode.commands.executeCommand("sightline.help");
     }
   }
 }
 
-/** How far work is, for VS Code, which wants to be told of each step by itself. */
-class Reported {
+/** Converts progress percentages to the increments that VS Code expects. */
+class ProgressReporter {
   private percentage = 0;
   private shown = 0;
   private message: string | undefined;
   private progress: vscode.Progress<{ message?: string; increment?: number }> | undefined;
 
-  take(report: { message?: string; percentage?: number }): void {
+  update(report: { message?: string; percentage?: number }): void {
     this.percentage = report.percentage ?? this.percentage;
     this.message = report.message ?? this.message;
-    this.tell();
+    this.report();
   }
 
   show(progress: vscode.Progress<{ message?: string; increment?: number }>): void {
     this.progress = progress;
-    this.tell();
+    this.report();
   }
 
-  private tell(): void {
+  private report(): void {
     const increment = this.percentage - this.shown;
     if (this.progress) {
       this.progress.report({ increment, ...(this.message !== undefined && { message: this.message }) });
@@ -288,8 +287,8 @@ type MethodsWithProgress = {
   [M in keyof Methods]: Methods[M]["params"] extends { workDoneToken?: unknown } ? M : never;
 }[keyof Methods];
 
-/** Tells the server that this client sends what its editor shows. */
-const announcement: StaticFeature = {
+/** Announces that this client sends editor state notifications. */
+const editorStateFeature: StaticFeature = {
   fillClientCapabilities(capabilities) {
     capabilities.experimental = {
       ...capabilities.experimental,
@@ -301,8 +300,8 @@ const announcement: StaticFeature = {
   clear() {},
 };
 
-/** The server's program: that of the settings, else the first on the search path. */
-function program(): string | undefined {
+/** Returns the server program: the one in the settings, otherwise the first on the PATH. */
+function findProgram(): string | undefined {
   const set = vscode.workspace.getConfiguration("sightline").get<string>("server.path", "").trim();
   if (set !== "") {
     const file = set.startsWith("~/") ? path.join(os.homedir(), set.slice(2)) : set;
@@ -310,9 +309,9 @@ function program(): string | undefined {
   }
   const name = process.platform === "win32" ? "sightline.exe" : "sightline";
   const cargo = path.join(os.homedir(), ".cargo", "bin");
-  // A desktop's search path often lacks what a shell's has.
+  // The PATH of a desktop session often lacks folders of the shell.
   const folders = [...(process.env["PATH"] ?? "").split(path.delimiter), cargo];
-  // A relative folder would mean a program of the workspace.
+  // A relative folder could contain a program of the workspace.
   return folders
     .filter((folder) => path.isAbsolute(folder))
     .map((folder) => path.join(folder, name))

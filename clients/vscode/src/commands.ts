@@ -1,15 +1,15 @@
 /**
- * The commands. Whatever goes wrong in one is told in one sentence.
+ * The commands of the extension. Errors are shown as one message.
  *
- * Their names differ from the server's (`sightline.createCheckpoint`), which
- * the language client registers by itself.
+ * The command names differ from those of the server, such as
+ * `sightline.createCheckpoint`, which the language client registers.
  */
 
 import * as vscode from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 
 import type { Checkpoint, FileDifference } from "../../types/protocol";
-import { type CheckpointTree, checkpointName, type Node, sides } from "./checkpointTree";
+import { type CheckpointTree, checkpointName, type Node, diffUris } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 import type { EnvironmentContents } from "./environment";
 import { restore, undo } from "./restore";
@@ -18,8 +18,8 @@ import type { StatusBar } from "./statusBar";
 type FileNode = Node & { kind: "file" };
 type CheckpointNode = Node & { kind: "checkpoint" };
 
-/** What the commands work on. */
-export interface Parts {
+/** Objects used by the commands. */
+export interface CommandContext {
   client: Client;
   environment: EnvironmentContents;
   tree: CheckpointTree;
@@ -29,29 +29,29 @@ export interface Parts {
 }
 
 /** Registers all commands. */
-export function registerCommands(parts: Parts): vscode.Disposable {
-  const { client, environment, tree, output } = parts;
+export function registerCommands(context: CommandContext): vscode.Disposable {
+  const { client, environment, tree, output } = context;
   const commands: Record<string, (...args: never[]) => unknown> = {
     "sightline.environment.copy": () => environment.copy(),
     "sightline.environment.open": () => environment.open(),
     "sightline.access.explain": (uri?: vscode.Uri) => explainAccess(client, uri),
     "sightline.checkpoint.create": () => createCheckpoint(client, tree),
-    // VS Code names no line when the view is filled again just then.
+    // VS Code passes no row if the view is being refreshed.
     "sightline.checkpoint.compareFile": (node?: FileNode) => node && compareFile(node.file, node.checkpoint),
     "sightline.checkpoint.compare": async (node?: CheckpointNode) => {
-      const checkpoint = node?.checkpoint ?? (await pick(client, "Compare the workspace with"));
+      const checkpoint = node?.checkpoint ?? (await pick(client, "Compare the Workspace with a Checkpoint"));
       return checkpoint && (await compare(client, checkpoint));
     },
     "sightline.checkpoint.compareWithPrevious": (node?: CheckpointNode) =>
       node && compareWithPrevious(client, node.checkpoint),
     "sightline.checkpoint.restore": async (node?: CheckpointNode) => {
-      const checkpoint = node?.checkpoint ?? (await pick(client, "Restore the workspace to"));
+      const checkpoint = node?.checkpoint ?? (await pick(client, "Restore a Checkpoint"));
       return checkpoint && (await restore(client, checkpoint).finally(() => tree.refresh()));
     },
     "sightline.checkpoint.restoreFile": (node?: FileNode) =>
       node && restore(client, node.checkpoint, [node.file.uri]).finally(() => tree.refresh()),
     "sightline.checkpoint.undoRestore": (undoId?: unknown) =>
-      // From the view's title bar it is called with other things.
+      // The title bar of the view passes other arguments.
       undo(client, typeof undoId === "string" ? undoId : undefined).finally(() => tree.refresh()),
     "sightline.checkpoint.copyId": (node?: CheckpointNode) =>
       node && vscode.env.clipboard.writeText(node.checkpoint.id),
@@ -60,8 +60,8 @@ export function registerCommands(parts: Parts): vscode.Disposable {
     "sightline.server.restart": () => client.restart(),
     "sightline.output": () => output.show(),
     "sightline.help": () =>
-      vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(parts.extensionUri, "README.md")),
-    "sightline.menu": () => parts.status.menu(),
+      vscode.commands.executeCommand("markdown.showPreview", vscode.Uri.joinPath(context.extensionUri, "README.md")),
+    "sightline.menu": () => context.status.menu(),
   };
   return vscode.Disposable.from(
     ...Object.entries(commands).map(([name, run]) =>
@@ -69,14 +69,14 @@ export function registerCommands(parts: Parts): vscode.Disposable {
         try {
           await run(...args);
         } catch (error) {
-          tellError(error, output);
+          showError(error, output);
         }
       }),
     ),
   );
 }
 
-function tellError(error: unknown, output: vscode.LogOutputChannel): void {
+function showError(error: unknown, output: vscode.LogOutputChannel): void {
   if (error instanceof vscode.CancellationError || errorKind(error) === "cancelled") {
     return;
   }
@@ -87,23 +87,23 @@ function tellError(error: unknown, output: vscode.LogOutputChannel): void {
 
 async function explainAccess(client: Client, uri = vscode.window.activeTextEditor?.document.uri): Promise<void> {
   if (!uri) {
-    void vscode.window.showInformationMessage("Open a file first: this tells whether agents may see it.");
+    void vscode.window.showInformationMessage("Open a file to check whether agents may see it.");
     return;
   }
   const { paths } = await client.request("sightline/checkAccess", { paths: [uri.toString()] });
-  const judged = paths[0];
-  if (!judged) {
+  const result = paths[0];
+  if (!result) {
     return;
   }
   const name = vscode.workspace.asRelativePath(uri);
-  const { access, rule, reason } = judged;
+  const { access, rule, reason } = result;
   if (!rule) {
-    const words = { allowed: "may be seen by agents", denied: "is hidden from agents", outside: "is outside the workspace" };
+    const words = { allowed: "is visible to agents", denied: "is hidden from agents", outside: "is outside the workspace" };
     void vscode.window.showInformationMessage(`${name} ${words[access]}${reason === undefined ? "" : `: ${reason}`}.`);
     return;
   }
-  const verb = access === "denied" ? "is hidden from agents" : "may be seen by agents";
-  const show = "Show the Rule";
+  const verb = access === "denied" ? "is hidden from agents" : "is visible to agents";
+  const show = "Show Rule";
   const text = `${name} ${verb}: ${rule.source}, line ${rule.line}: ${rule.pattern}`;
   if ((await vscode.window.showInformationMessage(text, show)) === show) {
     await showRule(uri, rule.source, rule.line);
@@ -122,7 +122,7 @@ async function showRule(uri: vscode.Uri, source: string, line: number): Promise<
 async function createCheckpoint(client: Client, tree: CheckpointTree): Promise<void> {
   const label = await vscode.window.showInputBox({
     title: "Create Checkpoint",
-    prompt: "A name for it, or nothing",
+    prompt: "Label (optional)",
     placeHolder: "before the new parser",
   });
   if (label === undefined) {
@@ -137,19 +137,19 @@ async function createCheckpoint(client: Client, tree: CheckpointTree): Promise<v
     if (errorKind(error) !== "tooLarge") {
       throw error;
     }
-    const anyway = "Take It Anyway";
+    const createAnyway = "Create Anyway";
     const text = error instanceof Error ? error.message : "The workspace is large.";
-    if ((await vscode.window.showWarningMessage(text, { modal: true }, anyway)) !== anyway) {
+    if ((await vscode.window.showWarningMessage(text, { modal: true }, createAnyway)) !== createAnyway) {
       return;
     }
     created = await client.requestWithProgress(title, "sightline/createCheckpoint", { ...params, confirmLarge: true });
   }
   tree.refresh();
-  const skipped = created.skipped.length === 0 ? "" : `, ${created.skipped.length} left out`;
-  vscode.window.setStatusBarMessage(`$(check) Checkpoint created: ${created.files} files${skipped}`, 4000);
+  const skipped = created.skipped.length === 0 ? "" : `, ${created.skipped.length} skipped`;
+  vscode.window.setStatusBarMessage(`$(check) Checkpoint created: ${created.files === 1 ? "1 file" : `${created.files} files`}${skipped}`, 4000);
 }
 
-/** Lets the user pick a checkpoint. */
+/** Asks the user for a checkpoint. */
 async function pick(client: Client, title: string): Promise<Checkpoint | undefined> {
   const { checkpoints } = await client.request("sightline/listCheckpoints", { limit: 500 });
   const items = checkpoints.map((checkpoint) => ({
@@ -157,7 +157,7 @@ async function pick(client: Client, title: string): Promise<Checkpoint | undefin
     description: new Date(checkpoint.createdAt).toLocaleString(),
     checkpoint,
   }));
-  const placeHolder = items.length === 0 ? "There is no checkpoint yet" : "A checkpoint, the newest first";
+  const placeHolder = items.length === 0 ? "No checkpoints" : "Checkpoints, newest first";
   return (await vscode.window.showQuickPick(items, { title, placeHolder, matchOnDescription: true }))?.checkpoint;
 }
 
@@ -166,12 +166,12 @@ async function compareFile(file: FileDifference, checkpoint: Checkpoint): Promis
     void vscode.window.showInformationMessage(`${file.path} is no text, so it can't be compared here.`);
     return;
   }
-  const [older, newer] = sides(file, checkpoint);
+  const [older, newer] = diffUris(file, checkpoint);
   const title = `${file.path} (${checkpointName(checkpoint)} ↔ now)`;
   await vscode.commands.executeCommand("vscode.diff", older, newer, title, { preview: true });
 }
 
-/** All differences between a checkpoint and another, or the workspace, in one editor. */
+/** Opens all changes between a checkpoint and another, or the workspace, in one editor. */
 async function compare(client: Client, from: Checkpoint, to?: Checkpoint): Promise<void> {
   const { files } = await client.requestWithProgress("Comparing", "sightline/diffCheckpoints", {
     from: from.id,
@@ -180,11 +180,11 @@ async function compare(client: Client, from: Checkpoint, to?: Checkpoint): Promi
   const title = `${checkpointName(from)} ↔ ${to ? checkpointName(to) : "now"}`;
   const texts = files.filter((file) => !file.binary);
   if (texts.length === 0) {
-    const binary = files.length === 0 ? "" : ` in text; ${files.length} binary files differ`;
-    void vscode.window.showInformationMessage(`No difference${binary}: ${title}.`);
+    const binary = files.length === 0 ? "" : ` to text; ${files.length === 1 ? "1 binary file" : `${files.length} binary files`} changed`;
+    void vscode.window.showInformationMessage(`No changes${binary}: ${title}.`);
     return;
   }
-  const resources = texts.map((file) => [vscode.Uri.parse(file.uri), ...sides(file, from, to)]);
+  const resources = texts.map((file) => [vscode.Uri.parse(file.uri), ...diffUris(file, from, to)]);
   await vscode.commands.executeCommand("vscode.changes", title, resources);
 }
 
@@ -193,7 +193,7 @@ async function compareWithPrevious(client: Client, checkpoint: Checkpoint): Prom
   const index = checkpoints.findIndex(({ id }) => id === checkpoint.id);
   const previous = index < 0 ? undefined : checkpoints[index + 1];
   if (!previous) {
-    void vscode.window.showInformationMessage("This is the first checkpoint.");
+    void vscode.window.showInformationMessage("There is no previous checkpoint.");
     return;
   }
   await compare(client, previous, checkpoint);

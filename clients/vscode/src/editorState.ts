@@ -1,8 +1,8 @@
 /**
- * What the editor shows: tabs, visible editors, focus.
+ * Sends the editor state to the server: tabs, visible editors and focus.
  *
- * VS Code tells of one action in bursts of events, so the state is looked at
- * once it is quiet, and sent when it differs from what was sent.
+ * VS Code reports one action as several events, so changes are debounced, and
+ * sent only if the state differs from the last one sent.
  */
 
 import * as vscode from "vscode";
@@ -10,13 +10,13 @@ import * as vscode from "vscode";
 import type { Notifications, Range, Tab, VisibleEditor } from "../../types/protocol";
 import type { Client } from "./client";
 
-/** How long it has to be quiet, in milliseconds. */
-const QUIET = 60;
+/** Debounce time, in milliseconds. */
+const DEBOUNCE_MS = 60;
 
 type Subject = "sightline/didChangeTabs" | "sightline/didChangeVisibleEditors" | "textDocument/didFocus";
 
-/** Keeps the server informed, from now until it is disposed of. */
-export function followEditor(client: Client): vscode.Disposable {
+/** Sends editor state changes to the server until disposed. */
+export function trackEditorState(client: Client): vscode.Disposable {
   const sent = new Map<Subject, string>();
   const unsaved = new Set<vscode.TextDocument>();
   let timer: NodeJS.Timeout | undefined;
@@ -35,41 +35,41 @@ export function followEditor(client: Client): vscode.Disposable {
     send("sightline/didChangeTabs", { tabs: tabs() });
     send("sightline/didChangeVisibleEditors", { editors: visibleEditors() });
     send("textDocument/didFocus", focus());
-    sendCleaned();
+    sendCleanDocuments();
   };
-  // A file that changed on disk comes into the editor by a change that nobody
-  // saves. LSP's way of saying that a text is as on disk is to say it was saved.
-  const sendCleaned = (): void => {
+  // VS Code reloads a file that changed on disk without a save event. A
+  // didSave notification tells the server that the text equals the file.
+  const sendCleanDocuments = (): void => {
     for (const document of [...unsaved].filter((one) => !one.isDirty)) {
       unsaved.delete(document);
       client.saved(document.uri);
     }
   };
-  const soon = (): void => {
+  const schedule = (): void => {
     clearTimeout(timer);
-    timer = setTimeout(sendAll, QUIET);
+    timer = setTimeout(sendAll, DEBOUNCE_MS);
   };
-  const afresh = (): void => {
-    // A server that was started just now knows nothing.
+  const resend = (): void => {
+    // A restarted server has no state.
     sent.clear();
     sendAll();
   };
 
-  afresh();
+  resend();
   return vscode.Disposable.from(
-    client.onDidChange(afresh),
-    vscode.window.tabGroups.onDidChangeTabs(soon),
-    vscode.window.tabGroups.onDidChangeTabGroups(soon),
-    vscode.window.onDidChangeVisibleTextEditors(soon),
-    vscode.window.onDidChangeActiveTextEditor(soon),
-    vscode.window.onDidChangeTextEditorSelection(soon),
-    vscode.window.onDidChangeTextEditorVisibleRanges(soon),
-    vscode.window.onDidChangeTextEditorViewColumn(soon),
-    // It also tells when a document becomes dirty or clean, with no changes.
+    client.onDidChange(resend),
+    vscode.window.tabGroups.onDidChangeTabs(schedule),
+    vscode.window.tabGroups.onDidChangeTabGroups(schedule),
+    vscode.window.onDidChangeVisibleTextEditors(schedule),
+    vscode.window.onDidChangeActiveTextEditor(schedule),
+    vscode.window.onDidChangeTextEditorSelection(schedule),
+    vscode.window.onDidChangeTextEditorVisibleRanges(schedule),
+    vscode.window.onDidChangeTextEditorViewColumn(schedule),
+    // Also fires, without changes, if a document becomes dirty or clean.
     vscode.workspace.onDidChangeTextDocument(({ document }) => {
       if (document.uri.scheme === "file") {
         unsaved.add(document);
-        soon();
+        schedule();
       }
     }),
     vscode.workspace.onDidSaveTextDocument((document) => unsaved.delete(document)),
@@ -97,17 +97,17 @@ function tabs(): Tab[] {
   );
 }
 
-/** The document of a tab; none for a terminal, a web page or settings. */
+/** Returns the document of a tab. Terminals, web pages and settings have none. */
 function tabUri(input: unknown): vscode.Uri | undefined {
   if (
     input instanceof vscode.TabInputText ||
     input instanceof vscode.TabInputNotebook ||
     input instanceof vscode.TabInputCustom
   ) {
-    return ofUser(input.uri);
+    return userDocument(input.uri);
   }
   if (input instanceof vscode.TabInputTextDiff || input instanceof vscode.TabInputNotebookDiff) {
-    return ofUser(input.modified) ?? ofUser(input.original);
+    return userDocument(input.modified) ?? userDocument(input.original);
   }
   return undefined;
 }
@@ -115,7 +115,7 @@ function tabUri(input: unknown): vscode.Uri | undefined {
 function visibleEditors(): VisibleEditor[] {
   const active = vscode.window.activeTextEditor;
   return vscode.window.visibleTextEditors
-    .filter((editor) => ofUser(editor.document.uri))
+    .filter((editor) => userDocument(editor.document.uri))
     .map((editor) => ({
       uri: editor.document.uri.toString(),
       isActive: editor === active,
@@ -126,11 +126,11 @@ function visibleEditors(): VisibleEditor[] {
 
 function focus(): Notifications["textDocument/didFocus"] {
   const uri = vscode.window.activeTextEditor?.document.uri;
-  return uri && ofUser(uri) ? { textDocument: { uri: uri.toString() } } : {};
+  return uri && userDocument(uri) ? { textDocument: { uri: uri.toString() } } : {};
 }
 
-/** `uri`, if it is a document of the user's: not output, a diff's old side or the like. */
-function ofUser(uri: vscode.Uri): vscode.Uri | undefined {
+/** Returns `uri` if it is a user document, not output or the old side of a diff. */
+function userDocument(uri: vscode.Uri): vscode.Uri | undefined {
   return uri.scheme === "file" || uri.scheme === "untitled" ? uri : undefined;
 }
 

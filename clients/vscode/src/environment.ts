@@ -1,18 +1,18 @@
 /**
- * The block, for people: copied, or opened as a text that is read-only and, as
- * no file of the user, not in the block itself.
+ * Copies the environment block, or opens it as a read-only document that is not
+ * part of the block itself.
  */
 
 import * as vscode from "vscode";
 
 import type { Client } from "./client";
 
-/** URI scheme of the opened block. */
+/** URI scheme of the document with the block. */
 export const ENVIRONMENT_SCHEME = "sightline-environment";
 
 const DOCUMENT = vscode.Uri.from({ scheme: ENVIRONMENT_SCHEME, path: "/Environment Details.md" });
 
-/** Gives the opened block its text. */
+/** Provides the text of the block. */
 export class EnvironmentContents implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
 
@@ -21,17 +21,17 @@ export class EnvironmentContents implements vscode.TextDocumentContentProvider, 
   constructor(private readonly client: Client) {}
 
   async provideTextDocumentContent(): Promise<string> {
-    return (await this.look()).text;
+    return (await this.requestBlock()).text;
   }
 
-  /** Puts the block of this moment on the clipboard. */
+  /** Copies the current block to the clipboard. */
   async copy(): Promise<void> {
-    const { text, tokens } = await this.look();
+    const { text, tokens } = await this.requestBlock();
     await vscode.env.clipboard.writeText(text);
     vscode.window.setStatusBarMessage(`$(check) Environment details copied: ${tokens} tokens`, 4000);
   }
 
-  /** Opens the block of this moment. */
+  /** Opens the current block. */
   async open(): Promise<void> {
     this.changed.fire(DOCUMENT);
     const document = await vscode.workspace.openTextDocument(DOCUMENT);
@@ -42,8 +42,8 @@ export class EnvironmentContents implements vscode.TextDocumentContentProvider, 
     this.changed.dispose();
   }
 
-  /** A mere look: nothing counts as delivered to an agent. */
-  private async look(): Promise<{ text: string; tokens: number }> {
+  /** Requests the block without marking anything as delivered to an agent. */
+  private async requestBlock(): Promise<{ text: string; tokens: number }> {
     return await this.client.request("sightline/environmentDetails", { includeFiles: true, consume: false });
   }
 }

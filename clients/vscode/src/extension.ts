@@ -1,6 +1,6 @@
 /**
- * Sightline for VS Code: starts the server and connects what the editor shows
- * and the user does with it. All knowledge is the server's.
+ * Sightline for VS Code: starts the server, and connects it to the editor state
+ * and the user interface.
  */
 
 import * as vscode from "vscode";
@@ -8,18 +8,18 @@ import * as vscode from "vscode";
 import { CheckpointContents, CheckpointTree, SCHEME } from "./checkpointTree";
 import { Client } from "./client";
 import { registerCommands } from "./commands";
-import { followEditor } from "./editorState";
+import { trackEditorState } from "./editorState";
 import { ENVIRONMENT_SCHEME, EnvironmentContents } from "./environment";
 import { readManifest } from "./settings";
 import { StatusBar } from "./statusBar";
-import { followTerminals } from "./terminals";
+import { trackTerminals } from "./terminals";
 
-/** Settings that only count when the server starts. */
+/** Settings that require a restart of the server. */
 const NEEDS_RESTART = ["sightline.server.path", "sightline.storage.path", "sightline.log.file"];
 
 let client: Client | undefined;
 
-/** Called by VS Code once it is up. */
+/** Activates the extension. */
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   readManifest(context.extension.packageJSON);
   const output = vscode.window.createOutputChannel("Sightline", { log: true });
@@ -29,7 +29,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const environment = new EnvironmentContents(connection);
   const status = new StatusBar(connection);
 
-  const capabilities = (): void => {
+  const updateContext = (): void => {
     void vscode.commands.executeCommand("setContext", "sightline.running", connection.isRunning);
     const checkpoints = connection.supports("sightline/listCheckpoints");
     void vscode.commands.executeCommand("setContext", "sightline.checkpoints", checkpoints);
@@ -38,7 +38,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   connection.onNotification("sightline/didCreateCheckpoint", () => tree.refresh());
   context.subscriptions.push(
     output,
-    connection.onDidChange(capabilities),
+    connection.onDidChange(updateContext),
     status,
     tree,
     vscode.window.registerTreeDataProvider("sightline.checkpoints", tree),
@@ -46,8 +46,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     environment,
     vscode.workspace.registerTextDocumentContentProvider(ENVIRONMENT_SCHEME, environment),
     registerCommands({ client: connection, environment, tree, status, output, extensionUri: context.extensionUri }),
-    followEditor(connection),
-    followTerminals(connection),
+    trackEditorState(connection),
+    trackTerminals(connection),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (NEEDS_RESTART.some((name) => change.affectsConfiguration(name))) {
         void connection.restart();
@@ -59,7 +59,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   await connection.start();
 }
 
-/** Called by VS Code before it goes; waits for the server to end. */
+/** Stops the server and waits for it to exit. */
 export async function deactivate(): Promise<void> {
   await client?.stop();
 }

@@ -1,6 +1,6 @@
 /**
- * Restoring: what would be done is shown first and can be picked from, what
- * was done is told, and can be undone.
+ * Restore and undo: shows a preview to select from, applies it, and offers an
+ * undo.
  */
 
 import * as vscode from "vscode";
@@ -9,25 +9,25 @@ import type { Checkpoint, PreviewRestoreResult, RestoreCheckpointResult, Restore
 import { checkpointName } from "./checkpointTree";
 import { type Client, errorKind } from "./client";
 
-/** A path in the preview. */
+/** A path of the preview. */
 interface Choice extends vscode.QuickPickItem {
   uri: string;
   isConflict: boolean;
 }
 
-/** What the user wants restored. */
-interface Wish {
-  /** URIs; all when absent. */
+/** Selection of the user. */
+interface Selection {
+  /** URIs. Defaults to all. */
   paths?: string[];
-  /** Also what the server would leave alone. */
+  /** Also restore conflicts. */
   force: boolean;
-  /** Names the preview, while it is wanted as it is. */
+  /** Token of the preview, if it was accepted unchanged. */
   token?: string;
 }
 
 /**
- * Shows what restoring `checkpoint` would change, and does what is accepted.
- * Only `paths` (URIs) when given.
+ * Previews a restore of `checkpoint`, limited to `paths` (URIs) if given, and
+ * restores the files selected by the user.
  */
 export async function restore(client: Client, checkpoint: Checkpoint, paths?: string[]): Promise<void> {
   const name = checkpointName(checkpoint);
@@ -36,107 +36,107 @@ export async function restore(client: Client, checkpoint: Checkpoint, paths?: st
     ...(paths && { paths }),
   });
   if (preview.changes.length === 0 && preview.conflicts.length === 0) {
-    void vscode.window.showInformationMessage(`Nothing to restore: no difference from “${name}”.`);
+    void vscode.window.showInformationMessage(`Already up to date with “${name}”.`);
     return;
   }
-  const placeHolder = "These files are changed on disk when you accept. It can be undone.";
-  const wish = await choose(`Restore “${name}”`, placeHolder, preview, paths);
-  if (!wish) {
+  const placeHolder = "Select the files to restore. You can undo the restore.";
+  const selection = await selectChanges(`Restore “${name}”`, placeHolder, preview, paths);
+  if (!selection) {
     return;
   }
   try {
     const result = await client.requestWithProgress(`Restoring “${name}”`, "sightline/restoreCheckpoint", {
       id: checkpoint.id,
-      ...wish,
+      ...selection,
     });
-    tell(result, `restored from “${name}”`);
+    showResult(result, `restored from “${name}”`);
   } catch (error) {
     if (errorKind(error) !== "conflict") {
       throw error;
     }
-    const again = "Preview Again";
-    const text = "Files changed since the preview, so nothing was restored.";
-    if ((await vscode.window.showWarningMessage(text, again)) === again) {
+    const previewAgain = "Preview Again";
+    const text = "Files changed since the preview. Nothing was restored.";
+    if ((await vscode.window.showWarningMessage(text, previewAgain)) === previewAgain) {
       await restore(client, checkpoint, paths);
     }
   }
 }
 
-/** Shows what undoing the restore that made `undoId` (or the last one) would change, and does what is accepted. */
+/** Previews the undo of the restore with `undoId`, or of the last restore, and undoes what the user selects. */
 export async function undo(client: Client, undoId?: string): Promise<void> {
-  const preview = await client.requestWithProgress("Comparing with the files before the restore", "sightline/previewRestore", {
+  const preview = await client.requestWithProgress("Comparing with the state before the restore", "sightline/previewRestore", {
     id: undoId ?? "last",
     undo: true,
   });
   const { changes, conflicts, taskId } = preview;
   const point = preview.undoId ?? undoId;
   if (changes.length === 0 && conflicts.length === 0 && taskId === undefined) {
-    void vscode.window.showInformationMessage("Already up to date: the files are as before the restore.");
+    void vscode.window.showInformationMessage("Already up to date with the state before the restore.");
     return;
   }
-  const wish = await chooseUndo(preview);
-  if (!wish) {
+  const selection = await selectUndo(preview);
+  if (!selection) {
     return;
   }
   try {
     const title = "Undoing the restore";
     const result =
-      wish.token !== undefined || point === undefined
+      selection.token !== undefined || point === undefined
         ? await client.requestWithProgress(title, "sightline/undoRestore", {
             ...(point !== undefined && { undoId: point }),
-            ...(wish.token !== undefined && { token: wish.token }),
+            ...(selection.token !== undefined && { token: selection.token }),
           })
-        : // Only some of them: a restore of the undo point.
+        : // A selection of files: restore the undo point.
           await client.requestWithProgress(title, "sightline/restoreCheckpoint", {
             id: point,
             allRoots: true,
-            ...wish,
+            ...selection,
           });
-    tell(result, "put back as before the restore");
+    showResult(result, "restored to the state before the restore");
   } catch (error) {
     if (errorKind(error) !== "conflict") {
       throw error;
     }
-    const again = "Preview Again";
+    const previewAgain = "Preview Again";
     const text = `Nothing was undone: ${error instanceof Error ? error.message : "files changed since the preview"}`;
-    if ((await vscode.window.showWarningMessage(text, again)) === again) {
+    if ((await vscode.window.showWarningMessage(text, previewAgain)) === previewAgain) {
       await undo(client, undoId);
     }
   }
 }
 
-/** Lets the user look at the preview of an undo; nothing when dismissed. */
-async function chooseUndo(preview: PreviewRestoreResult): Promise<Wish | undefined> {
+/** Shows the preview of an undo. Returns undefined if it is dismissed. */
+async function selectUndo(preview: PreviewRestoreResult): Promise<Selection | undefined> {
   const { changes, conflicts, taskId, token } = preview;
-  const task = taskId === undefined ? "" : ` The conversation of task ${taskId} is put back too.`;
+  const task = taskId === undefined ? "" : ` The conversation of task ${taskId} is restored too.`;
   if (changes.length === 0 && conflicts.length === 0) {
-    const yes = "Undo";
-    const asked = await vscode.window.showWarningMessage(`Undo the restore?${task}`, { modal: true }, yes);
-    return asked === yes ? { token, force: false } : undefined;
+    const undoLabel = "Undo";
+    const answer = await vscode.window.showWarningMessage(`Undo the restore?${task}`, { modal: true }, undoLabel);
+    return answer === undoLabel ? { token, force: false } : undefined;
   }
   const later = changes.filter((change) => change.changedSince).length;
   const since = later === 0 ? "" : ` ${later === 1 ? "1 file was" : `${later} files were`} changed after the restore.`;
-  return choose("Undo the restore", `These files are changed on disk when you accept.${since}${task}`, preview, undefined);
+  return selectChanges("Undo Restore", `Select the files to restore to their state before the restore.${since}${task}`, preview, undefined);
 }
 
-/** Lets the user look at a preview and pick from it; nothing when dismissed. */
-async function choose(
+/** Shows a preview to select from. Returns undefined if it is dismissed. */
+async function selectChanges(
   title: string,
   placeHolder: string,
   { changes, conflicts, token }: PreviewRestoreResult,
   paths: string[] | undefined,
-): Promise<Wish | undefined> {
+): Promise<Selection | undefined> {
   const choices: Choice[] = [
     ...changes.map(({ path, uri, action, reason, changedSince }) => ({
       label: `$(${changedSince ? "warning" : action === "delete" ? "trash" : "edit"}) ${path}`,
-      description: `${action === "delete" ? "deleted" : "written"}: ${reason}`,
+      description: `${action === "delete" ? "delete" : "write"}: ${reason}`,
       picked: true,
       uri,
       isConflict: false,
     })),
     ...conflicts.map(({ path, uri, reason }) => ({
       label: `$(warning) ${path}`,
-      description: `left alone unless picked: ${reason}`,
+      description: `kept unless selected: ${reason}`,
       picked: false,
       uri,
       isConflict: true,
@@ -160,41 +160,41 @@ async function choose(
   return { paths: picked.map((choice) => choice.uri), force };
 }
 
-/** Paths a message names. */
-const MOST_NAMED = 5;
+/** Maximum number of paths named in a message. */
+const MAX_NAMED_PATHS = 5;
 
-/** Tells what became of each path, and offers to undo it. */
-function tell({ outcomes, conflicts = [], undoId }: RestoreCheckpointResult, what: string): void {
+/** Shows the result of a restore and offers to undo it. */
+function showResult({ outcomes, conflicts = [], undoId }: RestoreCheckpointResult, what: string): void {
   const failed = outcomes.filter((outcome) => !outcome.ok);
   const done = outcomes.length - failed.length;
   if (undoId === undefined) {
-    const text = ["Already up to date", ...leftAlone(conflicts)].join("; ");
+    const text = ["Already up to date", ...keptPaths(conflicts)].join("; ");
     void vscode.window.showInformationMessage(`${text}.`);
     return;
   }
   const text = [
     `${done === 1 ? "1 file" : `${done} files`} ${what}`,
-    ...named("not", failed.map(({ path, error }) => `${path} (${error ?? "unknown"})`)),
-    ...leftAlone(conflicts),
+    ...listPaths("failed", failed.map(({ path, error }) => `${path} (${error ?? "unknown error"})`)),
+    ...keptPaths(conflicts),
   ].join("; ");
-  const offer = "Undo";
+  const undoLabel = "Undo";
   const answer =
     failed.length === 0
-      ? vscode.window.showInformationMessage(`${text}.`, offer)
-      : vscode.window.showWarningMessage(`${text}.`, offer);
+      ? vscode.window.showInformationMessage(`${text}.`, undoLabel)
+      : vscode.window.showWarningMessage(`${text}.`, undoLabel);
   void answer.then(async (choice) => {
-    if (choice === offer) {
+    if (choice === undoLabel) {
       await vscode.commands.executeCommand("sightline.checkpoint.undoRestore", undoId);
     }
   });
 }
 
-function leftAlone(conflicts: RestoreConflict[]): string[] {
-  return named("left alone", conflicts.map(({ path, reason }) => `${path} (${reason})`));
+function keptPaths(conflicts: RestoreConflict[]): string[] {
+  return listPaths("kept", conflicts.map(({ path, reason }) => `${path} (${reason})`));
 }
 
-/** A part of a message about these paths; none without any. */
-function named(what: string, paths: string[]): string[] {
-  const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : "";
-  return paths.length === 0 ? [] : [`${what}: ${paths.slice(0, MOST_NAMED).join(", ")}${more}`];
+/** Formats a part of a message that lists paths. Returns nothing if there are none. */
+function listPaths(what: string, paths: string[]): string[] {
+  const more = paths.length > MAX_NAMED_PATHS ? ` and ${paths.length - MAX_NAMED_PATHS} more` : "";
+  return paths.length === 0 ? [] : [`${what}: ${paths.slice(0, MAX_NAMED_PATHS).join(", ")}${more}`];
 }

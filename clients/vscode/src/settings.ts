@@ -1,46 +1,46 @@
 /**
- * The server's settings, as the user set them.
+ * The settings of the server.
  *
- * Which settings there are is read from the manifest, whose list is generated
- * from the server's schema; so none is named here.
+ * The names of the settings come from the manifest, which is generated from the
+ * schema of the server.
  */
 
 import * as vscode from "vscode";
 
-/** Settings of this extension, not of the server. */
+/** Settings of the extension, not of the server. */
 const CLIENT_ONLY = ["sightline.server.", "sightline.trace."];
 
-/** Settings the server reads at its start, and only then. */
-const AT_START = ["sightline.storage.", "sightline.log."];
+/** Settings that the server reads only at startup. */
+const STARTUP_ONLY = ["sightline.storage.", "sightline.log."];
 
 type Tree = { [key: string]: unknown };
 
 let names: readonly string[] = [];
 
-/** Tells which settings there are. Call it before anything else. */
+/** Reads the setting names from the manifest. Must be called first. */
 export function readManifest(manifest: { contributes: { configuration: { properties: object } } }): void {
   names = Object.keys(manifest.contributes.configuration.properties).filter(
     (name) => !CLIENT_ONLY.some((prefix) => name.startsWith(prefix)),
   );
 }
 
-/** All settings of the server. */
+/** Returns all settings of the server. */
 export function settings(): Tree {
   return tree(names);
 }
 
-/** The settings that go along with `initialize`; the server asks for the others. */
-export function atStart(): Tree {
-  return tree(names.filter((name) => AT_START.some((prefix) => name.startsWith(prefix))));
+/** Returns the settings to send with `initialize`. The server requests the others. */
+export function startupSettings(): Tree {
+  return tree(names.filter((name) => STARTUP_ONLY.some((prefix) => name.startsWith(prefix))));
 }
 
 function tree(wanted: readonly string[]): Tree {
   const configuration = vscode.workspace.getConfiguration();
-  // The tree view and the status bar live on them.
+  // The tree view and the status bar need notifications.
   const result: Tree = { notifications: true };
   for (const name of wanted) {
     const value = configuration.get(name);
-    // Null is how the manifest says "not set".
+    // The manifest uses null for "not set".
     if (value !== null && value !== undefined) {
       place(result, name.split(".").slice(1), value);
     }

@@ -1,48 +1,48 @@
 /**
- * The status bar item: whether the server runs, and whether agents may see the
- * file in front. A click offers the commands.
+ * The status bar item: shows the state of the server and whether agents may see
+ * the active file. A click opens a menu.
  */
 
 import * as vscode from "vscode";
 
 import type { Client } from "./client";
 
-/** How long the editor has to be quiet before access is asked for, in milliseconds. */
-const QUIET = 100;
+/** Debounce time of access checks, in milliseconds. */
+const DEBOUNCE_MS = 100;
 
-/** What the menu offers; those that need a checkpoint are only offered with a server that has them. */
+/** Menu entries. Entries marked `checkpoints` need a server with checkpoints. */
 const MENU: readonly (vscode.QuickPickItem & { command: string; checkpoints?: true })[] = [
   { label: "$(copy) Copy Environment Details", command: "sightline.environment.copy" },
   { label: "$(go-to-file) Open Environment Details", command: "sightline.environment.open" },
-  { label: "$(eye) May Agents See This File?", command: "sightline.access.explain" },
+  { label: "$(eye) Check Agent Access", command: "sightline.access.explain" },
   { label: "$(add) Create Checkpoint", command: "sightline.checkpoint.create", checkpoints: true },
   { label: "$(diff) Compare with Checkpoint…", command: "sightline.checkpoint.compare", checkpoints: true },
   { label: "$(history) Restore Checkpoint…", command: "sightline.checkpoint.restore", checkpoints: true },
-  { label: "$(discard) Undo the Last Restore", command: "sightline.checkpoint.undoRestore", checkpoints: true },
+  { label: "$(discard) Undo Last Restore", command: "sightline.checkpoint.undoRestore", checkpoints: true },
   { label: "$(refresh) Restart Server", command: "sightline.server.restart" },
   { label: "$(output) Show Output", command: "sightline.output" },
 ];
 
-/** The item, until it is disposed of. */
+/** The status bar item. */
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("sightline.status", vscode.StatusBarAlignment.Right, 90);
   private readonly listening: vscode.Disposable;
   private timer: NodeJS.Timeout | undefined;
-  private asked = 0;
+  private lastSequence = 0;
 
   constructor(private readonly client: Client) {
     this.item.name = "Sightline";
     this.item.command = "sightline.menu";
     this.item.show();
     this.listening = vscode.Disposable.from(
-      client.onDidChange(() => this.soon()),
-      vscode.window.onDidChangeActiveTextEditor(() => this.soon()),
+      client.onDidChange(() => this.schedule()),
+      vscode.window.onDidChangeActiveTextEditor(() => this.schedule()),
     );
-    client.onNotification("sightline/didChangeAccessRules", () => this.soon());
-    this.soon();
+    client.onNotification("sightline/didChangeAccessRules", () => this.schedule());
+    this.schedule();
   }
 
-  /** Offers the commands. */
+  /** Opens the menu. */
   async menu(): Promise<void> {
     const checkpoints = this.client.supports("sightline/listCheckpoints");
     const items = MENU.filter((item) => checkpoints || item.checkpoints === undefined);
@@ -58,15 +58,15 @@ export class StatusBar implements vscode.Disposable {
     this.item.dispose();
   }
 
-  private soon(): void {
+  private schedule(): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.update(), QUIET);
+    this.timer = setTimeout(() => void this.update(), DEBOUNCE_MS);
   }
 
   private async update(): Promise<void> {
-    const mine = ++this.asked;
+    const sequence = ++this.lastSequence;
     if (!this.client.isRunning) {
-      this.show("$(circle-slash) Sightline", "The sightline server is not running");
+      this.show("$(circle-slash) Sightline", "The Sightline server is not running");
       return;
     }
     const uri = vscode.window.activeTextEditor?.document.uri;
@@ -74,22 +74,22 @@ export class StatusBar implements vscode.Disposable {
       this.show("$(eye) Sightline", "Sightline is running");
       return;
     }
-    const answer = await this.client
+    const response = await this.client
       .request("sightline/checkAccess", { paths: [uri.toString()] })
       .catch(() => undefined);
-    // A later question has, or will have, the better answer.
-    if (mine !== this.asked) {
+    // A later request supersedes this one.
+    if (sequence !== this.lastSequence) {
       return;
     }
     const name = vscode.workspace.asRelativePath(uri);
-    const judged = answer?.paths[0];
-    if (judged?.access === "denied") {
-      const why = judged.rule ? `${judged.rule.source}, line ${judged.rule.line}` : (judged.reason ?? "no reason given");
+    const result = response?.paths[0];
+    if (result?.access === "denied") {
+      const why = result.rule ? `${result.rule.source}, line ${result.rule.line}` : (result.reason ?? "no reason given");
       this.show("$(eye-closed) Sightline", `${name} is hidden from agents: ${why}`);
-    } else if (judged?.access === "outside") {
+    } else if (result?.access === "outside") {
       this.show("$(eye-closed) Sightline", `${name} is outside the workspace`);
     } else {
-      this.show("$(eye) Sightline", `Agents may see ${name}`);
+      this.show("$(eye) Sightline", `${name} is visible to agents`);
     }
   }
 

@@ -1,8 +1,8 @@
 /**
- * The terminals: which there are, what runs in them and what it printed.
+ * Sends the terminals, their commands and their output to the server.
  *
- * Commands, output and exit codes are known where the shell integration of VS
- * Code is active; of other terminals, that they exist and where they began.
+ * Commands, output and exit codes require the shell integration of VS Code.
+ * Other terminals are reported with their initial working directory only.
  */
 
 import * as vscode from "vscode";
@@ -10,11 +10,11 @@ import * as vscode from "vscode";
 import type { Terminal } from "../../types/protocol";
 import type { Client } from "./client";
 
-/** How long it has to be quiet, in milliseconds; and at most how long output waits. */
-const QUIET = 100;
+/** Delay before changes are sent, in milliseconds. */
+const SEND_DELAY_MS = 100;
 
-/** Output kept until it is sent, in UTF-16 units. The server keeps no more either. */
-const MOST_OUTPUT = 256 * 1024;
+/** Maximum unsent output per terminal, in UTF-16 units; the limit of the server. */
+const MAX_OUTPUT = 256 * 1024;
 
 interface State {
   readonly id: string;
@@ -24,8 +24,8 @@ interface State {
   output: string;
 }
 
-/** Keeps the server informed, from now until it is disposed of. */
-export function followTerminals(client: Client): vscode.Disposable {
+/** Sends terminal changes to the server until disposed. */
+export function trackTerminals(client: Client): vscode.Disposable {
   const states = new Map<vscode.Terminal, State>();
   let lastId = 0;
   let lastSent = "";
@@ -44,7 +44,7 @@ export function followTerminals(client: Client): vscode.Disposable {
     if (!client.isRunning) {
       return;
     }
-    const terminals = vscode.window.terminals.map((terminal) => described(terminal, stateOf(terminal)));
+    const terminals = vscode.window.terminals.map((terminal) => toWire(terminal, stateOf(terminal)));
     const text = JSON.stringify(terminals);
     if (text === lastSent && !terminals.some((terminal) => terminal.newOutput)) {
       return;
@@ -55,59 +55,59 @@ export function followTerminals(client: Client): vscode.Disposable {
       state.output = "";
     }
   };
-  const soon = (): void => {
-    // Not put off by more output, or a busy terminal would never be heard.
-    timer ??= setTimeout(send, QUIET);
+  const schedule = (): void => {
+    // More output does not postpone the timer, so busy terminals are sent too.
+    timer ??= setTimeout(send, SEND_DELAY_MS);
   };
   const started = ({ terminal, execution }: vscode.TerminalShellExecutionStartEvent): void => {
     const state = stateOf(terminal);
     state.command = execution.commandLine.value;
     state.exitCode = undefined;
     state.running = execution;
-    soon();
-    void listen(execution, (text) => {
-      state.output = (state.output + text).slice(-MOST_OUTPUT);
-      soon();
+    schedule();
+    void readOutput(execution, (text) => {
+      state.output = (state.output + text).slice(-MAX_OUTPUT);
+      schedule();
     });
   };
   const ended = ({ terminal, execution, exitCode }: vscode.TerminalShellExecutionEndEvent): void => {
     const state = stateOf(terminal);
-    // The command line may have become known only now.
+    // The command line may be known only now.
     state.command = execution.commandLine.value;
     state.exitCode = exitCode;
     state.running = undefined;
-    soon();
+    schedule();
   };
   const closed = (terminal: vscode.Terminal): void => {
     states.delete(terminal);
-    soon();
+    schedule();
   };
-  const afresh = (): void => {
+  const resend = (): void => {
     lastSent = "";
-    soon();
+    schedule();
   };
 
-  soon();
+  schedule();
   return vscode.Disposable.from(
-    client.onDidChange(afresh),
-    vscode.window.onDidOpenTerminal(soon),
+    client.onDidChange(resend),
+    vscode.window.onDidOpenTerminal(schedule),
     vscode.window.onDidCloseTerminal(closed),
-    vscode.window.onDidChangeTerminalState(soon),
-    vscode.window.onDidChangeTerminalShellIntegration(soon),
+    vscode.window.onDidChangeTerminalState(schedule),
+    vscode.window.onDidChangeTerminalShellIntegration(schedule),
     vscode.window.onDidStartTerminalShellExecution(started),
     vscode.window.onDidEndTerminalShellExecution(ended),
     { dispose: () => clearTimeout(timer) },
   );
 }
 
-/** Hands on what a command prints, until it ends. */
-async function listen(execution: vscode.TerminalShellExecution, take: (text: string) => void): Promise<void> {
+/** Passes the output of a command to `take` until the command ends. */
+async function readOutput(execution: vscode.TerminalShellExecution, take: (text: string) => void): Promise<void> {
   for await (const text of execution.read()) {
     take(text);
   }
 }
 
-function described(terminal: vscode.Terminal, state: State): Terminal {
+function toWire(terminal: vscode.Terminal, state: State): Terminal {
   const cwd = workingDirectory(terminal);
   return {
     id: state.id,
@@ -120,13 +120,13 @@ function described(terminal: vscode.Terminal, state: State): Terminal {
   };
 }
 
-/** Where the terminal is; where it began when no shell tells. */
+/** Returns the working directory, or the initial one without shell integration. */
 function workingDirectory(terminal: vscode.Terminal): string | undefined {
   const now = terminal.shellIntegration?.cwd?.fsPath;
   if (now !== undefined) {
     return now;
   }
   const options = terminal.creationOptions;
-  const began = "cwd" in options ? options.cwd : undefined;
-  return typeof began === "string" ? began : began?.fsPath;
+  const initial = "cwd" in options ? options.cwd : undefined;
+  return typeof initial === "string" ? initial : initial?.fsPath;
 }

@@ -1,4 +1,4 @@
-// What the manifest promises is there.
+// Tests that the manifest matches the code.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -12,17 +12,17 @@ const methods = JSON.parse(await read("../../../schemas/methods.json"));
 const declared = contributes.commands.map(({ command }) => command);
 const registered = [...source.matchAll(/^ {4}"(sightline\.[\w.]+)":/gm)].map(([, name]) => name);
 
-test("every command that is declared is registered, and the other way round", () => {
+test("declared and registered commands are the same", () => {
   assert.ok(registered.length > 10);
   assert.deepEqual(registered.sort(), declared.sort());
 });
 
-test("every command in a menu is declared", () => {
+test("all menu commands are declared", () => {
   const used = Object.values(contributes.menus).flat().map(({ command }) => command);
   assert.deepEqual(used.filter((command) => !declared.includes(command)), []);
 });
 
-test("no command has the name of one of the server's, which the language client registers", () => {
+test("no command has the name of a server command", () => {
   const names = JSON.stringify(methods);
   for (const command of declared) {
     assert.ok(!names.includes(`"${command.replace(".", "/")}"`), command);

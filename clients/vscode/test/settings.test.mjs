@@ -1,4 +1,4 @@
-// The settings in the manifest are those of the server's schema.
+// Tests that the settings in the manifest match the schema of the server.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -11,14 +11,14 @@ const schema = JSON.parse(
 );
 const { properties } = configuration(schema);
 
-test("the manifest has the settings that the schema has now", async () => {
+test("the manifest is up to date with the schema", async () => {
   const { written, wanted } = await manifests();
   assert.equal(written, wanted, "run `npm run settings`");
 });
 
-test("no setting has a value that nobody set and the server would take for one", () => {
+test("unset settings have no default that the server would use", () => {
   for (const [name, { type, default: value }] of Object.entries(properties)) {
-    assert.notEqual(value, undefined, `VS Code makes up a default of ${name}`);
+    assert.notEqual(value, undefined, `VS Code would invent a default of ${name}`);
     if (value === null) {
       assert.ok(type.includes("null"), `${name} may be null`);
     }
@@ -26,20 +26,20 @@ test("no setting has a value that nobody set and the server would take for one",
   assert.equal(properties["sightline.tasks.maxCount"].default, null, "0 would delete every task");
 });
 
-test("a folder cannot bring along where files are written, or what agents may read", () => {
+test("a folder cannot change locations of files or file access of agents", () => {
   const names = ["server.path", "storage.path", "log.file", "access.outsideWorkspace", "access.recursiveReaders"];
   for (const name of names) {
     assert.equal(properties[`sightline.${name}`].scope, "machine", name);
   }
 });
 
-test("values of a choice are explained, references are resolved", () => {
+test("enum values have descriptions and references are resolved", () => {
   const ignored = properties["sightline.environment.ignoredFiles"];
   assert.deepEqual(ignored.enum, ["hide", "lock"]);
   assert.equal(ignored.enumDescriptions.length, 2);
   assert.ok(!JSON.stringify(properties).includes("$ref"));
 });
 
-test("what the extension decides itself is no setting", () => {
+test("settings of the extension itself are not contributed", () => {
   assert.ok(!("sightline.notifications" in properties));
 });
