@@ -1,21 +1,21 @@
--- How an agent harness talks to Sightline, in Lua, with Neovim as the interpreter:
+-- A minimal agent harness for Sightline in Lua, run by Neovim:
 --
 --     nvim -l agent.lua sightline FOLDER FILE
 --
--- Asks for the block, reads FILE under the access rules, takes a checkpoint, edits
--- the file, shows what changed and goes back. Prints one JSON object.
+-- Requests the environment block, reads FILE under the access rules, creates a
+-- checkpoint, edits the file, diffs and restores it. Prints one JSON object.
 
 local program, folder, name = unpack(_G.arg, 1, 3)
 folder = assert(vim.uv.fs_realpath(folder))
 
--- Framing and ids are Neovim's; `sightline` is spoken as plain JSON-RPC.
+-- Neovim handles framing and request ids.
 local server = assert(vim.lsp.rpc.start({ program, '--stdio' }, {
   server_request = function()
     return vim.NIL, nil
   end,
 }))
 
---- The result of a request; an error is raised with its stable kind.
+--- Returns the result of a request. Raises errors with their stable kind.
 local function ask(method, params)
   local answer
   assert(server.request(method, params or vim.empty_dict(), function(err, result)
@@ -23,7 +23,7 @@ local function ask(method, params)
   end))
   assert(vim.wait(60000, function()
     return answer
-  end, 5), method .. ' was not answered')
+  end, 5), method .. ' timed out')
   if answer.err then
     error(('%s: %s'):format(vim.tbl_get(answer.err, 'data', 'kind') or answer.err.code, answer.err.message))
   end
@@ -35,8 +35,8 @@ local workspace = { { uri = uri, name = vim.fs.basename(folder) } }
 ask('initialize', { processId = vim.NIL, rootUri = uri, workspaceFolders = workspace, capabilities = vim.empty_dict() })
 server.notify('initialized', vim.empty_dict())
 
-local block = ask('sightline/environmentDetails', { taskId = 'example', includeFiles = true }) -- goes before the prompt
-local verdict = ask('sightline/checkAccess', { paths = { name }, command = 'cat ' .. name }) -- before a tool runs
+local block = ask('sightline/environmentDetails', { taskId = 'example', includeFiles = true }) -- add it to the prompt
+local verdict = ask('sightline/checkAccess', { paths = { name }, command = 'cat ' .. name }) -- before running a tool
 local text = ask('sightline/readFile', { path = name, taskId = 'example' }).text -- the read tool
 local checkpoint = ask('sightline/createCheckpoint', { taskId = 'example', label = 'before the edit' })
 local file = assert(io.open(folder .. '/' .. name, 'w')) -- the write tool

@@ -1,9 +1,9 @@
-"""How an agent harness talks to Sightline: standard library only.
+"""A minimal agent harness for Sightline. Uses only the standard library.
 
     python3 agent.py sightline FOLDER FILE
 
-Asks for the block, reads FILE under the access rules, takes a checkpoint, edits
-the file, shows what changed and goes back. Prints one JSON object.
+Requests the environment block, reads FILE under the access rules, creates a
+checkpoint, edits the file, diffs and restores it. Prints one JSON object.
 """
 
 import json, pathlib, subprocess, sys
@@ -25,16 +25,16 @@ def receive():
         field, value = line.split(b":", 1)
         length = int(value) if field.lower() == b"content-length" else length
     if not length:
-        raise EOFError("the server ended")
+        raise EOFError("the server closed the connection")
     return json.loads(server.stdout.read(length))
 
 
 def ask(method, **params):
-    """The result of a request; an error is raised with its stable kind."""
+    """Returns the result of a request. Raises errors with their stable kind."""
     send({"id": (wanted := next(ids)), "method": method, "params": params})
     while True:
         message = receive()
-        if "method" in message:  # The server asks or tells; we have nothing to add.
+        if "method" in message:  # A request or notification from the server.
             if "id" in message:
                 send({"id": message["id"], "result": None})
         elif message["id"] == wanted:
@@ -47,8 +47,8 @@ workspace = [{"uri": folder.as_uri(), "name": folder.name}]
 ask("initialize", processId=None, rootUri=folder.as_uri(), workspaceFolders=workspace, capabilities={})
 send({"method": "initialized", "params": {}})
 
-block = ask("sightline/environmentDetails", taskId="example", includeFiles=True)  # goes before the prompt
-verdict = ask("sightline/checkAccess", paths=[name], command=f"cat {name}")  # before a tool runs
+block = ask("sightline/environmentDetails", taskId="example", includeFiles=True)  # add it to the prompt
+verdict = ask("sightline/checkAccess", paths=[name], command=f"cat {name}")  # before running a tool
 text = ask("sightline/readFile", path=name, taskId="example")["text"]  # the read tool
 checkpoint = ask("sightline/createCheckpoint", taskId="example", label="before the edit")
 (folder / name).write_text(text + "edited by the agent\n")  # the write tool

@@ -192,7 +192,8 @@ const LONG_LINE: &str = "an entry is too long for the log";
 const NO_ROOT: &str = "no workspace folder is open, or the folder no longer exists";
 const NO_CHECKPOINT: &str = "the checkpoint does not exist, or its folder is not open";
 const NO_RULES: &str = "the access rules of the folder cannot be read or are invalid";
-const NO_PLACE: &str = "the folder is too broad, such as the home folder or the root of a file system";
+const NO_PLACE: &str =
+    "the folder is too broad, such as the home folder or the root of a file system";
 const STORE_BUSY: &str = "another process is writing to the checkpoint store";
 const STORE: &str = "the checkpoint store cannot be read or written";
 
