@@ -139,7 +139,7 @@ fn a_command_does_the_same_and_is_shown_in_one_line() {
     assert_eq!(restored["outcomes"][0]["path"], "a.txt");
     let shown = server.notified("window/showMessage").unwrap();
     let text = shown["message"].as_str().unwrap();
-    assert!(text.contains("1 paths restored"), "{text}");
+    assert!(text.contains("1 path restored"), "{text}");
     let listed = server.ask(execute, json!({ "command": "sightline.listCheckpoints" }));
     assert_eq!(listed["checkpoints"].as_array().unwrap().len(), 2);
 }
@@ -487,7 +487,7 @@ fn a_broken_store_is_told_of_and_made_anew() {
     let shown = server.notified("window/showMessage").unwrap();
     let text = shown["message"].as_str().unwrap();
     assert!(
-        text.contains("damaged") && text.contains("kept at"),
+        text.contains("damaged") && text.contains("was moved to"),
         "{text}"
     );
     let listed = list(&mut server, json!({}));

@@ -74,7 +74,7 @@ fn a_session_at_the_command_line() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("src/b", "b\n")]);
     let (code, text, error) = run(&workspace, &["list"]);
     assert_eq!((code, &*text), (1, ""));
-    assert!(error.contains("no checkpoint yet"), "{error}");
+    assert!(error.contains("no checkpoints yet"), "{error}");
     let first = json_of(
         &workspace,
         &["create", "--label", "before", "--task", "t-1"],
@@ -115,7 +115,7 @@ fn a_session_at_the_command_line() {
     assert_eq!((code, same), (0, text));
     let (code, text, _) = run(&workspace, &["restore", "--yes", short, "a.txt"]);
     assert_eq!(code, 0);
-    assert!(text.contains("1 paths restored"), "{text}");
+    assert!(text.contains("1 path restored"), "{text}");
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "one\n"
@@ -144,12 +144,15 @@ fn a_session_at_the_command_line() {
     let (code, text, _) = run(&workspace, &["stats"]);
     assert!(code == 0 && text.starts_with("3 checkpoints, "), "{text}");
     let (code, text, _) = run(&workspace, &["verify"]);
-    assert!(code == 0 && text.contains("whole"), "{text}");
+    assert!(code == 0 && text.contains("intact"), "{text}");
     let (code, text, _) = run(
         &workspace,
         &["prune", "--yes", "--keep", "1", "--older-than", "30d"],
     );
-    assert!(code == 0 && text.starts_with("0 removed"), "{text}");
+    assert!(
+        code == 0 && text.starts_with("0 checkpoints removed"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -232,7 +235,7 @@ fn damage_is_a_negative_answer() {
     );
     let (code, healed, error) = run(&workspace, &["create"]);
     assert_eq!(code, 0, "{error}");
-    assert!(error.contains("were damaged"), "{error}");
+    assert!(error.contains("was damaged"), "{error}");
     for told in [text, healed, error] {
         assert!(!told.contains("a.txt"), "{told}");
     }
@@ -378,14 +381,14 @@ fn what_is_left_alone_is_printed() {
     assert_eq!(code, 0, "{error}");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("1 paths restored, 1 left alone; undo with "),
+        lines[0].starts_with("1 path restored, 1 skipped; undo with "),
         "{text}"
     );
-    assert!(lines[1].starts_with("kept    a.txt  "), "{text}");
+    assert!(lines[1].starts_with("skip    a.txt  "), "{text}");
     assert!(lines[1].contains("ignored"), "{text}");
     let (code, text, _) = run(&workspace, &["restore", "last", "a.txt", "--yes"]);
     assert_eq!(code, 1, "{text}");
-    assert!(text.starts_with("0 paths restored, 1 left alone"), "{text}");
+    assert!(text.starts_with("0 paths restored, 1 skipped"), "{text}");
 }
 
 #[test]
@@ -397,7 +400,7 @@ fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
         assert!(error.contains(says), "{error}");
     };
     nothing(&["undo", "--dry-run"], "no restore to undo");
-    nothing(&["list", "--task", "nope"], "no checkpoint yet");
+    nothing(&["list", "--task", "nope"], "no checkpoints yet");
     json_of(&workspace, &["create", "--task", "t"]);
     nothing(&["undo", "--yes"], "no restore to undo");
     nothing(&["list", "--task", "nope"], "no checkpoint of task nope");
@@ -550,7 +553,10 @@ fn at_a_terminal_it_is_shown_and_asked_first() {
     );
     assert_eq!(json_of(&workspace, &["list"]), listed);
     let (code, said) = at_a_terminal(&workspace, "prune --keep 0", "y\n").unwrap();
-    assert!(code == 0 && said.contains("4 removed"), "{said}");
+    assert!(
+        code == 0 && said.contains("4 checkpoints removed"),
+        "{said}"
+    );
     // With nothing to do there is no question.
     json_of(&workspace, &["create"]);
     let (code, said) = at_a_terminal(&workspace, "restore last", "").unwrap();

@@ -73,7 +73,7 @@ impl Drop for Logged {
     }
 }
 
-const KNOWN: &str = "changes are known";
+const KNOWN: &str = "changed paths are known";
 
 /// The tree of a checkpoint, as git reads it.
 fn tree(data: &Path, checkpoint: &Value) -> String {
@@ -120,12 +120,12 @@ fn a_change_is_known_without_looking_at_everything() {
         let taken = server.create();
         assert_eq!(taken["modified"], 1, "{taken}");
         assert_eq!(server.count(KNOWN), before + 1);
-        assert!(server.count("changes are known paths=1") > round);
+        assert!(server.count("changed paths are known paths=1") > round);
     }
     // Nothing changed: nothing is looked at.
     let taken = server.create();
     assert_eq!(taken["modified"], 0);
-    assert!(server.count("changes are known paths=0") > 0);
+    assert!(server.count("changed paths are known paths=0") > 0);
     server.end();
 }
 

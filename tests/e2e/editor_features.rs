@@ -103,7 +103,7 @@ fn actions_are_those_that_fit_the_document() {
         "{first}"
     );
     assert!(
-        !first.contains("restore") && !first.contains("hidden"),
+        !first.contains("restore") && !first.contains("explain"),
         "{first}"
     );
     choose(&mut server, &a, "create checkpoint");
@@ -114,7 +114,7 @@ fn actions_are_those_that_fit_the_document() {
         "{then}"
     );
     let hidden = titles(&actions(&mut server, &key));
-    assert!(hidden.contains("why is this file hidden"), "{hidden}");
+    assert!(hidden.contains("explain why agents cannot see"), "{hidden}");
     assert!(!hidden.contains("restore this file"), "{hidden}");
     for odd in ["untitled:Untitled-1", "file://", "", "http://x/y"] {
         assert!(
@@ -244,7 +244,7 @@ fn a_closed_file_is_restored_on_the_disk_once_that_was_agreed_to() {
     }
     command(&mut server, "allow", json!([]));
     assert!(
-        shown(&mut server).contains("nothing waits"),
+        shown(&mut server).contains("nothing to "),
         "what was refused is over"
     );
     assert_eq!(
@@ -294,7 +294,7 @@ fn the_last_restore_is_undone_once_that_was_agreed_to() {
         let text = question["params"]["message"].as_str().unwrap();
         assert!(text.contains("2 files: a.txt, b.txt."), "{text}");
         assert!(
-            text.contains("Changed after the restore, and undone too: b.txt."),
+            text.contains("Also undoes changes made after the restore: b.txt."),
             "{text}"
         );
         assert_eq!(
@@ -325,7 +325,7 @@ fn an_answer_to_an_older_question_does_nothing() {
     let old = asked(&mut server, "window/showMessageRequest");
     command(&mut server, "restoreFile", json!(["a.txt"]));
     let new = asked(&mut server, "window/showMessageRequest");
-    assert!(shown(&mut server).contains("something else was asked"));
+    assert!(shown(&mut server).contains("another question was asked"));
     answer(&mut server, &old, json!({ "title": "Restore" }));
     answer(&mut server, &new, json!({ "title": "Cancel" }));
     // It waits for what else changes the folder.

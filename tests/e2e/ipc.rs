@@ -72,7 +72,7 @@ fn listening(workspace: &Workspace) -> Server {
     server
 }
 
-const FROM_DISK: &str = "no server runs for this workspace";
+const FROM_DISK: &str = "no server is running for this workspace";
 
 #[test]
 fn the_block_is_the_editors_where_a_server_runs() {

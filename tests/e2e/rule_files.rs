@@ -134,17 +134,17 @@ fn hover_says_what_a_line_does() {
     server.open(&uri, RULES);
     assert_eq!(
         hover(&mut server, &uri, 0),
-        "Hides from agents 2 paths: `a.key`, `src/b.key`"
+        "Hides 2 paths from agents: `a.key`, `src/b.key`"
     );
     assert_eq!(
         hover(&mut server, &uri, 5),
-        "Lets agents see 1 path: `src/keep.key`"
+        "Shows 1 path to agents: `src/keep.key`"
     );
     assert_eq!(
         hover(&mut server, &uri, 3),
-        "Hides from agents nothing that is there now"
+        "Hides no existing path from agents"
     );
-    assert!(hover(&mut server, &uri, 2).contains("nothing"));
+    assert!(hover(&mut server, &uri, 2).contains("never match"));
     assert_eq!(hover(&mut server, &uri, 6), "");
     assert_eq!(hover(&mut server, &uri, 600), "");
     let kind = server.ask("textDocument/hover", at(&uri, 0, 0));

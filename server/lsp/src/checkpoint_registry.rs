@@ -232,7 +232,7 @@ pub fn named_root(roots: &Roots, written: &str) -> Result<usize, Error> {
             let known: Vec<String> = all.iter().map(|root| root.path.display()).collect();
             let shown: String = written.chars().take(200).collect();
             Error::invalid(format!(
-                "root {shown:?} is no workspace folder; there are: {}",
+                "no workspace folder {shown:?}; open folders: {}",
                 known.join(", ")
             ))
         })
@@ -252,11 +252,12 @@ impl RootCheckpoints {
     pub fn schedule_maintenance(self: &Arc<Self>, server: &Arc<Server>) {
         if let Some(rebuilt) = self.store.take_rebuilt() {
             let lost = match rebuilt.lost.len() {
-                0 => "none of them is lost".to_owned(),
-                count => format!("{count} of them could not be read and are lost"),
+                0 => "no checkpoint was lost".to_owned(),
+                1 => "1 checkpoint was lost".to_owned(),
+                count => format!("{count} checkpoints were lost"),
             };
             let message = format!(
-                "sightline: the checkpoints of {} were damaged ({}); {lost}; the damaged store is kept at {}",
+                "sightline: the checkpoint store of {} was damaged ({}) and has been rebuilt; {lost}; the damaged store was moved to {}",
                 self.store.root().name,
                 rebuilt.reason,
                 rebuilt.kept.display()
@@ -275,7 +276,9 @@ impl RootCheckpoints {
             let root = of.store.root().canonical.as_path().to_owned();
             server
                 .scheduler()
-                .run_idle(&root, "tidy checkpoints", move |cancel| of.maintain(cancel));
+                .run_idle(&root, "checkpoint maintenance", move |cancel| {
+                    of.maintain(cancel)
+                });
         });
     }
 
@@ -283,7 +286,7 @@ impl RootCheckpoints {
     pub fn maintain(&self, cancel: &Cancel) {
         match self.store.tidy(cancel) {
             Err(error) if !cancel.is_cancelled() => {
-                tracing::warn!(%error, "checkpoints could not be tidied");
+                tracing::warn!(%error, "cannot maintain the checkpoint store");
             }
             _ => {}
         }
@@ -297,7 +300,7 @@ pub fn try_recover(server: &Server, snapshot: &Snapshot, root: &Root) {
     if let Err(error) = recover(server, snapshot, root) {
         if error.kind == ErrorKind::Busy {
             // Another process is probably running the restore.
-            return tracing::info!(%error, "an interrupted restore was not looked for");
+            return tracing::info!(%error, "skipped the check for interrupted restores");
         }
         let name = &root.name;
         let message = format!(
@@ -340,10 +343,10 @@ pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recover
     };
     let how = match recovered.completed {
         true => "completed",
-        false => "taken back",
+        false => "rolled back",
     };
     let mut message = format!(
-        "sightline: a restore of {} that was interrupted was {how}; checkpoint {} has what was before",
+        "sightline: an interrupted restore of {} was {how}; checkpoint {} has the previous state",
         root.name, recovered.undo
     );
     let mut kind = MessageType::INFO;
@@ -358,7 +361,7 @@ pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recover
             format!("{path}: {}", problem.reason)
         });
         let problems: Vec<String> = problems.collect();
-        message.push_str(&format!("; look at {}", problems.join("; ")));
+        message.push_str(&format!("; check these files: {}", problems.join("; ")));
     }
     // The command line shows the log, but no messages.
     tracing::warn!(message);

@@ -182,7 +182,7 @@ fn notification(method: &str, params: &impl Serialize) -> Value {
 
 fn body_of(message: &Value) -> Option<Vec<u8>> {
     serde_json::to_vec(message)
-        .inspect_err(|error| tracing::error!(%error, "a message could not be written as JSON"))
+        .inspect_err(|error| tracing::error!(%error, "cannot serialize a message"))
         .ok()
 }
 

@@ -97,7 +97,7 @@ impl ParsedRequest {
         let (handler, origin) = protocol_command.or_else(editor_command).ok_or_else(|| {
             let names: Vec<String> = crate::capabilities::commands();
             Error::invalid(format!(
-                "workspace/executeCommand: {:?} is no command of this server; there are {}",
+                "workspace/executeCommand: unknown command {:?}; available: {}",
                 params.command,
                 names.join(", ")
             ))
@@ -262,7 +262,7 @@ fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerR
                 .client()
                 .request("window/showDocument", &params, |answer| {
                     if let Err(error) = answer {
-                        tracing::info!(%error, "the client shows no documents");
+                        tracing::info!(%error, "the client cannot show documents");
                     }
                 });
         }

@@ -168,7 +168,9 @@ impl Directories {
             let _ = wake.send(());
         };
         let watcher = RecommendedWatcher::new(on_event, config)
-            .inspect_err(|error| tracing::warn!(%error, "no watching; looking every two seconds"))
+            .inspect_err(
+                |error| tracing::warn!(%error, "cannot watch files; polling every two seconds"),
+            )
             .ok();
         Self {
             watcher,
@@ -209,7 +211,7 @@ impl Directories {
                 Ok(()) => drop(self.watched.insert(directory, identity)),
                 Err(error) => {
                     let kind = format!("{:?}", error.kind);
-                    tracing::info!(kind, "a directory is looked at instead of watched");
+                    tracing::info!(kind, "cannot watch a directory; polling it");
                 }
             }
         }

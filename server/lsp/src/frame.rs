@@ -127,7 +127,7 @@ impl<R: Read> FrameReader<R> {
                 ContentLength::Absent => {}
                 ContentLength::Is(bytes) => outcome = Ok(bytes),
                 ContentLength::Bad(text) => {
-                    outcome = Err(format!("Content-Length {text:?} is no number of bytes"));
+                    outcome = Err(format!("invalid Content-Length {text:?}"));
                 }
             }
         }

@@ -23,6 +23,7 @@ pub mod lsp_handlers;
 pub mod main_loop;
 pub mod params_compat;
 pub mod parent_watch;
+mod plural;
 pub mod progress;
 pub mod raw_message;
 pub mod reader_threads;

@@ -57,7 +57,7 @@ pub fn set_file(path: &Path) -> io::Result<()> {
     }
     // Opening a FIFO would block until it has a reader.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::other("is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     let mut options = OpenOptions::new();
     options.create(true).append(true);

@@ -160,7 +160,10 @@ impl LspClient {
                 Ok(message) => message,
                 Err(RecvTimeoutError::Timeout) => {
                     let aside = Value::from(self.set_aside.clone()).to_string();
-                    let what = format!("no answer in {:?}; set aside: {aside}", self.deadline);
+                    let what = format!(
+                        "no matching message within {:?}; received: {aside}",
+                        self.deadline
+                    );
                     return Err(io::Error::new(io::ErrorKind::TimedOut, what));
                 }
                 Err(RecvTimeoutError::Disconnected) => {

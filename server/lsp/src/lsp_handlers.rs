@@ -65,7 +65,7 @@ impl LspHandlers {
 
     fn edited(&self, known: bool) {
         if !known {
-            tracing::warn!("a change of a document that is not open");
+            tracing::warn!("change of a document that is not open");
         }
         self.0.context_changed();
     }
@@ -83,7 +83,7 @@ impl LanguageServer for LspHandlers {
         });
         self.0.settings_changed(&problems);
         serde_json::from_value(initialize_result(encoding)).map_err(|error| {
-            tracing::error!(%error, "the result of initialize");
+            tracing::error!(%error, "cannot build the result of initialize");
             jsonrpc::Error::internal_error()
         })
     }
@@ -101,7 +101,7 @@ impl LanguageServer for LspHandlers {
                 .client()
                 .request("client/registerCapability", &params, |answer| {
                     if let Err(error) = answer {
-                        tracing::info!(%error, "the client watches no files for us");
+                        tracing::info!(%error, "the client does not watch files");
                     }
                 });
         }

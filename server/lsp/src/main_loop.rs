@@ -91,7 +91,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            tracing::error!(%error, "no threads to work with");
+            tracing::error!(%error, "cannot start threads");
             return 1;
         }
     };
@@ -119,7 +119,7 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
     reader_threads::start(main_loop.into_next(ends), move |work| scheduler.spawn(work));
 
     let reason = end.recv().unwrap_or(End::EndOfInput);
-    tracing::info!(?reason, "the session ends");
+    tracing::info!(?reason, "session ended");
     output.stop_waiting();
     server.ipc_server().close();
     server.scheduler().finish(GRACE);
@@ -211,7 +211,7 @@ impl MainLoop {
             Ok(Some(Err(bad))) => self.refuse_frame(&bad),
             Ok(None) => return Err(End::EndOfInput),
             Err(error) => {
-                tracing::info!(%error, "the input failed");
+                tracing::info!(%error, "cannot read input");
                 return Err(End::EndOfInput);
             }
         }
@@ -233,8 +233,8 @@ impl MainLoop {
             Err((text, error)) => {
                 let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
                 let (code, what) = match is_json {
-                    true => (INVALID_REQUEST, "is no JSON-RPC message"),
-                    false => (PARSE_ERROR, "is no JSON"),
+                    true => (INVALID_REQUEST, "is not a JSON-RPC message"),
+                    false => (PARSE_ERROR, "is not JSON"),
                 };
                 // For non-objects, serde reports no position.
                 let at = match error.column() {
@@ -263,7 +263,7 @@ impl MainLoop {
             }
             (None, Some(id)) => self.answer(id, envelope),
             (None, None) => {
-                let message = "a message without method and id";
+                let message = "a message needs a method or an id";
                 self.refuse(
                     &Value::Null,
                     INVALID_REQUEST,
@@ -283,7 +283,7 @@ impl MainLoop {
         message: &RawMessage,
     ) -> Option<(Value, Cancel, ParsedRequest)> {
         if !(id.is_string() || id.is_i64()) {
-            let message = format!("{method}: the id {id} is neither a whole number nor a string");
+            let message = format!("{method}: the id must be an integer or a string, not {id}");
             let kind = ErrorKind::InvalidParams;
             self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
             return None;
@@ -294,7 +294,7 @@ impl MainLoop {
             return None;
         }
         if method.starts_with("$/") {
-            let message = format!("{method} is no request of this server");
+            let message = format!("unknown request {method}");
             self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
             return None;
         }
@@ -333,7 +333,7 @@ impl MainLoop {
                 return None;
             }
             Phase::ShutDown => {
-                let message = format!("{method}: the server was told to shut down");
+                let message = format!("{method}: the server has been shut down");
                 let kind = ErrorKind::InvalidParams;
                 self.refuse(&id, INVALID_REQUEST, kind, &message);
                 return None;
@@ -371,7 +371,7 @@ impl MainLoop {
                 }));
                 match outcome {
                     Ok(Ok(())) => {}
-                    Ok(Err(_)) => tracing::warn!(method, "dropped: its params cannot be read"),
+                    Ok(Err(_)) => tracing::warn!(method, "dropped: malformed params"),
                     Err(panic) => {
                         tracing::error!(method, why = panic_text(&*panic), "a handler panicked");
                     }
@@ -387,7 +387,7 @@ impl MainLoop {
         let mut params = match params_compat::value(method, params) {
             Ok(params) => params,
             Err(error) => {
-                tracing::warn!(method, "dropped: its params cannot be read");
+                tracing::warn!(method, "dropped: malformed params");
                 return id.map_or((), |id| {
                     self.server.client().send(error_body(&id, &error));
                 });
@@ -442,14 +442,14 @@ impl MainLoop {
             (result, None) => Ok(result.map(value).unwrap_or_default()),
         };
         if !self.server.client().answered(id, answer) {
-            tracing::debug!(%id, "an answer nobody waits for");
+            tracing::debug!(%id, "unexpected response");
         }
     }
 
     fn refuse_frame(&self, bad: &BadFrame) {
         match bad {
             BadFrame::Header(why) => {
-                let message = format!("a message header: {why}");
+                let message = format!("malformed message header: {why}");
                 self.refuse(
                     &Value::Null,
                     PARSE_ERROR,
@@ -459,9 +459,7 @@ impl MainLoop {
             }
             BadFrame::TooLarge(bytes) => {
                 let limit = limits::MAX_FRAME_BYTES;
-                let why = format!(
-                    "a message of {bytes} bytes is over the limit of {limit}; send less at once"
-                );
+                let why = format!("a message of {bytes} bytes exceeds the limit of {limit}");
                 let error = Error::new(ErrorKind::TooLarge, why);
                 self.server.client().send(error_body(&Value::Null, &error));
             }
@@ -511,13 +509,15 @@ fn respond(server: &Server, method: &str, id: Option<&Value>, outcome: Outcome) 
         },
         (Ok(Ok(None)), _) | (Ok(Err(_)), None) => return,
         (Ok(Err(_exited)), Some(id)) => {
-            let message = format!("{method}: the server was told to exit");
+            let message = format!("{method}: the server is exiting");
             protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &message)
         }
         (Err(why), id) => {
             tracing::error!(method, why, "a handler panicked");
             let Some(id) = id else { return };
-            let message = format!("{method}: a defect of the server ({why}); the server goes on");
+            let message = format!(
+                "{method}: internal error: {why}. This is a bug; the server is still running."
+            );
             error_body(id, &Error::new(ErrorKind::Internal, message))
         }
     };

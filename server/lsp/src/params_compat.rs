@@ -27,7 +27,7 @@ pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
             return Error::new(ErrorKind::TooLarge, why);
         }
         Error::invalid(format!(
-            "{method}: params cannot be read, line {} column {} ({:?})",
+            "{method}: malformed params at line {} column {} ({:?})",
             error.line(),
             error.column(),
             error.classify()

@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
         let mut seen = Vec::new();
         while let Some(field) = map.next_key()? {
             if field != Field::Other && seen.contains(&field) {
-                return Err(A::Error::custom("a field twice"));
+                return Err(A::Error::custom("duplicate field"));
             }
             seen.push(field);
             match field {

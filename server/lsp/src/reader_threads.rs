@@ -262,7 +262,7 @@ mod tests {
             }
             thread::sleep(TICK);
         }
-        panic!("no reader works any more");
+        panic!("no reader runs jobs any more");
     }
 
     #[test]

@@ -152,13 +152,12 @@ impl Scheduler {
             let count = in_flight.len();
             match in_flight.entry(id.to_string()) {
                 Entry::Occupied(_) => {
-                    let why = format!("a request with id {id} is already being worked on");
+                    let why = format!("a request with id {id} is already in flight");
                     protocol_error(id, INVALID_REQUEST, ErrorKind::InvalidParams, &why)
                 }
                 Entry::Vacant(_) if count >= limits::MAX_IN_FLIGHT => {
-                    let why = format!(
-                        "{count} requests wait already, which is the limit; send this one again later"
-                    );
+                    let why =
+                        format!("{count} requests are in flight, which is the limit; retry later");
                     error_body(id, &Error::new(ErrorKind::Busy, why))
                 }
                 Entry::Vacant(free) => {
@@ -374,7 +373,7 @@ impl Scheduler {
         }));
         // `spawn_blocking` panics when the system cannot create a thread.
         if spawned.is_err() {
-            tracing::error!("no thread to be had");
+            tracing::error!("cannot start a thread");
             let work = lock(&here).take();
             work.into_iter().for_each(|work| work());
         }
@@ -471,7 +470,7 @@ fn start_thread<T: Send + 'static>(
     match started {
         Ok(_) => Some(sender),
         Err(error) => {
-            tracing::error!(name, %error, "no thread to be had");
+            tracing::error!(name, %error, "cannot start a thread");
             None
         }
     }
@@ -508,7 +507,7 @@ pub(crate) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) ->
         tracing::error!(name, why, "a handler panicked");
         Err(Error::new(
             ErrorKind::Internal,
-            format!("{name}: a defect of the server ({why}); the server goes on"),
+            format!("{name}: internal error: {why}. This is a bug; the server is still running."),
         ))
     })
 }

@@ -343,7 +343,7 @@ impl Server {
             self.show_message(
                 MessageType::WARNING,
                 &format!(
-                    "sightline: the log file {} cannot be opened: {error}",
+                    "sightline: cannot open the log file {}: {error}",
                     file.display()
                 ),
             );
@@ -354,7 +354,7 @@ impl Server {
                 .map(|problem| format!("`{}` {}", problem.path, problem.message))
                 .collect();
             let message = format!(
-                "sightline: wrong settings, using defaults: {}",
+                "sightline: invalid settings, using defaults: {}",
                 listed.join("; ")
             );
             self.show_message(MessageType::WARNING, &message);
@@ -388,7 +388,7 @@ impl Server {
                         tracing::info!(removed = pruned.removed.len(), "tasks pruned");
                         handlers::checkpoints::forget_tasks(&server, pruned.removed);
                     }
-                    Err(error) => tracing::warn!(%error, "old tasks could not be deleted"),
+                    Err(error) => tracing::warn!(%error, "cannot delete old tasks"),
                 }
             });
     }
@@ -411,6 +411,6 @@ pub fn default_storage() -> Result<PathBuf, Error> {
         .map(|places| places.data_dir().to_path_buf())
         .filter(|path: &PathBuf| Path::is_absolute(path))
         .ok_or_else(|| {
-            Error::storage("no home directory to keep data in; set `storage.path` to a directory")
+            Error::storage("no home directory for the data directory; set `storage.path`")
         })
 }

@@ -355,7 +355,7 @@ impl Reader<'_> {
             match near {
                 Some(near) => self.problem(&full, format!("is unknown; did you mean `{near}`?")),
                 None if path.is_empty() => {
-                    tracing::info!(setting = full, "unknown setting, left alone");
+                    tracing::info!(setting = full, "unknown setting ignored");
                 }
                 None => self.problem(&full, "is unknown".to_owned()),
             }

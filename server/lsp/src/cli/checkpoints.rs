@@ -27,6 +27,7 @@ use crate::{
         checkpoints::{Way, import, patch, transfer},
         tracking::now,
     },
+    plural::plural,
     server::Server,
     signals,
 };
@@ -83,12 +84,13 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             let result = offline::call_text(&workspace, "sightline/checkpointStats", "{}")?;
             shown(&workspace, &result, |stats| {
                 let count = stats["count"].as_u64().unwrap_or_default();
-                let mut line = format!("{count} checkpoints, {}", size(&stats["bytes"]));
+                let mut line =
+                    format!("{}, {}", plural(count, "checkpoint"), size(&stats["bytes"]));
                 if let Some(oldest) = stats["oldest"].as_i64() {
-                    line.push_str(&format!(", the oldest {}", ago(oldest)));
+                    line.push_str(&format!(", oldest {}", ago(oldest)));
                 }
                 if let Some(newest) = stats["newest"].as_i64().filter(|_| count > 1) {
-                    line.push_str(&format!(", the newest {}", ago(newest)));
+                    line.push_str(&format!(", newest {}", ago(newest)));
                 }
                 format!("{line}\n")
             })?;
@@ -101,7 +103,7 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
                 let problems = items(verified, "problems").filter_map(Value::as_str);
                 let problems: String = problems.map(|problem| format!("{problem}\n")).collect();
                 match problems.is_empty() {
-                    true => "all checkpoints are whole\n".to_owned(),
+                    true => "all checkpoints are intact\n".to_owned(),
                     false => problems,
                 }
             })?;
@@ -159,10 +161,10 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
         [id] => Ok(id.to_owned()),
         [] => Err(Error::new(
             ErrorKind::NotFound,
-            format!("there is no checkpoint {written}; `sightline checkpoint list` shows them"),
+            format!("no checkpoint matches {written:?}; `sightline checkpoint list` shows all"),
         )),
         _ => Err(Error::invalid(format!(
-            "{written} begins more than one id; write more of it"
+            "{written:?} matches several checkpoints; use more digits"
         ))),
     }
 }
@@ -191,12 +193,9 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
         && !workspace.json
         && others()?
     {
-        complain(&format!(
-            "there is no checkpoint of task {}",
-            one_line(task)
-        ));
+        complain(&format!("no checkpoints of task {}", one_line(task)));
     } else if is_empty && !workspace.json {
-        complain("there is no checkpoint yet; `sightline checkpoint create` takes one");
+        complain("no checkpoints yet; create one with `sightline checkpoint create`");
     }
     shown(workspace, &result, |listed| {
         items(listed, "checkpoints").map(listed_line).collect()
@@ -262,7 +261,7 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
     let older_than = asked.older_than.map(|age| now().saturating_sub(age));
     if asked.keep.is_none() && older_than.is_none() && asked.max_bytes.is_none() {
         return Err(Error::invalid(
-            "nothing says what to remove; give --keep, --older-than or --max-bytes",
+            "nothing to remove by; use --keep, --older-than or --max-bytes",
         ));
     }
     let go = asked.consent.go()?;
@@ -304,7 +303,8 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
     };
     shown(workspace, &result, |pruned| {
         let freed = size(&pruned["freedBytes"]);
-        format!("{} removed, {freed} freed\n", pruned["removed"])
+        let removed = pruned["removed"].as_u64().unwrap_or_default();
+        format!("{} removed, {freed} freed\n", plural(removed, "checkpoint"))
     })?;
     Ok(DONE)
 }
@@ -320,8 +320,10 @@ fn doomed_lines(pruned: &Value, listed: &Value) -> String {
     let freed = size(&pruned["freedBytes"]);
     lines.push_str(&match doomed.len() {
         0 => "nothing to remove\n".to_owned(),
-        1 => format!("1 checkpoint would be removed, about {freed} freed\n"),
-        count => format!("{count} checkpoints would be removed, about {freed} freed\n"),
+        count => {
+            let count = plural(count as u64, "checkpoint");
+            format!("{count} would be removed, about {freed} freed\n")
+        }
     });
     lines
 }
@@ -351,10 +353,11 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
     }
     let denied = match imported.denied {
         0 => String::new(),
-        denied => format!(", {denied} denied files or folders left out"),
+        denied => format!(", {} skipped", plural(denied, "denied path")),
     };
     print(&format!(
-        "{count} checkpoints imported, {} known already{denied}\n",
+        "{} imported, {} already known{denied}\n",
+        plural(count as u64, "checkpoint"),
         imported.known
     ))?;
     for problem in &imported.problems {
@@ -400,7 +403,7 @@ fn usual_places() -> Vec<PathBuf> {
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     let said = changing(workspace, |server| {
         let cancel = signals::cancel_on_termination()
-            .map_err(|error| Error::storage(format!("could not wait for signals: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
         let context = RequestContext::new(server, server.snapshot(), cancel);
         transfer(&context, way, remote)
     })?;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sightline_core::{error::Error, limits::MAX_IMPORT_BYTES};
 use sightline_protocol::error::ErrorKind;
 
-use crate::params_compat;
+use crate::{params_compat, plural::plural};
 
 use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
 
@@ -196,7 +196,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
         let params = json!({ "path": offline::absolute(file)?, "maxBytes": u32::MAX });
         let read = offline::call(workspace, "sightline/readFile", params)?;
         if read["truncated"] == true {
-            let message = format!("{file} is too large to count");
+            let message = format!("cannot count the tokens of {file}: it is too large");
             return Err(Error::new(ErrorKind::TooLarge, message).with_path(file.clone()));
         }
         texts.push(read["text"].clone());
@@ -232,7 +232,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
         let method = result["method"].as_str().unwrap_or_default();
         let (lower, upper) = (&result["lower"], &result["upper"]);
         complain(&format!(
-            "an estimate by {method}, between {lower} and {upper}"
+            "estimated with {method}; between {lower} and {upper} tokens"
         ));
     }
     Ok(DONE)
@@ -283,7 +283,8 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 true => print(&format!("{imported}\n"))?,
                 false => {
                     let id = imported["taskId"].as_str().unwrap_or_default();
-                    print(&format!("{id}\t{} messages\n", imported["messageCount"]))?;
+                    let count = imported["messageCount"].as_u64().unwrap_or_default();
+                    print(&format!("{id}\t{}\n", plural(count, "message")))?;
                     for problem in imported["problems"].as_array().into_iter().flatten() {
                         complain(problem.as_str().unwrap_or_default());
                     }
@@ -314,7 +315,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             }
             match workspace.json {
                 true => print(&format!("{}\n", json!({ "freedBytes": freed })))?,
-                false => print(&format!("{freed} bytes freed\n"))?,
+                false => print(&format!("{} freed\n", plural(freed, "byte")))?,
             }
             Ok(DONE)
         }
@@ -332,16 +333,16 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
         return Ok(code);
     }
     if tasks.is_empty() {
-        complain("no task is stored");
+        complain("no stored tasks");
     }
     let mut lines = String::new();
     for task in tasks {
         let text = |field: &str| task[field].as_str().unwrap_or_default();
         lines.push_str(&format!(
-            "{}\t{}\t{} messages\t{}\n",
+            "{}\t{}\t{}\t{}\n",
             text("taskId"),
             local_time(task["updatedAt"].as_i64().unwrap_or_default()),
-            task["messageCount"],
+            plural(task["messageCount"].as_u64().unwrap_or_default(), "message"),
             text("title"),
         ));
     }
@@ -421,11 +422,10 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             let result = parsed(&result)?;
             let count = result["messages"].as_array().map_or(0, Vec::len);
             let (before, after) = (&result["preTokens"], &result["postTokens"]);
-            print(&format!("{count} messages, {before} -> {after} tokens\n"))?;
+            let count = plural(count as u64, "message");
+            print(&format!("{count}, {before} -> {after} tokens\n"))?;
             if let Some(reason) = result["fallbackReason"].as_str() {
-                complain(&format!(
-                    "no summary ({reason}): the newest messages were kept"
-                ));
+                complain(&format!("no summary ({reason}); kept the newest messages"));
             }
             Ok(DONE)
         }
@@ -438,9 +438,9 @@ fn input() -> Result<String, Error> {
         .lock()
         .take(MAX_IMPORT_BYTES + 1)
         .read_to_end(&mut text)
-        .map_err(|error| Error::storage(format!("standard input: {error}")))?;
+        .map_err(|error| Error::storage(format!("cannot read standard input: {error}")))?;
     if text.len() as u64 > MAX_IMPORT_BYTES {
-        let message = format!("standard input is over {MAX_IMPORT_BYTES} bytes");
+        let message = format!("standard input is larger than {MAX_IMPORT_BYTES} bytes");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
     let text = String::from_utf8(text);
@@ -459,7 +459,7 @@ fn write_new(file: &Path, text: &str) -> Result<(), Error> {
     options
         .open(file)
         .and_then(|mut open| open.write_all(text.as_bytes()))
-        .map_err(|error| Error::storage(format!("{}: {error}", file.display())))
+        .map_err(|error| Error::storage(format!("cannot write {}: {error}", file.display())))
 }
 
 pub(super) fn without_nulls(mut params: Value) -> String {

@@ -52,15 +52,16 @@ const SAMPLE: &[(&str, &str)] = &[
 
 /// Runs the session.
 pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
-    let failed = |error: io::Error| Error::storage(format!("the demo: {error}"));
+    let failed = |error: io::Error| Error::storage(format!("demo failed: {error}"));
     let scratch = tempfile::tempdir().map_err(failed)?;
     let data = scratch.path().join("data");
     let workspace = match folder {
         Some(folder) => {
-            let folder = fs::canonicalize(folder)
-                .map_err(|error| Error::invalid(format!("folder {}: {error}", folder.display())))?;
+            let folder = fs::canonicalize(folder).map_err(|error| {
+                Error::invalid(format!("cannot open {}: {error}", folder.display()))
+            })?;
             if !folder.is_dir() {
-                let message = format!("{} is no folder", folder.display());
+                let message = format!("not a directory: {}", folder.display());
                 return Err(Error::invalid(message));
             }
             folder
@@ -76,7 +77,7 @@ pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
         .spawn()
         .map_err(failed)?;
     let (Some(input), Some(output)) = (server.stdout.take(), server.stdin.take()) else {
-        return Err(Error::storage("the demo: the server has no pipes"));
+        return Err(Error::storage("demo failed: the server has no stdio pipes"));
     };
     let mut session = Session {
         client: LspClient::new(input, output),
@@ -160,20 +161,20 @@ impl Session {
         heading("An agent asks what the editor shows")?;
         if let Some(hidden) = denied.first() {
             say(&format!(
-                "({hidden} is open in a tab too; it does not appear)"
+                "({hidden} is also open in a tab, but is not listed)"
             ))?;
         }
         self.block(true)?;
 
-        heading("It asks for a file it may not see")?;
+        heading("It requests a file it must not see")?;
         match denied.first() {
             Some(file) => {
                 self.refusal(file)?;
             }
-            None => say("nothing here is denied: there is no .clineignore, or it matches nothing")?,
+            None => say("no file here is denied: there is no .clineignore, or it matches nothing")?,
         }
 
-        heading("It reads a file; then somebody else changes that file on disk")?;
+        heading("It reads a file, which then changes on disk")?;
         match open
             .iter()
             .find(|file| writable && file.ends_with("prices.py"))
@@ -193,7 +194,7 @@ impl Session {
                 say(&format!("{file}: bread now costs 270\n"))?;
                 self.block(false)?;
             }
-            None => say("(skipped: this folder is only looked at)")?,
+            None => say("(skipped: the folder is used read-only)")?,
         }
         self.ask("shutdown", Value::Null)?;
         self.client.notify("exit", Value::Null)
@@ -241,11 +242,11 @@ impl Session {
             .request("sightline/readFile", json!({ "path": file }))?;
         match refused {
             Err(error) => say(&format!("refused: {}", text(&error["message"])))?,
-            Ok(_) => say("was answered, which must not happen")?,
+            Ok(_) => say("error: the file was returned")?,
         }
         let command = format!("sudo cat \"{file}\" | head -1");
         let verdict = self.ask("sightline/checkAccess", json!({ "command": command }))?;
-        say(&format!("and to run `{command}`:"))?;
+        say(&format!("and the command `{command}`:"))?;
         for denied in verdict["command"]["denied"]
             .as_array()
             .into_iter()

@@ -76,7 +76,7 @@ fn storage(named: Option<&Path>) -> Finding {
         Err(error) => Finding::bad(
             what,
             error.message,
-            "make it yours (chown, chmod 700), or set `storage.path` to another directory",
+            "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
         ),
     }
 }
@@ -90,7 +90,7 @@ fn rules(root: &sightline_core::path::Root) -> Finding {
     let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
     if files.is_empty() {
         let found = format!(
-            "no {RULE_FILE} in {} or above it: nothing is denied",
+            "no {RULE_FILE} in {} or its parents; nothing is denied",
             root.path.display()
         );
         return Finding::good(what, found);
@@ -109,7 +109,7 @@ fn git() -> Finding {
     let what = "git";
     let version = command("git", &["--version"]);
     let Some(version) = version else {
-        return Finding::good(what, "no git program (none is needed)".to_owned());
+        return Finding::good(what, "not installed (optional)".to_owned());
     };
     let who = |key| command("git", &["config", "--get", key]).unwrap_or_default();
     let (name, email) = (who("user.name"), who("user.email"));
@@ -141,7 +141,7 @@ fn ownership(root: &Path) -> Finding {
         ),
         _ => Finding::bad(
             what,
-            format!("{} cannot be read", root.display()),
+            format!("cannot read {}", root.display()),
             "check its path",
         ),
     }
@@ -162,16 +162,16 @@ fn watches() -> Finding {
         (Some(watches), Some(instances)) if watches < ENOUGH_WATCHES || instances < 128 => {
             Finding::bad(
                 what,
-                format!("{watches} watches, {instances} instances for each user"),
+                format!("{watches} watches, {instances} instances per user"),
                 "raise fs.inotify.max_user_watches to 524288 and fs.inotify.max_user_instances \
-                 to 512 (sysctl); until then changes are noticed by looking every two seconds",
+                 to 512 (sysctl); until then, changes are polled every two seconds",
             )
         }
         (Some(watches), Some(instances)) => Finding::good(
             what,
-            format!("{watches} watches, {instances} instances for each user"),
+            format!("{watches} watches, {instances} instances per user"),
         ),
-        _ => Finding::good(what, "this system sets no limit to check".to_owned()),
+        _ => Finding::good(what, "no limits on this system".to_owned()),
     }
 }
 
@@ -187,7 +187,7 @@ fn editors() -> Finding {
     if found.is_empty() {
         return Finding::bad(
             what,
-            "none of Neovim, Helix, VS Code, Zed, Emacs is on the search path".to_owned(),
+            "none of Neovim, Helix, VS Code, Zed or Emacs is on the search path".to_owned(),
             "install one, or start `sightline --stdio` from any LSP client",
         );
     }

@@ -22,7 +22,9 @@ pub(super) fn run(arguments: &Man, mut program: clap::Command) -> Result<i32, Er
     if let Some(folder) = &arguments.to {
         std::fs::create_dir_all(folder)
             .and_then(|()| clap_mangen::generate_to(program, folder))
-            .map_err(|error| Error::storage(format!("{}: {error}", folder.display())))?;
+            .map_err(|error| {
+                Error::storage(format!("cannot write to {}: {error}", folder.display()))
+            })?;
         return Ok(DONE);
     }
     // `help` and its copies of every command need no pages.

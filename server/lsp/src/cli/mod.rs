@@ -53,25 +53,25 @@ struct Arguments {
     /// Run the language server on standard input and output. All other arguments are
     /// ignored. This is the default if standard input is not a terminal.
     #[arg(long)]
-    #[allow(dead_code, reason = "looked for before the arguments are parsed")]
+    #[allow(dead_code, reason = "checked before the arguments are parsed")]
     stdio: bool,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 const AFTER_HELP: &str = "\
-Exit code: 0 done, 1 a negative answer (denied, nothing to show), 2 bad use, 3 failure.
-The workspace is the nearest folder upwards with a .clineignore or a .git, else the
-current one; --root names another.
+Exit codes: 0 success, 1 negative result (denied, nothing found), 2 usage error, 3 failure.
+The workspace is the nearest parent folder with a .clineignore or a .git, else the
+current folder; --root selects another one.
 
 Examples:
-  sightline environment --files         the block an agent would get now
-  sightline access .env src/main.rs     may an agent see these?
-  sightline access --command 'cat .env' may it run this?
-  sightline tokens --model gpt-4o *.md  how much of its context do these take?
-  sightline task list                   the conversations that are stored
-  sightline checkpoint create           the workspace as it is, to come back to
-  sightline demo                        a session with the real server, to look at";
+  sightline environment --files         print the block an agent would get now
+  sightline access .env src/main.rs     check whether an agent may see these files
+  sightline access --command 'cat .env' check whether it may run this command
+  sightline tokens --model gpt-4o *.md  count the tokens of files
+  sightline task list                   list stored conversations
+  sightline checkpoint create           save the current state of the workspace
+  sightline demo                        run a demo session with the real server";
 
 #[derive(Subcommand)]
 enum Command {
@@ -234,13 +234,21 @@ pub fn main() -> i32 {
         return serve();
     };
     run(command).unwrap_or_else(|error| {
-        complain(&error.message);
+        complain(without_method(&error.message));
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
             ErrorKind::InvalidParams => BAD_USE,
             _ => FAILURE,
         }
     })
+}
+
+/// Removes the method from the front of an error message: the user ran a command.
+fn without_method(message: &str) -> &str {
+    match message.split_once(": ") {
+        Some((method, rest)) if method.starts_with("sightline/") && !method.contains(' ') => rest,
+        _ => message,
+    }
 }
 
 fn serve() -> i32 {
@@ -252,7 +260,7 @@ fn serve() -> i32 {
     match streams() {
         Ok((input, output)) => main_loop::serve(input, output, options),
         Err(error) => {
-            complain(&format!("the standard streams cannot be had: {error}"));
+            complain(&format!("cannot open the standard streams: {error}"));
             FAILURE
         }
     }
@@ -296,7 +304,7 @@ fn run(command: Command) -> Result<i32, Error> {
             let method = "sightline/environmentDetails";
             let (result, from) = live.call(&workspace, method, params)?;
             if from == attached::AnsweredBy::Disk && !live.offline {
-                complain("no server runs for this workspace; this is from the disk");
+                complain("no server is running for this workspace; reading from disk");
             }
             print_result(&workspace, &result, |result| {
                 format!("{}\n", text_of(result))
@@ -383,7 +391,7 @@ fn schema(name: Option<&str>) -> Result<i32, Error> {
     };
     let Some(schema) = emit::schema(name).map_err(internal)? else {
         return Err(Error::invalid(format!(
-            "there is no schema {name:?}; `sightline schema` lists the names"
+            "no schema {name:?}; `sightline schema` lists the names"
         )));
     };
     print(&schema)?;
@@ -418,9 +426,9 @@ fn print(text: &str) -> Result<(), Error> {
 fn print_to(mut output: impl Write, bytes: &[u8]) -> Result<(), Error> {
     let written = output.write_all(bytes).and_then(|()| output.flush());
     match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::storage(format!("standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::storage(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn with_server<T>(
         .worker_threads(1)
         .enable_time()
         .build()
-        .map_err(|error| Error::storage(format!("no threads to work with: {error}")))?;
+        .map_err(|error| Error::storage(format!("cannot start threads: {error}")))?;
     let server = Server::offline(
         root(workspace)?,
         runtime.handle().clone(),
@@ -165,7 +165,7 @@ pub(super) fn root(workspace: &Workspace) -> Result<Root, Error> {
     if let Some(named) = &workspace.root {
         let path = absolute_path(named)?;
         if !path.as_path().is_dir() {
-            let message = format!("--root {}: is no folder", named.display());
+            let message = format!("not a directory: {}", named.display());
             return Err(Error::invalid(message));
         }
         return Ok(Root::new(path, None));
@@ -192,13 +192,13 @@ pub(super) fn absolute(path: &str) -> Result<String, Error> {
 
 pub(super) fn absolute_path(path: &Path) -> Result<AbsPath, Error> {
     let full: PathBuf = current()?.as_path().join(path);
-    AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("{} is no path", path.display())))
+    AbsPath::new(&full).ok_or_else(|| Error::invalid(format!("invalid path: {}", path.display())))
 }
 
 fn current() -> Result<AbsPath, Error> {
     let current = std::env::current_dir()
-        .map_err(|error| Error::storage(format!("the current folder: {error}")))?;
-    AbsPath::new(&current).ok_or_else(|| Error::storage("the current folder is not absolute"))
+        .map_err(|error| Error::storage(format!("cannot read the current directory: {error}")))?;
+    AbsPath::new(&current).ok_or_else(|| Error::storage("the current directory is not absolute"))
 }
 
 /// Exports a stored task as text. Unless `all` is set, records of denied files are
@@ -228,17 +228,15 @@ pub(super) fn export(
         };
         match left_out.get() {
             0 => {}
-            1 => {
-                complain("1 record of a file that access rules deny is left out; --all exports it")
-            }
+            1 => complain("1 record of a denied file was omitted; use --all to include it"),
             count => complain(&format!(
-                "{count} records of files that access rules deny are left out; --all exports them"
+                "{count} records of denied files were omitted; use --all to include them"
             )),
         }
         if !all && says_denied_name(&view, &text, format) {
             complain(
-                "the messages are exported as they were said: they name files that access rules \
-                 deny, and may hold what was in them",
+                "messages are exported unchanged: they name denied files and may contain their \
+                 contents",
             );
         }
         Ok(text)

@@ -91,8 +91,10 @@ impl InotifyTracker {
     pub(super) fn take(&self) -> Changes {
         let changes = lock(&self.state).take();
         match &changes {
-            Changes::Known(paths) => tracing::debug!(paths = paths.len(), "changes are known"),
-            Changes::Unknown => tracing::debug!("anything may have changed"),
+            Changes::Known(paths) => {
+                tracing::debug!(paths = paths.len(), "changed paths are known")
+            }
+            Changes::Unknown => tracing::debug!("changes are unknown"),
         }
         changes
     }
@@ -192,7 +194,7 @@ impl State {
     fn invalidate(&mut self, why: &str) {
         tracing::info!(
             why,
-            "changes are not known; the next checkpoint scans at all"
+            "change tracking was reset; the next checkpoint is a full scan"
         );
         self.inotify = None;
         self.folders.clear();
@@ -235,7 +237,7 @@ impl State {
 
     fn handle_event(&mut self, watch: i32, what: ReadFlags, name: Option<&OsStr>) {
         if what.intersects(ReadFlags::QUEUE_OVERFLOW) {
-            return self.invalidate("more changed than the system keeps");
+            return self.invalidate("event queue overflow");
         }
         if what.intersects(ReadFlags::UNMOUNT) {
             return self.invalidate("a file system was unmounted");
@@ -250,7 +252,7 @@ impl State {
                 return self.mark(folder);
             }
             if folder.is_root() {
-                return self.invalidate("the folder itself was moved or deleted");
+                return self.invalidate("the root was moved or deleted");
             }
             self.unwatch(&folder);
             return self.unsettle(folder);
@@ -272,7 +274,7 @@ impl State {
     fn unsettle(&mut self, folder: RelPath) {
         self.unsettled.insert(folder, None);
         if self.unsettled.len() > MAX_PATHS {
-            self.invalidate("more folders moved than are remembered");
+            self.invalidate("too many moved directories");
         }
     }
 }
@@ -294,7 +296,7 @@ fn run(state: &Mutex<State>, of: &Weak<RootCheckpoints>, mut wake: PipeReader) {
         let mut polled = vec![PollFd::new(&wake, PollFlags::IN)];
         polled.extend(inotify.as_ref().map(|fd| PollFd::new(&**fd, PollFlags::IN)));
         if poll(&mut polled, None).is_err_and(|error| error != Errno::INTR) {
-            return lock(state).disable("waiting for changes failed");
+            return lock(state).disable("cannot wait for events");
         }
         let is_woken = !polled[0].revents().is_empty();
         drop(polled);
@@ -359,7 +361,7 @@ mod tests {
     fn known(state: &Mutex<State>) -> Vec<String> {
         match lock(state).take() {
             Changes::Known(paths) => paths.iter().map(|path| path.to_string()).collect(),
-            Changes::Unknown => panic!("anything may have changed"),
+            Changes::Unknown => panic!("changes are unknown"),
         }
     }
 
@@ -418,7 +420,7 @@ mod tests {
         assert_eq!(lock(&state).take(), Changes::Unknown);
         fs::write(path.join("late/file"), "x").unwrap();
         scanned(&state, &["late"]);
-        assert_eq!(known(&state), ["late/file"], "from the last look on");
+        assert_eq!(known(&state), ["late/file"], "since the last scan");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) fn changes(context: &RequestContext<'_>, params: &str) -> HandlerResu
         count => format!("{count} files"),
     };
     let message = format!("{count} changed since {from}");
-    let mut text = format!("{message}; text that is not saved is not in here\n\n");
+    let mut text = format!("{message} (unsaved text is not included)\n\n");
     for file in &difference.files {
         text.push_str(&format!("{}\n", line(file)));
     }
@@ -103,12 +103,11 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let view = context.view();
     let location = view.roots().locate(&document)?;
     let Location::Inside { root, .. } = &location else {
-        let why =
-            format!("{document} is in no folder that is open; there are no checkpoints of it");
+        let why = format!("{document} is in no open folder, so it has no checkpoints");
         return Err(Error::invalid(why));
     };
     let root = view.roots().get(*root).cloned();
-    let root = root.ok_or_else(|| Error::invalid("the folder is not open any more"))?;
+    let root = root.ok_or_else(|| Error::invalid("the folder is no longer open"))?;
     let name = one_line(&view.roots().result_path(&location).0).into_owned();
     let uri = normal_uri(&view.roots().absolute(&location).to_uri());
     let from = match target.id {
@@ -124,10 +123,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let mut files = handlers::checkpoints::diff(context, params)?.files;
     files.retain(|file| normal_uri(&file.uri) == uri);
     let Some(file) = files.pop() else {
-        return report::message(
-            context,
-            format!("{name} is on the disk as it was in {from}"),
-        );
+        return report::message(context, format!("{name} on disk is the same as in {from}"));
     };
     let params = PreviewRestoreParams {
         id: from.id.clone(),
@@ -137,14 +133,14 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let preview = restore::preview(context, params)?;
     let what = format!("restore {name}");
     let mut question = match file.status {
-        DifferenceStatus::Added => format!("Delete {name}? It was not there in {from}."),
+        DifferenceStatus::Added => format!("Delete {name}? It does not exist in {from}."),
         _ => format!(
-            "Restore {name} from {from}? Since then: {}.",
+            "Restore {name} from {from}? Changes since then: {}.",
             &lines_of(&file)[2..]
         ),
     };
     if let Some(conflict) = preview.conflicts.first() {
-        question.push_str(&format!(" Mind: {}.", one_line(&conflict.reason)));
+        question.push_str(&format!(" Warning: {}.", one_line(&conflict.reason)));
     }
     let yes = match file.status {
         DifferenceStatus::Added => "Delete",
@@ -213,7 +209,7 @@ impl Plan {
                 told.show_message(MessageType::INFO, &message);
             } else {
                 let message = format!(
-                    "sightline: the editor did not take the old text of {name}; nothing was changed"
+                    "sightline: the editor rejected the edit of {name}; nothing was changed"
                 );
                 told.show_message(MessageType::ERROR, &message);
             }
@@ -233,11 +229,11 @@ impl Plan {
         let failed = restored.outcomes.iter().find_map(|o| o.error.as_deref());
         match failed {
             Some(why) => Err(Error::storage(format!(
-                "{} was not restored: {why}",
+                "cannot restore {}: {why}",
                 self.name
             ))),
             None => Ok(format!(
-                "{} is restored; sightline.undoLastRestore takes that back",
+                "{} is restored; undo with sightline.undoLastRestore",
                 self.name
             )),
         }
@@ -297,17 +293,15 @@ fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
     if !later.is_empty() {
         let later = named(&later);
         question.push_str(&format!(
-            " Changed after the restore, and undone too: {later}."
+            " Also undoes changes made after the restore: {later}."
         ));
     }
     if let Some(task) = &preview.task_id {
         let task = one_line(task);
-        question.push_str(&format!(
-            " The conversation of task {task} is put back too."
-        ));
+        question.push_str(&format!(" Also resets the conversation of task {task}."));
     }
     if !kept.is_empty() {
-        question.push_str(&format!(" Left alone: {}.", named(kept)));
+        question.push_str(&format!(" Skipped: {}.", named(kept)));
     }
     question
 }
@@ -377,10 +371,7 @@ pub(super) fn last(context: &RequestContext<'_>, root: &Root) -> Result<BaseChec
     let listed = handlers::checkpoints::list(context, params)?.checkpoints;
     let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
     let last = listed.into_iter().find(is_asked).ok_or_else(|| {
-        let why = format!(
-            "there is no checkpoint of {} yet; create one first",
-            root.name
-        );
+        let why = format!("no checkpoint of {} yet; create one first", root.name);
         Error::new(ErrorKind::NotFound, why)
     })?;
     Ok(BaseCheckpoint {

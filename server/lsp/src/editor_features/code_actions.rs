@@ -81,7 +81,7 @@ fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
         actions.push((format!("Sightline: {title}"), command, argument));
     };
     offer(
-        "copy environment details (opens them)",
+        "show environment details",
         "sightline.showEnvironment",
         None,
     );
@@ -112,7 +112,7 @@ fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
     }
     if matches!(verdict, Some(Verdict::Denied(_) | Verdict::Outside)) {
         offer(
-            "why is this file hidden from agents?",
+            "explain why agents cannot see this file",
             "sightline.explainAccess",
             about,
         );

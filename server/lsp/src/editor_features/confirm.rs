@@ -84,11 +84,11 @@ pub(super) fn ask(
     };
     let before = lock(&server.confirmations().open).replace(decision);
     if let Some(before) = before {
-        denied(server, &before.what, "something else was asked");
+        denied(server, &before.what, "another question was asked");
     }
     server.run_after(ANSWER_WITHIN, move |server| {
         if let Some(decision) = server.confirmations().take(Some(id)) {
-            denied(server, &decision.what, "nobody answered");
+            denied(server, &decision.what, "no answer");
         }
     });
     if server.confirmations().promptless.load(Ordering::Acquire) {
@@ -124,7 +124,7 @@ pub(super) fn ask(
             }
             Err(_) => {
                 if let Some(decision) = asked.confirmations().take(Some(id)) {
-                    denied(&asked, &decision.what, "the editor did not ask");
+                    denied(&asked, &decision.what, "the editor could not ask");
                 }
             }
         },
@@ -141,7 +141,7 @@ fn tell_of_commands(server: &Server, question: &str) {
 fn denied(server: &Server, what: &str, why: &str) {
     server.show_message(
         MessageType::INFO,
-        &format!("sightline: nothing was done to {what}: {why}"),
+        &format!("sightline: cancelled: {what} ({why})"),
     );
 }
 
@@ -152,7 +152,7 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
             (decision.allowed)(context.server);
             report::silent(format!("allowed: {}", decision.what))
         }
-        None => report::message(context, "nothing waits to be allowed"),
+        None => report::message(context, "nothing to allow"),
     }
 }
 
@@ -160,6 +160,6 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
 pub(super) fn deny(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
         Some(decision) => report::message(context, format!("denied: {}", decision.what)),
-        None => report::message(context, "nothing waits to be denied"),
+        None => report::message(context, "nothing to deny"),
     }
 }

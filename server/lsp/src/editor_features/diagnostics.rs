@@ -74,7 +74,7 @@ pub fn schedule(server: &Arc<Server>) {
                     .scheduled
                     .store(false, Ordering::Release);
                 if let Err(error) = look(&worker) {
-                    tracing::info!(%error, "diagnostics could not be made");
+                    tracing::info!(%error, "cannot compute diagnostics");
                 }
             });
     });
@@ -148,7 +148,7 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
             Line::Unmatchable => (
                 WARNING,
                 "unmatchable",
-                "git matches this line with nothing; it has no effect".to_owned(),
+                "This pattern can never match; it has no effect.".to_owned(),
             ),
             Line::TooLarge => (
                 ERROR,
@@ -162,7 +162,7 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
             } => (
                 WARNING,
                 "missing-include",
-                format!("there is no file {name}; this line adds no rules"),
+                format!("There is no file {name}; this line adds no rules."),
             ),
             Line::Include {
                 name,
@@ -170,12 +170,12 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
             } => (
                 ERROR,
                 "unusable-include",
-                format!("{name} {why}; everything in this folder is hidden until that is repaired"),
+                format!("{name} {why}; everything in this folder is hidden until this is fixed."),
             ),
             Line::Pattern { .. } if is_idle => (
                 HINT,
                 "idle-rule",
-                "this rule decides on nothing that is there now".to_owned(),
+                "This pattern matches no existing file.".to_owned(),
             ),
             Line::Pattern { .. } | Line::Include { .. } => continue,
         };

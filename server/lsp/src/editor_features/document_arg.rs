@@ -59,11 +59,11 @@ impl DocumentArg {
         }
         let active = context.snapshot.editor.active();
         let uri = active.ok_or_else(|| {
-            Error::invalid("no document is open; open one, or name it: {\"path\": \"...\"}")
+            Error::invalid("no document is open; open one, or pass {\"path\": \"...\"}")
         })?;
         match uri_to_path(uri) {
             Ok(Some(path)) if path.as_path().parent().is_some() => Ok(uri.to_owned()),
-            _ => Err(Error::invalid(format!("{uri} is no file"))),
+            _ => Err(Error::invalid(format!("not a file: {uri}"))),
         }
     }
 
@@ -83,9 +83,9 @@ impl DocumentArg {
             Some(Location::Inside { root, .. }) => roots.get(root),
             _ => None,
         };
-        of_document.or_else(|| roots.primary()).ok_or_else(|| {
-            Error::invalid("no folder is open, and checkpoints are of folders; open one")
-        })
+        of_document
+            .or_else(|| roots.primary())
+            .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))
     }
 }
 

@@ -47,6 +47,6 @@ pub(super) fn explained(view: &AccessView, written: &str) -> String {
     match verdict.access {
         AccessKind::Allowed => format!("agents may see {name}"),
         AccessKind::Denied => format!("{name} is hidden from agents: {why}"),
-        AccessKind::Outside => format!("{name} is hidden from agents: it is outside every folder"),
+        AccessKind::Outside => format!("{name} is hidden from agents: it is outside the workspace"),
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn document(
             let is_open = answer.is_ok_and(|answer| answer["success"] != false);
             let path = uri_to_path(&place).ok().flatten();
             let message = match path.filter(|_| !is_open) {
-                Some(path) => format!("sightline: {shown}; it is in {}", path.display()),
+                Some(path) => format!("sightline: {shown}; saved as {}", path.display()),
                 None => format!("sightline: {shown}"),
             };
             server.show_message(MessageType::INFO, &message);

@@ -90,7 +90,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
     let lines = lint::lines(&file.folder, file.text.as_bytes());
     let said = match lines.get(at.position.line as usize) {
         None | Some(Line::Nothing) => return handlers::to_body(method, &Value::Null),
-        Some(Line::Unmatchable) => "Git matches this line with nothing.".to_owned(),
+        Some(Line::Unmatchable) => "This pattern can never match.".to_owned(),
         Some(Line::TooLarge) => "This pattern is too large, so everything is denied.".to_owned(),
         Some(line) => {
             let text = file.text.as_bytes();
@@ -111,13 +111,13 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
 
 /// Describes the effect of a line.
 fn told(line: &Line, effect: &Effect, complete: bool) -> String {
-    let does = match line {
-        Line::Pattern { negated: true } => "Lets agents see",
-        _ => "Hides from agents",
+    let (verb, agents) = match line {
+        Line::Pattern { negated: true } => ("Shows", "to agents"),
+        _ => ("Hides", "from agents"),
     };
     let at_least = if complete { "" } else { "at least " };
     let paths = match effect.count {
-        0 => "nothing that is there now".to_owned(),
+        0 => "no existing path".to_owned(),
         1 => "1 path".to_owned(),
         count => format!("{count} paths"),
     };
@@ -133,7 +133,7 @@ fn told(line: &Line, effect: &Effect, complete: bool) -> String {
         true => String::new(),
         false => format!(": {}", names.join(", ")),
     };
-    format!("{does} {at_least}{paths}{names}")
+    format!("{verb} {at_least}{paths} {agents}{names}")
 }
 
 /// `textDocument/completion`: existing paths, and `!include`.

@@ -44,7 +44,7 @@ fn judge<P: AsRef<str> + Sync>(
         return Err(Error::new(
             ErrorKind::TooLarge,
             format!(
-                "{} paths at once are over the limit of {}; ask in parts",
+                "{} paths exceed the limit of {}; split the request",
                 paths.len(),
                 limits::MAX_CHECKED_PATHS
             ),
@@ -77,7 +77,7 @@ fn judge<P: AsRef<str> + Sync>(
     if paths.len() >= MANY_PATHS {
         // The response does not wait for the caches to be freed.
         let scheduler = context.server.scheduler();
-        scheduler.run_in_background(Queue::Pool, "what was checked", move || drop(view));
+        scheduler.run_in_background(Queue::Pool, "free access caches", move || drop(view));
     }
     Ok(ResponseBody::joined(pieces))
 }

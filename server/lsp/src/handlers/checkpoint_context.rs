@@ -37,7 +37,7 @@ impl<'a> CheckpointContext<'a> {
     ) -> Result<Self, Error> {
         let view = context.view();
         if view.roots().is_empty() {
-            let message = "no folder is open, and checkpoints are of folders; open one";
+            let message = "no folder is open; checkpoints need an open folder";
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         Ok(Self {
@@ -110,9 +110,7 @@ impl<'a> CheckpointContext<'a> {
             return Ok(found);
         }
         Err(failed.unwrap_or_else(|| {
-            let why = format!(
-                "there is no checkpoint {id}; sightline/listCheckpoints names those there are"
-            );
+            let why = format!("no checkpoint {id}; list the checkpoints to see their ids");
             Error::new(ErrorKind::NotFound, why)
         }))
     }
@@ -167,13 +165,13 @@ impl<'a> CheckpointContext<'a> {
         };
         if written.is_empty() {
             return Err(Error::invalid(
-                "paths is empty; leave it out to mean all, or name some",
+                "`paths` is empty; omit it to select all paths",
             ));
         }
         if written.len() > limits::MAX_NAMED_PATHS {
             let (count, limit) = (written.len(), limits::MAX_NAMED_PATHS);
             let why = format!(
-                "{count} paths at once are over the limit of {limit}; name folders, or go in parts"
+                "{count} paths exceed the limit of {limit}; name folders, or split the request"
             );
             return Err(Error::new(ErrorKind::TooLarge, why));
         }
@@ -198,7 +196,7 @@ impl<'a> CheckpointContext<'a> {
                 Some(rel) => kept.push(rel),
                 None if only_this => {
                     let name = self.roots().get(root).map_or("", |root| &root.name);
-                    let message = format!("{path} is not below {name}, which the checkpoint is of");
+                    let message = format!("{path} is not in {name}, the folder of the checkpoint");
                     return Err(Error::invalid(message).with_path(path.clone()));
                 }
                 None => {}
@@ -244,7 +242,7 @@ fn of<'r>(
     root: usize,
 ) -> Result<(&'r Root, Arc<RootCheckpoints>), Error> {
     let known = roots.get(root);
-    let known = known.ok_or_else(|| Error::invalid(format!("there is no root number {root}")))?;
+    let known = known.ok_or_else(|| Error::invalid(format!("no root number {root}")))?;
     let server = context.server;
     let of = server.checkpoints().of(server, &context.snapshot, known)?;
     Ok((known, of))

@@ -31,6 +31,7 @@ use sightline_protocol::{
 use super::{RequestContext, checkpoint_context::CheckpointContext};
 use crate::{
     checkpoint_registry::{all_roots, named_root, queue_for_roots, try_recover},
+    plural::plural,
     server::Server,
 };
 
@@ -51,10 +52,10 @@ pub fn create(
     let label = params.label.as_ref().map_or(0, String::len);
     if label > limits::MAX_LABEL_BYTES {
         let limit = limits::MAX_LABEL_BYTES;
-        let why = format!("a label of {label} bytes is over the limit of {limit}; say it shorter");
+        let why = format!("a label of {label} bytes exceeds the limit of {limit}; shorten it");
         return Err(Error::new(ErrorKind::TooLarge, why));
     }
-    let work = CheckpointContext::begin(context, params.work_done_token, "Taking a checkpoint")?;
+    let work = CheckpointContext::begin(context, params.work_done_token, "Creating a checkpoint")?;
     let roots = chosen(work.roots(), params.root.as_deref())?;
     let messages = match &task {
         Some(task) => mark(context, task),
@@ -91,7 +92,7 @@ pub fn create(
         tell(context, checkpoint);
     }
     let first = checkpoints.into_iter().next();
-    let first = first.ok_or_else(|| Error::invalid("there is no root to take a checkpoint of"))?;
+    let first = first.ok_or_else(|| Error::invalid("no folder to create a checkpoint of"))?;
     context.summarize(format!(
         "checkpoint {}: {} added, {} modified, {} deleted{}",
         first.id.get(..8).unwrap_or(&first.id),
@@ -136,7 +137,7 @@ fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<Record>)]) {
             .of(*root)
             .and_then(|(_, of)| of.store.prune(&keep, &Cancel::default()));
         if let Err(error) = pruned {
-            tracing::warn!(%error, "a checkpoint whose group failed could not be removed");
+            tracing::warn!(%error, "cannot remove a checkpoint of a failed group");
         }
     }
 }
@@ -181,7 +182,7 @@ pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<Conver
         }),
         Err(error) if error.kind == ErrorKind::NotFound => Some(ConversationMark::default()),
         Err(error) => {
-            tracing::warn!(%error, "a checkpoint is taken without its conversation");
+            tracing::warn!(%error, "cannot read the conversation; the checkpoint is created without it");
             None
         }
     }
@@ -215,7 +216,10 @@ pub(super) fn wire(view: &AccessView, root: usize, record: &Record) -> Checkpoin
     });
     let counted = (!hidden.is_empty()).then(|| SkippedPath {
         path: String::new(),
-        reason: format!("access rules deny {} more that were skipped", hidden.len()),
+        reason: format!(
+            "{} hidden by access rules",
+            plural(hidden.len() as u64, "skipped path")
+        ),
         path_encoded: false,
     });
     let messages = notes.messages.filter(|_| notes.task.is_some());
@@ -354,7 +358,7 @@ fn differences(
             let to = work.find(id)?;
             if to.root != from.root {
                 return Err(Error::invalid(format!(
-                    "{} and {id} are of two workspace folders; compare checkpoints of one",
+                    "{} and {id} belong to different workspace folders",
                     params.from
                 )));
             }
@@ -386,12 +390,12 @@ fn difference(
     let mut omitted = file.omitted.clone().filter(|_| contents || file.uncaptured);
     let mut text = |bytes: Option<Vec<u8>>| {
         let text = String::from_utf8(bytes.filter(|_| contents && !file.binary)?);
-        let text = text.map_err(|_| "it is not UTF-8".to_owned());
+        let text = text.map_err(|_| "not UTF-8".to_owned());
         text.map_err(|why| omitted.get_or_insert(why).clone()).ok()
     };
     let (before, after) = (text(file.before), text(file.after));
     if contents && file.binary {
-        omitted.get_or_insert_with(|| "it is no text".to_owned());
+        omitted.get_or_insert_with(|| "not text".to_owned());
     }
     FileDifference {
         path,
@@ -421,7 +425,7 @@ pub fn stats(
     context: &RequestContext<'_>,
     params: CheckpointStatsParams,
 ) -> Result<CheckpointStatsResult, Error> {
-    let work = CheckpointContext::begin(context, None, "Looking at checkpoints")?;
+    let work = CheckpointContext::begin(context, None, "Reading checkpoints")?;
     let mut total = CheckpointStatsResult::default();
     for root in chosen(work.roots(), params.root.as_deref())? {
         let (_, of) = work.of(root)?;
@@ -470,10 +474,11 @@ pub fn prune(
             of.schedule_maintenance(context.server);
         }
     }
-    let (count, bytes) = (total.removed, total.freed_bytes);
+    let count = plural(total.removed, "checkpoint");
+    let bytes = plural(total.freed_bytes, "byte");
     context.summarize(match params.dry_run {
-        true => format!("{count} checkpoints would be removed, about {bytes} bytes freed"),
-        false => format!("{count} checkpoints removed, {bytes} bytes freed"),
+        true => format!("{count} would be removed, about {bytes} freed"),
+        false => format!("{count} removed, {bytes} freed"),
     });
     Ok(total)
 }
@@ -538,7 +543,7 @@ pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Import
     let shadow = shadow.ok_or_else(|| {
         let places: Vec<String> = places.iter().map(|p| p.display().to_string()).collect();
         let why = format!(
-            "no checkpoints of {} in {}; name the folder they are in",
+            "no checkpoints of {} found in {}; name the directory that contains them",
             root.path.display(),
             places.join(", ")
         );
@@ -563,8 +568,8 @@ pub enum Way {
 /// Core's errors.
 pub fn transfer(context: &RequestContext<'_>, way: Way, remote: &str) -> Result<String, Error> {
     let title = match way {
-        Way::Push => "Sending checkpoints",
-        Way::Fetch => "Getting checkpoints",
+        Way::Push => "Pushing checkpoints",
+        Way::Fetch => "Fetching checkpoints",
     };
     let work = CheckpointContext::begin(context, None, title)?;
     let (_, of) = work.of(0)?;
@@ -589,7 +594,7 @@ pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
             let context = RequestContext::new(&worker, snapshot, Cancel::default());
             for task in tasks {
                 if let Err(error) = remove_of_task(&context, &task) {
-                    tracing::warn!(%error, "checkpoints of a deleted task could not be removed");
+                    tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");
                 }
             }
         });

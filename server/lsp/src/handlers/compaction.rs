@@ -97,7 +97,7 @@ pub fn apply(
         if params.retain_from.is_some() && planned.as_ref().is_some_and(is_stale) {
             return Err(Error::new(
                 ErrorKind::Conflict,
-                format!("task {task} was compacted after this was planned; plan again"),
+                format!("task {task} was compacted after this plan was made; plan again"),
             ));
         }
         let model = planned.as_ref().map(|planned| &planned.model);
@@ -147,7 +147,7 @@ pub fn apply(
     }
     Err(Error::new(
         ErrorKind::Busy,
-        format!("task {task} is being written to all the time; compact it when that is over"),
+        format!("task {task} is being written to; try again later"),
     ))
 }
 
@@ -165,9 +165,7 @@ fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Opti
     match (messages, task_id) {
         (Some(_), _) => Ok(None),
         (None, Some(task_id)) => Ok(Some(TaskId::new(task_id)?)),
-        (None, None) => Err(Error::invalid(
-            "to compact, neither messages nor taskId is given; give one of them",
-        )),
+        (None, None) => Err(Error::invalid("messages or taskId is required")),
     }
 }
 

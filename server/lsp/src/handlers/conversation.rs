@@ -53,7 +53,7 @@ pub fn truncate(
 fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) -> HandlerResult {
     let Some(task_id) = &params.task_id else {
         return Err(Error::invalid(
-            "sightline/truncateHistory: neither messages nor taskId is given; give one of them",
+            "sightline/truncateHistory: messages or taskId is required",
         ));
     };
     let task = TaskId::new(task_id)?;
@@ -184,7 +184,7 @@ pub fn rollback(
         }
         (None, None) => {
             return Err(Error::invalid(
-                "sightline/rollbackHistory: neither contextHistory nor taskId is given; give one of them",
+                "sightline/rollbackHistory: contextHistory or taskId is required",
             ));
         }
     };

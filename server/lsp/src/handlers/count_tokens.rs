@@ -72,7 +72,8 @@ fn input_tokens(usage: &Usage) -> Result<u64, Error> {
     let parts = [usage.tokens_in, usage.cache_writes, usage.cache_reads];
     let all: f64 = parts.into_iter().flatten().sum();
     if !(0.0..=MOST_TOKENS).contains(&all) {
-        let message = format!("usage has {all} tokens of input; it must be 0 to {MOST_TOKENS}");
+        let message =
+            format!("usage reports {all} input tokens; it must be between 0 and {MOST_TOKENS}");
         return Err(Error::invalid(message));
     }
     Ok(all.round() as u64)

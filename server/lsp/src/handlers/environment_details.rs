@@ -87,7 +87,7 @@ pub fn run(
             server.session(|session| session.consume_terminals(&terminals));
             if let Some(Err(error)) = tracker.map(|tracker| tracker.acknowledge(&delivered)) {
                 // They will be delivered again, which is harmless.
-                tracing::warn!(%error, "modified files could not be marked as delivered");
+                tracing::warn!(%error, "cannot mark modified files as delivered");
             }
         });
     }

@@ -22,7 +22,7 @@ pub fn run(
     let location = match &params.path {
         Some(path) => roots.locate(path)?,
         None if roots.is_empty() => {
-            let message = "no folder is open; name a file that is open, or open a folder";
+            let message = "no folder is open; open one, or name an open file";
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         None => Location::Inside {
@@ -32,7 +32,7 @@ pub fn run(
     };
     let Location::Inside { root, rel } = location else {
         let path = params.path.unwrap_or_default();
-        let message = format!("{path} is outside every workspace folder, which is not listed");
+        let message = format!("{path} is outside the workspace, which is not listed");
         return Err(Error::new(ErrorKind::AccessDenied, message).with_path(path));
     };
     let options = ListOptions {

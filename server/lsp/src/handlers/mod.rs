@@ -6,7 +6,7 @@
 
 #![allow(
     clippy::missing_errors_doc,
-    reason = "how a request fails stands in the method table, for clients too"
+    reason = "errors are documented in the method table"
 )]
 
 pub mod check_access;
@@ -400,7 +400,7 @@ fn to_body_borrowing(
 }
 
 fn serialize_error(method: &str, error: &serde_json::Error) -> Error {
-    Error::storage(format!("{method}: the result: {error}"))
+    Error::storage(format!("{method}: cannot serialize the result: {error}"))
 }
 
 /// Parses params. Well-formed params are parsed directly from the text, without copying

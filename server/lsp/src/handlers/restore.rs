@@ -34,6 +34,7 @@ use super::{
     checkpoint_context::{CheckpointContext, Found},
     checkpoints::{grouped, mark, tell, uris, wire},
 };
+use crate::plural::plural;
 use conversation::{messages, rewind, unwind};
 pub(crate) use editor_sync::workspace_edit;
 use editor_sync::{replace_texts, tell_changed};
@@ -65,7 +66,7 @@ fn parts(
     }
     if parts.is_empty() {
         return Err(Error::invalid(
-            "paths names nothing below the folders that the checkpoint is of",
+            "`paths` selects nothing in the checkpoint's folders",
         ));
     }
     without_nested(work, parts)
@@ -113,7 +114,7 @@ fn require_open(
         return Ok(());
     }
     let why = format!(
-        "checkpoint {} was taken together with those of folders that are not open now, so nothing was done; open {}, or {instead}",
+        "checkpoint {} belongs to a group with folders that are not open; nothing was changed. Open {}, or {instead}",
         record.id,
         closed.join(", ")
     );
@@ -130,7 +131,7 @@ pub fn preview(
     let parts = if params.undo {
         if params.paths.is_some() {
             return Err(Error::invalid(
-                "an undo takes back all that was restored; leave paths out, or preview the restore of the undo point without undo",
+                "an undo reverts the whole restore; omit `paths`, or preview a restore of the undo point",
             ));
         }
         let id = Some(params.id.as_str()).filter(|id| *id != "last");
@@ -195,7 +196,7 @@ pub fn restore(
     let paths = params.paths.as_deref();
     let parts = parts(&work, &params.id, paths, params.all_roots)?;
     let Some(first) = parts.first() else {
-        return Err(Error::invalid("there is nothing to restore"));
+        return Err(Error::invalid("nothing to restore"));
     };
     let record = first.found.record.clone();
     let task = params.task_id.as_deref().or(record.notes.task.as_deref());
@@ -217,7 +218,7 @@ pub fn restore(
         RestoreMode::Files => None,
         RestoreMode::Task | RestoreMode::FilesAndTask => {
             let task = task.ok_or_else(|| {
-                let why = "the checkpoint belongs to no task; name one by taskId";
+                let why = "the checkpoint belongs to no task; specify a task";
                 Error::invalid(why)
             })?;
             Some(rewind(context, &task, &record)?)
@@ -242,10 +243,7 @@ pub fn restore(
         (Err(error), None) => Err(error),
         (Err(mut error), Some((task, id))) => {
             if let Err(kept) = unwind(context, &task, id) {
-                error.message = format!(
-                    "{}; and the conversation could not be put forth again ({kept})",
-                    error.message
-                );
+                error.message = format!("{}; cannot reset the conversation: {kept}", error.message);
             }
             Err(error)
         }
@@ -265,7 +263,7 @@ fn previewed(
     if token.is_some_and(|token| token != tokens.join(TOKEN_SEPARATOR)) {
         return Err(Error::new(
             ErrorKind::Conflict,
-            "the workspace changed since the preview; look at a new one",
+            "the workspace changed since the preview; preview again",
         ));
     }
     Ok(tokens)
@@ -385,7 +383,7 @@ fn taken_back(
         };
         if let Some(failed) = failed {
             error.message = format!(
-                "{}; and what was restored before could not be taken back ({failed}); undo it with {undo}",
+                "{}; cannot roll back the folders restored before: {failed}; undo with {undo}",
                 error.message
             );
         }
@@ -500,7 +498,7 @@ impl UndoPlan {
         };
         if !is_undo(&named.record) {
             return Err(Error::invalid(format!(
-                "{} was not taken by a restore; sightline/restoreCheckpoint goes back to it",
+                "{} is not an undo point; restore it instead",
                 named.record.id
             )));
         }
@@ -508,7 +506,7 @@ impl UndoPlan {
         let found = match named.record.notes.group.clone() {
             Some(group) => {
                 let found = group_of(work, &group, is_undo)?;
-                let instead = "restore this one alone with sightline/restoreCheckpoint";
+                let instead = "restore only this checkpoint";
                 require_open(work, &named.record, &found, instead)?;
                 found
             }
@@ -562,7 +560,7 @@ fn last_undo(work: &CheckpointContext<'_>) -> Result<Found, Error> {
             last = Some(Found { root, of, record });
         }
     }
-    last.ok_or_else(|| Error::new(ErrorKind::NotFound, "there is no restore to undo"))
+    last.ok_or_else(|| Error::new(ErrorKind::NotFound, "no restore to undo"))
 }
 
 fn summarize(context: &RequestContext<'_>, result: &RestoreCheckpointResult) {
@@ -570,19 +568,21 @@ fn summarize(context: &RequestContext<'_>, result: &RestoreCheckpointResult) {
     let done = result.outcomes.len() - failed;
     let failed = match failed {
         0 => String::new(),
-        failed => format!(", {failed} could not be changed"),
+        failed => format!(", {failed} failed"),
     };
     let kept = match result.conflicts.len() {
         0 => String::new(),
-        kept => format!(", {kept} left alone"),
+        kept => format!(", {kept} skipped"),
     };
     let task = result.task.as_ref().map_or_else(String::new, |task| {
-        format!(", task {} has {} messages", task.task_id, task.messages)
+        let messages = plural(task.messages, "message");
+        format!(", task {} has {messages}", task.task_id)
     });
     let Some(undo) = &result.undo_id else {
         return context.summarize(format!("already up to date{kept}"));
     };
     context.summarize(format!(
-        "{done} paths restored{failed}{kept}{task}; undo with {undo}"
+        "{} restored{failed}{kept}{task}; undo with {undo}",
+        plural(done as u64, "path")
     ));
 }

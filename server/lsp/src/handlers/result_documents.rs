@@ -39,21 +39,21 @@ pub fn write_as(
         .prefix(&format!("{name}-"))
         .suffix(ending)
         .tempfile_in(&directory)
-        .map_err(|error| failed("a result document", &error))?;
+        .map_err(|error| failed("cannot write a result document", &error))?;
     std::io::Write::write_all(&mut file, text.as_bytes())
-        .map_err(|error| failed("a result document", &error))?;
+        .map_err(|error| failed("cannot write a result document", &error))?;
     let mut permissions = file
         .as_file()
         .metadata()
-        .map_err(|error| failed("a result document", &error))?
+        .map_err(|error| failed("cannot write a result document", &error))?
         .permissions();
     permissions.set_readonly(true);
     file.as_file()
         .set_permissions(permissions)
-        .map_err(|error| failed("a result document", &error))?;
+        .map_err(|error| failed("cannot write a result document", &error))?;
     let (_, path) = file
         .keep()
-        .map_err(|error| failed("a result document", &error))?;
+        .map_err(|error| failed("cannot write a result document", &error))?;
     prune(&directory);
     AbsPath::new(&path)
         .map(|path| path.to_uri())

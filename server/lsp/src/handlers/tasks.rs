@@ -176,7 +176,7 @@ fn newest(context: &RequestContext<'_>, store: &TaskStore) -> Result<TaskId, Err
     let roots: Vec<AbsPath> = roots.map(|root| root.path.clone()).collect();
     let found = store.newest(&roots, &context.cancel)?;
     found.ok_or_else(|| {
-        let why = "no task of this workspace is stored; name one of sightline/listTasks";
+        let why = "no stored task of this workspace; specify a task";
         Error::new(ErrorKind::NotFound, why)
     })
 }

@@ -43,7 +43,7 @@ pub fn track_file(
     view.require(&location, outside_allowed(snapshot))?;
     let abs = view.roots().absolute(&location);
     if view.check_there(&location).1 == There::Folder {
-        let message = format!("{:?} is a folder; only files are tracked", params.path);
+        let message = format!("cannot track {:?}: it is a folder", params.path);
         return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
     }
     let (path, _) = view.roots().result_path(&location);
@@ -180,7 +180,7 @@ pub fn saved(server: &Arc<Server>, uri: &str) {
                 let noted =
                     tracker.and_then(|tracker| tracker.saved(&path, hash, &Cancel::default()));
                 if let Err(error) = noted {
-                    tracing::warn!(%error, "a saved file could not be noted");
+                    tracing::warn!(%error, "cannot record a saved file");
                 }
             }
         });

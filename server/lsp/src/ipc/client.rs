@@ -31,7 +31,7 @@ pub fn request(
         .find_map(|socket| {
             let stream = transport::connect(socket)?;
             exchange(stream, method, params)
-                .inspect_err(|error| tracing::info!(%error, "a server did not answer"))
+                .inspect_err(|error| tracing::info!(%error, "cannot reach a server"))
                 .ok()
         })
 }

@@ -130,7 +130,10 @@ impl Listening {
         );
         let bound = Listener::bind(&new, &path).map_err(|error| {
             let _ = fs::remove_file(&new);
-            Error::storage(format!("the socket {}: {error}", path.display()))
+            Error::storage(format!(
+                "cannot create the socket {}: {error}",
+                path.display()
+            ))
         })?;
         let over = Arc::new(AtomicBool::new(false));
         let listening = Self {
@@ -141,7 +144,7 @@ impl Listening {
         thread::Builder::new()
             .name("socket".to_owned())
             .spawn(move || listen(&bound, &over, &server))
-            .map_err(|error| Error::storage(format!("no thread for a socket: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot start a socket thread: {error}")))?;
         Ok(listening)
     }
 }
@@ -179,7 +182,7 @@ fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
         let talking = thread::Builder::new().name("connection".to_owned());
         let started = talking.spawn(move || {
             if let Err(error) = serve_connection(&server, &stream) {
-                tracing::debug!(%error, "a connection ended");
+                tracing::debug!(%error, "connection closed");
             }
             count.fetch_sub(1, Ordering::AcqRel);
         });
@@ -212,7 +215,7 @@ fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<
 fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> OutgoingMessage {
     if !METHODS.contains(&method) {
         let why = format!(
-            "{method:?} cannot be asked here; there are {}",
+            "{method:?} is not available on this socket; available: {}",
             METHODS.join(", ")
         );
         return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why).into();
@@ -246,7 +249,7 @@ fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
             let _ = done.send(context.run_to_completion(handler, params.to_string()));
         });
     outcome.recv().unwrap_or_else(|_| {
-        let why = format!("{method}: the server gave no answer; see its log");
+        let why = format!("{method}: the request failed; see the server's log");
         Err(Error::new(ErrorKind::Internal, why))
     })
 }
@@ -268,7 +271,7 @@ fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
     };
     match records {
         Some(field) => Err(Error::invalid(format!(
-            "{method}: with `{field}` something is recorded, which only the editor may ask for"
+            "{method}: `{field}` is not allowed on this socket, which is read-only"
         ))),
         None => Ok(params),
     }

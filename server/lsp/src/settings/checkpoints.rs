@@ -29,7 +29,7 @@ fn kept(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
         // People write `target/` in ignore files.
         let bare = name.strip_suffix('/').unwrap_or(&name);
         if bare.is_empty() || bare == "." || bare == ".." || bare.contains(['/', '\0']) {
-            let why = format!("must hold names of folders, not paths (is {name:?})");
+            let why = format!("must contain folder names, not paths (is {name:?})");
             reader.problem("checkpoints.exclude", why);
             continue;
         }

@@ -179,7 +179,8 @@ impl ModeArgument {
 
 /// Parses an age into milliseconds.
 fn age(text: &str) -> Result<i64, String> {
-    let wrong = || format!("{text:?} is no age; write a number and d, h, m or s, as 30d");
+    let wrong =
+        || format!("invalid age {text:?}; use a number followed by d, h, m or s, such as 30d");
     let unit = text.chars().last().ok_or_else(wrong)?;
     let number = text.strip_suffix(unit).unwrap_or_default();
     let number: u32 = number.parse().map_err(|_| wrong())?;

@@ -38,7 +38,7 @@ impl ConfirmArgs {
             Ok(Proceed::Ask)
         } else {
             Err(Error::invalid(
-                "cannot ask for confirmation: standard input is not a terminal; nothing was changed. Add --yes to go ahead, or --dry-run to see what would be done",
+                "cannot ask for confirmation: standard input is not a terminal. Nothing was changed. Use --yes to proceed, or --dry-run to see what would be done",
             ))
         }
     }
@@ -48,7 +48,7 @@ impl ConfirmArgs {
 pub(super) fn confirmed(note: &str) -> Result<bool, Error> {
     let mut error = io::stderr();
     let asked = error
-        .write_all(format!("{note}Go ahead? [y/N] ").as_bytes())
+        .write_all(format!("{note}Proceed? [y/N] ").as_bytes())
         .and_then(|()| error.flush());
     let mut answer = String::new();
     asked

@@ -43,7 +43,7 @@ pub(super) fn difference(file: &Value) -> String {
 /// Formats a path that a restore leaves unchanged.
 pub(super) fn left_alone(conflict: &Value) -> String {
     let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
-    format!("{STRONG}kept  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
+    format!("{STRONG}skip  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
 }
 
 /// Adds git's colors to a unified diff.

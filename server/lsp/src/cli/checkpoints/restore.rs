@@ -18,6 +18,7 @@ use crate::{
         DONE, FAILURE, NEGATIVE, Workspace, complain, conversations::parsed, offline, print_raw,
         print_to,
     },
+    plural::plural,
     server::Server,
 };
 
@@ -40,7 +41,7 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
     let go = asked.consent.go()?;
     let workspace = &asked.workspace;
     let conversation = (asked.mode != ModeArgument::Files)
-        .then(|| "the conversation goes back to where it was at the checkpoint".to_owned());
+        .then(|| "the conversation is rewound to the checkpoint".to_owned());
     let see = |server: &Arc<Server>| match asked.mode {
         ModeArgument::Task => {
             let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
@@ -108,7 +109,7 @@ fn undone(asked: &Undo) -> Result<i32, Error> {
         let task = seen["taskId"].as_str();
         let conversation = task.map(|task| {
             let task = one_line(task);
-            format!("the conversation of task {task} is again what it was before the restore")
+            format!("the conversation of task {task} is reset to its state before the restore")
         });
         Plan::new(result, conversation)
     };
@@ -217,9 +218,9 @@ impl Plan {
         }
         let note = match self.later {
             0 => String::new(),
-            1 => "1 file was changed after the restore; that change is undone too. ".to_owned(),
+            1 => "1 file was changed after the restore; this change is undone too. ".to_owned(),
             later => format!(
-                "{later} files were changed after the restore; those changes are undone too. "
+                "{later} files were changed after the restore; these changes are undone too. "
             ),
         };
         confirmed(&note)
@@ -237,13 +238,15 @@ fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
         if undo.is_none() && kept.is_empty() {
             return format!("{UP_TO_DATE}\n");
         }
-        let mut line = format!("{} paths restored", count - failed.len());
+        let restored_paths = (count - failed.len()) as u64;
+        let mut line = format!("{} restored", plural(restored_paths, "path"));
         if !kept.is_empty() {
-            line.push_str(&format!(", {} left alone", kept.len()));
+            line.push_str(&format!(", {} skipped", kept.len()));
         }
         if let Some(task) = restored.get("task") {
             let id = text(task, "taskId");
-            line.push_str(&format!(", task {id} has {} messages", task["messages"]));
+            let messages = plural(task["messages"].as_u64().unwrap_or_default(), "message");
+            line.push_str(&format!(", task {id} has {messages}"));
         }
         if let Some(undo) = undo {
             line.push_str(&format!("; undo with {undo}"));

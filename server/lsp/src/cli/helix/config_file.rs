@@ -32,7 +32,7 @@ impl File {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let failed = |error: &io::Error| {
             Error::storage(format!(
-                "read {}: {error}; nothing was changed",
+                "cannot read {}: {error}; nothing was changed",
                 path.display()
             ))
         };
@@ -53,22 +53,22 @@ impl File {
             Err(error) => return Err(failed(&error)),
         };
         let refuse = |kind, why: &str| {
-            let message = format!("read {}: {why}; nothing was changed", path.display());
+            let message = format!("cannot read {}: {why}; nothing was changed", path.display());
             Error::new(kind, message)
         };
         let metadata = fs::metadata(&real).map_err(|error| failed(&error))?;
         if !metadata.is_file() {
-            return Err(refuse(ErrorKind::Unsupported, "it is no regular file"));
+            return Err(refuse(ErrorKind::Unsupported, "not a regular file"));
         }
         let mut bytes = Vec::new();
         fs::File::open(&real)
             .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| failed(&error))?;
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(refuse(ErrorKind::TooLarge, "it is over 4 MiB"));
+            return Err(refuse(ErrorKind::TooLarge, "larger than 4 MiB"));
         }
-        let text = String::from_utf8(bytes)
-            .map_err(|_| refuse(ErrorKind::Unsupported, "it is not UTF-8"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| refuse(ErrorKind::Unsupported, "not UTF-8"))?;
         Ok(Self {
             named: path.to_owned(),
             real,
@@ -93,7 +93,7 @@ impl File {
     pub(super) fn replace(self, text: &str) -> Result<Option<PathBuf>, Error> {
         let failed = |error: io::Error| {
             Error::storage(format!(
-                "write {}: {error}; it is as it was",
+                "cannot write {}: {error}; the file is unchanged",
                 self.named.display()
             ))
         };
@@ -101,7 +101,7 @@ impl File {
         fs::create_dir_all(folder).map_err(failed)?;
         if Self::read(&self.named)?.text != self.text {
             let message = format!(
-                "{} was changed meanwhile; run this again",
+                "{} changed during the merge; run the command again",
                 self.named.display()
             );
             return Err(Error::new(ErrorKind::Conflict, message));
@@ -153,9 +153,7 @@ impl File {
             file.sync_all()?;
             return Ok(backup);
         }
-        Err(io::Error::other(
-            "there are too many files kept from before",
-        ))
+        Err(io::Error::other("too many backup files"))
     }
 }
 

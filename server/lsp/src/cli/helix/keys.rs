@@ -41,7 +41,7 @@ pub(super) fn merge(text: &str) -> Result<Merged, Error> {
         }
         if table.get(MENU).is_some_and(|there| !there.is_table_like()) {
             notes.push(format!(
-                "space {MENU} is taken in {mode} mode: no keys were bound"
+                "`space {MENU}` is already bound in {mode} mode; no keys were added"
             ));
             continue;
         }
@@ -63,7 +63,7 @@ pub(super) fn merge(text: &str) -> Result<Merged, Error> {
                 }
                 Some(Some(there)) if there == binding => {}
                 Some(_) => notes.push(format!(
-                    "space {MENU} {key} is taken in {mode} mode: not bound to {command}"
+                    "`space {MENU} {key}` is already bound in {mode} mode; {command} was not added"
                 )),
             }
         }

@@ -93,7 +93,7 @@ pub(super) fn wanted(names: &[String]) -> Result<Vec<Language>, Error> {
     for name in names.iter().map(|name| name.trim()) {
         match name {
             "all" => wanted.extend(known.iter().map(|(name, _)| name).chain([TEXT])),
-            "" => return Err(Error::invalid("--languages: a name is empty")),
+            "" => return Err(Error::invalid("--languages contains an empty name")),
             name => wanted.push(name),
         }
     }
@@ -131,8 +131,8 @@ pub(super) fn merge(text: &str, wanted: &[Language], program: &str) -> Result<Me
     for language in wanted {
         if language.name == TEXT && languages.has_other_plain_text() {
             notes.push(format!(
-                "language {TEXT:?} was not added: another of yours takes .{TEXT_ENDING} files; \
-                 name it after --languages"
+                "language {TEXT:?} was not added: another of your languages handles \
+                 .{TEXT_ENDING} files; select it with --languages"
             ));
             continue;
         }
@@ -174,7 +174,7 @@ impl<'a> Languages<'a> {
             Item::Value(Value::Array(values)) if values.iter().all(Value::is_inline_table) => {
                 Ok(Self::Values(values))
             }
-            _ => Err(Error::invalid("`language` is no list of tables")),
+            _ => Err(Error::invalid("`language` is not an array of tables")),
         }
     }
 
@@ -211,7 +211,7 @@ impl<'a> Languages<'a> {
             if let Some(servers) = entry.get_mut("language-servers") {
                 let servers = servers.as_array_mut().ok_or_else(|| {
                     Error::invalid(format!(
-                        "`language-servers` of {:?} is no list",
+                        "`language-servers` of {:?} is not an array",
                         language.name
                     ))
                 })?;
@@ -264,9 +264,8 @@ fn named(entry: &dyn TableLike) -> Option<&str> {
 
 fn unknown(name: &str) -> Error {
     Error::invalid(format!(
-        "the language {name:?} is not known to every Helix since 25.01, so its servers are not \
-         known either; write its `language-servers` into languages.toml first (`hx --health \
-         {name}` shows them)"
+        "language {name:?} is not in every Helix since 25.01, so its default servers are unknown; \
+         add its `language-servers` to languages.toml first (`hx --health {name}` lists them)"
     ))
 }
 

@@ -71,7 +71,7 @@ fn print_both(wanted: &[languages::Language], program: &str) -> Result<i32, Erro
     let keys = keys::merge("")?;
     print(&format!(
         "# In languages.toml of Helix's configuration folder:\n\n{}\n\
-         # In config.toml beside it:\n\n{}",
+         # In config.toml in the same folder:\n\n{}",
         languages.text.trim_start(),
         keys.text.trim_start(),
     ))?;
@@ -90,7 +90,7 @@ fn merge(path: &Path, merge: impl Fn(&str) -> Result<Merged, Error>) -> Result<P
         Error::new(
             error.kind,
             format!(
-                "merge into {}: {}; nothing was changed",
+                "cannot merge into {}: {}; nothing was changed",
                 path.display(),
                 error.message
             ),
@@ -107,7 +107,7 @@ impl Pending {
         } else {
             match self.file.replace(&self.merged.text)? {
                 Some(backup) => {
-                    format!("{path}: written; as it was before: {}\n", backup.display())
+                    format!("{path}: written; backup: {}\n", backup.display())
                 }
                 None => format!("{path}: written\n"),
             }
@@ -147,14 +147,14 @@ fn helix_folder() -> Result<PathBuf, Error> {
     };
     base.map(|base| base.join("helix")).ok_or_else(|| {
         Error::storage(
-            "find Helix's configuration folder: there is no home folder; name it after --merge",
+            "cannot find Helix's configuration folder: no home directory; name the folder with --merge",
         )
     })
 }
 
 fn parse(text: &str) -> Result<DocumentMut, Error> {
     text.parse()
-        .map_err(|error| Error::invalid(format!("it is no TOML: {error}")))
+        .map_err(|error| Error::invalid(format!("not valid TOML: {error}")))
 }
 
 /// Returns a subtable, creating it if necessary.
@@ -168,5 +168,5 @@ fn subtable<'a>(parent: &'a mut dyn TableLike, name: &str) -> Result<&'a mut dyn
     parent
         .get_mut(name)
         .and_then(Item::as_table_like_mut)
-        .ok_or_else(|| Error::invalid(format!("`{name}` is no table")))
+        .ok_or_else(|| Error::invalid(format!("`{name}` is not a table")))
 }

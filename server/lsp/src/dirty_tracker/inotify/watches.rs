@@ -100,7 +100,7 @@ impl State {
             }
             let metadata = fs::symlink_metadata(path.as_path());
             if metadata.is_ok_and(|metadata| metadata.dev() != device) {
-                self.disable("another file system is mounted in it");
+                self.disable("another file system is mounted in the root");
                 return false;
             }
             self.last_watch_added = self.scans;
@@ -123,7 +123,7 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
         return locked.disable(&why);
     }
     let Ok(device) = fs::metadata(root.as_path()).map(|metadata| metadata.dev()) else {
-        return locked.invalidate("the folder is gone");
+        return locked.invalidate("the root is gone");
     };
     if locked.inotify.is_none() {
         match inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) {
@@ -158,7 +158,7 @@ fn can_be_trusted(root: &Path, folders: usize) -> Result<(), String> {
     let kind = kind.f_type as u32;
     if !LOCAL.contains(&kind) {
         return Err(format!(
-            "file systems of kind {kind:x} do not tell of every change"
+            "changes on file systems of type {kind:x} are not always reported"
         ));
     }
     let allowed = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
@@ -168,7 +168,7 @@ fn can_be_trusted(root: &Path, folders: usize) -> Result<(), String> {
     let most = allowed.map_or(MAX_FOLDERS, |allowed| MAX_FOLDERS.min(allowed / 2));
     if folders > most {
         return Err(format!(
-            "{folders} folders are over the limit of {most} watches"
+            "{folders} directories exceed the limit of {most} watches"
         ));
     }
     Ok(())

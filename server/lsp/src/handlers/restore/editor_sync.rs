@@ -62,7 +62,7 @@ fn tell_stale(server: &Server, uris: &[String]) {
         _ => String::new(),
     };
     let message = format!(
-        "sightline: restored on disk; reload without saving: {}{more}",
+        "sightline: restored on disk; reload these files without saving: {}{more}",
         names.join(", ")
     );
     server.show_message(MessageType::WARNING, &message);
