@@ -12,10 +12,7 @@ use capture::{Bench, git_in};
 use proptest::prelude::*;
 use sightline_core::{
     cancel::Cancel,
-    checkpoint::{
-        Keep, Request,
-        changes::{ChangeSource, Changes, DirtySet},
-    },
+    checkpoint::{ChangeSource, Changes, DirtySet, Keep, Request},
     path::RelPath,
 };
 use sightline_protocol::error::ErrorKind;

@@ -11,10 +11,7 @@ use std::{fs, path::Path};
 use capture::{Bench, git_in};
 use restoring::{Ground, all};
 use sightline_core::{
-    checkpoint::{
-        Record, Request,
-        changes::{ChangeSource, DirtySet},
-    },
+    checkpoint::{ChangeSource, DirtySet, Record, Request},
     path::RelPath,
 };
 

@@ -13,10 +13,7 @@ use capture::{Bench, git_in};
 use proptest::prelude::*;
 use restoring::{Ground, all};
 use sightline_core::{
-    checkpoint::{
-        Oid, Request, Side,
-        changes::{ChangeSource, DirtySet},
-    },
+    checkpoint::{ChangeSource, DirtySet, Oid, Request, Side},
     path::RelPath,
 };
 

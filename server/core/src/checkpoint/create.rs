@@ -4,6 +4,10 @@
 //! already. Then the tree is compared with that of the newest checkpoint: what
 //! differs is counted, and what of it is stored nowhere is read once more.
 
+mod missing_objects;
+#[cfg(test)]
+mod tests;
+
 use std::{
     path::Path,
     sync::{
@@ -17,17 +21,22 @@ use rayon::prelude::*;
 
 use super::{
     Checkpoints, Counts, Filter, Job, Notes, Progress, Purpose, Record, Request, Skipped,
-    changes::{ChangeSource, Changes},
-    delta::{Base, Missing, compare},
-    disk::Dir,
-    lock::{self, StoreLock},
-    object::{Kind, Mode, Oid},
-    pack::PackWriter,
-    packed::Packed,
-    protect, read,
-    repository::Repository,
-    rules::Judge,
-    scan::{self, Look, Scan, Sink},
+    create::missing_objects::{Base, Missing, compare},
+    refused_roots,
+    store::{
+        lock::{self, StoreLock},
+        object::{Kind, Mode, Oid},
+        pack_reader::Packed,
+        pack_writer::PackWriter,
+        repository::Repository,
+    },
+    worktree::{
+        capture_filter::Judge,
+        dirty_set::{ChangeSource, Changes},
+        read_file,
+        scan::{self, Look, Scan, Sink},
+        scan_dir::Dir,
+    },
 };
 use crate::{error::Error, path::RelPath};
 
@@ -54,7 +63,7 @@ impl Checkpoints {
         request: &Request,
         changes: Option<&dyn ChangeSource>,
     ) -> Result<Arc<Record>, Error> {
-        protect::admit(self.work_tree(), self.storage.dir())?;
+        refused_roots::admit(self.work_tree(), self.storage.dir())?;
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.complete_interrupted(&lock, job)?;
@@ -80,7 +89,7 @@ impl Checkpoints {
         request: &Request,
         meanwhile: impl Fn(&Scan) -> T + Sync,
     ) -> Result<(Arc<Record>, Scan, T), Error> {
-        protect::admit(self.work_tree(), self.storage.dir())?;
+        refused_roots::admit(self.work_tree(), self.storage.dir())?;
         job.require_rules()?;
         self.take(lock, job, request, (None, false), meanwhile)
     }
@@ -296,11 +305,11 @@ fn read_again(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oi
     let name = path.name()?.as_encoded_bytes();
     let mut bytes = Vec::new();
     let found = match mode {
-        Mode::Link => read::link(&dir, name, 0, &mut bytes),
-        _ => read::file(&dir, name, limit, 0, None, &mut bytes),
+        Mode::Link => read_file::link(&dir, name, 0, &mut bytes),
+        _ => read_file::file(&dir, name, limit, 0, None, &mut bytes),
     };
     match found {
-        read::Found::File(file) => Some((file.oid, bytes)),
+        read_file::Found::File(file) => Some((file.oid, bytes)),
         _ => None,
     }
 }

@@ -24,13 +24,18 @@ pub use patch::patch;
 
 use super::{
     Checkpoints, Job, Oid, Progress, Skipped,
-    compare::{Denied, Difference, Leaf, Side, Tree, compare},
-    object::{Kind, Mode, name_of},
-    place::{Found, Kind as Place, Walker},
-    reader::Reader,
-    repository::Repository,
+    store::{
+        object::{Kind, Mode, name_of},
+        object_reader::Reader,
+        repository::Repository,
+    },
+    tree_diff::{Denied, Difference, Leaf, Side, Tree, compare},
 };
-use crate::{error::Error, path::RelPath};
+use crate::{
+    error::Error,
+    fs::dir::{Found, Kind as Place, Walker},
+    path::RelPath,
+};
 use renames::{Contents, Of};
 
 /// How often the work tree is looked at again when it changes while it is read.

@@ -20,57 +20,19 @@
 //! whose message holds its [`Notes`]; one ref names it, so that any of them can
 //! be pruned without the others noticing.
 
-mod audience;
-mod cache;
-#[cfg(test)]
-mod capture_tests;
-pub mod changes;
-mod check;
-mod compare;
-mod config;
+pub mod cline_import;
 mod create;
-#[cfg(test)]
-mod create_tests;
-mod delta;
 pub mod diff;
-mod disk;
-mod entries;
-mod fetched;
-mod frame;
-mod hurried;
-pub mod import;
-mod index;
-mod leaf;
-mod lock;
-mod loose;
-mod memory;
-mod names;
-mod object;
-mod pack;
-mod packed;
-mod packs;
-mod protect;
+mod metadata;
 mod prune;
-#[cfg(test)]
-mod prune_tests;
-mod reach;
-mod read;
-mod reader;
-mod records;
-mod refs;
-mod repository;
+mod refused_roots;
+pub mod remote;
 pub mod restore;
-mod rules;
-mod scan;
-#[cfg(test)]
-mod store_tests;
+mod store;
 #[cfg(test)]
 mod testing;
-mod tracked;
-pub mod transfer;
-mod tree;
-mod verify;
-mod walk;
+mod tree_diff;
+mod worktree;
 
 use std::{
     path::{Path, PathBuf},
@@ -81,13 +43,14 @@ use serde::{Deserialize, Serialize};
 use sightline_protocol::error::ErrorKind;
 use uuid::Uuid;
 
-pub use audience::{Audience, Restricted};
-pub use compare::Side;
-pub use object::Oid;
 pub use prune::{Keep, Pruned, Stats};
-pub use repository::Rebuilt;
+pub use store::{object::Oid, repository::Rebuilt};
+pub use tree_diff::Side;
+pub use worktree::{
+    dirty_set::{ChangeSource, Changes, DirtySet},
+    permissions::{Audience, Restricted},
+};
 
-use crate::fs::dir as place;
 use crate::{
     access::AccessView,
     cancel::Cancel,
@@ -95,9 +58,9 @@ use crate::{
     path::{RelPath, Root},
     storage::{Storage, TaskId},
 };
-use check::Whole;
-use repository::Repository;
 use restore::Recovered;
+use store::{refs, repair::Whole, repository::Repository};
+use worktree::{capture_filter::Frozen, stat_cache::Memory};
 
 /// What is captured, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -335,7 +298,7 @@ pub struct Notes {
     /// What is not in it, and why.
     pub skipped: Vec<Skipped>,
     /// The rules in force that its tree does not hold itself.
-    pub rules: rules::Frozen,
+    pub rules: Frozen,
     /// Files that are not for everyone to read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted: Vec<Restricted>,
@@ -376,8 +339,8 @@ pub struct Checkpoints {
     root: Root,
     /// `projects/<name>-<hash>` in the data directory.
     project: PathBuf,
-    memory: Mutex<memory::Memory>,
-    records: records::Records,
+    memory: Mutex<Memory>,
+    records: metadata::Records,
     rebuilt: Mutex<Option<Arc<Rebuilt>>>,
     /// An interrupted restore that other work completed first.
     recovered: Mutex<Option<Recovered>>,
@@ -393,7 +356,7 @@ impl Checkpoints {
             root: root.clone(),
             project: storage.project(root),
             memory: Mutex::default(),
-            records: records::Records::default(),
+            records: metadata::Records::default(),
             rebuilt: Mutex::default(),
             recovered: Mutex::default(),
             whole: Mutex::default(),

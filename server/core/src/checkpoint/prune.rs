@@ -5,15 +5,22 @@
 //! what is left of the others moves into a new pack before they go. A mark
 //! tells the next one that this was begun and not ended.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
 
 use super::{
-    Checkpoints, Filter, Oid, Purpose, Record, fetched, hurried, lock,
-    packs::{self, Pack},
-    reach::Reach,
-    reader::Reader,
-    refs,
-    repository::Repository,
+    Checkpoints, Filter, Oid, Purpose, Record,
+    store::{
+        lock,
+        object_reader::Reader,
+        packs::{self, Pack},
+        reachable::Reach,
+        refs, remote_refs,
+        repository::Repository,
+        uncompressed_packs,
+    },
 };
 use crate::{
     cancel::Cancel,
@@ -90,7 +97,7 @@ impl Checkpoints {
         let before = packs::size(repository.dir());
         if keep.max_bytes.is_some_and(|limit| limit < before) {
             // It may do. Where it fails, what follows makes room without it.
-            let _ = hurried::deflate(&repository, 0, cancel);
+            let _ = uncompressed_packs::deflate(&repository, 0, cancel);
             cancel.check()?;
         }
         let size = packs::size(repository.dir());
@@ -191,7 +198,7 @@ impl Checkpoints {
             refs::pack(repository.dir(), MANY_NAMES)?;
             packs::sweep(&repository);
             fold(&repository, cancel)?;
-            hurried::deflate(&repository, MUCH, cancel)?;
+            uncompressed_packs::deflate(&repository, MUCH, cancel)?;
         }
         // Who has the memory may be waiting for the lock.
         self.save_memory()
@@ -338,7 +345,7 @@ fn remove(
     refs::remove(dir, |name| {
         name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
     })?;
-    fetched::retain(dir)?;
+    remote_refs::retain(dir)?;
     if take_out(repository, &packs, &loose, |oid| live.contains(&oid))? {
         let mark = dir.join(MARK);
         fs::remove_file(&mark).map_err(|error| files::failed("remove", &mark, &error))?;

@@ -13,10 +13,12 @@ use tempfile::TempDir;
 
 use super::{
     Checkpoints, Job, Notes, Oid, Record, Settings,
-    lock::{self, StoreLock},
-    object::{Kind, Mode, encode_tree, name_of, tree_order},
-    pack::PackWriter,
-    repository::Repository,
+    store::{
+        lock::{self, StoreLock},
+        object::{Kind, Mode, encode_tree, name_of, tree_order},
+        pack_writer::PackWriter,
+        repository::Repository,
+    },
 };
 use crate::{
     access::Access,

@@ -15,7 +15,7 @@ use std::{
 use sightline_core::{
     access::{Access, AccessView, HOLD, Now},
     cancel::Cancel,
-    checkpoint::{Checkpoints, Job, Record, Request, Settings, changes::ChangeSource},
+    checkpoint::{ChangeSource, Checkpoints, Job, Record, Request, Settings},
     error::Error,
     path::{AbsPath, Root, Roots},
     storage::Storage,

@@ -35,7 +35,7 @@ use rustix::{
     io::Errno,
 };
 use sightline_core::{
-    checkpoint::changes::Changes,
+    checkpoint::Changes,
     path::{AbsPath, RelPath},
 };
 

@@ -12,7 +12,7 @@ mod inotify;
 use std::sync::Arc;
 
 use sightline_core::{
-    checkpoint::changes::{ChangeSource, Changes},
+    checkpoint::{ChangeSource, Changes},
     path::{AbsPath, RelPath},
 };
 

@@ -8,8 +8,8 @@ use sightline_core::{
     cancel::Cancel,
     checkpoint::{
         ConversationMark, Filter, Keep, Oid, Purpose, Record, Request, Side, Skipped,
+        cline_import::Imported,
         diff::{self, DiffOptions, FileDiff, Status},
-        import::Imported,
     },
     error::Error,
     limits,

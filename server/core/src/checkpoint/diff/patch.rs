@@ -3,7 +3,7 @@
 use std::{borrow::Cow, io::Write};
 
 use super::{
-    super::object::{Kind, Oid, name_of},
+    super::store::object::{Kind, Oid, name_of},
     FileDiff, Status,
     lines::{Part, changes, lines},
     renames::similarity,

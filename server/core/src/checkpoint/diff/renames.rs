@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::super::{
-    compare::Difference,
-    object::{Kind, Oid, name_of},
+    store::object::{Kind, Oid, name_of},
+    tree_diff::Difference,
 };
 use crate::{cancel::Cancel, error::Error};
 

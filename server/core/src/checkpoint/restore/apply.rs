@@ -29,14 +29,9 @@ use rayon::prelude::*;
 use super::{
     super::{
         Job, Oid, Progress,
-        audience::Readers,
-        compare::Leaf,
-        object::Mode,
-        place::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
-        read,
-        reader::Reader,
-        repository::Repository,
-        tree::Stamp,
+        store::{object::Mode, object_reader::Reader, repository::Repository},
+        tree_diff::Leaf,
+        worktree::{permissions::Readers, read_file, snapshot::Stamp},
     },
     attributes::{self, allow, rights},
     in_place,
@@ -45,7 +40,11 @@ use super::{
     step,
     taken::{self, Put, open_for_writing, unfinished},
 };
-use crate::{error::Error, path::RelPath};
+use crate::{
+    error::Error,
+    fs::dir::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
+    path::RelPath,
+};
 
 /// Steps one thread takes before it looks for more.
 const CHUNK: usize = 8;
@@ -506,7 +505,7 @@ pub(super) fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
     let mut held = Vec::new();
     io::Seek::rewind(&mut file)?;
     // One byte more would show.
-    read::up_to(file, content.len() as u64 + 1, &mut held)?;
+    read_file::up_to(file, content.len() as u64 + 1, &mut held)?;
     match held == content {
         true => Ok(()),
         false => Err(io::Error::other("it holds something else than was written")),

@@ -3,7 +3,7 @@
 use std::{fs::File, io};
 
 #[cfg(unix)]
-use super::super::place::found_of;
+use crate::fs::dir::found_of;
 
 /// Gives `new` what `old` has: owner, group, access control list, other extended
 /// attributes and permission bits, with or without the right to be executed.

@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use super::{
     super::{
         Job, Oid,
-        compare::{Denied, Leaf, find, lies_in},
-        names,
-        reader::Reader,
+        store::object_reader::Reader,
+        tree_diff::{Denied, Leaf, find, lies_in},
+        worktree::reserved_names,
     },
     Conflict,
 };
@@ -68,5 +68,5 @@ pub(super) fn denied_paths(count: u64) -> Option<Conflict> {
 
 /// Is that a name git keeps its own things under, on some system at least?
 fn is_gits(name: &OsStr) -> bool {
-    names::is_refused(name.as_encoded_bytes(), false)
+    reserved_names::is_refused(name.as_encoded_bytes(), false)
 }

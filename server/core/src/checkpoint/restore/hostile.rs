@@ -11,7 +11,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{
         Checkpoints, Job, Oid, Progress, Request, Settings,
-        object::Mode,
+        store::object::Mode,
         testing::{Folder, Made, Scratch},
     },
     error::Error,

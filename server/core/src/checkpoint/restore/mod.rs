@@ -38,15 +38,15 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request,
-    audience::Readers,
-    compare::{Leaf, Tree, has_folder},
-    lock::{self, StoreLock},
-    place::Walker,
-    refs,
-    repository::Repository,
-    scan::Scan,
+    store::{
+        lock::{self, StoreLock},
+        refs,
+        repository::Repository,
+    },
+    tree_diff::{Leaf, Tree, has_folder},
+    worktree::{permissions::Readers, scan::Scan},
 };
-use crate::{error::Error, path::RelPath, storage::TaskId, threads};
+use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, threads};
 use apply::{Place, apply, whole};
 use journal::Journal;
 use plan::{Plan, Unsaved, plan};

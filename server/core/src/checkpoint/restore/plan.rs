@@ -15,19 +15,22 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{
         Job, Record,
-        compare::{Comparison, Denied, Difference, Leaf, Tree, compare, find, lies_in},
-        names,
-        object::{Mode, Oid},
-        place::{Dir, Kind, Walker, is_absent},
-        reader::Reader,
-        rules::RulesThen,
-        scan::Scan,
+        store::{
+            object::{Mode, Oid},
+            object_reader::Reader,
+        },
+        tree_diff::{Comparison, Denied, Difference, Leaf, Tree, compare, find, lies_in},
+        worktree::{capture_filter::RulesThen, reserved_names, scan::Scan},
     },
     Action, Change, Conflict, Preview,
     guard::{Guard, Off, denied_paths, rule_files},
     unseen::{Then, unread},
 };
-use crate::{error::Error, path::RelPath};
+use crate::{
+    error::Error,
+    fs::dir::{Dir, Kind, Walker, is_absent},
+    path::RelPath,
+};
 
 /// One path to be changed.
 #[derive(Clone, Debug)]
@@ -510,7 +513,7 @@ impl Planner<'_> {
 
 /// One under another name than `.git`.
 fn is_git_directory(dir: &Dir) -> bool {
-    let mut names = names::GIT_DIRECTORY.iter();
+    let mut names = reserved_names::GIT_DIRECTORY.iter();
     names.all(|name| matches!(dir.look(OsStr::new(name)), Ok(Some(_))))
 }
 

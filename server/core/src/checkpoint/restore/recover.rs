@@ -15,13 +15,9 @@ use std::{
 use super::{
     super::{
         Checkpoints, Job, Oid, Record,
-        audience::Readers,
-        compare::Leaf,
-        lock::StoreLock,
-        object::Mode,
-        place::{Dir, Walker, is_absent},
-        reader::Reader,
-        repository::Repository,
+        store::{lock::StoreLock, object::Mode, object_reader::Reader, repository::Repository},
+        tree_diff::Leaf,
+        worktree::permissions::Readers,
     },
     Conflict, Recovered,
     apply::{Place, apply, enter, whole},
@@ -31,7 +27,11 @@ use super::{
     sound::Contents,
     taken::{self, Put, keep_too, kept_as, open_for_writing, spare, unfinished},
 };
-use crate::{error::Error, path::RelPath};
+use crate::{
+    error::Error,
+    fs::dir::{Dir, Walker, is_absent},
+    path::RelPath,
+};
 
 /// What is left to do of a step.
 enum Left {

@@ -21,8 +21,8 @@ use super::hostile::Ground;
 use crate::{
     checkpoint::{
         Oid,
-        compare::find,
-        object::{Kind, name_of},
+        store::object::{Kind, name_of},
+        tree_diff::find,
     },
     path::RelPath,
 };

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use super::{
     super::{
         Checkpoints, Job, NamedPath, Purpose, Record,
-        compare::{Tree, compare, lies_in},
-        repository::Repository,
-        scan::Scan,
+        store::repository::Repository,
+        tree_diff::{Tree, compare, lies_in},
+        worktree::scan::Scan,
     },
     Preview,
 };

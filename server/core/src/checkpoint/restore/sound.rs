@@ -13,11 +13,13 @@ use sightline_protocol::error::ErrorKind;
 use super::{
     super::{
         Oid,
-        compare::Leaf,
-        object::{Kind, Mode},
-        reader::{Reader, Unreadable},
-        repository::Repository,
-        tree::Folder,
+        store::{
+            object::{Kind, Mode},
+            object_reader::{Reader, Unreadable},
+            repository::Repository,
+        },
+        tree_diff::Leaf,
+        worktree::snapshot::Folder,
     },
     apply::only_mode,
     plan::Step,

@@ -17,15 +17,14 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{
-    super::{
-        Oid,
-        compare::Leaf,
-        place::{Dir, Found},
-    },
+    super::{Oid, tree_diff::Leaf},
     apply::{cannot, changed},
     step, writers,
 };
-use crate::path::RelPath;
+use crate::{
+    fs::dir::{Dir, Found},
+    path::RelPath,
+};
 
 /// How names of unfinished files end.
 const ENDING: &str = ".sightline-restore";

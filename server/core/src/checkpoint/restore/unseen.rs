@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use super::{
     super::{
         Job, Record, Skipped,
-        compare::{Denied, find, has_folder, lies_in},
-        reader::Reader,
-        rules::RulesThen,
-        scan::{Scan, below, visit_notable},
-        tree::Reason,
+        store::object_reader::Reader,
+        tree_diff::{Denied, find, has_folder, lies_in},
+        worktree::{
+            capture_filter::RulesThen,
+            scan::{Scan, below, visit_notable},
+            snapshot::Reason,
+        },
     },
     Conflict,
 };

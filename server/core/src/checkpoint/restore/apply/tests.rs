@@ -14,9 +14,8 @@ use tempfile::TempDir;
 use super::{
     super::{
         super::{
-            compare::Leaf,
-            object::{Kind as Object, Mode, name_of},
-            place::{Dir, Found},
+            store::object::{Kind as Object, Mode, name_of},
+            tree_diff::Leaf,
         },
         in_place,
         kill::{at_step_under_lease, at_steps, cancel_step_under_lease},
@@ -24,6 +23,7 @@ use super::{
     },
     NewFile, Put, Taken, require_before, require_unchanged, verify,
 };
+use crate::fs::dir::{Dir, Found};
 
 struct Ground {
     folder: TempDir,

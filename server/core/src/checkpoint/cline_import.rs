@@ -1,0 +1,605 @@
+//! Checkpoints of Cline 3: its shadow repositories, read into our store.
+//!
+//! A shadow repository has a commit for each checkpoint on one branch, of the
+//! files its exclusions left; nested repositories are in it as links without
+//! content. Nothing in it is changed. What it holds and the access rules deny
+//! now stays out of our store, with its name: it is only counted.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::OsStr,
+    fs,
+    io::ErrorKind as Io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped,
+    store::{
+        fsck::{LEADS_AWAY, MISPLACED, is_forbidden},
+        git_config, lock,
+        object::{Commit, Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
+        object_reader::{Reader, Unreadable},
+        pack_reader::PackList,
+        pack_writer::PackWriter,
+        reachable::named_by_headers,
+        refs,
+        repository::put_commit,
+    },
+    worktree::capture_filter::Frozen,
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    path::RelPath,
+    storage::{
+        TaskId,
+        files::{failed, is_dir, read_foreign},
+    },
+};
+
+/// How Cline calls the repositories within a work tree while it looks at it.
+const DISABLED: &[u8] = b".git_disabled";
+/// Deeper trees are left out: hardly any work tree has them, and this goes into itself.
+const MAX_DEPTH: usize = 400;
+/// More files and folders are in no work tree of Cline's, but a few small trees
+/// that name each other many times can pretend to.
+const MAX_ENTRIES: u64 = 1_000_000;
+/// A longer file of exclusions is not Cline's, in bytes.
+const MAX_EXCLUDES: u64 = 1 << 20;
+/// Maximum size of an object, in bytes; Cline leaves large files out.
+const LARGEST: u64 = 1 << 30;
+/// Clocks differ by less, in milliseconds.
+const DAY: u64 = 24 * 3600 * 1000;
+/// What is left out of one checkpoint is told up to so many paths.
+const TOLD: usize = 10_000;
+
+/// What an import brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// The new checkpoints, oldest first: Cline's commit and ours.
+    pub checkpoints: Vec<(Oid, Oid)>,
+    /// Commits that were there already from an earlier import.
+    pub known: u64,
+    /// Files and folders that access rules deny, which are in none of them.
+    pub denied: u64,
+    /// What could not be taken over.
+    pub problems: Vec<String>,
+}
+
+/// The name Cline 3 gives a workspace folder's shadow repository: a hash of the
+/// path's UTF-16 units, in decimal.
+pub fn cwd_hash(path: &str) -> String {
+    let step = |hash: u32, unit: u16| hash.wrapping_mul(31).wrapping_add(u32::from(unit));
+    path.encode_utf16().fold(0, step).to_string()
+}
+
+impl Checkpoints {
+    /// Where `storage` (Cline's global storage folder) has the shadow repository of this root.
+    pub fn shadow_repository(&self, storage: &Path) -> Option<PathBuf> {
+        let paths = [self.root.path.as_path(), self.root.canonical.as_path()];
+        let names = paths
+            .iter()
+            .filter_map(|path| Some(cwd_hash(path.to_str()?)));
+        let mut folders = names.map(|name| storage.join("checkpoints").join(name));
+        folders.find(|folder| folder.join(".git").is_dir())
+    }
+
+    /// The checkpoint that was imported from this commit of Cline's.
+    ///
+    /// # Errors
+    /// `storage`.
+    pub fn imported_from(&self, original: Oid) -> Result<Option<Arc<Record>>, Error> {
+        let original = original.to_string();
+        let records = self.list(&Filter::default())?.into_iter();
+        let mut imported = records.filter(|record| {
+            let from = record.notes.imported.as_deref();
+            from.is_some_and(|from| from.eq_ignore_ascii_case(&original))
+        });
+        Ok(imported.next())
+    }
+
+    /// Reads every checkpoint of a shadow repository, which is not changed.
+    ///
+    /// # Errors
+    /// `notFound` when there is no repository; `conflict` when it is another
+    /// folder's; `accessDenied` while the access rules can't be used; `busy`; `cancelled`; `storage`. Nothing is imported then.
+    pub fn import(&self, job: &Job<'_>, shadow: &Path) -> Result<Imported, Error> {
+        let shadow = Shadow::open(shadow)?;
+        shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
+        job.require_rules()?;
+        let mut imported = Imported::default();
+        let commits = shadow.commits(&mut imported.problems, job.cancel)?;
+        if commits.is_empty() {
+            return Ok(imported);
+        }
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
+        let repository = self.open_or_create()?;
+        let records = self.list(&Filter::default())?;
+        let known: HashSet<&str> = records
+            .iter()
+            .filter_map(|record| record.notes.imported.as_deref())
+            .collect();
+        let mut import = Import {
+            job,
+            shadow: &shadow,
+            stored: repository.reader(),
+            pack: PackWriter::new(&repository)?,
+            trees: HashMap::new(),
+            entries: HashMap::new(),
+            denied: HashSet::new(),
+        };
+        let excludes = shadow.excludes()?;
+        let excludes = (&excludes[..], !import.denies(&attributes(), false));
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = since.map_or(0, |since| since.as_millis());
+        let latest = u64::try_from(now).unwrap_or_default().saturating_add(DAY);
+        let total = commits.len() as u64;
+        let mut before = None;
+        for (done, (original, commit)) in (0..).zip(commits) {
+            job.cancel.check()?;
+            (job.progress)(Progress {
+                stage: "importing",
+                done,
+                total: Some(total),
+            });
+            let tree = commit.tree;
+            let sound = import.require_entries(tree)?;
+            if known.contains(original.to_string().as_str()) {
+                imported.known += 1;
+                before = sound.ok().map(|()| tree).or(before);
+                continue;
+            }
+            let taken = match sound {
+                Ok(()) => import.tree(tree, &RelPath::default(), 0)?,
+                Err(problem) => Err(problem),
+            };
+            let taken = match taken {
+                Ok(taken) => taken,
+                Err(problem) => {
+                    let problem = format!("Cline's checkpoint {original} was left out: {problem}");
+                    imported.problems.push(problem);
+                    continue;
+                }
+            };
+            let last = before.replace(tree);
+            let notes = Notes {
+                created: commit.time.max(1).saturating_mul(1000).min(latest),
+                sequence: done,
+                task: task_of(&commit.message),
+                label: Some(format!("imported from Cline {:.7}", original.to_string())),
+                purpose: Purpose::Imported,
+                imported: Some(original.to_string()),
+                counts: import.counts(last, tree)?,
+                files: taken.files,
+                bytes: taken.bytes,
+                rules: Frozen::of_repository((job.view, job.root), excludes, &taken.left_out),
+                skipped: taken.skipped,
+                ..Notes::default()
+            };
+            let id = put_commit(&import.pack, taken.oid, &notes)?;
+            imported.checkpoints.push((original, id));
+        }
+        imported.denied = import.denied.len() as u64;
+        job.cancel.commit()?;
+        let kept = import.pack.finish()?;
+        for (_, id) in &imported.checkpoints {
+            repository.publish(*id)?;
+        }
+        drop(kept);
+        Ok(imported)
+    }
+}
+
+/// The task in `checkpoint-{hash}-{task}`.
+fn task_of(message: &str) -> Option<String> {
+    let line = message.lines().next()?;
+    let (_, task) = line.strip_prefix("checkpoint-")?.split_once('-')?;
+    TaskId::new(task.trim()).ok()?;
+    Some(task.trim().to_owned())
+}
+
+/// Cline's repository. libgit2 does not open it: it would wait for pipes in it, and inflate
+/// torn objects for ever.
+struct Shadow {
+    dir: PathBuf,
+    reader: Reader,
+}
+
+impl Shadow {
+    /// `path` is the repository or the folder it is in.
+    fn open(path: &Path) -> Result<Self, Error> {
+        let within = path.join(".git");
+        let dir = if is_dir(&within) {
+            within
+        } else {
+            path.to_path_buf()
+        };
+        let is_repository = ["objects", "refs"]
+            .iter()
+            .all(|name| is_dir(&dir.join(name)))
+            && dir.join("HEAD").is_file();
+        if !is_repository {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!(
+                    "{} is not a repository of Cline's checkpoints; name a folder below `checkpoints` in Cline's global storage",
+                    path.display()
+                ),
+            ));
+        }
+        let reader = Reader::up_to(LARGEST, &dir, &Arc::<PackList>::default());
+        Ok(Self { dir, reader })
+    }
+
+    /// Two folders may have the same hash.
+    fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
+        let config = git_config::read(&self.dir.join("config")).map_err(Error::storage)?;
+        let named = config.get("core", "worktree").unwrap_or_default();
+        let is_same = || fs::canonicalize(named).is_ok_and(|named| named == work_tree);
+        if named == written || (!named.is_empty() && is_same()) {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "{} holds checkpoints of {named:?}, not of {written}; open that folder to import them",
+                self.dir.display()
+            ),
+        ))
+    }
+
+    /// The commits that are checkpoints, oldest first. Those that can't be read, and what only
+    /// they lead to, are left out and told.
+    fn commits(
+        &self,
+        problems: &mut Vec<String>,
+        cancel: &Cancel,
+    ) -> Result<Vec<(Oid, Commit)>, Error> {
+        let Some(head) = refs::resolve_head(&self.dir)? else {
+            return Ok(Vec::new());
+        };
+        let mut commits = Vec::new();
+        let mut seen = HashSet::new();
+        // A commit is taken once all it leads to are: those are above it.
+        let mut waiting = vec![(head, None)];
+        while let Some((id, read)) = waiting.pop() {
+            cancel.check()?;
+            if let Some(commit) = read {
+                commits.push((id, commit));
+                continue;
+            }
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.commit(id) {
+                Ok((commit, parents)) => {
+                    waiting.push((id, Some(commit)));
+                    waiting.extend(parents.into_iter().map(|parent| (parent, None)));
+                }
+                Err(what) if id == head => {
+                    return Err(Error::storage(format!(
+                        "cannot read Cline's checkpoints in {}: the commit {id} {what}; `git fsck` there tells more",
+                        self.dir.display()
+                    )));
+                }
+                Err(what) => problems.push(format!(
+                    "Cline's checkpoint {id} was left out, and those before it: its commit {what}"
+                )),
+            }
+        }
+        commits.retain(|(_, commit)| {
+            commit.message.starts_with("checkpoint-")
+                || commit.message.trim_end() == "initial commit"
+        });
+        Ok(commits)
+    }
+
+    /// A commit and its parents, or what is wrong with it.
+    fn commit(&self, id: Oid) -> Result<(Commit, Vec<Oid>), String> {
+        let bytes = self.reader.try_read(Kind::Commit, id);
+        let bytes = bytes.map_err(Unreadable::said)?;
+        let commit = Commit::decode(&bytes).ok_or("makes no sense")?;
+        Ok((commit, named_by_headers(&bytes, &["parent"])))
+    }
+
+    /// What Cline left out of every checkpoint, and a restore is to leave alone.
+    fn excludes(&self) -> Result<Vec<u8>, Error> {
+        let info = self.dir.join("info");
+        match fs::symlink_metadata(&info) {
+            Ok(found) if found.is_dir() => {
+                Ok(read_foreign(&info.join("exclude"), MAX_EXCLUDES)?.unwrap_or_default())
+            }
+            Ok(_) => Err(Error::storage(format!(
+                "{} is a link or no directory, so it is not known what Cline left out; nothing was imported",
+                info.display()
+            ))),
+            Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
+            Err(error) => Err(failed("look at", &info, &error)),
+        }
+    }
+}
+
+/// A tree as we keep it.
+#[derive(Clone, Debug)]
+struct Taken {
+    oid: Oid,
+    files: u64,
+    bytes: u64,
+    /// What is not in it, for people; the rest of what is too much is not told.
+    skipped: Vec<Skipped>,
+    /// The same as patterns, in full: a restore is not to delete it.
+    left_out: Vec<u8>,
+}
+
+/// Why an entry stays out.
+enum Out {
+    /// Access rules deny it, so nothing is to name it.
+    Denied,
+    Because(&'static str),
+}
+
+struct Import<'a> {
+    job: &'a Job<'a>,
+    shadow: &'a Shadow,
+    stored: Reader,
+    pack: PackWriter<'a>,
+    /// Most of a checkpoint is as in the one before.
+    trees: HashMap<(Oid, RelPath), Taken>,
+    /// How many entries there are in a tree and below it, wherever it is.
+    entries: HashMap<Oid, u64>,
+    /// What access rules keep out, which is only counted.
+    denied: HashSet<RelPath>,
+}
+
+impl Import<'_> {
+    /// A commit's tree can be gone through in full; a sentence when not.
+    fn require_entries(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
+        Ok(match self.count(tree, 0)? {
+            Ok(entries) if entries > MAX_ENTRIES => Err(format!(
+                "it has over {MAX_ENTRIES} files and folders, which Cline does not keep"
+            )),
+            counted => counted.map(|_| ()),
+        })
+    }
+
+    /// Counts what is below a tree, reading each tree once.
+    fn count(&mut self, oid: Oid, depth: usize) -> Result<Result<u64, String>, Error> {
+        if let Some(entries) = self.entries.get(&oid) {
+            return Ok(Ok(*entries));
+        }
+        self.job.cancel.check()?;
+        if depth > MAX_DEPTH {
+            return Ok(Err("its folders are nested too deep".to_owned()));
+        }
+        // What can't be read is told with its path.
+        let bytes = self.read(Kind::Tree, oid).unwrap_or_default();
+        let raw = raw_entries(&bytes).unwrap_or_default();
+        let mut entries = raw.len() as u64;
+        for entry in raw {
+            if entry.mode() == Some(Mode::Folder) {
+                match self.count(entry.oid, depth + 1)? {
+                    Ok(below) => entries = entries.saturating_add(below),
+                    Err(problem) => return Ok(Err(problem)),
+                }
+            }
+        }
+        self.entries.insert(oid, entries);
+        Ok(Ok(entries))
+    }
+
+    /// Takes a tree over; a sentence when something in it can't be read.
+    fn tree(
+        &mut self,
+        oid: Oid,
+        path: &RelPath,
+        depth: usize,
+    ) -> Result<Result<Taken, String>, Error> {
+        let key = (oid, path.clone());
+        if let Some(taken) = self.trees.get(&key) {
+            return Ok(Ok(taken.clone()));
+        }
+        self.job.cancel.check()?;
+        if depth > MAX_DEPTH {
+            return Ok(Err(format!("{path} is nested too deep")));
+        }
+        let bytes = match self.read(Kind::Tree, oid) {
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(format!("the tree of {path:?} {}", why.said()))),
+        };
+        let Some(raw) = raw_entries(&bytes) else {
+            return Ok(Err(format!("the tree of {path:?} makes no sense")));
+        };
+        let (mut files, mut size) = (0, 0);
+        let (mut skipped, mut left_out) = (Vec::new(), Vec::new());
+        let mut entries: Vec<(Mode, &[u8], Oid)> = Vec::with_capacity(raw.len());
+        let mut last: Option<RawEntry<'_>> = None;
+        for entry in raw {
+            if let Some(last) = last.replace(entry) {
+                let is_folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
+                let sides = [&last, &entry].map(|entry| (entry.name, is_folder(entry)));
+                if last.name == entry.name || tree_order(sides[0], sides[1]).is_ge() {
+                    return Ok(Err(format!("{path:?} has {MISPLACED}")));
+                }
+            }
+            if is_forbidden(entry.name) {
+                return Ok(Err(format!("{path:?} has {LEADS_AWAY}")));
+            }
+            let below = path.child(&os_name(entry.name));
+            let mode = match self.admit(&entry, &below) {
+                Ok(mode) => mode,
+                Err(Out::Denied) => {
+                    self.denied.insert(below);
+                    continue;
+                }
+                Err(Out::Because(reason)) => {
+                    skipped.push(skip(&below, reason));
+                    left_out.extend(pattern(&below));
+                    continue;
+                }
+            };
+            let oid = entry.oid;
+            if mode == Mode::Folder {
+                let taken = match self.tree(oid, &below, depth + 1)? {
+                    Ok(taken) => taken,
+                    Err(problem) => return Ok(Err(problem)),
+                };
+                files += taken.files;
+                size += taken.bytes;
+                skipped.extend(taken.skipped);
+                left_out.extend(taken.left_out);
+                entries.push((mode, entry.name, taken.oid));
+                continue;
+            }
+            let length = match self.blob(oid)? {
+                Ok(length) => length,
+                Err(why) => return Ok(Err(format!("the file {below} {}", why.said()))),
+            };
+            files += 1;
+            size += length;
+            entries.push((mode, entry.name, entry.oid));
+        }
+        skipped.truncate(TOLD);
+        let ours = encode_tree(entries.into_iter());
+        let taken = Taken {
+            oid: name_of(Kind::Tree, &ours),
+            files,
+            bytes: size,
+            skipped,
+            left_out,
+        };
+        if !self.stored.contains(taken.oid) {
+            self.pack.put(Kind::Tree, taken.oid, &ours)?;
+        }
+        self.trees.insert(key, taken.clone());
+        Ok(Ok(taken))
+    }
+
+    /// What an entry becomes, or why it stays out.
+    fn admit(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, Out> {
+        let mode = entry.mode();
+        // Denied comes before every reason that would name it.
+        let is_folder = mode.is_none_or(|mode| mode == Mode::Folder);
+        if self.denies(path, is_folder) || (mode.is_none() && self.denies(path, false)) {
+            return Err(Out::Denied);
+        }
+        if entry.name == DISABLED {
+            return Err(Out::Because("a repository that Cline had renamed"));
+        }
+        mode.ok_or(Out::Because(
+            "a repository of its own, whose content Cline did not keep",
+        ))
+    }
+
+    fn denies(&self, path: &RelPath, is_dir: bool) -> bool {
+        let denial = self.job.view.check_entry(self.job.root, path, is_dir);
+        denial.is_some()
+    }
+
+    /// Differences in the files that are taken over; none that can't be told.
+    fn counts(&self, before: Option<Oid>, after: Oid) -> Result<Counts, Error> {
+        let mut counts = Counts::default();
+        let mut waiting = vec![(RelPath::default(), [before, Some(after)])];
+        while let Some((path, trees)) = waiting.pop() {
+            self.job.cancel.check()?;
+            let trees = trees.map(|tree| self.read(Kind::Tree, tree?).ok());
+            let mut names: BTreeMap<&[u8], [Option<RawEntry<'_>>; 2]> = BTreeMap::new();
+            for (side, tree) in trees.iter().enumerate() {
+                for entry in raw_entries(tree.as_deref().unwrap_or_default()).unwrap_or_default() {
+                    names.entry(entry.name).or_default()[side] = Some(entry);
+                }
+            }
+            for (name, sides) in names {
+                let known = |side: &RawEntry<'_>| (side.mode(), side.oid);
+                if sides[0].as_ref().map(known) == sides[1].as_ref().map(known) {
+                    continue;
+                }
+                let below = path.child(&os_name(name));
+                let sides = sides.map(|side| {
+                    let side = side?;
+                    Some((self.admit(&side, &below).ok()?, side.oid))
+                });
+                let is_folder = |(mode, _): &(Mode, Oid)| *mode == Mode::Folder;
+                match sides.map(|side| side.is_some_and(|side| !is_folder(&side))) {
+                    [true, true] => counts.modified += 1,
+                    [true, false] => counts.deleted += 1,
+                    [false, true] => counts.added += 1,
+                    [false, false] => {}
+                }
+                let folders = sides.map(|side| side.filter(is_folder).map(|(_, oid)| oid));
+                if folders != [None, None] {
+                    waiting.push((below, folders));
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    /// Takes a file's content over, and returns its length.
+    fn blob(&self, oid: Oid) -> Result<Result<u64, Unreadable>, Error> {
+        if self.pack.has(oid) || self.stored.contains(oid) {
+            return Ok(self.shadow.reader.len(oid).ok_or(Unreadable::Missing));
+        }
+        let bytes = match self.read(Kind::Blob, oid) {
+            Ok(bytes) => bytes,
+            Err(why) => return Ok(Err(why)),
+        };
+        self.pack.put(Kind::Blob, oid, &bytes)?;
+        Ok(Ok(bytes.len() as u64))
+    }
+
+    fn read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
+        self.shadow.reader.try_read(kind, oid)
+    }
+}
+
+/// The pattern of exactly this path and what is below it, as a line of an
+/// ignore file.
+fn pattern(path: &RelPath) -> Vec<u8> {
+    let mut line = Vec::new();
+    for name in path.components() {
+        line.push(b'/');
+        for byte in name.as_encoded_bytes() {
+            match byte {
+                // A line can't hold its own end.
+                b'\n' | b'\r' => line.push(b'?'),
+                b'\\' | b'*' | b'?' | b'[' | b' ' => line.extend([b'\\', *byte]),
+                byte => line.push(*byte),
+            }
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+/// Cline writes patterns of this file into its exclusions.
+fn attributes() -> RelPath {
+    RelPath::default().child(OsStr::new(".gitattributes"))
+}
+
+fn skip(path: &RelPath, reason: &str) -> Skipped {
+    let (path, encoded) = path.to_wire();
+    Skipped {
+        path,
+        encoded,
+        reason: reason.to_owned(),
+    }
+}
+
+#[cfg(unix)]
+fn os_name(name: &[u8]) -> std::ffi::OsString {
+    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name).to_owned()
+}
+
+/// Where names are no bytes, what is no text can only be shown.
+#[cfg(not(unix))]
+fn os_name(name: &[u8]) -> std::ffi::OsString {
+    String::from_utf8_lossy(name).into_owned().into()
+}

@@ -1,0 +1,184 @@
+//! What a tree in memory has that an older one had not: how many files, and
+//! which objects no store has yet. Descends only where names of objects differ.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use crate::{
+    cancel::Cancel,
+    checkpoint::{
+        Counts,
+        store::{
+            object::{Mode, Oid, TreeEntry, tree_order},
+            repository::Repository,
+        },
+        worktree::{
+            scan_dir::os_name,
+            snapshot::{Entry, Folder},
+        },
+    },
+    error::Error,
+    path::RelPath,
+};
+
+/// What a tree is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Base<'a> {
+    /// A tree in memory whose objects are in the store.
+    Memory(&'a Arc<Folder>),
+    /// A tree in the store.
+    Stored(Oid),
+    Nothing,
+}
+
+/// What the store lacks.
+#[derive(Debug, Default)]
+pub(crate) struct Missing<'a> {
+    pub(crate) files: Vec<(RelPath, Mode, Oid)>,
+    pub(crate) folders: Vec<&'a Arc<Folder>>,
+}
+
+/// Compares `tree` with an older one. `has` tells whether an object, and
+/// whether that is a folder, need not be stored; what it does not have is missing.
+pub(crate) fn compare<'a>(
+    tree: &'a Arc<Folder>,
+    base: Base<'a>,
+    repository: &Repository,
+    cancel: &Cancel,
+    has: impl Fn(Oid, bool) -> bool,
+) -> Result<(Counts, Missing<'a>), Error> {
+    let reader = match base {
+        Base::Stored(_) => Some(repository.reader()),
+        _ => None,
+    };
+    let mut counts = Counts::default();
+    let mut missing = Missing::default();
+    let old = match base {
+        Base::Memory(old) => Some(OldFolder::Memory(old)),
+        Base::Stored(oid) => Some(OldFolder::Stored(oid)),
+        Base::Nothing => None,
+    };
+    let mut rest = vec![(RelPath::default(), Some(tree), old)];
+    while let Some((path, new, old)) = rest.pop() {
+        cancel.check()?;
+        if let (Some(new), Some(old)) = (new, &old)
+            && new.oid == old.oid()
+        {
+            continue;
+        }
+        if let Some(new) = new
+            && !has(new.oid, true)
+        {
+            missing.folders.push(new);
+        }
+        if let (None, Some(OldFolder::Memory(old))) = (new, &old) {
+            counts.deleted += old.files;
+            continue;
+        }
+        let stored = match (&old, &reader) {
+            (Some(OldFolder::Stored(oid)), Some(reader)) => reader.tree(*oid)?,
+            _ => Vec::new(),
+        };
+        let old = match &old {
+            Some(OldFolder::Memory(old)) => old.entries().map(OldEntry::from).collect(),
+            _ => stored
+                .iter()
+                .map(OldEntry::from)
+                .collect::<Vec<OldEntry<'_, 'a>>>(),
+        };
+        let mut old = old.into_iter().peekable();
+        let mut new = new.into_iter().flat_map(|new| new.entries()).peekable();
+        loop {
+            let order = match (new.peek(), old.peek()) {
+                (None, None) => break,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(new), Some(old)) => tree_order(
+                    (new.name, new.mode == Mode::Folder),
+                    (old.name, old.mode == Mode::Folder),
+                ),
+            };
+            let now = if order.is_le() { new.next() } else { None };
+            let before = if order.is_ge() { old.next() } else { None };
+            let same = |(now, before): (&Entry<'_>, &OldEntry<'_, '_>)| {
+                (now.mode, now.oid) == (before.mode, before.oid)
+            };
+            if now.as_ref().zip(before.as_ref()).is_some_and(same) {
+                continue;
+            }
+            let child = |name: &[u8]| path.child(os_name(name));
+            let below = now.and_then(|now| now.folder());
+            let folder_before = before.as_ref().and_then(OldEntry::folder);
+            if below.is_some() || folder_before.is_some() {
+                let name = now.map(|now| now.name);
+                let name = name.or(before.as_ref().map(|before| before.name));
+                rest.push((child(name.unwrap_or_default()), below, folder_before));
+                continue;
+            }
+            match (&now, &before) {
+                (Some(_), Some(_)) => counts.modified += 1,
+                (Some(_), None) => counts.added += 1,
+                (None, _) => counts.deleted += 1,
+            }
+            if let Some(now) = now
+                && !has(now.oid, false)
+            {
+                missing.files.push((child(now.name), now.mode, now.oid));
+            }
+        }
+    }
+    Ok((counts, missing))
+}
+
+enum OldFolder<'a> {
+    Memory(&'a Folder),
+    Stored(Oid),
+}
+
+impl OldFolder<'_> {
+    fn oid(&self) -> Oid {
+        match self {
+            Self::Memory(folder) => folder.oid,
+            Self::Stored(oid) => *oid,
+        }
+    }
+}
+
+/// An entry of the older tree.
+struct OldEntry<'n, 'a> {
+    name: &'n [u8],
+    mode: Mode,
+    oid: Oid,
+    memory: Option<&'a Folder>,
+}
+
+impl<'a> OldEntry<'_, 'a> {
+    fn folder(&self) -> Option<OldFolder<'a>> {
+        match self.memory {
+            Some(folder) => Some(OldFolder::Memory(folder)),
+            None if self.mode == Mode::Folder => Some(OldFolder::Stored(self.oid)),
+            None => None,
+        }
+    }
+}
+
+impl<'a> From<Entry<'a>> for OldEntry<'a, 'a> {
+    fn from(entry: Entry<'a>) -> Self {
+        Self {
+            name: entry.name,
+            mode: entry.mode,
+            oid: entry.oid,
+            memory: entry.folder().map(|folder| &**folder),
+        }
+    }
+}
+
+impl<'n> From<&'n TreeEntry> for OldEntry<'n, '_> {
+    fn from(entry: &'n TreeEntry) -> Self {
+        Self {
+            name: &entry.name,
+            mode: entry.mode,
+            oid: entry.oid,
+            memory: None,
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Moving a store to another machine, by the git program over any remote.
+//!
+//! git reaches the remote as the user's git does: their configuration, keys and
+//! helpers count. What the surroundings say about a repository, hooks, and
+//! anything that would ask a question do not.
+
+use std::{
+    ffi::OsString,
+    io::Read,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    Checkpoints, Job, Oid,
+    store::{fsck::examine, lock, packs, refs, remote_refs, repository::Repository},
+    tree_diff::Denied,
+};
+use crate::{cancel::Cancel, error::Error, path::RelPath};
+
+/// How often a cancellation is looked for while git runs.
+const LOOK: Duration = Duration::from_millis(10);
+/// A larger object is not taken from elsewhere: a few bytes can unpack to any size.
+const LARGEST: u64 = 1 << 30;
+/// What the environment may say to git: how remotes are reached, and where the
+/// user's configuration lies.
+const HEARD: &[&str] = &[
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_PROXY_COMMAND",
+    "GIT_PROXY_SSL_CAINFO",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_EXEC_PATH",
+];
+
+impl Checkpoints {
+    /// Sends every checkpoint to a git remote (a URL or path). Returns what git said.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no remote; `notFound` without checkpoints;
+    /// `unsupported` without git; `storage` with what git said; `cancelled`.
+    pub fn push(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
+        check_remote(remote)?;
+        let repository = match self.repository()? {
+            Some(repository) if !repository.ids()?.is_empty() => repository,
+            _ => {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!(
+                        "{} has no checkpoints to push; take one first",
+                        self.root.path.display()
+                    ),
+                ));
+            }
+        };
+        let names = "refs/checkpoints/*:refs/checkpoints/*";
+        let arguments = ["push", "--no-verify", "--porcelain", "--", remote, names];
+        git(repository.dir(), &arguments, cancel)
+    }
+
+    /// Gets the checkpoints of a git remote. Those that are whole become
+    /// checkpoints here. Returns what git said, and what was left out and why,
+    /// without names that access rules deny.
+    ///
+    /// # Errors
+    /// `invalidParams` for what is no remote; `unsupported` without git; `busy`;
+    /// `storage` with what git said; `cancelled`. No checkpoint is new then.
+    pub fn fetch(&self, remote: &str, job: &Job<'_>) -> Result<String, Error> {
+        let cancel = job.cancel;
+        check_remote(remote)?;
+        let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
+        let repository = self.open_or_create()?;
+        let names = format!("+{}*:{}*", refs::PREFIX, refs::INCOMING);
+        let arguments = [
+            "fetch",
+            "--no-tags",
+            "--no-recurse-submodules",
+            "--no-write-fetch-head",
+            "--prune",
+            "--",
+            remote,
+            &names,
+        ];
+        let taken = git(repository.dir(), &arguments, cancel)
+            .and_then(|said| Ok((said, take_over(&repository, job)?)));
+        tighten_below(repository.dir());
+        // Whatever came of it, they are not to be looked at again.
+        let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
+        let (mut said, left_out) = taken?;
+        removed?;
+        for line in left_out {
+            said.push_str(&line);
+            said.push('\n');
+        }
+        Ok(said)
+    }
+}
+
+/// Takes away what group and others may do with what git left in a folder; also
+/// what a git wrote that was not told so.
+fn tighten_below(folder: &Path) {
+    #[cfg(unix)]
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        use std::{fs, os::unix::fs::PermissionsExt};
+        // Not behind a link.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let (path, mode) = (entry.path(), metadata.permissions().mode());
+        if mode & 0o077 != 0 && !metadata.is_symlink() {
+            let mode = fs::Permissions::from_mode(mode & 0o700);
+            // The store's own folder lets nobody in.
+            let _ = fs::set_permissions(&path, mode);
+        }
+        if metadata.is_dir() {
+            tighten_below(&path);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+/// Makes checkpoints of what was fetched and is whole; says what is not.
+fn take_over(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
+    let known = repository.ids()?;
+    let mut left_out = Vec::new();
+    let mut new: Vec<Oid> = Vec::new();
+    for (name, oid) in refs::all(repository.dir())? {
+        let Some(id) = name.strip_prefix(refs::INCOMING) else {
+            continue;
+        };
+        if refs::plain_id(id) != Some(oid) {
+            left_out.push(format!("left out {id:?}: it does not name its commit"));
+        } else if known.binary_search(&oid).is_err() {
+            new.push(oid);
+        }
+    }
+    let mut denied = Denied::new(job);
+    let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+    let problems = examine(repository, &new, Some(LARGEST), job.cancel, &mut denies)?;
+    new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
+    left_out.extend(
+        problems
+            .iter()
+            .map(|(id, what)| format!("left out {id}: {what}")),
+    );
+    job.cancel.commit()?;
+    if !new.is_empty() {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = since.map_or(0, |since| since.as_millis());
+        let now = u64::try_from(now).unwrap_or_default();
+        let mut fetched = remote_refs::all(repository.dir())?;
+        fetched.extend(new.iter().map(|id| (*id, now)));
+        remote_refs::set(repository.dir(), &fetched)?;
+    }
+    for id in new {
+        repository.publish(id)?;
+    }
+    Ok(left_out)
+}
+
+fn check_remote(remote: &str) -> Result<(), Error> {
+    if !remote.is_empty() && !remote.starts_with('-') && !remote.contains('\0') {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{remote:?} is no git remote; name a URL or the path of a repository"
+    )))
+}
+
+/// Which of the environment's variables git is not to hear.
+fn unheard(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_unheard = |name: &OsString| {
+        let name = name.to_string_lossy().to_ascii_uppercase();
+        name.starts_with("GIT_") && !HEARD.contains(&name.as_str())
+    };
+    names.filter(is_unheard).collect()
+}
+
+/// git in a store, without hooks and without a way to ask.
+fn command(dir: &Path) -> Command {
+    let mut git = Command::new("git");
+    for name in unheard(std::env::vars_os().map(|(name, _)| name)) {
+        git.env_remove(name);
+    }
+    git.env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_ASKPASS", "")
+        .env("SSH_ASKPASS", "")
+        .env("LC_ALL", "C")
+        .arg("--git-dir")
+        .arg(dir);
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        // What git writes is for the user alone, whatever the umask.
+        "core.sharedRepository=0600",
+        "gc.auto=0",
+        "maintenance.auto=false",
+        // Others, as `fd::` and `ext::`, run or wait for what the remote names.
+        "protocol.allow=never",
+        "protocol.ext.allow=never",
+        "protocol.fd.allow=never",
+        "protocol.file.allow=always",
+        "protocol.git.allow=always",
+        "protocol.ssh.allow=always",
+        "protocol.http.allow=always",
+        "protocol.https.allow=always",
+        "push.gpgSign=false",
+        "push.followTags=false",
+        // Everything that is fetched comes as one pack.
+        "fetch.unpackLimit=1",
+        "transfer.unpackLimit=1",
+        "fetch.writeCommitGraph=false",
+        "fetch.pruneTags=false",
+    ] {
+        git.arg("-c").arg(setting);
+    }
+    git.stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    git
+}
+
+/// ssh asks the terminal, whoever that belongs to, unless it is told not to.
+/// Who has a command of their own for ssh knows what it does.
+fn silence_ssh(git: &mut Command, dir: &Path) {
+    let heard = |name: &&str| std::env::var_os(name).is_some();
+    if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(heard) {
+        return;
+    }
+    let mut ask = command(dir);
+    let configured = ask.args(["config", "--get", "core.sshCommand"]).output();
+    if configured.is_ok_and(|said| said.stdout.is_empty()) {
+        git.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
+    }
+}
+
+/// Runs git; what it said.
+fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
+    cancel.check()?;
+    packs::require_plain(dir)?;
+    let mut git = command(dir);
+    silence_ssh(&mut git, dir);
+    // Whom it starts ends with it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut git, 0);
+    let mut child = git.args(arguments).spawn().map_err(|error| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!("could not run git: {error}; install git and see that it is on the PATH"),
+        )
+    })?;
+    let out = gather(child.stdout.take());
+    let err = gather(child.stderr.take());
+    let status = wait(&mut child, cancel);
+    let said = [out, err].map(|thread| thread.join().unwrap_or_default());
+    let said = said.concat();
+    let status = status?;
+    if status.success() {
+        return Ok(said);
+    }
+    Err(Error::storage(format!(
+        "git {} failed ({status}): {}; see that the remote is there and can be reached without a question",
+        arguments.first().copied().unwrap_or_default(),
+        said.trim()
+    )))
+}
+
+fn gather(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if cancel.is_cancelled() => {
+                end(child);
+                return Err(Error::cancelled());
+            }
+            Ok(None) => thread::sleep(LOOK),
+            Err(error) => {
+                end(child);
+                return Err(Error::storage(format!("could not wait for git: {error}")));
+            }
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, path::PathBuf};
+
+    use super::*;
+    use crate::checkpoint::{
+        Keep, Notes, Purpose, Request,
+        store::{
+            object::{Kind, Mode, encode_tree, name_of},
+            pack_writer::PackWriter,
+            packs,
+        },
+        testing::{Scratch, fsck, git, only_the_users},
+    };
+
+    fn remote(scratch: &Scratch) -> (PathBuf, String) {
+        let path = scratch.folder.path().join("remote.git");
+        git(&path, &["init", "-q", "--bare"]);
+        let text = path.to_str().unwrap().to_owned();
+        (path, text)
+    }
+
+    #[test]
+    fn a_store_moves_over_a_remote() {
+        let here = Scratch::new();
+        let cancel = Cancel::default();
+        let (path, url) = remote(&here);
+        let error = here.checkpoints.push(&url, &cancel).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NotFound);
+        let first = here.checkpoint(1, &[(b"a", b"1", Mode::File), (b"e", b"", Mode::Folder)]);
+        let second = here.checkpoint(2, &[(b"a", b"2", Mode::Executable)]);
+        here.checkpoints.push(&url, &cancel).unwrap();
+        here.checkpoints.push(&url, &cancel).unwrap();
+
+        let there = Scratch::new();
+        let mine = there.checkpoint(3, &[(b"m", b"m", Mode::File)]);
+        there.fetch(&url, &cancel).unwrap();
+        assert_eq!(there.ids(), [mine, second, first]);
+        let mut same = (*here.record(first)).clone();
+        same.notes.fetched = true;
+        assert_eq!(*there.record(first), same);
+        assert_eq!(there.verify(), [""; 0]);
+        fsck(&there.dir());
+        let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
+        assert!(!names.contains("incoming"), "{names}");
+        only_the_users(there.dir().parent().unwrap());
+        // As one left it that was not told.
+        git(&there.dir(), &["pack-refs", "--all"]);
+        git(&there.dir(), &["repack", "-q"]);
+        there.fetch(&url, &cancel).unwrap();
+        only_the_users(there.dir().parent().unwrap());
+        assert_eq!(there.ids().len(), 3);
+        drop(path);
+    }
+
+    #[test]
+    fn what_was_fetched_says_nothing_about_ours() {
+        let here = Scratch::new();
+        let undo = |restoring| Purpose::Undo {
+            restoring,
+            paths: Vec::new(),
+        };
+        let theirs = Notes {
+            created: u64::MAX,
+            sequence: u64::MAX,
+            task: Some("t".to_owned()),
+            group: Some("g".to_owned()),
+            group_roots: vec!["file:///x".to_owned()],
+            rewind: Some("r".to_owned()),
+            purpose: undo(None),
+            ..Notes::default()
+        };
+        let evil = here.checkpoint_with(theirs, &[(b"a", b"evil", Mode::File)]);
+        let url = here.dir();
+        let url = url.to_str().unwrap();
+
+        let there = Scratch::new();
+        let cancel = Cancel::default();
+        let first = there.checkpoint(5, &[(b"m", b"m", Mode::File)]);
+        let mine = Notes {
+            created: 6,
+            purpose: undo(Some(first)),
+            ..Notes::default()
+        };
+        let mine = there.checkpoint_with(mine, &[(b"m", b"1", Mode::File)]);
+        there.fetch(url, &cancel).unwrap();
+        assert_eq!(there.ids().len(), 3);
+        assert_eq!(there.checkpoints.last_undo().unwrap(), Some(mine));
+        let notes = &there.record(evil).notes;
+        assert!(notes.fetched && notes.created < u64::MAX / 2, "{notes:?}");
+        assert_eq!(
+            (&notes.task, &notes.group, &notes.rewind),
+            (&None, &None, &None)
+        );
+        assert_eq!(notes.group_roots, [""; 0]);
+
+        // The newest of ours is from the end of time too.
+        let notes = Notes {
+            created: u64::MAX - 1,
+            sequence: u64::MAX - 1,
+            ..Notes::default()
+        };
+        there.checkpoint_with(notes, &[]);
+        let create = |job: &Job<'_>| there.checkpoints.create(job, &Request::default(), None);
+        let made = there.job(&cancel, create).unwrap();
+        assert_eq!(made.notes.created, u64::MAX - 1);
+
+        // A rebuilt store knows it still; and it goes before any of ours.
+        there.repository().note_damage("a test").unwrap();
+        assert!(there.repository().rebuilt().is_some());
+        let again = Scratch::at(there.folder.path());
+        assert!(again.record(evil).notes.fetched);
+        let keep = Keep {
+            newest: Some(1),
+            ..Keep::default()
+        };
+        let removed = again.checkpoints.prune(&keep, &cancel).unwrap().removed;
+        assert!(
+            !removed.contains(&evil) && !removed.contains(&made.id),
+            "{removed:?}"
+        );
+        let small = packs::size(&again.dir()) - 1;
+        let keep = Keep {
+            max_bytes: Some(small),
+            ..Keep::default()
+        };
+        let removed = again.checkpoints.prune(&keep, &cancel).unwrap().removed;
+        assert_eq!(removed, [evil]);
+        assert_eq!(remote_refs::all(&again.dir()).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_whole_is_left_out() {
+        let here = Scratch::new();
+        let good = here.checkpoint(1, &[(b"a", b"1", Mode::File)]);
+        let repository = here.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        let blob = name_of(Kind::Blob, b"x");
+        pack.put(Kind::Blob, blob, b"x").unwrap();
+        let put = |mode, name: &[u8], oid| {
+            let tree = encode_tree([(mode, name, oid)].into_iter());
+            let oid = name_of(Kind::Tree, &tree);
+            pack.put(Kind::Tree, oid, &tree).unwrap();
+            oid
+        };
+        let below = put(Mode::File, b"..", blob);
+        let tree_name = put(Mode::Folder, b"keys", below);
+        let notes = Notes {
+            created: 2,
+            ..Notes::default()
+        };
+        let evil = repository
+            .write_checkpoint(pack, tree_name, &notes)
+            .unwrap();
+        let dir = here.dir();
+        git(
+            &dir,
+            &[
+                "update-ref",
+                &format!("refs/checkpoints/{tree_name}"),
+                &good.to_string(),
+            ],
+        );
+        git(
+            &dir,
+            &["update-ref", "refs/checkpoints/x", &good.to_string()],
+        );
+
+        let there = Scratch::new();
+        let said = there.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = said.unwrap();
+        assert_eq!(there.ids(), [good]);
+        assert!(
+            said.contains(&format!("left out {evil}: the folder keys has an entry")),
+            "{said}"
+        );
+        assert!(said.contains("left out \"x\""), "{said}");
+        assert!(
+            said.contains(&format!("left out \"{tree_name}\"")),
+            "{said}"
+        );
+
+        let strict = Scratch::new();
+        let rules = strict.folder.path().join("ws/.clineignore");
+        std::fs::write(rules, "keys/\n").unwrap();
+        let said = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
+        let said = said.unwrap();
+        let counted = format!("left out {evil}: access rules deny 1 more");
+        assert!(said.contains(&counted) && !said.contains("keys"), "{said}");
+    }
+
+    #[test]
+    fn what_is_too_large_is_left_out() {
+        let here = Scratch::new();
+        here.checkpoint(1, &[(b"a", &[0; 4096], Mode::File)]);
+        let repository = here.repository();
+        let ids = repository.ids().unwrap();
+        let cancel = Cancel::default();
+        let examine = |largest| {
+            let allowed = &mut |_: &RelPath, _| false;
+            examine(&repository, &ids, Some(largest), &cancel, allowed).unwrap()
+        };
+        assert_eq!(examine(4096), []);
+        let over = examine(4095);
+        assert!(
+            over[0].1.starts_with("the file a has 4096 bytes"),
+            "{over:?}"
+        );
+        let over = examine(10);
+        assert!(over[0].1.starts_with("its commit has"), "{over:?}");
+    }
+
+    #[test]
+    fn a_remote_is_no_option_and_no_command() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let proof = scratch.folder.path().join("proof");
+        let command = format!("ext::sh -c touch% {}", proof.display());
+        let cancel = Cancel::default();
+        for (url, kind) in [
+            ("--upload-pack=touch", ErrorKind::InvalidParams),
+            ("", ErrorKind::InvalidParams),
+            (command.as_str(), ErrorKind::Storage),
+            ("fd::0,1", ErrorKind::Storage),
+            ("other::x", ErrorKind::Storage),
+            ("/does/not/exist", ErrorKind::Storage),
+        ] {
+            assert_eq!(
+                scratch.checkpoints.push(url, &cancel).unwrap_err().kind,
+                kind,
+                "{url}"
+            );
+            let error = scratch.fetch(url, &cancel).unwrap_err();
+            assert_eq!(error.kind, kind, "{url}");
+        }
+        let error = scratch.fetch("/does/not/exist", &cancel).unwrap_err();
+        assert!(
+            error
+                .message
+                .contains("does not appear to be a git repository"),
+            "{error}"
+        );
+        assert!(!proof.exists());
+        for url in ["fd::0,1", "other::x"] {
+            let error = scratch.fetch(url, &cancel).unwrap_err();
+            assert!(error.message.contains("not allowed"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_remote_that_never_answers_can_be_cancelled() {
+        let scratch = Scratch::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("git://{}/x", listener.local_addr().unwrap());
+        let cancel = Cancel::default();
+        std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| scratch.fetch(&url, &cancel));
+            let _connection = listener.accept().unwrap();
+            cancel.cancel();
+            let error = fetching.join().unwrap().unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Cancelled);
+        });
+        assert_eq!(scratch.ids(), []);
+    }
+
+    #[test]
+    fn git_hears_how_to_reach_a_remote_and_nothing_else() {
+        let names = [
+            "GIT_DIR",
+            "GIT_INDEX_FILE",
+            "git_work_tree",
+            "GIT_SSH_COMMAND",
+            "PATH",
+            "GIT_CONFIG_COUNT",
+        ];
+        let unheard = unheard(names.map(OsString::from).into_iter());
+        assert_eq!(
+            unheard,
+            [
+                "GIT_DIR",
+                "GIT_INDEX_FILE",
+                "git_work_tree",
+                "GIT_CONFIG_COUNT"
+            ]
+        );
+    }
+}

@@ -1,0 +1,588 @@
+//! Reads everything checkpoints are made of and says what is wrong with it.
+//!
+//! Three passes, none of which goes into itself: trees from the top, each once;
+//! file contents, in parallel; and, only where something is wrong, the ways that
+//! lead to it. What comes from elsewhere may nest deeper than any stack.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
+
+use rayon::prelude::*;
+
+use super::{
+    object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
+    object_reader::Reader,
+    refs, repair,
+    repository::Repository,
+};
+use crate::{
+    cancel::Cancel,
+    checkpoint::{
+        Checkpoints, Job, Oid, metadata::notes_of, tree_diff::Denied, worktree::scan::below,
+    },
+    error::Error,
+    limits::MAX_PATH_BYTES,
+    line::one_line,
+    path::RelPath,
+};
+
+/// Deeper trees are not made by any work tree: a path has 4096 bytes at most.
+const MAX_DEPTH: usize = 2048;
+/// More files are in no work tree, but a few small trees that name each other
+/// many times can pretend to.
+const MAX_FILES: u64 = 100_000_000;
+/// Of larger files one is in memory at a time, in bytes.
+const LARGE: u64 = 16 << 20;
+/// So many problems are told.
+const TOLD: usize = 1000;
+/// Entries no tree of ours has. They may be denied, so they are not named.
+pub(crate) const LEADS_AWAY: &str = "an entry whose name leads elsewhere or into a repository";
+pub(crate) const MISPLACED: &str = "an entry in the wrong place or twice";
+
+impl Checkpoints {
+    /// Reads every object of every checkpoint; the problems found, each a
+    /// sentence that names the checkpoint. Paths that access rules deny now are
+    /// counted, not named. What is damaged is noted in the store, which is rebuilt
+    /// by whoever writes to it next.
+    ///
+    /// # Errors
+    /// `cancelled`; `storage` when the names can't be read.
+    pub fn verify(&self, job: &Job<'_>) -> Result<Vec<String>, Error> {
+        let Some(repository) = self.repository()? else {
+            return Ok(Vec::new());
+        };
+        let mut problems = Vec::new();
+        if let Some(problem) = repair::problem(&repository)? {
+            problems.push(format!("the store is not whole: {problem}"));
+        }
+        for (id, path) in refs::loose_ids(repository.dir())? {
+            if !refs::says(&path, id) {
+                problems.push(format!(
+                    "checkpoint {id}: the file {} does not name it",
+                    path.display()
+                ));
+            }
+        }
+        let generation = repository.generation().ok();
+        let mut denied = Denied::new(job);
+        let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+        let ids = repository.ids()?;
+        let found = examine(&repository, &ids, None, job.cancel, &mut denies)?;
+        // What is taken out while it is looked at is not damaged.
+        let is_same = generation == repository.generation().ok();
+        // Rules may come that deny what it is, so the note does not name it.
+        if let Some((id, _)) = found.first().filter(|_| is_same)
+            && let Err(error) = repository.note_damage(&format!("checkpoint {id} is not whole"))
+        {
+            problems.push(format!("the damage could not be noted: {}", error.message));
+        }
+        let found = found.into_iter();
+        problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
+        Ok(problems)
+    }
+}
+
+/// What is wrong with these checkpoints: which one, and what, naming no path of
+/// which `denies` says so (the path, and whether it is a folder's). Objects of
+/// more than `largest` bytes are not read and are wrong.
+pub(crate) fn examine(
+    repository: &Repository,
+    ids: &[Oid],
+    largest: Option<u64>,
+    cancel: &Cancel,
+    denies: &mut dyn FnMut(&RelPath, bool) -> bool,
+) -> Result<Vec<(Oid, String)>, Error> {
+    let largest = largest.unwrap_or(u64::MAX);
+    let reader = repository.reader_up_to(largest);
+    let mut problems = Vec::new();
+    let mut found = Examined::default();
+    let mut trees = Vec::new();
+    for id in ids {
+        match commit(&reader, *id) {
+            Ok(tree) => {
+                found.descend(&reader, tree, cancel)?;
+                trees.push((*id, tree));
+            }
+            Err(what) => problems.push((*id, what)),
+        }
+    }
+    found.read_blobs(repository, largest, cancel)?;
+    if found.bad.is_empty() {
+        return Ok(problems);
+    }
+    found.taint(&reader, cancel)?;
+    for (id, tree) in trees {
+        if problems.len() >= TOLD {
+            break;
+        }
+        let told = found.ways(&reader, tree, cancel, denies)?;
+        problems.extend(told.into_iter().map(|what| (id, what)));
+    }
+    Ok(problems)
+}
+
+/// The tree of a checkpoint's commit.
+fn commit(reader: &Reader, id: Oid) -> Result<Oid, String> {
+    let bytes = reader
+        .try_read(Kind::Commit, id)
+        .map_err(|why| format!("its commit {}", why.said()))?;
+    let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
+    notes_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
+    Ok(commit.tree)
+}
+
+#[derive(Default)]
+struct Examined {
+    /// Trees and what is below them: levels, files.
+    trees: HashMap<Oid, (usize, u64)>,
+    /// Those trees, each behind all below it.
+    order: Vec<Oid>,
+    blobs: HashSet<Oid>,
+    /// What is wrong with an object by itself.
+    bad: HashMap<Oid, String>,
+    /// Trees with something wrong below them.
+    tainted: HashSet<Oid>,
+}
+
+enum Step {
+    Into(Oid),
+    /// All below it is known: its trees, and how many files are in it itself.
+    OutOf(Oid, Vec<Oid>, u64),
+}
+
+impl Examined {
+    fn descend(&mut self, reader: &Reader, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
+        let mut steps = vec![Step::Into(tree)];
+        while let Some(step) = steps.pop() {
+            match step {
+                Step::Into(oid) if self.trees.contains_key(&oid) => {}
+                Step::Into(oid) => {
+                    cancel.check()?;
+                    let (below, files) = match shape(reader, oid) {
+                        Ok(entries) => self.sort(entries),
+                        Err(what) => {
+                            self.bad.insert(oid, what);
+                            (Vec::new(), 0)
+                        }
+                    };
+                    // A tree never has itself below it: its name is a hash.
+                    steps.push(Step::OutOf(oid, below.clone(), files));
+                    steps.extend(below.into_iter().map(Step::Into));
+                }
+                Step::OutOf(oid, below, files) => self.add(oid, &below, files),
+            }
+        }
+        Ok(())
+    }
+
+    /// The folders among entries, and how many files there are.
+    fn sort(&mut self, entries: Vec<(Mode, Oid)>) -> (Vec<Oid>, u64) {
+        let (mut below, mut files) = (Vec::new(), 0);
+        for (mode, oid) in entries {
+            if mode == Mode::Folder {
+                below.push(oid);
+            } else {
+                files += 1;
+                self.blobs.insert(oid);
+            }
+        }
+        (below, files)
+    }
+
+    fn add(&mut self, oid: Oid, below: &[Oid], files: u64) {
+        if self.trees.contains_key(&oid) {
+            return;
+        }
+        let (mut levels, mut total) = (0, files);
+        for tree in below {
+            let (below, files) = self.trees.get(tree).copied().unwrap_or_default();
+            levels = levels.max(below + 1);
+            total = total.saturating_add(files);
+        }
+        if levels > MAX_DEPTH || total > MAX_FILES {
+            let what = format!("has {levels} levels and {total} files, which no work tree has");
+            self.bad.insert(oid, what);
+        }
+        self.trees.insert(oid, (levels, total));
+        self.order.push(oid);
+    }
+
+    fn read_blobs(
+        &mut self,
+        repository: &Repository,
+        largest: u64,
+        cancel: &Cancel,
+    ) -> Result<(), Error> {
+        let blobs: Vec<Oid> = self.blobs.drain().collect();
+        let one_large = Mutex::new(());
+        let bad: Vec<Option<(Oid, String)>> = blobs
+            .into_par_iter()
+            .map_init(
+                || repository.reader_up_to(largest),
+                |reader, oid| {
+                    cancel.check()?;
+                    let is_large = reader.len(oid).is_some_and(|length| length > LARGE);
+                    let _alone =
+                        is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
+                    let read = reader.try_read(Kind::Blob, oid);
+                    Ok(read.err().map(|why| (oid, why.said())))
+                },
+            )
+            .collect::<Result<_, Error>>()?;
+        self.bad.extend(bad.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Marks every tree that leads to something bad.
+    fn taint(&mut self, reader: &Reader, cancel: &Cancel) -> Result<(), Error> {
+        for oid in &self.order {
+            cancel.check()?;
+            let Ok(entries) = shape(reader, *oid) else {
+                continue;
+            };
+            let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
+            if entries.iter().any(|(_, oid)| leads(oid)) {
+                self.tainted.insert(*oid);
+            }
+        }
+        Ok(())
+    }
+
+    /// The ways from a tree to what is bad, as sentences.
+    fn ways(
+        &self,
+        reader: &Reader,
+        tree: Oid,
+        cancel: &Cancel,
+        denies: &mut dyn FnMut(&RelPath, bool) -> bool,
+    ) -> Result<Vec<String>, Error> {
+        let mut told = Vec::new();
+        let mut unnamed = 0;
+        let mut waiting = vec![(tree, Vec::new(), true)];
+        while let Some((oid, path, is_tree)) = waiting.pop() {
+            cancel.check()?;
+            if told.len() + unnamed >= TOLD {
+                break;
+            }
+            if let Some(what) = self.bad.get(&oid) {
+                if !path.is_empty() && denies(&below(&path, b""), is_tree) {
+                    unnamed += 1;
+                    continue;
+                }
+                let shown = String::from_utf8_lossy(&path);
+                told.push(match (is_tree, path.is_empty()) {
+                    (true, true) => format!("its tree {what}"),
+                    (true, false) => format!("the folder {} {what}", one_line(&shown)),
+                    (false, _) => format!("the file {} {what}", one_line(&shown)),
+                });
+                continue;
+            }
+            if !self.tainted.contains(&oid) {
+                continue;
+            }
+            let Ok(bytes) = reader.try_read(Kind::Tree, oid) else {
+                continue;
+            };
+            for entry in raw_entries(&bytes).unwrap_or_default() {
+                if self.bad.contains_key(&entry.oid) || self.tainted.contains(&entry.oid) {
+                    let mut path = path.clone();
+                    if !path.is_empty() {
+                        path.push(b'/');
+                    }
+                    path.extend_from_slice(entry.name);
+                    // No file system has such a path, only a tree somebody made up;
+                    // asking the rules about all above it would take much memory.
+                    if path.len() > MAX_PATH_BYTES {
+                        told.push(format!(
+                            "a path of over {MAX_PATH_BYTES} bytes is not whole"
+                        ));
+                        continue;
+                    }
+                    waiting.push((entry.oid, path, entry.mode() == Some(Mode::Folder)));
+                }
+            }
+        }
+        if unnamed > 0 {
+            told.push(format!(
+                "access rules deny {unnamed} more that are not whole"
+            ));
+        }
+        Ok(told)
+    }
+}
+
+/// The entries of a tree that is as trees of ours are, or what is wrong with it.
+fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+    if oid == Oid::EMPTY_TREE {
+        return Ok(Vec::new());
+    }
+    let bytes = reader.try_read(Kind::Tree, oid).map_err(|why| why.said())?;
+    let entries = raw_entries(&bytes).ok_or("makes no sense")?;
+    let mut last: Option<RawEntry<'_>> = None;
+    let mut plain = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let Some(mode) = entry.mode() else {
+            return Err("has an entry that is no file, link or folder".to_owned());
+        };
+        if is_forbidden(entry.name) {
+            return Err(format!("has {LEADS_AWAY}"));
+        }
+        if let Some(last) = last {
+            let folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
+            let order = tree_order((last.name, folder(&last)), (entry.name, folder(&entry)));
+            if order.is_ge() || last.name == entry.name {
+                return Err(format!("has {MISPLACED}"));
+            }
+        }
+        last = Some(entry);
+        plain.push((mode, entry.oid));
+    }
+    Ok(plain)
+}
+
+/// Names that would lead elsewhere or into a repository.
+pub(crate) fn is_forbidden(name: &[u8]) -> bool {
+    let text = std::str::from_utf8(name).unwrap_or_default();
+    let leads = name.is_empty() || name.contains(&b'/') || matches!(name, b"." | b"..");
+    let is_one = |text: &str| Path::new(text).components().count() == 1;
+    leads || name.eq_ignore_ascii_case(b".git") || (!text.is_empty() && !is_one(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::checkpoint::{
+        Notes,
+        store::{
+            object::{encode_tree, name_of},
+            pack_writer::PackWriter,
+            packs,
+        },
+        testing::{Scratch, noise},
+    };
+
+    /// A checkpoint whose tree has these bytes, whatever they are.
+    fn odd(scratch: &Scratch, created: u64, trees: &[Vec<u8>]) -> Oid {
+        let repository = scratch.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        for tree in trees {
+            pack.put(Kind::Tree, name_of(Kind::Tree, tree), tree)
+                .unwrap();
+        }
+        pack.put(Kind::Blob, name_of(Kind::Blob, b""), b"").unwrap();
+        let notes = Notes {
+            created,
+            ..Notes::default()
+        };
+        let tree = name_of(Kind::Tree, trees.last().unwrap());
+        repository.write_checkpoint(pack, tree, &notes).unwrap()
+    }
+
+    #[test]
+    fn damage_is_told_by_checkpoint_and_path() {
+        let scratch = Scratch::new();
+        assert_eq!(scratch.verify(), [""; 0]);
+        let content = noise(1, 9000);
+        let file = (&b"d/e/f"[..], &content[..], Mode::File);
+        let first = scratch.checkpoint(1, &[file, (b"x", b"1", Mode::File)]);
+        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        let second = scratch.checkpoint(2, &[file, (b"y", b"1", Mode::File)]);
+        let third = scratch.checkpoint(3, &[(b"y", b"1", Mode::File)]);
+        assert_eq!(scratch.verify(), [""; 0]);
+        let at = pack.index.find(name_of(Kind::Blob, &content)).unwrap();
+        let mut bytes = fs::read(&pack.path).unwrap();
+        bytes[at.start as usize + 5000] ^= 1;
+        fs::write(&pack.path, bytes).unwrap();
+        let told = scratch.verify();
+        assert_eq!(told.len(), 2, "{told:?}");
+        for id in [first, second] {
+            let wanted = format!("checkpoint {id}: the file d/e/f is damaged");
+            assert!(told.contains(&wanted), "{told:?}");
+        }
+        assert!(!told.iter().any(|line| line.contains(&third.to_string())));
+
+        let name = scratch.dir().join(format!("refs/checkpoints/{third}"));
+        fs::write(name, format!("{first}\n")).unwrap();
+        let told = scratch.verify();
+        assert!(
+            told.iter()
+                .any(|line| line.contains(&format!("{third}: the file"))),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_denied_is_counted_and_not_named() {
+        let scratch = Scratch::new();
+        let large = noise(1, 2000);
+        let paths = ["keys/deep/one", "keys/two", "open/three"];
+        let files = paths.map(|path| (path.as_bytes(), &large[..], Mode::File));
+        let id = scratch.checkpoint(1, &files);
+        let repository = scratch.repository();
+        let told = |rules: &str| -> Vec<String> {
+            fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
+            let cancel = Cancel::default();
+            let found = scratch.job(&cancel, |job| {
+                let mut denied = Denied::new(job);
+                let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
+                examine(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
+            });
+            let mut told: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
+            told.sort_unstable();
+            told
+        };
+        let large = |path| format!("the file {path} has 2000 bytes, which is too large");
+        assert_eq!(told(""), paths.map(large));
+        let counted = "access rules deny 2 more that are not whole".to_owned();
+        assert_eq!(told("keys/\n"), [counted, large("open/three")]);
+        let counted = "access rules deny 1 more that are not whole".to_owned();
+        assert_eq!(
+            told("one\n"),
+            [counted, large("keys/two"), large("open/three")]
+        );
+    }
+
+    #[test]
+    fn trees_no_work_tree_has_are_told() {
+        let blob = name_of(Kind::Blob, b"");
+        let file = |name: &'static [u8]| (Mode::File, name, blob);
+        let gitlink = [&b"160000 sub\0"[..], &blob.0].concat();
+        for (tree, told) in [
+            (encode_tree([file(b"..")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b"a/b")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b".GIT")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b"")].into_iter()), "leads elsewhere"),
+            (
+                encode_tree([file(b"b"), file(b"a")].into_iter()),
+                "wrong place",
+            ),
+            (encode_tree([file(b"a"), file(b"a")].into_iter()), "twice"),
+            (
+                encode_tree([file(b"a"), (Mode::Folder, b"a", Oid::EMPTY_TREE)].into_iter()),
+                "twice",
+            ),
+            (gitlink, "no file, link or folder"),
+            (b"100644 a".to_vec(), "makes no sense"),
+        ] {
+            let scratch = Scratch::new();
+            scratch.checkpoint(1, &[]);
+            let id = odd(&scratch, 2, &[tree]);
+            let said = scratch.verify().join("\n");
+            assert!(
+                said.contains(told) && said.contains(&id.to_string()),
+                "{said} / {told}"
+            );
+            assert!(!said.contains('"'), "{said} names an entry");
+        }
+    }
+
+    #[test]
+    fn problems_of_the_store_itself_are_told() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        scratch.checkpoint(2, &[(b"a", b"1", Mode::File)]);
+        let noted = "somebody saw something";
+        scratch.repository().note_damage(noted).unwrap();
+        let told = scratch.verify();
+        assert_eq!(told, [format!("the store is not whole: {noted}")]);
+
+        let scratch = Scratch::at(scratch.folder.path());
+        assert!(scratch.repository().rebuilt().is_some());
+        assert_eq!(scratch.verify(), [""; 0]);
+        let pack = packs::all(&scratch.repository()).unwrap().remove(0);
+        fs::write(pack.path.with_extension("idx"), "").unwrap();
+        let told = scratch.verify();
+        assert!(
+            told[0].contains("the store is not whole: the pack"),
+            "{told:?}"
+        );
+        assert!(
+            told.iter().any(|line| line.contains(&id.to_string())),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn a_commit_without_notes_is_told() {
+        let scratch = Scratch::new();
+        let id = scratch.checkpoint(1, &[]);
+        let text = format!(
+            "tree {}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nno notes\n",
+            scratch.record(id).tree
+        );
+        let commit = name_of(Kind::Commit, text.as_bytes());
+        let repository = scratch.repository();
+        let pack = PackWriter::new(&repository).unwrap();
+        pack.put(Kind::Commit, commit, text.as_bytes()).unwrap();
+        drop(pack.finish().unwrap());
+        repository.publish(commit).unwrap();
+        let told = scratch.verify();
+        let wanted = format!("checkpoint {commit}: its commit has no notes of a checkpoint");
+        assert_eq!(told, [wanted]);
+    }
+
+    #[test]
+    fn no_more_problems_are_told_than_anyone_reads() {
+        let scratch = Scratch::new();
+        let missing = name_of(Kind::Blob, b"missing");
+        let names: Vec<String> = (1000..2500).map(|at| format!("f{at}")).collect();
+        let files = names
+            .iter()
+            .map(|name| (Mode::File, name.as_bytes(), missing));
+        let tree = encode_tree(files);
+        odd(&scratch, 1, std::slice::from_ref(&tree));
+        odd(&scratch, 2, &[tree]);
+        assert_eq!(scratch.verify().len(), TOLD);
+    }
+
+    #[test]
+    fn a_path_too_long_for_any_disk_is_not_built() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        // What it has is no tree.
+        let mut trees = vec![b"100644 f".to_vec()];
+        let name = [b'n'; 250];
+        for _ in 0..=MAX_PATH_BYTES / name.len() {
+            let below = name_of(Kind::Tree, trees.last().unwrap());
+            trees.push(encode_tree([(Mode::Folder, &name[..], below)].into_iter()));
+        }
+        odd(&scratch, 2, &trees);
+        let told = scratch.verify().join("\n");
+        let wanted = format!("a path of over {MAX_PATH_BYTES} bytes is not whole");
+        assert!(told.contains(&wanted), "{told}");
+        assert!(!told.contains("nnn"), "{told}");
+    }
+
+    #[test]
+    fn endless_nesting_and_pretended_size_are_told_in_no_time() {
+        let scratch = Scratch::new();
+        scratch.checkpoint(1, &[]);
+        let chain = |levels: usize, entries: &[&'static [u8]]| {
+            let mut trees = vec![encode_tree(
+                [(Mode::File, &b"f"[..], name_of(Kind::Blob, b""))].into_iter(),
+            )];
+            for _ in 0..levels {
+                let below = name_of(Kind::Tree, trees.last().unwrap());
+                let entries = entries.iter().map(|name| (Mode::Folder, *name, below));
+                trees.push(encode_tree(entries));
+            }
+            trees
+        };
+        let deep = odd(&scratch, 2, &chain(200_000, &[b"a"]));
+        let wide = odd(&scratch, 3, &chain(60, &[b"a", b"b"]));
+        let told = scratch.verify().join("\n");
+        assert!(
+            told.contains(&format!("checkpoint {deep}: its tree has 200000 levels")),
+            "{told}"
+        );
+        assert!(
+            told.contains(&format!("checkpoint {wide}: its tree has 60 levels")),
+            "{told}"
+        );
+    }
+}

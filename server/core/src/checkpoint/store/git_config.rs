@@ -1,0 +1,21 @@
+//! The configuration of a store, or of a repository of Cline's.
+
+use std::path::Path;
+
+use crate::{git::config::Config, storage::files::read_text};
+
+/// Reads a configuration, without files that it includes.
+///
+/// # Errors
+/// Says why git can't open a repository with this configuration.
+pub(crate) fn read(path: &Path) -> Result<Config, String> {
+    let cannot = |cause: &str| format!("cannot read {}: {cause}", path.display());
+    let text = read_text(path).map_err(|error| cannot(&error.to_string()))?;
+    let config = Config::parse(text.as_bytes()).ok_or_else(|| cannot("it makes no sense"))?;
+    let version = config.get("core", "repositoryformatversion");
+    let format = config.get("extensions", "objectformat");
+    if !matches!(version, None | Some("0" | "1")) || !matches!(format, None | Some("sha1")) {
+        return Err(cannot("the format of the repository is not known"));
+    }
+    Ok(config)
+}

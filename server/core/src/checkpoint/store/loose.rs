@@ -1,0 +1,125 @@
+//! Reads objects in files of their own ("loose"), which only git writes. Git does not
+//! always flush them, so a power cut leaves them torn: nothing is believed unchecked.
+
+use std::{
+    fs::File,
+    io::{ErrorKind as Io, Read},
+    path::{Path, PathBuf},
+};
+
+use flate2::{Decompress, FlushDecompress, Status};
+
+use super::{
+    object::{Kind, Oid, name_of},
+    object_reader::Unreadable,
+    pack_reader::MAX_RATIO,
+};
+use crate::storage::files::{is_dir, open_regular};
+
+/// Size of the part of a file that its header is looked for in, in bytes.
+const START: u64 = 128;
+/// Longest header, in bytes: `commit`, a space, 20 digits and a zero byte fit in.
+const MAX_HEADER: usize = 32;
+
+/// A file whose header was read.
+struct Opened {
+    file: File,
+    /// What was read of the file.
+    deflated: Vec<u8>,
+    /// Size of the inflated header, in bytes.
+    header: usize,
+    kind: Kind,
+    length: u64,
+}
+
+/// Returns whether there is a file for the object, whatever is in it.
+pub(crate) fn exists(objects: &Path, oid: Oid) -> bool {
+    path(objects, oid).is_some_and(|path| path.is_file())
+}
+
+/// Returns the kind and the length of an object, as its file says.
+pub(crate) fn header(objects: &Path, oid: Oid) -> Result<(Kind, u64), Unreadable> {
+    let opened = open(objects, oid)?;
+    Ok((opened.kind, opened.length))
+}
+
+/// Reads an object of at most `largest` bytes, and compares it with its name.
+pub(crate) fn read(objects: &Path, oid: Oid, largest: u64) -> Result<(Kind, Vec<u8>), Unreadable> {
+    let opened = open(objects, oid)?;
+    if opened.length > largest {
+        return Err(Unreadable::TooLarge(opened.length));
+    }
+    let kind = opened.kind;
+    match opened.inflate() {
+        Some(bytes) if name_of(kind, &bytes) == oid => Ok((kind, bytes)),
+        _ => Err(Unreadable::Damaged),
+    }
+}
+
+fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
+    let path = path(objects, oid).ok_or(Unreadable::Missing)?;
+    let mut file = open_regular(&path).map_err(|error| match error.kind() {
+        Io::NotFound => Unreadable::Missing,
+        _ => Unreadable::Damaged,
+    })?;
+    let mut deflated = Vec::new();
+    let read = file.by_ref().take(START).read_to_end(&mut deflated);
+    read.map_err(|_| Unreadable::Damaged)?;
+    let mut start = [0xff; MAX_HEADER];
+    // Whatever is wrong behind the header shows later.
+    let _ = Decompress::new(true).decompress(&deflated, &mut start, FlushDecompress::None);
+    let (kind, length, header) = decode_header(&start).ok_or(Unreadable::Damaged)?;
+    Ok(Opened {
+        file,
+        deflated,
+        header,
+        kind,
+        length,
+    })
+}
+
+impl Opened {
+    /// Returns the content if the file holds exactly what its header says.
+    fn inflate(mut self) -> Option<Vec<u8>> {
+        let stored = self.file.metadata().ok()?.len();
+        // Deflate makes nothing much larger, and nothing smaller than a part of it.
+        let most = self.length.saturating_add(self.length / 64 + 1024);
+        if stored > most || self.length > stored.saturating_mul(MAX_RATIO) {
+            return None;
+        }
+        self.file.take(most).read_to_end(&mut self.deflated).ok()?;
+        let whole = usize::try_from(self.length)
+            .ok()?
+            .checked_add(self.header)?;
+        // One more, so that a longer content shows.
+        let mut bytes = Vec::with_capacity(whole + 1);
+        let mut inflate = Decompress::new(true);
+        let status = inflate
+            .decompress_vec(&self.deflated, &mut bytes, FlushDecompress::Finish)
+            .ok()?;
+        let is_whole = status == Status::StreamEnd
+            && bytes.len() == whole
+            && inflate.total_in() == self.deflated.len() as u64;
+        is_whole.then(|| bytes.split_off(self.header))
+    }
+}
+
+/// Reads `KIND LENGTH` and the zero byte that ends it. Returns also how many bytes that takes.
+fn decode_header(start: &[u8]) -> Option<(Kind, u64, usize)> {
+    let end = memchr::memchr(0, start)?;
+    let (kind, digits) = str::from_utf8(&start[..end]).ok()?.split_once(' ')?;
+    let kind = [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
+        .into_iter()
+        .find(|known| known.name() == kind)?;
+    let length: u64 = digits.parse().ok()?;
+    // There is one way to write it: no sign, no zeros in front.
+    (length.to_string() == digits).then_some((kind, length, end + 1))
+}
+
+/// Returns the file of an object; `None` when its folder is none, as a link to one.
+fn path(objects: &Path, oid: Oid) -> Option<PathBuf> {
+    let name = oid.to_string();
+    let (folder, file) = name.split_at(2);
+    let folder = objects.join(folder);
+    is_dir(&folder).then(|| folder.join(file))
+}

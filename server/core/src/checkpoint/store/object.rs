@@ -1,0 +1,414 @@
+//! git's objects as bytes: names, modes, trees and commits. No files here.
+
+use std::{cmp::Ordering, fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha1::{Digest, Sha1};
+
+use crate::error::Error;
+
+/// The name of an object: SHA-1 of its kind, length and bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Oid(pub(crate) [u8; 20]);
+
+impl Oid {
+    /// The tree without entries.
+    pub(crate) const EMPTY_TREE: Oid = Oid([
+        0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92,
+        0x88, 0xfb, 0xee, 0x49, 0x04,
+    ]);
+
+    /// The 20 bytes.
+    pub fn as_bytes(&self) -> &[u8; 20] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Oid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Oid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Oid {
+    type Err = Error;
+
+    /// Takes 40 hexadecimal digits, with the word `HEAD ` in front or without:
+    /// stored tasks of Cline have both.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let digits = text.strip_prefix("HEAD ").unwrap_or(text).as_bytes();
+        let wrong = || {
+            let shown: String = text.chars().take(60).collect();
+            Error::invalid(format!(
+                "{shown:?} is no checkpoint id; an id has 40 hexadecimal digits"
+            ))
+        };
+        if digits.len() != 40 {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 20];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+            let digit = |c: u8| char::from(c).to_digit(16);
+            let value = digit(pair[0]).zip(digit(pair[1])).ok_or_else(wrong)?;
+            *byte = u8::try_from(value.0 * 16 + value.1).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Oid {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Oid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse()
+            .map_err(|error: Error| serde::de::Error::custom(error.message))
+    }
+}
+
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Commit,
+    Tree,
+    Blob,
+    /// Never made by us; someone may tag what is in the store.
+    Tag,
+}
+
+impl Kind {
+    /// As it is written in front of the bytes that are hashed.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Tree => "tree",
+            Self::Blob => "blob",
+            Self::Tag => "tag",
+        }
+    }
+}
+
+/// The name of an object.
+pub(crate) fn name_of(kind: Kind, bytes: &[u8]) -> Oid {
+    let mut hash = Hasher::new(kind, bytes.len() as u64);
+    hash.update(bytes);
+    hash.finish()
+}
+
+/// The name of an object whose bytes come in pieces; its length is known before.
+pub(crate) struct Hasher(Sha1);
+
+impl Hasher {
+    pub(crate) fn new(kind: Kind, length: u64) -> Self {
+        let mut hash = Sha1::new();
+        hash.update(format!("{} {length}\0", kind.name()));
+        Self(hash)
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Oid {
+        Oid(self.0.finalize().into())
+    }
+}
+
+/// What an entry of a tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Mode {
+    /// A file.
+    File,
+    /// A file that may be executed.
+    Executable,
+    /// A symbolic link; its blob is where it points.
+    Link,
+    /// A folder.
+    Folder,
+}
+
+impl Mode {
+    /// As in a tree object.
+    pub(crate) fn octal(self) -> &'static str {
+        match self {
+            Self::File => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+            Self::Folder => "40000",
+        }
+    }
+
+    fn from_octal(octal: &[u8]) -> Option<Self> {
+        match octal {
+            // Group-writable files are written so by very old versions of git.
+            b"100644" | b"100664" => Some(Self::File),
+            b"100755" => Some(Self::Executable),
+            b"120000" => Some(Self::Link),
+            b"40000" | b"040000" => Some(Self::Folder),
+            // A repository within: 160000. It has no object here.
+            _ => None,
+        }
+    }
+}
+
+/// An entry of a tree object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeEntry {
+    pub(crate) mode: Mode,
+    pub(crate) name: Box<[u8]>,
+    pub(crate) oid: Oid,
+}
+
+/// git's order of names in a tree: a folder counts as if it ended with `/`.
+pub(crate) fn tree_order(left: (&[u8], bool), right: (&[u8], bool)) -> Ordering {
+    let key = |(name, is_folder): (&[u8], bool), at: usize| {
+        name.get(at)
+            .copied()
+            .or((at == name.len() && is_folder).then_some(b'/'))
+    };
+    let common = left.0.len().min(right.0.len());
+    left.0[..common]
+        .cmp(&right.0[..common])
+        .then_with(|| key(left, common).cmp(&key(right, common)))
+        .then_with(|| left.0.len().cmp(&right.0.len()))
+}
+
+/// The bytes of a tree; the entries stand in [`tree_order`].
+pub(crate) fn encode_tree<'a>(entries: impl Iterator<Item = (Mode, &'a [u8], Oid)>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (mode, name, oid) in entries {
+        bytes.extend_from_slice(mode.octal().as_bytes());
+        bytes.push(b' ');
+        bytes.extend_from_slice(name);
+        bytes.push(0);
+        bytes.extend_from_slice(&oid.0);
+    }
+    bytes
+}
+
+/// An entry of a tree whose mode may be one we have no use for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawEntry<'a> {
+    pub(crate) mode: &'a [u8],
+    pub(crate) name: &'a [u8],
+    pub(crate) oid: Oid,
+}
+
+impl RawEntry<'_> {
+    /// `None` for a mode we have no use for.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        Mode::from_octal(self.mode)
+    }
+
+    /// Is it a repository within, whose commit is elsewhere?
+    pub(crate) fn is_repository(&self) -> bool {
+        self.mode == b"160000"
+    }
+}
+
+/// Every entry of a tree; `None` when the bytes are no tree.
+pub(crate) fn raw_entries(mut bytes: &[u8]) -> Option<Vec<RawEntry<'_>>> {
+    let mut entries = Vec::new();
+    while !bytes.is_empty() {
+        let space = memchr::memchr(b' ', bytes)?;
+        let end = space + 1 + memchr::memchr(0, &bytes[space + 1..])?;
+        let oid = bytes.get(end + 1..end + 21)?;
+        entries.push(RawEntry {
+            mode: &bytes[..space],
+            name: &bytes[space + 1..end],
+            oid: Oid(oid.try_into().ok()?),
+        });
+        bytes = &bytes[end + 21..];
+    }
+    Some(entries)
+}
+
+/// The entries of a tree; those of a mode we have no use for are left out.
+/// `None` when the bytes are no tree.
+pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
+    let usable = |entry: &RawEntry<'_>| {
+        Some(TreeEntry {
+            mode: entry.mode()?,
+            name: entry.name.into(),
+            oid: entry.oid,
+        })
+    };
+    Some(raw_entries(bytes)?.iter().filter_map(usable).collect())
+}
+
+/// A commit without parents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Commit {
+    pub(crate) tree: Oid,
+    /// Seconds since the epoch.
+    pub(crate) time: u64,
+    pub(crate) message: String,
+}
+
+/// Whom commits are by: no person.
+const AUTHOR: &str = "Sightline <sightline@localhost>";
+
+impl Commit {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let Self {
+            tree,
+            time,
+            message,
+        } = self;
+        format!("tree {tree}\nauthor {AUTHOR} {time} +0000\ncommitter {AUTHOR} {time} +0000\n\n{message}")
+            .into_bytes()
+    }
+
+    /// `None` when the bytes are no commit. Parents and further headers, which
+    /// commits of others have, are passed over.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(bytes);
+        let (headers, message) = text.split_once("\n\n")?;
+        let mut lines = headers.lines();
+        let tree = lines.next()?.strip_prefix("tree ")?.parse().ok()?;
+        let committer = lines.find_map(|line| line.strip_prefix("committer "))?;
+        let time = committer.rsplit(' ').nth(1)?.parse().ok()?;
+        Some(Self {
+            tree,
+            time,
+            message: message.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        process::{Command, Stdio},
+    };
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the real git says to `input`, in an empty repository.
+    fn git(arguments: &[&str], input: &[u8]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let run = |arguments: &[&str], input: &[u8]| {
+            let mut child = Command::new("git")
+                .args(arguments)
+                .current_dir(folder.path())
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap())
+                .env("HOME", folder.path())
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            child.stdin.take().unwrap().write_all(input).unwrap();
+            let said = child.wait_with_output().unwrap();
+            assert!(said.status.success());
+            String::from_utf8(said.stdout).unwrap().trim().to_owned()
+        };
+        run(&["init", "-q", "--bare"], b"");
+        run(arguments, input)
+    }
+
+    #[test]
+    fn names_are_as_git_gives_them() {
+        for content in [&b""[..], b"a\r\n", &[0, 255, 10]] {
+            let said = git(&["hash-object", "--stdin"], content);
+            assert_eq!(name_of(Kind::Blob, content).to_string(), said);
+        }
+        assert_eq!(name_of(Kind::Tree, b""), Oid::EMPTY_TREE);
+    }
+
+    #[test]
+    fn ids_are_read_with_and_without_the_word_in_front() {
+        let id = Oid::EMPTY_TREE;
+        for text in [
+            id.to_string(),
+            format!("HEAD {id}"),
+            id.to_string().to_uppercase(),
+        ] {
+            let same = text.strip_prefix("HEAD ").unwrap_or(&text);
+            assert_eq!(text.parse::<Oid>().unwrap(), id, "{same}");
+        }
+        for wrong in [
+            "",
+            "4b82",
+            "head 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            &"g".repeat(40),
+            &"é".repeat(20),
+        ] {
+            assert!(wrong.parse::<Oid>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_read_as_it_was_written() {
+        let commit = Commit {
+            tree: Oid::EMPTY_TREE,
+            time: 1_700_000_000,
+            message: "subject\n\nbody\n\nmore\n".to_owned(),
+        };
+        assert_eq!(Commit::decode(&commit.encode()), Some(commit.clone()));
+        let bytes = commit.encode();
+        assert_eq!(
+            name_of(Kind::Commit, &bytes).to_string(),
+            git(&["hash-object", "-t", "commit", "--stdin"], &bytes)
+        );
+        for end in 0..bytes.len() {
+            Commit::decode(&bytes[..end]);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn trees_are_in_gits_order(
+            names in proptest::collection::btree_map("[a.0-]{1,4}", any::<bool>(), 0..12),
+        ) {
+            let blob = name_of(Kind::Blob, b"");
+            let mut entries: Vec<(Mode, &[u8], Oid)> = names
+                .iter()
+                .filter(|(name, _)| !matches!(name.as_str(), "." | ".."))
+                .map(|(name, is_folder)| match is_folder {
+                    true => (Mode::Folder, name.as_bytes(), Oid::EMPTY_TREE),
+                    false => (Mode::File, name.as_bytes(), blob),
+                })
+                .collect();
+            let key = |entry: &(Mode, &[u8], Oid)| entry.0 == Mode::Folder;
+            entries.sort_by(|left, right| tree_order((left.1, key(left)), (right.1, key(right))));
+            let bytes = encode_tree(entries.iter().copied());
+            let lines: String = entries
+                .iter()
+                .rev()
+                .map(|(mode, name, oid)| {
+                    let kind = if *mode == Mode::Folder { "tree" } else { "blob" };
+                    let name = String::from_utf8_lossy(name);
+                    format!("{} {kind} {oid}\t{name}\n", mode.octal())
+                })
+                .collect();
+            let said = git(&["mktree", "--missing"], lines.as_bytes());
+            prop_assert_eq!(name_of(Kind::Tree, &bytes).to_string(), said);
+            let decoded = decode_tree(&bytes).unwrap();
+            let same = decoded.iter().map(|entry| (entry.mode, &*entry.name, entry.oid));
+            prop_assert!(same.eq(entries));
+        }
+
+        #[test]
+        fn no_bytes_make_decoding_panic(bytes: Vec<u8>) {
+            decode_tree(&bytes);
+            Commit::decode(&bytes);
+        }
+    }
+}

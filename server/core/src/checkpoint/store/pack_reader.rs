@@ -1,0 +1,533 @@
+//! Objects read from packs by the index, each inflated at once: several times
+//! as fast as libgit2, which inflates with zlib, piece by piece.
+//!
+//! Objects that `git gc` stored as differences to others are put together again in
+//! [`Packed::object`]; the faster ways know only whole ones.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, Read, Seek, SeekFrom},
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use libdeflater::Decompressor;
+
+use super::{
+    object::{Kind, Oid, name_of},
+    object_reader::Unreadable,
+    pack_index::Index,
+    pack_writer,
+};
+use crate::storage::files::{is_dir, open_regular};
+
+/// Deflate makes nothing smaller than this part of it.
+pub(crate) const MAX_RATIO: u64 = 1032;
+/// Differences to differences at most; git writes no more than 4095.
+const MAX_CHAIN: usize = 4096;
+/// Kinds of entries that are differences: to what begins so many bytes before it, and
+/// to the object of that name.
+const OFFSET_DELTA: u8 = 6;
+const NAME_DELTA: u8 = 7;
+
+/// The packs of a store when they were listed. Shared by the threads of one piece
+/// of work.
+#[derive(Debug)]
+pub(crate) struct Packed {
+    /// The newest first.
+    packs: Vec<Arc<Listed>>,
+    /// Where the last object was found: the next one is likely there too.
+    last: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Listed {
+    path: PathBuf,
+    index: OnceLock<Option<Index>>,
+}
+
+impl Listed {
+    /// Read when it is first asked for; `None` when it can't be.
+    fn index(&self) -> Option<&Index> {
+        let read = || {
+            let mut file = open_regular(&self.path).ok()?;
+            let length = file.metadata().ok()?.len();
+            let index = Index::read(&self.path.with_extension("idx"), length).ok()?;
+            // Of a pack that was cut or written over, nothing is believed.
+            let mut checksum = [0; 20];
+            file.seek(SeekFrom::End(-20)).ok()?;
+            file.read_exact(&mut checksum).ok()?;
+            (checksum == *index.pack_checksum()?).then_some(index)
+        };
+        self.index.get_or_init(read).as_ref()
+    }
+}
+
+/// The list of packs, made when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct PackList(Mutex<Option<Arc<Packed>>>);
+
+impl PackList {
+    pub(crate) fn get(&self, dir: &Path) -> Arc<Packed> {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(list.get_or_insert_with(|| Arc::new(Packed::list(dir, None))))
+    }
+
+    /// Packs came: who asks from now on sees them.
+    pub(crate) fn refresh(&self, dir: &Path) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = list.take() {
+            *list = Some(Arc::new(Packed::list(dir, Some(&before))));
+        }
+    }
+}
+
+/// So many packs a thread has open.
+const OPEN: usize = 8;
+
+/// The packs a thread reads from, and what it reads with.
+pub(crate) struct Open {
+    files: Vec<(usize, File)>,
+    raw: Vec<u8>,
+    inflate: Decompressor,
+    /// Size of the largest object that is read, in bytes.
+    largest: u64,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self::up_to(u64::MAX)
+    }
+}
+
+impl Open {
+    pub(crate) fn up_to(largest: u64) -> Self {
+        Self {
+            files: Vec::new(),
+            raw: Vec::new(),
+            inflate: Decompressor::new(),
+            largest,
+        }
+    }
+
+    /// The object that was read last.
+    fn inflated(&mut self, kind: Kind) -> Option<Vec<u8>> {
+        let (length, header) = pack_writer::header(&self.raw, kind)?;
+        self.inflate_from(header, length).ok()
+    }
+
+    /// Inflates `length` bytes from there on.
+    fn inflate_from(&mut self, start: usize, length: u64) -> Result<Vec<u8>, Unreadable> {
+        let deflated = self.raw.get(start..).ok_or(Unreadable::Damaged)?;
+        if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
+            return Err(Unreadable::Damaged);
+        }
+        if length > self.largest {
+            return Err(Unreadable::TooLarge(length));
+        }
+        let length = usize::try_from(length).map_err(|_| Unreadable::Damaged)?;
+        let mut bytes = vec![0; length];
+        match self.inflate.zlib_decompress(deflated, &mut bytes) {
+            Ok(inflated) if inflated == length => Ok(bytes),
+            _ => Err(Unreadable::Damaged),
+        }
+    }
+}
+
+impl Packed {
+    /// Lists the packs in a folder; opens none, and keeps what is known of those
+    /// that were there before.
+    pub(crate) fn list(dir: &Path, before: Option<&Self>) -> Self {
+        let entries = is_dir(dir).then(|| fs::read_dir(dir).ok()).flatten();
+        let entries = entries.into_iter().flatten().flatten();
+        let indexes = entries.map(|entry| entry.path());
+        let indexes = indexes.filter(|path| path.extension().is_some_and(|kind| kind == "idx"));
+        let mut packs: Vec<(SystemTime, PathBuf)> = indexes
+            .map(|path| {
+                let changed = fs::metadata(&path).and_then(|found| found.modified());
+                (changed.unwrap_or(SystemTime::UNIX_EPOCH), path)
+            })
+            .collect();
+        packs.sort_unstable_by(|a, b| b.cmp(a));
+        let known: HashMap<&Path, &Arc<Listed>> = before
+            .into_iter()
+            .flat_map(|before| &before.packs)
+            .map(|listed| (&*listed.path, listed))
+            .collect();
+        let listed = |(_, index): (SystemTime, PathBuf)| {
+            let path = index.with_extension("pack");
+            // What is in a pack is in its name.
+            known.get(&*path).map_or_else(
+                || {
+                    let index = OnceLock::new();
+                    Arc::new(Listed { path, index })
+                },
+                |listed| Arc::clone(listed),
+            )
+        };
+        Self {
+            packs: packs.into_iter().map(listed).collect(),
+            last: AtomicUsize::new(0),
+        }
+    }
+
+    /// The bytes of an object, which are not compared with its name yet.
+    pub(crate) fn read(&self, open: &mut Open, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
+        self.raw(open, oid)?;
+        open.inflated(kind)
+    }
+
+    /// As [`Self::is_as_written`], `None` for no; gives the bytes of an object that has
+    /// no more than `most`, instead, which are not compared with its name yet.
+    pub(crate) fn check_and_keep(
+        &self,
+        open: &mut Open,
+        (kind, oid): (Kind, Oid),
+        most: usize,
+    ) -> Option<Option<Vec<u8>>> {
+        let crc = self.raw(open, oid)?;
+        let (length, _) = pack_writer::header(&open.raw, kind)?;
+        if length <= most as u64 {
+            return open.inflated(kind).map(Some);
+        }
+        (crc32fast::hash(&open.raw) == crc).then_some(None)
+    }
+
+    /// Does it stand in its pack byte by byte as it was written, by the checksum
+    /// in the index?
+    pub(crate) fn is_as_written(&self, open: &mut Open, kind: Kind, oid: Oid) -> bool {
+        let crc = self.raw(open, oid);
+        crc.is_some_and(|crc| crc32fast::hash(&open.raw) == crc)
+            && pack_writer::header(&open.raw, kind).is_some()
+    }
+
+    /// Is there such an object in any of them?
+    pub(crate) fn has(&self, oid: Oid) -> bool {
+        let mut indexes = self.packs.iter().filter_map(|listed| listed.index());
+        indexes.any(|index| index.has(oid))
+    }
+
+    /// Reads an object, whole or stored as a difference, and compares it with its name.
+    /// Where one pack has it damaged, another one may have it whole.
+    pub(crate) fn object(&self, open: &mut Open, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let mut problem = Unreadable::Missing;
+        for at in 0..self.packs.len() {
+            let Some(range) = self.index(at).and_then(|index| index.find(oid)) else {
+                continue;
+            };
+            problem = match self.resolve(open, at, range) {
+                Ok((kind, bytes)) if name_of(kind, &bytes) == oid => return Ok((kind, bytes)),
+                Ok(_) => Unreadable::Damaged,
+                Err(problem) => problem,
+            };
+        }
+        Err(problem)
+    }
+
+    /// The kind and the length of an object that is stored whole, as its pack says.
+    pub(crate) fn header(&self, open: &mut Open, oid: Oid) -> Option<(Kind, u64)> {
+        let (at, range) =
+            (0..self.packs.len()).find_map(|at| Some((at, self.index(at)?.find(oid)?)))?;
+        // A header takes ten bytes at most.
+        let end = range.end.min(range.start.saturating_add(10));
+        self.load(open, at, range.start..end)?;
+        let (code, length, _) = pack_writer::any_header(&open.raw)?;
+        Some((pack_writer::kind_of(code)?, length))
+    }
+
+    /// Puts together the object whose entry takes these bytes of a pack.
+    fn resolve(
+        &self,
+        open: &mut Open,
+        at: usize,
+        mut range: Range<u64>,
+    ) -> Result<(Kind, Vec<u8>), Unreadable> {
+        let mut deltas = Vec::new();
+        let mut seen = Vec::new();
+        let mut room = open.largest;
+        let (kind, mut bytes) = loop {
+            let start = range.start;
+            // Names may lead in a circle.
+            if deltas.len() > MAX_CHAIN || seen.contains(&start) {
+                return Err(Unreadable::Damaged);
+            }
+            seen.push(start);
+            self.load(open, at, range).ok_or(Unreadable::Damaged)?;
+            let (code, length, header) =
+                pack_writer::any_header(&open.raw).ok_or(Unreadable::Damaged)?;
+            if let Some(kind) = pack_writer::kind_of(code) {
+                break (kind, open.inflate_from(header, length)?);
+            }
+            let index = self.index(at).ok_or(Unreadable::Damaged)?;
+            let (base, deflated) =
+                base_of(code, &open.raw, header, start, index).ok_or(Unreadable::Damaged)?;
+            room = room
+                .checked_sub(length)
+                .ok_or(Unreadable::TooLarge(length))?;
+            deltas.push(open.inflate_from(deflated, length)?);
+            range = base;
+        };
+        for delta in deltas.iter().rev() {
+            bytes = apply(delta, &bytes, open.largest)?;
+        }
+        Ok((kind, bytes))
+    }
+
+    /// Reads an object as it stands in a pack, and gives its checksum.
+    fn raw(&self, open: &mut Open, oid: Oid) -> Option<u32> {
+        let last = self.last.load(Ordering::Relaxed);
+        let order = std::iter::once(last).chain((0..self.packs.len()).filter(|at| *at != last));
+        for at in order {
+            let found = self.index(at).and_then(|index| index.find_with_crc(oid));
+            let Some((range, crc)) = found else {
+                continue;
+            };
+            self.last.store(at, Ordering::Relaxed);
+            self.load(open, at, range)?;
+            return Some(crc);
+        }
+        None
+    }
+
+    fn index(&self, at: usize) -> Option<&Index> {
+        self.packs.get(at)?.index()
+    }
+
+    /// Reads these bytes of a pack.
+    fn load(&self, open: &mut Open, at: usize, range: Range<u64>) -> Option<()> {
+        let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
+        open.raw.resize(length, 0);
+        if !open.files.iter().any(|(opened, _)| *opened == at) {
+            let file = open_regular(&self.packs.get(at)?.path).ok()?;
+            open.files.truncate(OPEN - 1);
+            open.files.insert(0, (at, file));
+        }
+        let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
+        read_at(file, &mut open.raw, range.start).ok()
+    }
+}
+
+/// What the entry at `start` is a difference to, as bytes of the pack, and where its own
+/// deflated bytes begin.
+fn base_of(
+    code: u8,
+    entry: &[u8],
+    header: usize,
+    start: u64,
+    index: &Index,
+) -> Option<(Range<u64>, usize)> {
+    match code {
+        OFFSET_DELTA => {
+            let mut at = header;
+            let mut byte = *entry.get(at)?;
+            let mut back = u64::from(byte & 0x7f);
+            while byte & 0x80 != 0 {
+                at += 1;
+                byte = *entry.get(at)?;
+                // Each byte more begins where the ones before it end.
+                back = back.checked_add(1)?.checked_mul(128)? + u64::from(byte & 0x7f);
+            }
+            Some((index.range_from(start.checked_sub(back)?)?, at + 1))
+        }
+        NAME_DELTA => {
+            let name = entry.get(header..header + 20)?.try_into().ok()?;
+            Some((index.find(Oid(name))?, header + 20))
+        }
+        _ => None,
+    }
+}
+
+/// Applies a difference: copies of ranges of `base`, and bytes of its own between them.
+fn apply(mut delta: &[u8], base: &[u8], largest: u64) -> Result<Vec<u8>, Unreadable> {
+    let from = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
+    let length = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
+    if length > largest {
+        return Err(Unreadable::TooLarge(length));
+    }
+    let mut bytes = Vec::new();
+    while let Some(code) = delta.split_off_first() {
+        let piece = match code & 0x80 {
+            // Zero is reserved.
+            0 => delta
+                .split_off(..usize::from(*code))
+                .filter(|piece| !piece.is_empty()),
+            _ => copied(*code, &mut delta, base),
+        };
+        let piece = piece.ok_or(Unreadable::Damaged)?;
+        if (bytes.len() + piece.len()) as u64 > length {
+            return Err(Unreadable::Damaged);
+        }
+        bytes.extend_from_slice(piece);
+    }
+    let is_whole = bytes.len() as u64 == length && base.len() as u64 == from;
+    is_whole.then_some(bytes).ok_or(Unreadable::Damaged)
+}
+
+/// Seven bits a byte, the lowest first.
+fn delta_length(delta: &mut &[u8]) -> Option<u64> {
+    let (mut length, mut shift) = (0, 0);
+    loop {
+        let byte = *delta.split_off_first()?;
+        length |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            return Some(length);
+        }
+    }
+}
+
+/// The range of `base` that an instruction copies: four bytes of its start and three of its
+/// size, of which those are there whose bit in `code` is set.
+fn copied<'a>(code: u8, delta: &mut &[u8], base: &'a [u8]) -> Option<&'a [u8]> {
+    let mut number = |bits: Range<u8>| {
+        let first = bits.start;
+        let mut there = bits.filter(|bit| (code >> bit) & 1 != 0);
+        there.try_fold(0, |number, bit| {
+            let byte = usize::from(*delta.split_off_first()?);
+            Some(number | (byte << (8 * (bit - first))))
+        })
+    };
+    let (start, size) = (number(0..4)?, number(4..7)?);
+    let size = if size == 0 { 0x10000 } else { size };
+    base.get(start..start.checked_add(size)?)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{
+        store::{
+            object::{Mode, name_of},
+            packs,
+        },
+        testing::{Scratch, git, noise},
+    };
+
+    #[test]
+    fn objects_are_read_as_libgit2_reads_them_and_damage_is_seen() {
+        let scratch = Scratch::new();
+        let contents = [
+            Vec::new(),
+            b"text\n".repeat(40),
+            noise(1, 15),
+            noise(2, 300_000),
+            vec![0; 5_000_000],
+        ];
+        for (at, content) in contents.iter().enumerate() {
+            let file = (&b"file"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        let dir = scratch.repository().pack_dir();
+        let packed = Packed::list(&dir, None);
+        let mut open = Open::default();
+        for content in &contents {
+            let oid = name_of(Kind::Blob, content);
+            assert_eq!(
+                packed.read(&mut open, Kind::Blob, oid).as_ref(),
+                Some(content)
+            );
+            assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
+            let mut keep = |kind, most| packed.check_and_keep(&mut open, (kind, oid), most);
+            let length = content.len();
+            assert_eq!(keep(Kind::Blob, length), Some(Some(content.clone())));
+            if let Some(less) = length.checked_sub(1) {
+                assert_eq!(keep(Kind::Blob, less), Some(None));
+            }
+            assert_eq!(keep(Kind::Tree, length), None);
+            assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
+            assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
+        }
+        let absent = name_of(Kind::Blob, b"absent");
+        assert_eq!(packed.read(&mut open, Kind::Blob, absent), None);
+        assert!(!packed.is_as_written(&mut open, Kind::Blob, absent));
+
+        let oid = name_of(Kind::Blob, &contents[3]);
+        let packs = packs::all(&scratch.repository()).unwrap();
+        let (pack, range) = packs
+            .iter()
+            .find_map(|pack| Some((pack, pack.index.find(oid)?)))
+            .unwrap();
+        let mut bytes = fs::read(&pack.path).unwrap();
+        bytes[range.start as usize + 1000] ^= 1;
+        fs::write(&pack.path, &bytes).unwrap();
+        let damaged = Packed::list(&dir, None);
+        assert!(!damaged.is_as_written(&mut Open::default(), Kind::Blob, oid));
+        let kept = damaged.check_and_keep(&mut Open::default(), (Kind::Blob, oid), 1000);
+        assert_eq!(kept, None);
+        // Of the same length, and written over: it has nothing.
+        bytes.fill(0);
+        fs::write(&pack.path, &bytes).unwrap();
+        assert!(packed.has(oid));
+        assert!(!Packed::list(&dir, None).has(oid));
+    }
+
+    #[test]
+    fn differences_are_put_together() {
+        let scratch = Scratch::new();
+        let base = noise(1, 100_000);
+        let mut other = base.clone();
+        other[50_000] ^= 1;
+        for (at, content) in [&base, &other].into_iter().enumerate() {
+            let file = (&b"file"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let packed = Packed::list(&scratch.repository().pack_dir(), None);
+        let reader = scratch.repository().reader();
+        let mut whole = 0;
+        for content in [base, other] {
+            let oid = name_of(Kind::Blob, &content);
+            whole += usize::from(packed.read(&mut Open::default(), Kind::Blob, oid).is_some());
+            assert_eq!(reader.blob(oid).unwrap(), content);
+            reader.check(Kind::Blob, oid).unwrap();
+        }
+        assert_eq!(whole, 1, "git made one a difference to the other");
+    }
+
+    #[test]
+    fn no_delta_makes_more_than_it_says_or_reads_what_is_not_there() {
+        let base = b"0123456789";
+        let read = |delta: &[u8], largest| apply(delta, base, largest);
+        // Two copies of the base, and a byte between them.
+        let copy = [0x90, 10];
+        let whole = [&[10, 21][..], &copy, &[1, b'-'], &copy].concat();
+        assert_eq!(read(&whole, 21).unwrap(), b"0123456789-0123456789");
+        assert_eq!(read(&whole, 20), Err(Unreadable::TooLarge(21)));
+        for (at, byte) in [
+            (0, 9),
+            (0, 11),
+            (1, 20),
+            (1, 22),
+            (3, 11),
+            (4, 0),
+            (4, 9),
+            (7, 255),
+        ] {
+            let mut delta = whole.clone();
+            delta[at] = byte;
+            assert_eq!(read(&delta, 99), Err(Unreadable::Damaged), "{at}: {byte}");
+        }
+        for end in 0..whole.len() {
+            assert_eq!(read(&whole[..end], 99), Err(Unreadable::Damaged), "{end}");
+        }
+        let endless = [0xff; 20];
+        assert_eq!(read(&endless, u64::MAX), Err(Unreadable::Damaged));
+    }
+}

@@ -1,0 +1,360 @@
+//! The packs of a store as files: which there are, taking them apart, taking
+//! them away.
+
+use std::{
+    fs::{self, File},
+    io::{ErrorKind as Io, Read, Seek, SeekFrom},
+    ops::Range,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use super::{
+    object::{Kind, Oid},
+    object_reader::Reader,
+    pack_index::Index,
+    pack_writer::{KEEP, PackWriter, is_as_it_is},
+    repository::Repository,
+};
+use crate::{
+    cancel::Cancel,
+    error::Error,
+    storage::files::{failed, no_regular_file, open_regular, read_text, sync_dir},
+};
+
+/// A pack without an index that is older was left by someone who is gone.
+const STALE: Duration = Duration::from_secs(24 * 3600);
+
+/// A pack and its index.
+#[derive(Debug)]
+pub(crate) struct Pack {
+    pub(crate) path: PathBuf,
+    pub(crate) index: Index,
+    /// Of the pack, in bytes.
+    pub(crate) len: u64,
+}
+
+impl Pack {
+    /// Someone told git to leave it alone.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.path.with_extension("keep").exists()
+    }
+}
+
+/// Every pack of the store.
+///
+/// # Errors
+/// `storage` when one can't be read.
+pub(crate) fn all(repository: &Repository) -> Result<Vec<Pack>, Error> {
+    let dir = repository.pack_dir();
+    let entries = fs::read_dir(&dir).map_err(|error| failed("list", &dir, &error))?;
+    let mut packs = Vec::new();
+    for entry in entries.flatten() {
+        let index = entry.path();
+        if index
+            .extension()
+            .is_some_and(|extension| extension == "idx")
+        {
+            packs.push(open(&index.with_extension("pack"))?);
+        }
+    }
+    Ok(packs)
+}
+
+fn open(path: &Path) -> Result<Pack, Error> {
+    let metadata = fs::symlink_metadata(path).map_err(|error| failed("look at", path, &error))?;
+    Ok(Pack {
+        path: path.to_path_buf(),
+        index: Index::read(&path.with_extension("idx"), metadata.len())?,
+        len: metadata.len(),
+    })
+}
+
+/// Writes the wanted objects of some packs into one new pack and gives it once
+/// it is whole; `None` when nothing was wanted. Cancelled or failed, nothing
+/// has changed.
+pub(crate) fn gather(
+    repository: &Repository,
+    from: &[&Pack],
+    is_wanted: impl Fn(Oid) -> bool,
+    cancel: &Cancel,
+) -> Result<Option<Pack>, Error> {
+    let reader = repository.reader();
+    let writer = PackWriter::new(repository)?;
+    let mut wanted = Vec::new();
+    for pack in from {
+        let mut file =
+            open_regular(&pack.path).map_err(|error| failed("open", &pack.path, &error))?;
+        let mut entries: Vec<(Range<u64>, Oid)> = Vec::new();
+        for oid in pack.index.names().filter(|oid| is_wanted(*oid)) {
+            let range = pack.index.find(oid).ok_or_else(|| damaged(&pack.path))?;
+            entries.push((range, oid));
+        }
+        entries.sort_unstable_by_key(|(range, _)| range.start);
+        let mut bytes = Vec::new();
+        for (range, oid) in entries {
+            cancel.check()?;
+            wanted.push(oid);
+            if writer.has(oid) {
+                continue;
+            }
+            take(&mut file, range, &mut bytes)
+                .map_err(|error| failed("read", &pack.path, &error))?;
+            // What was stored in a hurry is deflated now.
+            if is_difference(&bytes) || is_as_it_is(&bytes) {
+                copy(&reader, &writer, oid)?;
+                continue;
+            }
+            if pack.index.crc(oid) != Some(crc32fast::hash(&bytes)) {
+                return Err(damaged(&pack.path));
+            }
+            writer.put_packed(oid, &bytes)?;
+        }
+    }
+    let Some(kept) = writer.finish()? else {
+        return Ok(None);
+    };
+    let made = open(&kept.path)?;
+    if wanted.iter().any(|oid| made.index.find(*oid).is_none()) {
+        return Err(damaged(&kept.path));
+    }
+    Ok(Some(made))
+}
+
+fn take(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    let length = range.end - range.start;
+    file.seek(SeekFrom::Start(range.start))?;
+    bytes.clear();
+    let read = file.take(length).read_to_end(bytes)?;
+    match read as u64 == length {
+        true => Ok(()),
+        false => Err(Io::UnexpectedEof.into()),
+    }
+}
+
+/// git writes objects as differences to others; we never do.
+fn is_difference(entry: &[u8]) -> bool {
+    entry
+        .first()
+        .is_none_or(|byte| !matches!((byte >> 4) & 7, 1..=4))
+}
+
+/// Copies an object, whatever way it is stored.
+pub(crate) fn copy(reader: &Reader, writer: &PackWriter<'_>, oid: Oid) -> Result<(), Error> {
+    let (kind, bytes) = reader
+        .any(oid)
+        .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
+    writer.put(kind, oid, &bytes)
+}
+
+fn damaged(path: &Path) -> Error {
+    Error::storage(format!(
+        "{} is damaged; nothing was taken out of it; verify the checkpoints to see which can still be used",
+        path.display()
+    ))
+}
+
+/// Takes packs away, their index first: without it a pack is not seen. What
+/// someone else holds open (on Windows) stays; false then.
+pub(crate) fn remove<'a>(
+    repository: &Repository,
+    packs: impl Iterator<Item = &'a Pack>,
+) -> Result<bool, Error> {
+    let mut all_gone = true;
+    let mut any = false;
+    for pack in packs {
+        if !any {
+            // What git derived from the packs there were.
+            let objects = repository.dir().join("objects");
+            all_gone &= is_gone(&objects.join("pack/multi-pack-index"));
+            all_gone &= is_gone(&objects.join("info/commit-graph"));
+            let _ = fs::remove_dir_all(objects.join("info/commit-graphs"));
+            any = true;
+        }
+        if !is_gone(&pack.path.with_extension("idx")) {
+            all_gone = false;
+            continue;
+        }
+        for part in ["pack", "rev", "bitmap", "mtimes"] {
+            all_gone &= is_gone(&pack.path.with_extension(part));
+        }
+    }
+    if any {
+        sync_dir(&repository.pack_dir())?;
+    }
+    Ok(all_gone)
+}
+
+fn is_gone(path: &Path) -> bool {
+    match fs::remove_file(path) {
+        Ok(()) => true,
+        Err(error) => error.kind() == Io::NotFound,
+    }
+}
+
+/// Objects in files of their own, as git writes them.
+pub(crate) fn loose(repository: &Repository) -> Vec<(Oid, PathBuf)> {
+    let mut found = Vec::new();
+    let objects = repository.dir().join("objects");
+    for folder in fs::read_dir(&objects).into_iter().flatten().flatten() {
+        let start = folder.file_name();
+        let Some(start) = start.to_str().filter(|name| name.len() == 2) else {
+            continue;
+        };
+        for entry in fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+            let rest = entry.file_name();
+            let name = rest.to_str().map(|rest| format!("{start}{rest}"));
+            let oid = name.and_then(|name| super::refs::plain_id(&name));
+            found.extend(oid.map(|oid| (oid, entry.path())));
+        }
+    }
+    found
+}
+
+/// Removes what killed writers told git to leave alone; by who holds the lock.
+pub(crate) fn sweep_keeps(repository: &Repository) {
+    let entries = fs::read_dir(repository.pack_dir());
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_keep = path
+            .extension()
+            .is_some_and(|extension| extension == "keep");
+        // git's own are empty or say who wrote them. Ours may be cut short.
+        let is_ours = || {
+            let is_short = entry.metadata().is_ok_and(|found| found.len() <= 64);
+            let is_start = |text: String| !text.is_empty() && KEEP.starts_with(text.as_bytes());
+            is_short && read_text(&path).is_ok_and(is_start)
+        };
+        if is_keep && is_ours() {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Removes packs that never got an index, once they are old: git, like us,
+/// names a pack before its index.
+pub(crate) fn sweep(repository: &Repository) {
+    for entry in fs::read_dir(repository.pack_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = entry.path();
+        let is_pack = path
+            .extension()
+            .is_some_and(|extension| extension == "pack");
+        let is_old = || {
+            let written = entry.metadata().and_then(|found| found.modified());
+            written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE))
+        };
+        if is_pack && !path.with_extension("idx").exists() && is_old() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Refuses a store with links, pipes and devices in it: git would follow them, or wait.
+pub(crate) fn require_plain(dir: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| failed("list", dir, &error))?;
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => require_plain(&entry.path())?,
+            Ok(kind) if !kind.is_file() => return Err(no_regular_file(&entry.path())),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The lengths of all files below, in bytes.
+pub(crate) fn size(dir: &Path) -> u64 {
+    let mut total = 0;
+    let mut folders = vec![dir.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) => total += found.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::{
+        Keep,
+        store::object::Mode,
+        testing::{Scratch, git, noise},
+    };
+
+    /// Tells git, and us, to leave a pack alone.
+    fn keep(pack: &Pack) {
+        fs::write(pack.path.with_extension("keep"), "mine\n").unwrap();
+    }
+
+    #[test]
+    fn a_pack_that_is_kept_is_not_pruned() {
+        let scratch = Scratch::new();
+        let checkpoint = |at: u64| scratch.checkpoint(at, &[(b"f", &noise(at, 100), Mode::File)]);
+        let gone = [1, 2].map(checkpoint);
+        let packs = all(&scratch.repository()).unwrap();
+        let of_first = packs.iter().find(|pack| pack.index.has(gone[0])).unwrap();
+        keep(of_first);
+        checkpoint(3);
+        let newest = Keep {
+            newest: Some(1),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 2);
+        for pack in &packs {
+            assert_eq!(pack.path.exists(), pack.path == of_first.path);
+        }
+    }
+
+    #[test]
+    fn a_pack_that_is_kept_is_not_folded() {
+        let scratch = Scratch::new();
+        let folded = |kept: bool| {
+            for at in 0..60 {
+                scratch.checkpoint(at + 1, &[(b"f", &noise(at, 100), Mode::File)]);
+            }
+            let pack = all(&scratch.repository()).unwrap().remove(0);
+            if kept {
+                keep(&pack);
+            }
+            scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+            let left = all(&scratch.repository()).unwrap();
+            assert!(left.len() < 5, "{}", left.len());
+            !pack.path.exists()
+        };
+        assert!(!folded(true));
+    }
+
+    #[test]
+    fn pruning_does_not_make_a_store_larger() {
+        let scratch = Scratch::new();
+        let mut content = noise(1, 100_000);
+        for at in 0..10 {
+            content[at * 1000] ^= 1;
+            let file = (&b"f"[..], &content[..], Mode::File);
+            scratch.checkpoint(at as u64 + 1, &[file]);
+        }
+        // Differences take much less than what they stand for.
+        git(&scratch.dir(), &["repack", "-adfq"]);
+        let before = size(&scratch.dir());
+        let newest = Keep {
+            newest: Some(9),
+            ..Keep::default()
+        };
+        let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
+        assert_eq!(pruned.unwrap().removed.len(), 1);
+        assert!(size(&scratch.dir()) < before + 10_000);
+        assert_eq!(scratch.verify(), [""; 0]);
+    }
+}

@@ -1,0 +1,92 @@
+//! Which objects names lead to: what must not go.
+
+use std::collections::HashSet;
+
+use super::{
+    object::{Kind, Mode, Oid, raw_entries},
+    object_reader::{Reader, Unreadable},
+    refs,
+};
+use crate::{cancel::Cancel, error::Error};
+
+/// The objects reached so far.
+pub(crate) struct Reach<'a> {
+    reader: &'a Reader,
+    objects: HashSet<Oid>,
+}
+
+impl<'a> Reach<'a> {
+    pub(crate) fn new(reader: &'a Reader) -> Self {
+        Self {
+            reader,
+            objects: HashSet::new(),
+        }
+    }
+
+    /// All objects reached; nothing is read any more.
+    pub(crate) fn into_objects(self) -> HashSet<Oid> {
+        self.objects
+    }
+
+    /// Forgets objects again.
+    pub(crate) fn forget(&mut self, objects: &[Oid]) {
+        for oid in objects {
+            self.objects.remove(oid);
+        }
+    }
+
+    /// Goes on to everything `tip` leads to; the objects that were not reached
+    /// before, a folder's after it.
+    ///
+    /// # Errors
+    /// `storage` for one that is there and can't be read: what it leads to is
+    /// not known. What is missing leads nowhere. `cancelled`.
+    pub(crate) fn add(&mut self, tip: Oid, cancel: &Cancel) -> Result<Vec<Oid>, Error> {
+        let mut reached = Vec::new();
+        let mut waiting = vec![tip];
+        while let Some(oid) = waiting.pop() {
+            if !self.objects.insert(oid) {
+                continue;
+            }
+            reached.push(oid);
+            cancel.check()?;
+            let (kind, bytes) = match self.reader.any(oid) {
+                Ok(found) => found,
+                Err(Unreadable::Missing) => continue,
+                Err(_) => return Err(self.damaged(oid)),
+            };
+            if kind == Kind::Tree {
+                let entries = raw_entries(&bytes).ok_or_else(|| self.damaged(oid))?;
+                for entry in entries {
+                    match entry.mode() {
+                        Some(Mode::File | Mode::Executable | Mode::Link) => {
+                            if self.objects.insert(entry.oid) {
+                                reached.push(entry.oid);
+                            }
+                        }
+                        _ if entry.is_repository() => {}
+                        _ => waiting.push(entry.oid),
+                    }
+                }
+            } else if kind != Kind::Blob {
+                waiting.extend(named_by_headers(&bytes, &["tree", "parent", "object"]));
+            }
+        }
+        Ok(reached)
+    }
+
+    fn damaged(&self, oid: Oid) -> Error {
+        self.reader.unreadable(Kind::Tree, oid, Unreadable::Damaged)
+    }
+}
+
+/// Returns what these headers of a commit or a tag name.
+pub(crate) fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let named = lines.filter_map(|line| {
+        let (header, oid) = line.split_once(' ')?;
+        headers.contains(&header).then(|| refs::plain_id(oid))?
+    });
+    named.collect()
+}

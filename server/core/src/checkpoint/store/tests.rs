@@ -1,0 +1,424 @@
+//! The store as a whole, seen by us and by the real git.
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use sightline_protocol::error::ErrorKind;
+
+use super::{
+    object::{Kind, Mode, name_of},
+    pack_writer::PackWriter,
+    packs,
+    repository::Repository,
+};
+use crate::{
+    cancel::Cancel,
+    checkpoint::{
+        Filter, Notes, Oid, Rebuilt,
+        testing::{Scratch, fsck, git, noise, only_the_users},
+    },
+    storage::TaskId,
+};
+
+#[test]
+fn git_reads_what_was_stored_and_finds_no_fault() {
+    let scratch = Scratch::new();
+    assert_eq!(scratch.ids(), []);
+    assert!(!scratch.dir().exists());
+    let big = noise(1, 3 << 20);
+    let long = "a line that is long enough\n".repeat(200_000).into_bytes();
+    let first = scratch.checkpoint_with(
+        Notes {
+            created: 1_700_000_000_123,
+            label: Some("Ünder\n\nway \u{1b}[31m".to_owned()),
+            ..Notes::default()
+        },
+        &[
+            (b"a.txt", b"a\r\n", Mode::File),
+            (b"a", b"", Mode::Executable),
+            (b"a-b/c", b"../x", Mode::Link),
+            (b"big", &big, Mode::File),
+            (b"long", &long, Mode::File),
+            (b"empty", b"", Mode::Folder),
+            (b"odd/\xff\xfe \n\"\\", b"odd", Mode::File),
+        ],
+    );
+    let second = scratch.checkpoint(1_700_000_000_124, &[(b"a.txt", b"b", Mode::File)]);
+    let dir = scratch.dir();
+    fsck(&dir);
+    let log = git(&dir, &["log", "--all", "--format=%H %s %ct"]);
+    assert!(
+        log.contains(&format!("{first} Ünder\\n\\nway \\u{{1b}}[31m 1700000000")),
+        "{log}"
+    );
+    assert!(log.contains(&format!("{second} checkpoint ")), "{log}");
+    assert_eq!(git(&dir, &["show", &format!("{first}:a.txt")]), "a\r\n");
+    let tree = git(&dir, &["ls-tree", "-r", "-t", &first.to_string()]);
+    assert!(tree.contains("040000 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\tempty"));
+    assert!(tree.contains("120000 blob"), "{tree}");
+
+    let reader = scratch.repository().reader();
+    for content in [&big, &long] {
+        let oid = name_of(Kind::Blob, content);
+        assert!(reader.blob(oid).unwrap() == *content);
+        assert_eq!(reader.blob_len(oid).unwrap(), content.len() as u64);
+    }
+    let stored = fs::read_dir(dir.join("objects/pack")).unwrap();
+    let stored: u64 = stored
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(stored < 3 * (1 << 20) + 400_000, "{stored}");
+    assert_eq!(scratch.ids(), [second, first]);
+    let record = scratch.record(first);
+    assert_eq!(
+        record.notes.label.as_deref(),
+        Some("Ünder\n\nway \u{1b}[31m")
+    );
+}
+
+#[test]
+fn an_open_reader_sees_packs_that_come_later() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let reader = repository.reader();
+    for turn in 0..50u8 {
+        let content = [turn; 3];
+        let oid = name_of(Kind::Blob, &content);
+        assert!(!reader.contains(oid));
+        let pack = PackWriter::new(&repository).unwrap();
+        pack.put(Kind::Blob, oid, &content).unwrap();
+        assert!(pack.has(oid));
+        drop(pack.finish().unwrap());
+        assert!(reader.contains(oid));
+        assert_eq!(reader.blob(oid).unwrap(), content);
+    }
+}
+
+#[test]
+fn git_takes_nothing_out_that_is_about_to_be_named() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let pack = PackWriter::new(&repository).unwrap();
+    let oid = name_of(Kind::Blob, b"new");
+    pack.put(Kind::Blob, oid, b"new").unwrap();
+    let kept = pack.finish().unwrap().unwrap();
+    git(repository.dir(), &["gc", "-q", "--prune=now"]);
+    let reader = repository.reader();
+    assert_eq!(reader.blob(oid).unwrap(), b"new");
+    let keep = kept.path.with_extension("keep");
+    let text = fs::read(&keep).unwrap();
+    drop(kept);
+    assert!(!keep.exists());
+    // As one left it that was killed, and as someone meant it.
+    fs::write(&keep, &text).unwrap();
+    let theirs = repository.pack_dir().join("pack-x.keep");
+    fs::write(&theirs, "fetch-pack 1 on here\n").unwrap();
+    let empty = repository.pack_dir().join("pack-y.keep");
+    fs::write(&empty, "").unwrap();
+    let repository = scratch.repository();
+    assert!(repository.rebuilt().is_none());
+    assert!(!keep.exists() && theirs.exists() && empty.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_can_not_be_looked_at_is_not_damaged() {
+    let scratch = Scratch::new();
+    let first = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
+    let names = scratch.dir().join("refs/checkpoints");
+    let aside = scratch.folder.path().join("aside");
+    fs::rename(&names, &aside).unwrap();
+    // Whoever runs this may read what has no rights; nobody follows this.
+    std::os::unix::fs::symlink("checkpoints", &names).unwrap();
+    let opened = Repository::open_or_create(&scratch.storage, &scratch.dir());
+    assert_eq!(opened.unwrap_err().kind, ErrorKind::Storage);
+    fs::remove_file(&names).unwrap();
+    fs::rename(&aside, &names).unwrap();
+    assert!(scratch.repository().rebuilt().is_none());
+    assert_eq!(scratch.ids(), [first]);
+}
+
+#[test]
+fn a_pack_that_is_not_finished_leaves_nothing() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let before = fs::read_dir(repository.pack_dir()).unwrap().count();
+    let pack = PackWriter::new(&repository).unwrap();
+    let big = noise(2, 2 << 20);
+    pack.put(Kind::Blob, name_of(Kind::Blob, &big), &big)
+        .unwrap();
+    assert!(fs::read_dir(repository.pack_dir()).unwrap().count() > before);
+    drop(pack);
+    assert_eq!(fs::read_dir(repository.pack_dir()).unwrap().count(), before);
+    let left = repository.pack_dir().join("tmp_sightline_x");
+    fs::write(&left, "torn").unwrap();
+    let name = repository
+        .dir()
+        .join(format!("refs/checkpoints/{}.lock", Oid::EMPTY_TREE));
+    fs::write(&name, "").unwrap();
+    scratch.repository();
+    assert!(!left.exists() && !name.exists());
+}
+
+#[test]
+fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let repository = scratch.repository();
+    let line = "a line that is long enough\n";
+    // The second would be too much of it.
+    let contents = [line.repeat(10_000), line.repeat(700_000)].map(String::into_bytes);
+    let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+    for content in &contents {
+        let oid = name_of(Kind::Blob, content);
+        pack.put(Kind::Blob, oid, content).unwrap();
+    }
+    let kept = pack.finish().unwrap().unwrap();
+    let packs = packs::all(&repository).unwrap();
+    let hurried = packs.iter().find(|pack| pack.path == kept.path).unwrap();
+    let least = contents[0].len() as u64;
+    assert!(hurried.len > least && hurried.len < least + 100_000);
+    let made = packs::gather(&repository, &[hurried], |_| true, &Cancel::default());
+    let made = made.unwrap().unwrap();
+    assert!(made.len < 100_000, "{} bytes", made.len);
+    packs::remove(&repository, std::iter::once(hurried)).unwrap();
+    let reader = scratch.repository().reader();
+    for content in &contents {
+        let oid = name_of(Kind::Blob, content);
+        assert!(reader.blob(oid).unwrap() == *content);
+    }
+    fsck(&scratch.dir());
+}
+
+#[test]
+fn the_newest_come_first_and_filters_choose() {
+    let scratch = Scratch::new();
+    let notes = |created, sequence, task: Option<&str>| Notes {
+        created,
+        sequence,
+        task: task.map(str::to_owned),
+        ..Notes::default()
+    };
+    let b = scratch.checkpoint_with(notes(5, 2, Some("t")), &[]);
+    let a = scratch.checkpoint_with(notes(5, 10, None), &[]);
+    let c = scratch.checkpoint_with(notes(4, 11, Some("t")), &[]);
+    assert_eq!(scratch.ids(), [a, b, c]);
+    let list = |task: Option<&str>, limit| {
+        let task = task.map(|task| TaskId::new(task).unwrap());
+        let records = scratch.checkpoints.list(&Filter { task, limit }).unwrap();
+        records.iter().map(|record| record.id).collect::<Vec<_>>()
+    };
+    assert_eq!(list(Some("t"), None), [b, c]);
+    assert_eq!(list(Some("t"), Some(1)), [b]);
+    assert_eq!(list(None, Some(2)), [a, b]);
+    let missing = scratch.checkpoints.record(Oid::EMPTY_TREE).unwrap_err();
+    assert_eq!(missing.kind, sightline_protocol::error::ErrorKind::NotFound);
+}
+
+#[test]
+fn commits_of_others_are_no_checkpoints() {
+    let scratch = Scratch::new();
+    let mine = scratch.checkpoint(1, &[]);
+    let dir = scratch.dir();
+    let tree = scratch.record(mine).tree.to_string();
+    let foreign = git(
+        &dir,
+        &[
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@y",
+            "commit-tree",
+            "-m",
+            "hello\n\n{}",
+            &tree,
+        ],
+    );
+    let foreign = foreign.trim();
+    git(
+        &dir,
+        &[
+            "update-ref",
+            &format!("refs/checkpoints/{foreign}"),
+            foreign,
+        ],
+    );
+    git(&dir, &["update-ref", "refs/checkpoints/mine", foreign]);
+    assert_eq!(scratch.ids(), [mine]);
+    git(&dir, &["pack-refs", "--all"]);
+    assert_eq!(scratch.ids(), [mine]);
+    assert_eq!(scratch.record(mine).id, mine);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_may_read_the_store() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[(b"a", b"secret", Mode::File)]);
+    only_the_users(scratch.dir().parent().unwrap());
+}
+
+#[test]
+fn a_name_whose_file_is_wrong_is_written_anew() {
+    let scratch = Scratch::new();
+    let ids = [1, 2, 3, 4].map(|created| scratch.checkpoint(created, &[]));
+    let file = |id: Oid| scratch.dir().join(format!("refs/checkpoints/{id}"));
+    for (id, content) in [
+        (ids[0], String::new()),
+        (ids[1], format!("{}\n", ids[2])),
+        (ids[3], "\0".repeat(5000)),
+    ] {
+        fs::write(file(id), content).unwrap();
+    }
+    let whole = fs::metadata(file(ids[2])).unwrap().modified().unwrap();
+    assert!(scratch.repository().rebuilt().is_none());
+    let log = git(&scratch.dir(), &["log", "--all", "--format=%H"]);
+    for id in ids {
+        assert_eq!(
+            fs::read_to_string(file(id)).unwrap(),
+            format!("{id}\n"),
+            "{log}"
+        );
+        assert!(log.contains(&id.to_string()), "{log}");
+    }
+    let now = fs::metadata(file(ids[2])).unwrap().modified().unwrap();
+    assert_eq!(now, whole);
+    fsck(&scratch.dir());
+}
+
+/// Breaks a store with two checkpoints and gives what the next opening makes of it.
+fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebuilt>) {
+    let scratch = Scratch::new();
+    let shared = noise(1, 30_000);
+    let own = noise(2, 30_000);
+    let first = scratch.checkpoint(1, &[(b"shared", &shared, Mode::File)]);
+    let second = scratch.checkpoint(
+        2,
+        &[
+            (b"d/shared", &shared, Mode::File),
+            (b"own", &own, Mode::File),
+        ],
+    );
+    let generation = scratch.repository().generation().unwrap();
+    how(&scratch, first, second);
+    let repository = scratch.repository();
+    let rebuilt = Arc::clone(repository.rebuilt().unwrap());
+    assert!(rebuilt.kept.join("objects").exists(), "{rebuilt:?}");
+    assert!(repository.generation().unwrap() > generation);
+    assert!(scratch.repository().rebuilt().is_none());
+    assert_eq!(scratch.verify(), [""; 0]);
+    fsck(&scratch.dir());
+    assert!(!scratch.dir().join("objects/info/alternates").exists());
+    scratch.checkpoint(3, &[(b"next", &own, Mode::File)]);
+    (scratch, vec![first, second], rebuilt)
+}
+
+/// The packs, the one with the most first.
+fn packs_by_size(scratch: &Scratch) -> Vec<PathBuf> {
+    let mut packs = packs::all(&scratch.repository()).unwrap();
+    packs.sort_by_key(|pack| std::cmp::Reverse(pack.len));
+    packs.into_iter().map(|pack| pack.path).collect()
+}
+
+#[test]
+fn a_store_without_its_own_files_is_rebuilt_in_full() {
+    for file in ["HEAD", "generation"] {
+        let (scratch, ids, rebuilt) = broken(|scratch, _, _| {
+            fs::remove_file(scratch.dir().join(file)).unwrap();
+        });
+        assert_eq!(rebuilt.lost, []);
+        assert!(ids.iter().all(|id| scratch.ids().contains(id)), "{file}");
+    }
+    for torn in ["", "[core", "[core]\n\trepositoryformatversion = 99\n"] {
+        let (scratch, ids, rebuilt) = broken(|scratch, _, _| {
+            fs::write(scratch.dir().join("config"), torn).unwrap();
+            if torn.is_empty() {
+                fs::remove_file(scratch.dir().join("HEAD")).unwrap();
+            }
+        });
+        assert_eq!(rebuilt.lost, [], "{torn}");
+        assert!(ids.iter().all(|id| scratch.ids().contains(id)), "{torn}");
+    }
+}
+
+#[test]
+fn what_can_not_be_read_in_full_is_lost_and_told_and_the_rest_is_kept() {
+    // The second checkpoint's pack goes; the first stands by itself.
+    let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
+        let of_second = packs_by_size(scratch).into_iter().find(|path| {
+            let packs = packs::all(&scratch.repository()).unwrap();
+            let pack = packs.iter().find(|pack| pack.path == *path).unwrap();
+            pack.index.find(second).is_some()
+        });
+        fs::remove_file(of_second.unwrap()).unwrap();
+    });
+    assert_eq!(rebuilt.lost, [ids[1]]);
+    assert_eq!(scratch.ids().last(), Some(&ids[0]));
+    assert_eq!(scratch.ids().len(), 2);
+
+    let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
+        for pack in packs::all(&scratch.repository()).unwrap() {
+            if pack.index.find(second).is_some() {
+                fs::write(pack.path.with_extension("idx"), "").unwrap();
+            }
+        }
+    });
+    assert_eq!(rebuilt.lost, [ids[1]]);
+    assert_eq!(scratch.ids().len(), 2);
+}
+
+#[test]
+fn a_rebuild_that_was_killed_is_gone_on_with() {
+    let scratch = Scratch::new();
+    let id = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
+    // Between the two renames.
+    let dir = scratch.dir();
+    fs::rename(&dir, dir.with_extension("git.rebuilt")).unwrap();
+    assert!(scratch.repository().rebuilt().is_none());
+    assert_eq!(scratch.ids(), [id]);
+    // Before the first of them.
+    fs::create_dir(dir.with_extension("git.rebuilt")).unwrap();
+    fs::create_dir(dir.with_extension("git.unfinished")).unwrap();
+    fs::remove_file(dir.join("HEAD")).unwrap();
+    assert!(scratch.repository().rebuilt().is_some());
+    assert_eq!(scratch.ids(), [id]);
+    let left = fs::read_dir(dir.parent().unwrap()).unwrap().flatten();
+    let mut left: Vec<_> = left
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left[0], "checkpoints.git");
+    assert!(left[1].starts_with("checkpoints.git.broken-"), "{left:?}");
+    assert_eq!(left[2..], ["state"]);
+}
+
+#[test]
+fn what_became_of_a_broken_store_is_told_once() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+    assert_eq!(scratch.checkpoints.take_rebuilt(), None);
+    fs::remove_file(scratch.dir().join("HEAD")).unwrap();
+    scratch.checkpoints.tidy(&Cancel::default()).unwrap();
+    let told = scratch.checkpoints.take_rebuilt().unwrap();
+    assert!(
+        told.reason.contains("HEAD") && told.kept.exists(),
+        "{told:?}"
+    );
+    assert_eq!(scratch.checkpoints.take_rebuilt(), None);
+    assert_eq!(scratch.ids().len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_its_place_is_not_followed() {
+    let scratch = Scratch::new();
+    scratch.checkpoint(1, &[]);
+    let elsewhere = scratch.folder.path().join("elsewhere");
+    fs::rename(scratch.dir(), &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, scratch.dir()).unwrap();
+    assert!(Repository::open_or_create(&scratch.storage, &scratch.dir()).is_err());
+    assert!(scratch.checkpoints.list(&Filter::default()).is_err());
+}

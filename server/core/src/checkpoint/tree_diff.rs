@@ -1,0 +1,408 @@
+//! Where two trees differ, found by descending only where their names differ.
+//!
+//! A tree is a checkpoint's, read from the store, or the work tree as a scan saw
+//! it. Trees may come from another machine, so a name that is no single
+//! component is passed over: nothing of ours ever stored one.
+
+use std::{
+    borrow::Cow,
+    cmp::Ordering,
+    collections::{HashMap, hash_map::Entry as Slot},
+    ffi::OsStr,
+    sync::Arc,
+};
+
+use super::{
+    Job,
+    store::{
+        object::{Mode, Oid},
+        object_reader::Reader,
+    },
+    worktree::{
+        scan_dir::os_name,
+        snapshot::{Folder, Node as Seen, Stamp},
+    },
+};
+use crate::{
+    access::Verdict,
+    cancel::Cancel,
+    error::Error,
+    path::{AbsPath, Location, RelPath},
+};
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A checkpoint.
+    Checkpoint(Oid),
+    /// The work tree as it is now.
+    Now,
+}
+
+impl Side {
+    /// Returns the id of the checkpoint, if it is one.
+    pub(super) fn checkpoint(&self) -> Option<Oid> {
+        match self {
+            Self::Checkpoint(id) => Some(*id),
+            Self::Now => None,
+        }
+    }
+}
+
+/// The content of one side.
+#[derive(Clone, Debug)]
+pub(super) enum Tree {
+    /// A tree object.
+    Stored(Oid),
+    /// The work tree, as it was seen.
+    Seen(Arc<Folder>),
+}
+
+impl Tree {
+    fn oid(&self) -> Oid {
+        match self {
+            Self::Stored(oid) => *oid,
+            Self::Seen(folder) => folder.oid,
+        }
+    }
+
+    fn entries_of<'a>(tree: Option<&'a Self>, reader: &Reader) -> Result<Vec<Named<'a>>, Error> {
+        tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
+    }
+
+    /// What is in it, by the bytes of the names: git's own order puts a file and
+    /// a folder of one name apart.
+    fn entries(&self, reader: &Reader) -> Result<Vec<Named<'_>>, Error> {
+        let mut entries: Vec<Named<'_>> = match self {
+            Self::Stored(Oid::EMPTY_TREE) => Vec::new(),
+            Self::Stored(oid) => {
+                let entries = reader.tree(*oid)?.into_iter();
+                let node = |mode, oid| match mode {
+                    Mode::Folder => Node::Folder(Tree::Stored(oid)),
+                    _ => Node::Leaf(Leaf {
+                        mode,
+                        oid,
+                        seen: None,
+                    }),
+                };
+                entries
+                    .map(|entry| (entry.name.into_vec().into(), node(entry.mode, entry.oid)))
+                    .collect()
+            }
+            Self::Seen(folder) => {
+                let entries = folder.entries();
+                let node = |node: &Seen| match node {
+                    Seen::Folder(folder) => Node::Folder(Tree::Seen(Arc::clone(folder))),
+                    Seen::File(file) => Node::Leaf(Leaf {
+                        mode: file.mode,
+                        oid: file.oid,
+                        seen: Some((file.stamp, file.settled)),
+                    }),
+                };
+                entries
+                    .map(|entry| (entry.name.into(), node(entry.node)))
+                    .collect()
+            }
+        };
+        entries.retain(|(name, _)| component(name).is_some());
+        entries.sort_by(|left, right| left.0.cmp(&right.0));
+        entries.dedup_by(|later, first| later.0 == first.0);
+        Ok(entries)
+    }
+}
+
+/// `name` as a single component of a path.
+fn component(name: &[u8]) -> Option<&OsStr> {
+    // Its bytes tell; going by components is several times as slow.
+    #[cfg(unix)]
+    {
+        let is_one =
+            !matches!(name, b"" | b"." | b"..") && memchr::memchr2(0, b'/', name).is_none();
+        is_one.then(|| std::os::unix::ffi::OsStrExt::from_bytes(name))
+    }
+    #[cfg(not(unix))]
+    {
+        use std::path::{Component, Path};
+
+        let name = OsStr::new(std::str::from_utf8(name).ok()?);
+        if name.as_encoded_bytes().contains(&0) {
+            return None;
+        }
+        let mut components = Path::new(name).components();
+        match (components.next(), components.next()) {
+            (Some(Component::Normal(only)), None) if only == name => Some(only),
+            _ => None,
+        }
+    }
+}
+
+/// An entry by its name.
+type Named<'a> = (Cow<'a, [u8]>, Node);
+
+#[derive(Debug)]
+enum Node {
+    Leaf(Leaf),
+    Folder(Tree),
+}
+
+impl Node {
+    /// Do both hold the same?
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Leaf(left), Self::Leaf(right)) => left.is_same(right),
+            (Self::Folder(left), Self::Folder(right)) => left.oid() == right.oid(),
+            _ => false,
+        }
+    }
+}
+
+/// A file, a link, or a folder with nothing in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leaf {
+    pub(super) mode: Mode,
+    pub(super) oid: Oid,
+    /// Where it was seen in the work tree and is no folder: its stamp, and
+    /// whether that would tell of any change since.
+    pub(super) seen: Option<(Stamp, bool)>,
+}
+
+impl Leaf {
+    /// A folder with nothing in it.
+    pub(super) const FOLDER: Self = Self {
+        mode: Mode::Folder,
+        oid: Oid::EMPTY_TREE,
+        seen: None,
+    };
+
+    /// Do both hold the same?
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.mode, self.oid) == (other.mode, other.oid)
+    }
+
+    /// The number of the file that was seen.
+    pub(super) fn inode(&self) -> Option<u64> {
+        self.seen.map(|(stamp, _)| stamp.inode)
+    }
+
+    /// Is it a file with bytes of its own?
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.mode, Mode::File | Mode::Executable)
+    }
+}
+
+/// A path that differs.
+#[derive(Clone, Debug)]
+pub(super) struct Difference {
+    pub(super) path: RelPath,
+    pub(super) left: Option<Leaf>,
+    pub(super) right: Option<Leaf>,
+}
+
+/// Everything that differs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Comparison {
+    /// By path. A folder is among them only where it is empty on its side and
+    /// no folder on the other.
+    pub(super) leaves: Vec<Difference>,
+    /// Folders of the left side that are none on the right; by path.
+    pub(super) folders_gone: Vec<RelPath>,
+}
+
+/// Compares below `wanted`, or everything when that is empty.
+pub(super) fn compare(
+    reader: &Reader,
+    left: &Tree,
+    right: &Tree,
+    wanted: &[RelPath],
+    cancel: &Cancel,
+) -> Result<Comparison, Error> {
+    let mut found = Comparison::default();
+    let mut todo = vec![(RelPath::default(), Some(left.clone()), Some(right.clone()))];
+    if left.oid() == right.oid() {
+        todo.clear();
+    }
+    while let Some((folder, left, right)) = todo.pop() {
+        cancel.check()?;
+        let entries = |tree| Tree::entries_of(tree, reader);
+        let mut left = entries(left.as_ref())?.into_iter().peekable();
+        let mut right = entries(right.as_ref())?.into_iter().peekable();
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (Some((left, _)), Some((right, _))) => left.cmp(right),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let on_left = order.is_le().then(|| left.next()).flatten();
+            let on_right = order.is_ge().then(|| right.next()).flatten();
+            // Nearly all are; before anything is made of their names.
+            if let (Some((_, left)), Some((_, right))) = (&on_left, &on_right)
+                && left.is_same(right)
+            {
+                continue;
+            }
+            let name = on_left.as_ref().or(on_right.as_ref());
+            let Some(name) = name.and_then(|(name, _)| component(name)) else {
+                continue;
+            };
+            let path = folder.child(name);
+            let is_wanted = wanted.is_empty() || wanted.iter().any(|above| lies_in(&path, above));
+            if !is_wanted && !wanted.iter().any(|below| lies_in(below, &path)) {
+                continue;
+            }
+            let (left, tree_left) = split(on_left.map(|(_, node)| node));
+            let (right, tree_right) = split(on_right.map(|(_, node)| node));
+            let leaves = match (&tree_left, &tree_right) {
+                (Some(_), Some(_)) => (None, None),
+                (Some(tree), None) => {
+                    if is_wanted {
+                        found.folders_gone.push(path.clone());
+                    }
+                    (empty(tree), right)
+                }
+                (None, Some(tree)) => (left, empty(tree)),
+                (None, None) => (left, right),
+            };
+            let differs = match &leaves {
+                (Some(left), Some(right)) => !left.is_same(right),
+                (None, None) => false,
+                _ => true,
+            };
+            if differs && is_wanted {
+                found.leaves.push(Difference {
+                    path: path.clone(),
+                    left: leaves.0,
+                    right: leaves.1,
+                });
+            }
+            if tree_left.is_some() || tree_right.is_some() {
+                todo.push((path, tree_left, tree_right));
+            }
+        }
+    }
+    found.leaves.sort_by(|a, b| a.path.cmp(&b.path));
+    found.folders_gone.sort();
+    Ok(found)
+}
+
+fn split(node: Option<Node>) -> (Option<Leaf>, Option<Tree>) {
+    match node {
+        Some(Node::Leaf(leaf)) => (Some(leaf), None),
+        Some(Node::Folder(tree)) => (None, Some(tree)),
+        None => (None, None),
+    }
+}
+
+fn empty(tree: &Tree) -> Option<Leaf> {
+    (tree.oid() == Oid::EMPTY_TREE).then_some(Leaf::FOLDER)
+}
+
+/// Is `path` this folder or below it?
+pub(super) fn lies_in(path: &RelPath, folder: &RelPath) -> bool {
+    path.as_path().starts_with(folder.as_path())
+}
+
+/// The file or link at `path` in a stored tree.
+pub(super) fn find(reader: &Reader, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
+    let mut tree = tree;
+    let mut names = path.components().peekable();
+    while let Some(name) = names.next() {
+        if tree == Oid::EMPTY_TREE {
+            return Ok(None);
+        }
+        let entries = reader.tree(tree)?;
+        let entry = entries
+            .into_iter()
+            .find(|entry| component(&entry.name) == Some(name));
+        match (entry, names.peek()) {
+            (Some(entry), Some(_)) if entry.mode == Mode::Folder => tree = entry.oid,
+            (Some(entry), None) if entry.mode != Mode::Folder => {
+                return Ok(Some(Leaf {
+                    mode: entry.mode,
+                    oid: entry.oid,
+                    seen: None,
+                }));
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// Is there a folder at `path` in a stored tree?
+pub(super) fn has_folder(reader: &Reader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
+    let mut tree = tree;
+    for name in path.components() {
+        if tree == Oid::EMPTY_TREE {
+            return Ok(false);
+        }
+        let mut entries = reader.tree(tree)?.into_iter();
+        let entry = entries.find(|entry| component(&entry.name) == Some(name));
+        match entry.filter(|entry| entry.mode == Mode::Folder) {
+            Some(entry) => tree = entry.oid,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Which paths the access rules of this moment deny, folder by folder.
+pub(super) struct Denied<'a> {
+    job: &'a Job<'a>,
+    folders: HashMap<RelPath, bool>,
+}
+
+impl<'a> Denied<'a> {
+    pub(super) fn new(job: &'a Job<'a>) -> Self {
+        Self {
+            job,
+            folders: HashMap::new(),
+        }
+    }
+
+    /// Is it denied, or a folder it lies in?
+    pub(super) fn denies(&mut self, path: &RelPath, is_dir: bool) -> bool {
+        let mut above = Vec::new();
+        let mut parent = path.parent();
+        while let Some(folder) = parent.filter(|folder| !folder.is_root()) {
+            parent = folder.parent();
+            above.push(folder);
+        }
+        // From the top: what lies in a denied folder is not asked about.
+        let is_inside = above.into_iter().rev().any(|folder| {
+            let (view, root) = (self.job.view, self.job.root);
+            match self.folders.entry(folder) {
+                Slot::Occupied(known) => *known.get(),
+                Slot::Vacant(slot) => {
+                    let denied = view.check_entry(root, slot.key(), true).is_some();
+                    *slot.insert(denied)
+                }
+            }
+        });
+        is_inside
+            || self
+                .job
+                .view
+                .check_entry(self.job.root, path, is_dir)
+                .is_some()
+    }
+
+    /// Returns whether a link leads to a denied path, or would if that was there: its content then
+    /// is a denied name.
+    pub(super) fn denies_target(&mut self, link: &RelPath, target: &[u8]) -> bool {
+        let view = self.job.view;
+        let Some(root) = view.roots().get(self.job.root) else {
+            return true;
+        };
+        let folder = root.path.join(&link.parent().unwrap_or_default());
+        let Some(target) = AbsPath::new(&folder.as_path().join(os_name(target))) else {
+            return true;
+        };
+        let place = view.roots().place(target);
+        if let Verdict::Denied(_) = view.check(&place) {
+            return true;
+        }
+        // Where nothing is there, it may have been a folder.
+        matches!(place, Location::Inside { root, rel } if view.check_entry(root, &rel, true).is_some())
+    }
+}

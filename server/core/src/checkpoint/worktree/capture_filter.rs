@@ -1,0 +1,243 @@
+//! What is captured: the ignore rules in force.
+//!
+//! A path is judged from the top down; below what is left out everything is.
+//! The same rules judge now, from the texts of the work tree ([`Judge`],
+//! [`Chain`]), and later, from what is kept with a checkpoint ([`RulesThen`]).
+
+mod saved_rules;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use twox_hash::XxHash3_128;
+
+pub(crate) use saved_rules::{Frozen, RulesThen};
+
+use super::{reserved_names, scan_dir::os_name, snapshot};
+use crate::{
+    access::{AccessView, EntryPlace, gitignore::bytes_of},
+    checkpoint::Settings,
+    gitignore::{self, RuleText},
+    path::RelPath,
+};
+
+/// What judges the whole tree, but for the rules in its folders.
+#[derive(Debug)]
+pub(crate) struct Judge<'a> {
+    view: &'a AccessView,
+    root: usize,
+    settings: &'a Settings,
+    /// The root's folder, without links.
+    base: PathBuf,
+    /// Rule files above it.
+    above: Vec<RuleText>,
+    /// Where this server keeps its data, when that is below the root.
+    own_data: Option<RelPath>,
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Capture,
+    /// The rules leave it out; they tell why.
+    Ignored,
+    /// It is left out, and that is told.
+    Left(snapshot::Reason),
+}
+
+impl<'a> Judge<'a> {
+    /// `base` is the root's folder, without links.
+    pub(crate) fn new(
+        view: &'a AccessView,
+        root: usize,
+        settings: &'a Settings,
+        base: &Path,
+        data: Option<&Path>,
+    ) -> Self {
+        let own_data = data
+            .and_then(|data| std::fs::canonicalize(data).ok())
+            .and_then(|data| RelPath::new(data.strip_prefix(base).ok()?));
+        Self {
+            view,
+            root,
+            settings,
+            base: base.to_path_buf(),
+            above: gitignore::texts_above(base, base),
+            own_data,
+        }
+    }
+
+    /// Equal numbers, equal judgements.
+    pub(crate) fn fingerprint(&self) -> u128 {
+        let mut hash = XxHash3_128::new();
+        let mut add = |bytes: &[u8]| {
+            hash.write(&(bytes.len() as u64).to_le_bytes());
+            hash.write(bytes);
+        };
+        add(&self.settings.max_file_size.to_le_bytes());
+        for name in &self.settings.exclude {
+            add(name.as_bytes());
+        }
+        for rules in self.view.entry_rules(self.root) {
+            let (kind, path): (&[u8], _) = match &rules.place {
+                EntryPlace::Above(path) => (b"above", path),
+                EntryPlace::Below(path) => (b"below", path),
+            };
+            add(kind);
+            add(&bytes_of(path.as_path()));
+            match &rules.says {
+                Ok(lines) => add(lines),
+                // Why does not matter: everything is denied.
+                Err(_) => add(b"!"),
+            }
+        }
+        for text in &self.above {
+            add(b"git");
+            add(text.base.as_os_str().as_encoded_bytes());
+            add(&text.text);
+        }
+        if let Some(data) = &self.own_data {
+            add(&bytes_of(data.as_path()));
+        }
+        hash.finish_128()
+    }
+
+    /// Judges an entry of a folder that is captured. `ignores` tells whether the
+    /// ignore rules leave it out.
+    pub(crate) fn judge(
+        &self,
+        folder: &[u8],
+        name: &[u8],
+        (is_dir, is_link): (bool, bool),
+        ignores: impl FnOnce() -> bool,
+    ) -> Verdict {
+        if reserved_names::is_repository(name) {
+            return Verdict::Ignored;
+        }
+        let Some(path) = rel_path(folder, name) else {
+            return Verdict::Left(snapshot::Reason::Name);
+        };
+        if self.view.check_entry(self.root, &path, is_dir).is_some() || ignores() {
+            return Verdict::Ignored;
+        }
+        if reserved_names::is_refused(name, is_link) {
+            return Verdict::Left(snapshot::Reason::Name);
+        }
+        if is_dir && is_excluded(&self.settings.exclude, name) {
+            return Verdict::Left(snapshot::Reason::Excluded);
+        }
+        if is_dir && self.own_data.as_ref() == Some(&path) {
+            return Verdict::Left(snapshot::Reason::OwnData);
+        }
+        let length = self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len();
+        if length > crate::limits::MAX_ABSOLUTE_PATH_BYTES {
+            return Verdict::Left(snapshot::Reason::TooLong);
+        }
+        Verdict::Capture
+    }
+
+    /// The ignore rules that reach the root from above.
+    pub(crate) fn above(&self) -> gitignore::Rules {
+        gitignore::Rules::default().with_texts(&self.above)
+    }
+
+    /// A folder below the root, as ignore rules name it.
+    pub(crate) fn place(&self, folder: &[u8]) -> PathBuf {
+        place(&self.base, folder)
+    }
+
+    /// Do access rules deny this path, or a folder it is in?
+    pub(crate) fn denies_path(&self, path: &[u8]) -> bool {
+        let names: Vec<&[u8]> = path
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty())
+            .collect();
+        let mut rel = RelPath::default();
+        names.iter().enumerate().any(|(at, name)| {
+            rel = rel.child(os_name(name));
+            let is_dir = at + 1 < names.len() || path.ends_with(b"/");
+            self.view.check_entry(self.root, &rel, is_dir).is_some()
+        })
+    }
+}
+
+fn is_excluded<T: AsRef<str>>(exclude: &[T], name: &[u8]) -> bool {
+    exclude
+        .iter()
+        .any(|other| other.as_ref().as_bytes() == name)
+}
+
+fn rel_path(folder: &[u8], name: &[u8]) -> Option<RelPath> {
+    let mut path = PathBuf::with_capacity(folder.len() + 1 + name.len());
+    path.extend(folder.split(|byte| *byte == b'/').map(os_name));
+    path.push(os_name(name));
+    RelPath::new(&path)
+}
+
+fn place(base: &Path, folder: &[u8]) -> PathBuf {
+    let mut path = base.to_path_buf();
+    if !folder.is_empty() {
+        path.extend(folder.split(|byte| *byte == b'/').map(os_name));
+    }
+    path
+}
+
+/// The ignore rules in force in a folder; compiled when first asked for, which
+/// for a tree where nothing changed is never.
+#[derive(Clone)]
+pub(crate) struct Chain(Arc<Link>);
+
+struct Link {
+    above: Option<Chain>,
+    base: PathBuf,
+    own: snapshot::Rules,
+    compiled: OnceLock<gitignore::Rules>,
+}
+
+impl Chain {
+    /// The rules that reach the root from above.
+    pub(crate) fn start(judge: &Judge<'_>) -> Self {
+        Self(Arc::new(Link {
+            above: None,
+            base: PathBuf::new(),
+            own: snapshot::Rules::default(),
+            compiled: OnceLock::from(judge.above()),
+        }))
+    }
+
+    /// The rules in `folder`, which has rules of its own.
+    pub(crate) fn enter(&self, folder: PathBuf, own: &snapshot::Rules) -> Self {
+        Self(Arc::new(Link {
+            above: own.excludes.is_none().then(|| self.clone()),
+            base: folder,
+            own: own.clone(),
+            compiled: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn rules(&self) -> &gitignore::Rules {
+        self.0.compiled.get_or_init(|| {
+            let above = self.0.above.as_ref();
+            let above = above.map(|above| above.rules().clone());
+            with_own(above.unwrap_or_default(), &self.0.base, &self.0.own)
+        })
+    }
+}
+
+/// Rules from above, and then those of a folder.
+pub(crate) fn with_own(
+    above: gitignore::Rules,
+    base: &Path,
+    own: &snapshot::Rules,
+) -> gitignore::Rules {
+    let mut rules = above;
+    if let Some(text) = &own.excludes {
+        rules = gitignore::Rules::default().with_text(base, text);
+    }
+    if let Some(text) = &own.gitignore {
+        rules = rules.with_text(base, text);
+    }
+    rules
+}

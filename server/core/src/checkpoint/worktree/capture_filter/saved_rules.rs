@@ -1,0 +1,584 @@
+//! What is kept of the rules with a checkpoint, and judging by it later.
+//!
+//! What is kept leaves this machine with the checkpoint. So it has no text that
+//! access rules deny, not theirs either, and none from outside the root: of such
+//! a text only its name is kept. As long as the rules of now have that text, it
+//! judges; once they have not, everything it may have judged counts as left out.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fmt,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Judge, is_excluded, place, with_own};
+use crate::{
+    access::{
+        AccessView, EntryPlace,
+        gitignore::{PatternSet, bytes_of, rule_lines},
+    },
+    checkpoint::worktree::{
+        git_index::Exempt,
+        reserved_names,
+        scan_dir::{Dir, Kind},
+        snapshot,
+    },
+    error::Error,
+    gitignore::{self, RuleText},
+    path::RelPath,
+};
+
+/// Rules of a checkpoint that are more than this many bytes are not kept.
+const MAX_FROZEN_BYTES: usize = 1024 * 1024;
+
+/// The same for tracked paths.
+const MAX_TRACKED_BYTES: usize = 256 * 1024;
+
+/// Rules in force that the checkpoint's tree does not hold itself. Paths are
+/// below the root, with `/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Frozen {
+    /// There were too many to keep them: nothing can be judged by them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    too_many: bool,
+    /// Names of folders that were excluded by the settings.
+    exclude: Vec<String>,
+    /// Larger files were skipped, in bytes.
+    max_file_size: u64,
+    /// What denied entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    denied: Vec<Denied>,
+    /// `.gitignore` and `info/exclude` of folders above the root, the deepest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    above: Vec<Above>,
+    /// Folders where a repository began, with its `info/exclude`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repositories: Vec<Below>,
+    /// `.gitignore` files that were not captured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gitignores: Vec<Below>,
+    /// What was tracked although the rules ignore it and the tree does not tell;
+    /// folders by themselves end with `/` (see `Exempt`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tracked: Vec<Bytes>,
+}
+
+impl Frozen {
+    /// The rules of a repository at the root of that number: the access rules, its
+    /// `info/exclude` and whether that may be kept, and patterns of what was left
+    /// out whatever any rule says.
+    pub(crate) fn of_repository(
+        (view, root): (&AccessView, usize),
+        (excludes, is_kept): (&[u8], bool),
+        left_out: &[u8],
+    ) -> Self {
+        let mut size = excludes.len() + left_out.len();
+        let mut denied = access_rules(view, root, &mut size);
+        if size > MAX_FROZEN_BYTES {
+            return Self {
+                too_many: true,
+                ..Self::default()
+            };
+        }
+        let below = |text| Below {
+            path: Bytes::new(b""),
+            text,
+        };
+        denied.push(Denied::Below(below(Bytes::new(left_out))));
+        Self {
+            max_file_size: u64::MAX,
+            denied,
+            repositories: vec![below(match is_kept {
+                true => Bytes::new(excludes),
+                false => Bytes::named(excludes),
+            })],
+            ..Self::default()
+        }
+    }
+
+    /// Every text, with the folder below the root it judges what is in.
+    fn texts(&self) -> impl Iterator<Item = (&[u8], &Bytes)> {
+        let denied = self.denied.iter().filter_map(|denied| match denied {
+            Denied::Above(above) => Some((&b""[..], &above.text)),
+            Denied::Below(below) => Some((below.path.as_slice(), &below.text)),
+            Denied::All(_) => None,
+        });
+        let above = self.above.iter().map(|above| (&b""[..], &above.text));
+        let below = self.repositories.iter().chain(&self.gitignores);
+        let below = below.map(|below| (below.path.as_slice(), &below.text));
+        denied.chain(above).chain(below)
+    }
+}
+
+/// Bytes that mostly are text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Bytes {
+    Text(String),
+    Raw(Vec<u8>),
+    Named(Named),
+}
+
+/// A text that is not kept.
+#[derive(Clone, Serialize, Deserialize)]
+struct Named {
+    sha256: String,
+    /// Only in the rules of now.
+    #[serde(skip)]
+    text: Option<Arc<[u8]>>,
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.sha256 == other.sha256
+    }
+}
+
+impl Eq for Named {}
+
+impl fmt::Debug for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sha256)
+    }
+}
+
+impl Bytes {
+    fn new(bytes: &[u8]) -> Self {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Raw(bytes.to_vec()),
+        }
+    }
+
+    /// Only the name is kept; of nothing there is nothing to hide.
+    fn named(bytes: &[u8]) -> Self {
+        if bytes.is_empty() {
+            return Self::new(bytes);
+        }
+        let digest = Sha256::digest(bytes);
+        Self::Named(Named {
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: Some(bytes.into()),
+        })
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Raw(bytes) => bytes,
+            Self::Named(_) => b"",
+        }
+    }
+
+    /// The text, where it is not kept from those of now.
+    fn known<'a>(&'a self, now: &HashMap<&str, &'a [u8]>) -> &'a [u8] {
+        match self {
+            Self::Named(named) => now.get(&*named.sha256).copied().unwrap_or_default(),
+            _ => self.as_slice(),
+        }
+    }
+}
+
+/// A rule file of a folder above the root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Above {
+    /// The root's path below that folder.
+    root: Bytes,
+    text: Bytes,
+}
+
+/// A rule file of a folder below the root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Below {
+    /// The folder.
+    path: Bytes,
+    text: Bytes,
+}
+
+/// Access rules.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Denied {
+    /// Rules of the root or a folder above it.
+    Above(Above),
+    /// Rules of a folder below the root.
+    Below(Below),
+    /// Rules that could not be used deny everything; in that folder.
+    All(Bytes),
+}
+
+/// The access rules of a root, by the names of their texts; adds to `size`.
+fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied> {
+    let mut bytes = |path: &RelPath| {
+        let path = bytes_of(path.as_path());
+        *size += path.len();
+        Bytes::new(&path)
+    };
+    let rules = view.entry_rules(root).into_iter();
+    let rules = rules.map(|rules| match (&rules.place, &rules.says) {
+        (EntryPlace::Above(root), Ok(text)) => Denied::Above(Above {
+            root: bytes(root),
+            text: Bytes::named(text),
+        }),
+        (EntryPlace::Below(path), Ok(text)) => Denied::Below(Below {
+            path: bytes(path),
+            text: Bytes::named(text),
+        }),
+        (EntryPlace::Above(_), Err(_)) => Denied::All(Bytes::new(b"")),
+        (EntryPlace::Below(path), Err(_)) => Denied::All(bytes(path)),
+    });
+    rules.collect()
+}
+
+impl Judge<'_> {
+    /// What has to be kept to judge by these rules later. `folders` are those
+    /// that have rules, with the rules and whether their `.gitignore` is captured.
+    /// `tracked` is what `Exempt::beyond` gives.
+    pub(crate) fn freeze<'b>(
+        &self,
+        folders: impl Iterator<Item = (&'b [u8], &'b snapshot::Rules, bool)>,
+        tracked: impl Iterator<Item = &'b [u8]>,
+    ) -> Frozen {
+        let mut frozen = Frozen {
+            exclude: self.settings.exclude.clone(),
+            max_file_size: self.settings.max_file_size,
+            ..Frozen::default()
+        };
+        let mut size = 0;
+        frozen.denied = access_rules(self.view, self.root, &mut size);
+        let mut bytes = |bytes: &[u8]| {
+            size += bytes.len();
+            Bytes::new(bytes)
+        };
+        for RuleText { base, text } in &self.above {
+            let root = self.base.strip_prefix(base).unwrap_or(Path::new(""));
+            frozen.above.push(Above {
+                root: bytes(&bytes_of(root)),
+                text: Bytes::named(text),
+            });
+        }
+        for (path, rules, is_captured) in folders {
+            if let Some(text) = &rules.excludes {
+                frozen.repositories.push(Below {
+                    path: bytes(path),
+                    text: match text.is_empty() || self.has_excludes(path, text) {
+                        true => bytes(text),
+                        false => Bytes::named(text),
+                    },
+                });
+            }
+            if let Some(text) = rules.gitignore.as_ref().filter(|_| !is_captured) {
+                frozen.gitignores.push(Below {
+                    path: bytes(path),
+                    text: match self.denies_in(path, gitignore::FILE_NAME) {
+                        true => Bytes::named(text),
+                        false => bytes(text),
+                    },
+                });
+            }
+        }
+        if size > MAX_FROZEN_BYTES {
+            return Frozen {
+                too_many: true,
+                ..Frozen::default()
+            };
+        }
+        // Without them a file that came later is kept where it could go.
+        let mut room = MAX_TRACKED_BYTES;
+        let tracked = tracked.map(|path| {
+            room = room.checked_sub(path.len())?;
+            Some(Bytes::new(path))
+        });
+        frozen.tracked = tracked.collect::<Option<_>>().unwrap_or_default();
+        frozen
+    }
+
+    /// The same of a path below a folder.
+    fn denies_in(&self, folder: &[u8], below: &str) -> bool {
+        self.denies_path(&[folder, b"/", below.as_bytes()].concat())
+    }
+
+    /// Is this the text of an `info/exclude` of the folder's own, that no link
+    /// leads to and no access rule denies?
+    fn has_excludes(&self, folder: &[u8], text: &[u8]) -> bool {
+        if self.denies_in(folder, ".git/info/exclude") {
+            return false;
+        }
+        let open = || {
+            let folder = Dir::open(&self.place(folder))?;
+            folder.enter(b".git")?.enter(b"info")?.open_file(b"exclude")
+        };
+        let Ok((file, Kind::File, _)) = open() else {
+            return false;
+        };
+        let mut now = Vec::new();
+        let read = file.take(gitignore::MAX_BYTES).read_to_end(&mut now);
+        read.is_ok() && now == text
+    }
+}
+
+/// Gives the content of a file that the checkpoint's tree holds, by its path
+/// below the root.
+type ReadThen<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a;
+
+/// Judges paths by the rules that were in force for a checkpoint. It is asked
+/// about paths the checkpoint does not have: what its tree holds was captured,
+/// whatever the rules say of it.
+pub(crate) struct RulesThen<'a> {
+    frozen: &'a Frozen,
+    gitignore: &'a ReadThen<'a>,
+    /// A place that stands for the root: deep enough to have all above it that
+    /// rules above it are relative to.
+    base: PathBuf,
+    /// The texts of now that are not kept, by their names.
+    texts: HashMap<&'a str, &'a [u8]>,
+    denied: Vec<DeniedThen>,
+    /// Folders whose rules of then are not known any more.
+    unknown: Vec<Vec<u8>>,
+    tracked: Exempt,
+    /// By folder; `None` when nothing in it was captured.
+    folders: HashMap<RelPath, Option<FolderThen>>,
+}
+
+/// A folder something in which was captured.
+#[derive(Clone)]
+struct FolderThen {
+    rules: gitignore::Rules,
+    /// It was ignored: only what was tracked was captured.
+    is_ignored: bool,
+}
+
+enum DeniedThen {
+    /// Patterns, and the root's path below what they are relative to.
+    Above(PatternSet, Vec<u8>),
+    /// Patterns, and what they are relative to.
+    Below(PatternSet, Vec<u8>),
+    All(Vec<u8>),
+}
+
+impl<'a> RulesThen<'a> {
+    /// `now` are the rules of now. `gitignore` gives the content of a
+    /// `.gitignore` (a path below the root) that the checkpoint's tree holds.
+    pub(crate) fn new(
+        frozen: &'a Frozen,
+        now: &'a Frozen,
+        gitignore: &'a ReadThen<'a>,
+    ) -> Result<Self, Error> {
+        let texts = now.texts().filter_map(|(_, text)| match text {
+            Bytes::Named(named) => Some((&*named.sha256, named.text.as_deref()?)),
+            _ => None,
+        });
+        let texts: HashMap<&str, &[u8]> = texts.collect();
+        let unknown = frozen.texts().filter(
+            |(_, text)| matches!(text, Bytes::Named(named) if !texts.contains_key(&*named.sha256)),
+        );
+        let unknown = unknown.map(|(folder, _)| folder.to_vec()).collect();
+        let longest = frozen
+            .above
+            .iter()
+            .map(|above| above.root.as_slice())
+            .max_by_key(|root| root.len())
+            .unwrap_or_default();
+        let top = PathBuf::from(if cfg!(windows) { r"C:\" } else { "/" });
+        let base = place(&top, longest);
+        let patterns = |text: &Bytes| PatternSet::access_rules(rule_lines("", text.known(&texts)));
+        // Rules that cannot be compiled deny everything.
+        let denied = frozen.denied.iter().map(|denied| match denied {
+            Denied::Above(Above { root, text }) => match patterns(text) {
+                Ok(patterns) => DeniedThen::Above(patterns, root.as_slice().to_vec()),
+                Err(_) => DeniedThen::All(Vec::new()),
+            },
+            Denied::Below(Below { path, text }) => {
+                let base = path.as_slice().to_vec();
+                match patterns(text) {
+                    Ok(patterns) => DeniedThen::Below(patterns, base),
+                    Err(_) => DeniedThen::All(base),
+                }
+            }
+            Denied::All(path) => DeniedThen::All(path.as_slice().to_vec()),
+        });
+        Ok(Self {
+            frozen,
+            gitignore,
+            base,
+            denied: denied.collect(),
+            tracked: Exempt::new(
+                frozen
+                    .tracked
+                    .iter()
+                    .map(|path| path.as_slice().into())
+                    .collect(),
+            ),
+            unknown,
+            texts,
+            folders: HashMap::new(),
+        })
+    }
+
+    /// Was this path left alone: ignored, denied, in an excluded folder, or in
+    /// one of those? Everything was, when that cannot be told any more.
+    pub(crate) fn excludes(&mut self, rel: &RelPath, is_dir: bool) -> Result<bool, Error> {
+        if self.frozen.too_many {
+            return Ok(true);
+        }
+        if !self.knows(rel) {
+            return Ok(true);
+        }
+        let Some(parent) = rel.parent() else {
+            return Ok(false);
+        };
+        if !self.folders.contains_key(&parent) {
+            self.enter(&parent)?;
+        }
+        Ok(match self.folders.get(&parent) {
+            Some(Some(folder)) => self.judge(folder, &parent, rel, is_dir).is_none(),
+            _ => true,
+        })
+    }
+
+    /// Can it be told how the rules of then judge this path?
+    pub(crate) fn knows(&self, rel: &RelPath) -> bool {
+        let path = bytes_of(rel.as_path());
+        let mut unknown = self.unknown.iter();
+        !self.frozen.too_many && unknown.all(|folder| below(&path, folder).is_none())
+    }
+
+    /// Judges the folders down to `folder` that were not judged yet.
+    fn enter(&mut self, folder: &RelPath) -> Result<(), Error> {
+        let mut at = RelPath::default();
+        let mut above = match self.folders.get(&at) {
+            Some(known) => known.clone(),
+            None => {
+                let rules = self.frozen.above.iter().fold(
+                    gitignore::Rules::default(),
+                    |rules, Above { root, text }| {
+                        rules.with_text(&self.ancestor(root.as_slice()), text.known(&self.texts))
+                    },
+                );
+                let root = Some(FolderThen {
+                    rules: self.own(rules, &at)?,
+                    is_ignored: false,
+                });
+                self.folders.insert(at.clone(), root.clone());
+                root
+            }
+        };
+        for name in folder.components() {
+            let below = at.child(name);
+            above = match (self.folders.get(&below), above) {
+                (Some(known), _) => known.clone(),
+                (None, Some(above)) => match self.judge(&above, &at, &below, true) {
+                    Some(is_ignored) => Some(FolderThen {
+                        rules: self.own(above.rules, &below)?,
+                        is_ignored,
+                    }),
+                    None => None,
+                },
+                (None, None) => None,
+            };
+            self.folders.insert(below.clone(), above.clone());
+            at = below;
+        }
+        Ok(())
+    }
+
+    /// The folder above the root that has the root at `root`.
+    fn ancestor(&self, root: &[u8]) -> PathBuf {
+        let depth = root.split(|byte| *byte == b'/').count();
+        let up = if root.is_empty() { 0 } else { depth };
+        self.base
+            .ancestors()
+            .nth(up)
+            .unwrap_or(&self.base)
+            .to_path_buf()
+    }
+
+    /// The rules in a folder, given those from above.
+    fn own(&self, above: gitignore::Rules, folder: &RelPath) -> Result<gitignore::Rules, Error> {
+        let path = bytes_of(folder.as_path());
+        let kept = |files: &[Below]| {
+            files
+                .iter()
+                .find(|file| file.path.as_slice() == &*path)
+                .map(|file| Arc::from(file.text.known(&self.texts)))
+        };
+        let gitignore = match kept(&self.frozen.gitignores) {
+            Some(text) => Some(text),
+            None => {
+                let file = folder.child(OsStr::new(gitignore::FILE_NAME));
+                (self.gitignore)(&file)?.map(Arc::from)
+            }
+        };
+        let own = snapshot::Rules {
+            git: false,
+            excludes: kept(&self.frozen.repositories),
+            gitignore: gitignore
+                .filter(|text: &Arc<[u8]>| text.len() as u64 <= gitignore::MAX_BYTES),
+        };
+        Ok(with_own(above, &place(&self.base, &path), &own))
+    }
+
+    /// `None` when it was left alone; otherwise whether it is a folder of which
+    /// only what is tracked was captured.
+    fn judge(
+        &self,
+        above: &FolderThen,
+        folder: &RelPath,
+        rel: &RelPath,
+        is_dir: bool,
+    ) -> Option<bool> {
+        let name = rel.name().unwrap_or_default();
+        let bytes = name.as_encoded_bytes();
+        if reserved_names::is_repository(bytes) || reserved_names::is_refused(bytes, false) {
+            return None;
+        }
+        if is_dir && is_excluded(&self.frozen.exclude, bytes) {
+            return None;
+        }
+        let path = bytes_of(rel.as_path());
+        let folder = place(&self.base, &bytes_of(folder.as_path()));
+        let mut denied = self.denied.iter();
+        if denied.any(|denied| denied.denies(&path, is_dir)) {
+            return None;
+        }
+        if !above.is_ignored && !above.rules.within(&folder).ignores(name, is_dir) {
+            return Some(false);
+        }
+        let is_held = self.tracked.holds(&path, is_dir);
+        is_held.then(|| !self.tracked.is_itself(&path))
+    }
+}
+
+impl DeniedThen {
+    fn denies(&self, path: &[u8], is_dir: bool) -> bool {
+        let denies =
+            |patterns: &PatternSet, path: &[u8]| patterns.deciding(path).of(is_dir).is_ignore();
+        match self {
+            Self::Above(patterns, root) if root.is_empty() => denies(patterns, path),
+            Self::Above(patterns, root) => denies(patterns, &[root, path].join(&b'/')),
+            Self::Below(patterns, base) => {
+                below(path, base).is_some_and(|path| denies(patterns, path))
+            }
+            Self::All(base) => below(path, base).is_some(),
+        }
+    }
+}
+
+/// What `path` is below `base`.
+fn below<'a>(path: &'a [u8], base: &[u8]) -> Option<&'a [u8]> {
+    if base.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix(base)?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    rest.strip_prefix(b"/")
+}

@@ -1,0 +1,459 @@
+//! What git tracks although ignore rules match it: the rules have no say there.
+//!
+//! The index of each repository that holds folders of the work tree names what
+//! it tracks. Only what the rules ignore of that is kept, and it is found anew
+//! when an index or the rules changed. An index that is missing or can't be read
+//! tracks nothing.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rayon::prelude::*;
+use twox_hash::XxHash3_128;
+
+use super::{
+    capture_filter::{Judge, Verdict, with_own},
+    scan::{now, visit_notable},
+    scan_dir::{Dir, os_name},
+    snapshot::{Folder, Rules, Stamp},
+};
+use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, gitignore};
+
+/// A larger index is not read, in bytes: some millions of files.
+const MAX_INDEX_BYTES: u64 = 1 << 30;
+/// The mode of a submodule in an index.
+const SUBMODULE: u32 = 0o160_000;
+/// Paths one thread judges before it looks for more.
+const CHUNK: usize = 1024;
+
+/// Paths below the root, with `/`, that are captured whatever ignore rules say;
+/// sorted. One that ends with `/` is a folder by itself: a submodule, with all that
+/// its own rules do not ignore, or one that is left out for another reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exempt(Vec<Box<[u8]>>);
+
+impl Exempt {
+    pub(crate) fn new(mut paths: Vec<Box<[u8]>>) -> Self {
+        paths.sort_unstable();
+        paths.dedup();
+        Self(paths)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn paths(&self) -> &[Box<[u8]>] {
+        &self.0
+    }
+
+    /// Is this file or link captured, or is there something in this folder that is?
+    pub(crate) fn holds(&self, path: &[u8], is_dir: bool) -> bool {
+        match is_dir {
+            true => self.begins(path).is_some(),
+            false => self.0.binary_search_by(|other| (**other).cmp(path)).is_ok(),
+        }
+    }
+
+    /// The same of an entry of a folder.
+    pub(crate) fn holds_in(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
+        if self.is_empty() || folder.is_empty() {
+            return self.holds(name, is_dir);
+        }
+        self.holds(&[folder, b"/", name].concat(), is_dir)
+    }
+
+    /// Is it a folder by itself?
+    pub(crate) fn is_itself(&self, path: &[u8]) -> bool {
+        self.begins(path)
+            .is_some_and(|first| first.len() == path.len() + 1)
+    }
+
+    /// The first path that is or lies in this folder.
+    fn begins(&self, folder: &[u8]) -> Option<&[u8]> {
+        if self.is_empty() {
+            return None;
+        }
+        let start = [folder, b"/"].concat();
+        let at = self.0.partition_point(|other| **other < *start);
+        let first = self.0.get(at)?;
+        first.starts_with(&start).then_some(&**first)
+    }
+
+    /// Those that have to be kept with a checkpoint to judge as it was judged:
+    /// what is captured its tree tells.
+    pub(crate) fn beyond(&self, tree: &Folder) -> impl Iterator<Item = &[u8]> {
+        let mut known: (&[u8], Option<&Folder>) = (b"", Some(tree));
+        self.0.iter().map(|path| &**path).filter(move |path| {
+            let (folder, name) = split(path);
+            if folder != known.0 {
+                known = (folder, find(tree, folder));
+            }
+            let entry = known.1.and_then(|folder| folder.get(name));
+            entry.is_none_or(|entry| entry.file().is_none())
+        })
+    }
+}
+
+/// What is exempt, and what that was found by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracked {
+    /// As long as this stays, so does what is exempt; `None` when it was too
+    /// young to tell.
+    pub(crate) basis: Option<u128>,
+    pub(crate) exempt: Exempt,
+}
+
+impl Tracked {
+    /// What is exempt by the rules a look at the work tree found.
+    pub(crate) fn of(
+        judge: &Judge<'_>,
+        tree: &Folder,
+        last: &Arc<Self>,
+        cancel: &Cancel,
+    ) -> Result<Arc<Self>, Error> {
+        let looked = now();
+        let mut hash = Hash::new();
+        hash.add(&judge.fingerprint().to_le_bytes());
+        let base = judge.place(b"");
+        let above = base.ancestors().find_map(|top| {
+            let index = Index::of(top)?;
+            let below = bytes_of(base.strip_prefix(top).ok()?).into_owned();
+            Some(Repository {
+                top: Vec::new(),
+                below,
+                index,
+            })
+        });
+        let mut repositories = Vec::from_iter(above);
+        visit_notable(tree, |path, folder| {
+            let Some(rules) = folder.rules.as_deref() else {
+                return;
+            };
+            hash.add(path);
+            for text in [&rules.excludes, &rules.gitignore] {
+                hash.add(&[u8::from(text.is_some())]);
+                hash.add(text.as_deref().unwrap_or_default());
+            }
+            if !path.is_empty()
+                && rules.excludes.is_some()
+                && let Some(index) = Index::of(&judge.place(path))
+            {
+                repositories.push(Repository {
+                    top: path.to_vec(),
+                    below: Vec::new(),
+                    index,
+                });
+            }
+        });
+        // A repository comes before those in it.
+        repositories.sort_by(|left, right| left.top.cmp(&right.top));
+        let mut is_settled = true;
+        for Repository { top, index, .. } in &repositories {
+            let Stamp {
+                mtime,
+                ctime,
+                size,
+                inode,
+                ..
+            } = index.stamp;
+            is_settled &= index.stamp.is_settled(looked);
+            hash.add(top);
+            hash.add(index.path.as_os_str().as_encoded_bytes());
+            for number in [mtime, ctime, size.cast_signed(), inode.cast_signed()] {
+                hash.add(&number.to_le_bytes());
+            }
+        }
+        let basis = is_settled.then(|| hash.0.finish_128());
+        if basis.is_some() && basis == last.basis {
+            return Ok(last.clone());
+        }
+        let exempt = find_exempt(judge, tree, &repositories, cancel)?;
+        Ok(Arc::new(Self { basis, exempt }))
+    }
+
+    /// The same, to be found anew next time.
+    pub(crate) fn unsettled(&self) -> Self {
+        Self {
+            basis: None,
+            exempt: self.exempt.clone(),
+        }
+    }
+}
+
+struct Hash(XxHash3_128);
+
+impl Hash {
+    fn new() -> Self {
+        Self(XxHash3_128::new())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.0.write(&(bytes.len() as u64).to_le_bytes());
+        self.0.write(bytes);
+    }
+}
+
+/// A repository the work tree has something of.
+struct Repository {
+    /// Where it begins, below the root.
+    top: Vec<u8>,
+    /// The root's path in it, where it begins above.
+    below: Vec<u8>,
+    index: Index,
+}
+
+/// An index as it was before it was read.
+struct Index {
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+impl Index {
+    /// That of the repository that begins at `top`; `None` when none does. One
+    /// that can't be used has a stamp as well: that of nothing.
+    fn of(top: &Path) -> Option<Self> {
+        let path = gitignore::index_of(top)?;
+        let stamp = gitignore::open(&path).and_then(|file| stamp(&file));
+        Some(Self {
+            path,
+            stamp: stamp.unwrap_or_default(),
+        })
+    }
+
+    /// The paths it names, and which are submodules.
+    fn paths(&self) -> Vec<(Vec<u8>, bool)> {
+        if self.stamp == Stamp::default() {
+            return Vec::new();
+        }
+        crate::git::isolate();
+        let Ok(index) = git2::Index::open(&self.path) else {
+            return Vec::new();
+        };
+        index
+            .iter()
+            .map(|entry| (entry.path, entry.mode == SUBMODULE))
+            .collect()
+    }
+}
+
+fn stamp(file: &File) -> Option<Stamp> {
+    let is_file = file.metadata().ok()?.is_file();
+    let stamp = Dir::stamp_of(file).ok()?;
+    (is_file && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
+}
+
+/// A folder as the rules judge it.
+struct Place {
+    rules: gitignore::Rules,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The rules judge what is in it.
+    Judged,
+    /// It is ignored, so everything in it is.
+    Ignored,
+    /// It is left out whatever git tracks, and that is told.
+    Left,
+    /// No exemption reaches what is in it.
+    Out,
+}
+
+/// The folders judged so far.
+struct Places<'a> {
+    judge: &'a Judge<'a>,
+    tree: &'a Folder,
+    known: HashMap<Vec<u8>, Place>,
+}
+
+fn find_exempt(
+    judge: &Judge<'_>,
+    tree: &Folder,
+    repositories: &[Repository],
+    cancel: &Cancel,
+) -> Result<Exempt, Error> {
+    let mut places = Places {
+        judge,
+        tree,
+        known: HashMap::new(),
+    };
+    let root = Place {
+        rules: own(judge.above(), judge, tree.rules.as_deref(), b""),
+        fate: Fate::Judged,
+    };
+    places.known.insert(Vec::new(), root);
+    let mut exempt = Vec::new();
+    for repository in repositories {
+        cancel.check()?;
+        let mut files = Vec::new();
+        let mut submodules = Vec::new();
+        for (path, is_submodule) in repository.index.paths() {
+            let Some(path) = repository.below_root(path) else {
+                continue;
+            };
+            match is_submodule {
+                true => submodules.push(path),
+                false => files.push(path),
+            }
+        }
+        for path in submodules {
+            if places.submodule(&path) {
+                exempt.push([&*path, b"/"].concat().into());
+            }
+        }
+        for path in &files {
+            cancel.check()?;
+            places.enter(split(path).0);
+        }
+        let found = files.par_chunks(CHUNK).map(|files| {
+            cancel.check()?;
+            Ok(places.ignored(files))
+        });
+        let found: Vec<Vec<Box<[u8]>>> = found.collect::<Result<_, Error>>()?;
+        exempt.extend(found.into_iter().flatten());
+    }
+    let left = places.known.into_iter();
+    let left = left.filter(|(_, place)| place.fate == Fate::Left);
+    exempt.extend(left.map(|(path, _)| [&*path, b"/"].concat().into()));
+    Ok(Exempt::new(exempt))
+}
+
+impl Repository {
+    /// A path of its index, below the root; `None` for what is no such path.
+    fn below_root(&self, path: Vec<u8>) -> Option<Vec<u8>> {
+        let path = match (&*self.top, &*self.below) {
+            (b"", b"") => path,
+            (b"", below) => path.strip_prefix(below)?.strip_prefix(b"/")?.to_vec(),
+            (top, _) => [top, b"/", &path].concat(),
+        };
+        // An index can be made to say anything.
+        let is_path = path
+            .split(|byte| *byte == b'/')
+            .all(|name| !matches!(name, b"" | b"." | b".." | b".git"));
+        is_path.then_some(path)
+    }
+}
+
+impl Places<'_> {
+    /// Judges the folders down to `folder` that were not judged yet.
+    fn enter(&mut self, folder: &[u8]) {
+        if self.known.contains_key(folder) {
+            return;
+        }
+        let mut end = 0;
+        while end < folder.len() {
+            let start = if end == 0 { 0 } else { end + 1 };
+            let length = folder[start..].iter().position(|byte| *byte == b'/');
+            end = length.map_or(folder.len(), |length| start + length);
+            if !self.known.contains_key(&folder[..end]) {
+                let place = self.judge(&folder[..end], false);
+                self.known.insert(folder[..end].to_vec(), place);
+            }
+        }
+    }
+
+    /// A folder in one that was judged.
+    fn judge(&self, path: &[u8], is_exempt: bool) -> Place {
+        let (folder, name) = split(path);
+        let without_rules = |fate| Place {
+            rules: gitignore::Rules::default(),
+            fate,
+        };
+        let Some(above) = self.known.get(folder) else {
+            return without_rules(Fate::Out);
+        };
+        let verdict = self.judge.judge(folder, name, (true, false), || false);
+        if matches!(above.fate, Fate::Out | Fate::Left) || verdict == Verdict::Ignored {
+            return without_rules(Fate::Out);
+        }
+        let scope = || above.rules.within(&self.judge.place(folder));
+        let is_ignored = above.fate == Fate::Ignored || scope().ignores(os_name(name), true);
+        if verdict != Verdict::Capture {
+            let fate = if is_ignored { Fate::Left } else { Fate::Out };
+            return without_rules(fate);
+        }
+        let fate = match is_ignored && !is_exempt {
+            true => Fate::Ignored,
+            false => Fate::Judged,
+        };
+        let rules = find(self.tree, path).and_then(|folder| folder.rules.as_deref());
+        Place {
+            rules: own(above.rules.clone(), self.judge, rules, path),
+            fate,
+        }
+    }
+
+    /// Takes note of a submodule. True when the rules ignore it.
+    fn submodule(&mut self, path: &[u8]) -> bool {
+        self.enter(path);
+        let is_ignored = self
+            .known
+            .get(path)
+            .is_some_and(|place| place.fate == Fate::Ignored);
+        if is_ignored {
+            let place = self.judge(path, true);
+            self.known.insert(path.to_vec(), place);
+        }
+        is_ignored
+    }
+
+    /// Those of these files that the rules ignore. Their folders were judged.
+    fn ignored(&self, files: &[Vec<u8>]) -> Vec<Box<[u8]>> {
+        let mut ignored = Vec::new();
+        let mut last: Option<(&[u8], Fate, gitignore::Scope<'_>)> = None;
+        for path in files {
+            let (folder, name) = split(path);
+            if last.as_ref().is_none_or(|(last, ..)| *last != folder) {
+                last = self.known.get(folder).map(|place| {
+                    let scope = place.rules.within(&self.judge.place(folder));
+                    (folder, place.fate, scope)
+                });
+            }
+            let is_ignored = match &mut last {
+                Some((_, Fate::Judged, scope)) => scope.ignores(os_name(name), false),
+                Some((_, fate, _)) => *fate == Fate::Ignored,
+                None => false,
+            };
+            if is_ignored {
+                ignored.push(path.as_slice().into());
+            }
+        }
+        ignored
+    }
+}
+
+fn own(
+    above: gitignore::Rules,
+    judge: &Judge<'_>,
+    rules: Option<&Rules>,
+    folder: &[u8],
+) -> gitignore::Rules {
+    match rules {
+        Some(rules) => with_own(above, &judge.place(folder), rules),
+        None => above,
+    }
+}
+
+/// A path's folder and name.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
+}
+
+fn find<'a>(tree: &'a Folder, path: &[u8]) -> Option<&'a Folder> {
+    if path.is_empty() {
+        return Some(tree);
+    }
+    let mut names = path.split(|byte| *byte == b'/');
+    names.try_fold(tree, |folder, name| {
+        folder.get(name)?.folder().map(|folder| &**folder)
+    })
+}

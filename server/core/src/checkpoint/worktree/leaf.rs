@@ -1,0 +1,48 @@
+//! What stands in the work tree, as a tree of git would have it.
+
+use std::{ffi::OsStr, io};
+
+use crate::{
+    checkpoint::{
+        store::object::{Kind as Object, Mode, Oid, name_of},
+        tree_diff::Leaf,
+    },
+    fs::dir::{Dir, Found, Kind},
+};
+
+impl Found {
+    /// As a tree has it; `None` for what no tree has.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        match self.kind {
+            Kind::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
+            Kind::File => Some(Mode::File),
+            Kind::Link => Some(Mode::Link),
+            Kind::Folder => Some(Mode::Folder),
+            Kind::Other => None,
+        }
+    }
+}
+
+impl Dir {
+    /// What stands there, as a tree would have it; `None` for nothing and for
+    /// what no tree has.
+    pub(in crate::checkpoint) fn leaf(&self, name: &OsStr) -> io::Result<Option<(Leaf, Vec<u8>)>> {
+        let found = match self.look(name) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match found.mode() {
+            Some(Mode::Folder) => Ok(Some((Leaf::FOLDER, Vec::new()))),
+            Some(_) => {
+                let (found, bytes) = self.read(name)?;
+                let oid: Oid = name_of(Object::Blob, &bytes);
+                Ok(found.mode().map(|mode| {
+                    let seen = Some((found.stamp, false));
+                    (Leaf { mode, oid, seen }, bytes)
+                }))
+            }
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Whom a file is for. git knows no more of a file's rights than whether it may be
+//! executed; a file made anew is to be for no more people than it was.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    scan::below,
+    snapshot::{File, Folder},
+};
+use crate::{
+    checkpoint::{NamedPath, store::object::Mode},
+    path::RelPath,
+};
+
+/// So many paths are kept with a checkpoint; where there are more, what is not
+/// among them is for its owner alone.
+const MAX_KEPT: usize = 10_000;
+
+/// Who may read a file besides its owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Audience {
+    /// Everyone.
+    #[default]
+    All,
+    /// Its group.
+    Group,
+    /// Everyone but its group.
+    Others,
+    /// No one.
+    Owner,
+}
+
+impl Audience {
+    /// By the permission bits of a file.
+    pub(crate) fn of(file: &File) -> Self {
+        if !cfg!(unix) || file.mode == Mode::Link {
+            return Self::All;
+        }
+        match (file.stamp.mode & 0o040 != 0, file.stamp.mode & 0o004 != 0) {
+            (true, true) => Self::All,
+            (true, false) => Self::Group,
+            (false, true) => Self::Others,
+            (false, false) => Self::Owner,
+        }
+    }
+
+    /// The permission bits a file for these people does not have.
+    pub(crate) fn withheld(self) -> u32 {
+        match self {
+            Self::All => 0,
+            Self::Group => 0o007,
+            Self::Others => 0o070,
+            Self::Owner => 0o077,
+        }
+    }
+}
+
+/// Whom the files below a folder are for, seen together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Audiences(u8);
+
+impl Audiences {
+    pub(crate) fn add(&mut self, audience: Audience) {
+        self.0 |= 1 << audience as u8;
+    }
+
+    pub(crate) fn add_all(&mut self, below: Self) {
+        self.0 |= below.0;
+    }
+
+    /// The only one, if it is the only one.
+    fn only(self) -> Option<Audience> {
+        use Audience::{All, Group, Others, Owner};
+        let each = [All, Group, Others, Owner].into_iter();
+        let mut seen = each.filter(|audience| self.0 & (1 << *audience as u8) != 0);
+        let first = seen.next().unwrap_or_default();
+        seen.next().is_none().then_some(first)
+    }
+}
+
+/// A file, or everything below a folder, that is not for everyone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restricted {
+    /// Which; the folder may be the root.
+    #[serde(flatten)]
+    pub path: NamedPath,
+    /// Whom it is for.
+    pub readers: Audience,
+}
+
+/// What is not for everyone in a tree, in few entries.
+pub(crate) fn restricted(tree: &Folder) -> Vec<Restricted> {
+    let mut found = Vec::new();
+    let restricted = |path: &RelPath, readers| Restricted {
+        path: NamedPath::of(path),
+        readers,
+    };
+    let mut rest = vec![(Vec::new(), tree)];
+    while let Some((path, folder)) = rest.pop() {
+        match folder.audiences.only() {
+            Some(Audience::All) => continue,
+            Some(readers) => {
+                found.push(restricted(&below(&path, b""), readers));
+                continue;
+            }
+            None => {}
+        }
+        for entry in folder.entries() {
+            let readers = entry.file().map_or(Audience::All, Audience::of);
+            if let Some(folder) = entry.folder() {
+                rest.push(([&path, entry.name, b"/"].concat(), folder));
+            } else if readers != Audience::All {
+                found.push(restricted(&below(&path, entry.name), readers));
+            }
+        }
+        if found.len() > MAX_KEPT {
+            found.truncate(MAX_KEPT);
+            found.push(restricted(&RelPath::default(), Audience::Owner));
+            break;
+        }
+    }
+    found
+}
+
+/// Whom the files of a checkpoint are for.
+#[derive(Debug)]
+pub(crate) struct Readers<'a>(HashMap<(&'a str, bool), Audience>);
+
+impl<'a> Readers<'a> {
+    pub(crate) fn new(restricted: &'a [Restricted]) -> Self {
+        let each = restricted.iter();
+        Self(
+            each.map(|it| ((it.path.path.as_str(), it.path.encoded), it.readers))
+                .collect(),
+        )
+    }
+
+    pub(crate) fn of(&self, path: &RelPath) -> Audience {
+        let mut place = Some(path.clone()).filter(|_| !self.0.is_empty());
+        while let Some(at) = place {
+            let (text, encoded) = at.to_wire();
+            if let Some(readers) = self.0.get(&(text.as_str(), encoded)) {
+                return *readers;
+            }
+            place = at.parent();
+        }
+        Audience::All
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::checkpoint::{
+        Oid,
+        worktree::snapshot::{Node, Parts, Stamp},
+    };
+
+    fn file(mode: u32) -> Node {
+        Node::File(File {
+            stamp: Stamp {
+                mode,
+                ..Stamp::default()
+            },
+            oid: Oid::EMPTY_TREE,
+            mode: Mode::File,
+            settled: true,
+        })
+    }
+
+    fn folder(entries: impl IntoIterator<Item = (String, Node)>) -> Arc<Folder> {
+        let entries = entries.into_iter();
+        Arc::new(Folder::new(Parts {
+            entries: entries
+                .map(|(name, node)| (name.into_bytes().into(), node))
+                .collect(),
+            ..Parts::default()
+        }))
+    }
+
+    fn readers_of(restricted: &[Restricted], path: &str) -> Audience {
+        Readers::new(restricted).of(&below(path.as_bytes(), b""))
+    }
+
+    #[test]
+    fn folders_stand_for_what_is_in_them() {
+        let of = |modes: &[u32]| {
+            let files = modes.iter().enumerate();
+            folder(files.map(|(at, mode)| (at.to_string(), file(0o100_000 | mode))))
+        };
+        let entry = |name: &str, folder| (name.to_owned(), Node::Folder(folder));
+        let tree = folder([
+            entry("keys", folder([entry("deep", of(&[0o600, 0o700]))])),
+            entry("mixed", of(&[0o644, 0o640, 0o755, 0o604])),
+            entry("open", of(&[0o644, 0o664])),
+            entry("empty", folder([])),
+        ]);
+        let mut kept = restricted(&tree);
+        kept.sort_by(|a, b| a.path.path.cmp(&b.path.path));
+        let kept_as: Vec<_> = kept.iter().map(|it| (&*it.path.path, it.readers)).collect();
+        assert_eq!(
+            kept_as,
+            [
+                ("keys", Audience::Owner),
+                ("mixed/1", Audience::Group),
+                ("mixed/3", Audience::Others),
+            ]
+        );
+        assert_eq!(readers_of(&kept, "keys/deep/1"), Audience::Owner);
+        assert_eq!(readers_of(&kept, "mixed/0"), Audience::All);
+        assert_eq!(readers_of(&kept, "keys2"), Audience::All);
+        assert_eq!(restricted(&of(&[0o644])), Vec::new());
+        let all = restricted(&of(&[0o600, 0o600]));
+        assert_eq!(all.len(), 1);
+        assert_eq!(readers_of(&all, "anything"), Audience::Owner);
+    }
+
+    #[test]
+    fn where_there_are_too_many_what_is_not_named_is_for_its_owner() {
+        let private = (0..MAX_KEPT + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
+        let tree = folder(private.chain([("z".to_owned(), file(0o100_644))]));
+        let kept = restricted(&tree);
+        assert_eq!(kept.len(), MAX_KEPT + 1);
+        assert_eq!(readers_of(&kept, "p000001"), Audience::Group);
+        assert_eq!(readers_of(&kept, "p010003"), Audience::Owner);
+        assert_eq!(readers_of(&kept, "z"), Audience::Owner);
+    }
+}

@@ -1,0 +1,261 @@
+//! Looking at folders of the work tree entry by entry, each by its name in a
+//! folder that is open: a folder that is replaced by a link meanwhile leads
+//! nowhere else. Nothing here waits (for the other end of a pipe) or follows a link.
+
+use std::{fs, io, path::Path};
+
+use super::snapshot::{Special, Stamp};
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Link,
+    Folder,
+    #[cfg_attr(
+        not(unix),
+        expect(
+            dead_code,
+            reason = "only a reparse tag tells these from files there, which the standard \
+                      library does not show; opening one fails, and that is told"
+        )
+    )]
+    Special(Special),
+}
+
+/// The names in a folder, and what they are where that is known.
+pub(crate) type Names = Vec<(Box<[u8]>, Option<Kind>)>;
+
+#[cfg(unix)]
+pub(crate) use unix::Dir;
+
+#[cfg(unix)]
+mod unix {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+
+    use rustix::{
+        fd::OwnedFd,
+        fs::{AtFlags, FileType, Mode, OFlags, Stat},
+    };
+
+    use super::{Kind, Names, Path, Special, Stamp, fs, io};
+
+    /// An open folder.
+    #[derive(Debug)]
+    pub(crate) struct Dir(OwnedFd);
+
+    const FOLDER: OFlags = OFlags::RDONLY
+        .union(OFlags::DIRECTORY)
+        .union(OFlags::NOFOLLOW)
+        .union(OFlags::CLOEXEC);
+
+    impl Dir {
+        /// A folder by its path, which is no link.
+        pub(crate) fn open(path: &Path) -> io::Result<Self> {
+            Ok(Self(rustix::fs::open(path, FOLDER, Mode::empty())?))
+        }
+
+        /// The folder `name` in this one.
+        pub(crate) fn enter(&self, name: &[u8]) -> io::Result<Self> {
+            Ok(Self(rustix::fs::openat(
+                &self.0,
+                name,
+                FOLDER,
+                Mode::empty(),
+            )?))
+        }
+
+        /// Its own stamp.
+        pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+            Ok(stamp(&rustix::fs::fstat(&self.0)?))
+        }
+
+        /// Its entries, in no order, and what they are where that is known already.
+        pub(crate) fn names(&self) -> io::Result<Names> {
+            let mut names = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.0)? {
+                let entry = entry?;
+                let name = entry.file_name().to_bytes();
+                if !matches!(name, b"." | b"..") {
+                    names.push((name.into(), kind(entry.file_type())));
+                }
+            }
+            Ok(names)
+        }
+
+        /// What the entry `name` is.
+        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
+            let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            described(&stat)
+        }
+
+        /// Where the link `name` points.
+        pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+            let target = rustix::fs::readlinkat(&self.0, name, Vec::new())?;
+            Ok(target.into_bytes())
+        }
+
+        /// Opens the file `name` for reading, and tells what was opened.
+        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = crate::fs::retry_while_leased(|| {
+                Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?)
+            })?;
+            let (kind, stamp) = described(&rustix::fs::fstat(&file)?)?;
+            Ok((file.into(), kind, stamp))
+        }
+
+        /// The stamp of an open file.
+        pub(crate) fn stamp_of(file: &fs::File) -> io::Result<Stamp> {
+            Ok(stamp(&rustix::fs::fstat(file)?))
+        }
+    }
+
+    fn described(stat: &Stat) -> io::Result<(Kind, Stamp)> {
+        let kind = kind(FileType::from_raw_mode(stat.st_mode)).ok_or(io::ErrorKind::Unsupported)?;
+        Ok((kind, stamp(stat)))
+    }
+
+    fn kind(file_type: FileType) -> Option<Kind> {
+        Some(match file_type {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Link,
+            FileType::Directory => Kind::Folder,
+            FileType::Fifo => Kind::Special(Special::Pipe),
+            FileType::Socket => Kind::Special(Special::Socket),
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Special(Special::Device),
+            FileType::Unknown => return None,
+        })
+    }
+
+    /// The widths of these fields differ between systems.
+    fn stamp(stat: &Stat) -> Stamp {
+        fn number<T: TryInto<U>, U: Default>(value: T) -> U {
+            value.try_into().unwrap_or_default()
+        }
+        let nanos = |seconds: i64, nanos: i64| seconds.saturating_mul(1_000_000_000) + nanos;
+        Stamp {
+            mtime: nanos(number(stat.st_mtime), number(stat.st_mtime_nsec)),
+            ctime: nanos(number(stat.st_ctime), number(stat.st_ctime_nsec)),
+            size: number(stat.st_size),
+            inode: number(stat.st_ino),
+            mode: number(stat.st_mode),
+        }
+    }
+
+    /// A name as the system has it.
+    pub(crate) fn os_name(name: &[u8]) -> &OsStr {
+        OsStr::from_bytes(name)
+    }
+}
+
+#[cfg(unix)]
+pub(crate) use unix::os_name;
+
+#[cfg(not(unix))]
+pub(crate) use elsewhere::{Dir, os_name};
+
+/// By path, checking for links before: as well as it can be done with the
+/// standard library alone.
+#[cfg(not(unix))]
+mod elsewhere {
+    use std::{ffi::OsStr, path::PathBuf, time::SystemTime};
+
+    use super::{Kind, Names, Path, Stamp, fs, io};
+
+    /// A folder, by its path.
+    #[derive(Debug)]
+    pub(crate) struct Dir(PathBuf);
+
+    impl Dir {
+        /// A folder by its path, which is no link.
+        pub(crate) fn open(path: &Path) -> io::Result<Self> {
+            if !fs::symlink_metadata(path)?.is_dir() {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
+            Ok(Self(path.to_path_buf()))
+        }
+
+        /// The folder `name` in this one.
+        pub(crate) fn enter(&self, name: &[u8]) -> io::Result<Self> {
+            Self::open(&self.0.join(os_name(name)))
+        }
+
+        /// Its own stamp.
+        pub(crate) fn stamp(&self) -> io::Result<Stamp> {
+            Ok(stamp(&fs::symlink_metadata(&self.0)?))
+        }
+
+        /// Its entries, in no order, and what they are where that is known already.
+        pub(crate) fn names(&self) -> io::Result<Names> {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(&self.0)? {
+                let entry = entry?;
+                let kind = entry.file_type().ok().map(kind);
+                names.push((entry.file_name().as_encoded_bytes().into(), kind));
+            }
+            Ok(names)
+        }
+
+        /// What the entry `name` is.
+        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
+            let metadata = fs::symlink_metadata(self.0.join(os_name(name)))?;
+            Ok((kind(metadata.file_type()), stamp(&metadata)))
+        }
+
+        /// Where the link `name` points.
+        pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+            let target = fs::read_link(self.0.join(os_name(name)))?;
+            Ok(target.as_os_str().as_encoded_bytes().to_vec())
+        }
+
+        /// Opens the file `name` for reading, and tells what was opened.
+        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
+            let path = self.0.join(os_name(name));
+            let found = kind(fs::symlink_metadata(&path)?.file_type());
+            if found != Kind::File {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            let file = fs::File::open(path)?;
+            let stamp = Self::stamp_of(&file)?;
+            Ok((file, found, stamp))
+        }
+
+        /// The stamp of an open file.
+        pub(crate) fn stamp_of(file: &fs::File) -> io::Result<Stamp> {
+            Ok(stamp(&file.metadata()?))
+        }
+    }
+
+    fn kind(file_type: fs::FileType) -> Kind {
+        if file_type.is_symlink() {
+            Kind::Link
+        } else if file_type.is_dir() {
+            Kind::Folder
+        } else {
+            Kind::File
+        }
+    }
+
+    fn stamp(metadata: &fs::Metadata) -> Stamp {
+        let nanos = |time: io::Result<SystemTime>| {
+            time.ok()
+                .and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok())
+                .and_then(|since| i64::try_from(since.as_nanos()).ok())
+                .unwrap_or(0)
+        };
+        Stamp {
+            mtime: nanos(metadata.modified()),
+            ctime: nanos(metadata.created()),
+            size: metadata.len(),
+            inode: 0,
+            mode: u32::from(metadata.is_dir()),
+        }
+    }
+
+    /// A name as the system has it. One that is not Unicode, which no folder
+    /// gives us, becomes one that no folder has.
+    pub(crate) fn os_name(name: &[u8]) -> &OsStr {
+        OsStr::new(std::str::from_utf8(name).unwrap_or("\u{fffd}"))
+    }
+}

@@ -1,0 +1,375 @@
+//! The work tree in memory: names, stamps and object names; folders are shared
+//! between versions, so that an old and a new tree differ only where they differ.
+
+use std::{cmp::Ordering, fmt, sync::Arc};
+
+use super::permissions::{Audience, Audiences};
+use crate::checkpoint::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
+pub(crate) use crate::fs::Stamp;
+#[cfg(test)]
+use crate::{access::gitignore::bytes_of, path::RelPath};
+
+/// A file or link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) stamp: Stamp,
+    pub(crate) oid: Oid,
+    pub(crate) mode: Mode,
+    /// As long as the stamp stays, so does the content.
+    pub(crate) settled: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    File(File),
+    Folder(Arc<Folder>),
+}
+
+impl Node {
+    pub(crate) fn mode(&self) -> Mode {
+        match self {
+            Self::File(file) => file.mode,
+            Self::Folder(_) => Mode::Folder,
+        }
+    }
+
+    pub(crate) fn oid(&self) -> Oid {
+        match self {
+            Self::File(file) => file.oid,
+            Self::Folder(folder) => folder.oid,
+        }
+    }
+
+    fn is_folder(&self) -> bool {
+        matches!(self, Self::Folder(_))
+    }
+
+    /// Nothing differs, not even a stamp; of folders, that they are shared.
+    pub(crate) fn is_same(&self, other: &Node) -> bool {
+        match (self, other) {
+            (Self::File(left), Self::File(right)) => left == right,
+            (Self::Folder(left), Self::Folder(right)) => Arc::ptr_eq(left, right),
+            _ => false,
+        }
+    }
+}
+
+/// An entry of a folder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) mode: Mode,
+    pub(crate) oid: Oid,
+    /// What it is.
+    pub(crate) node: &'a Node,
+}
+
+impl<'a> Entry<'a> {
+    pub(crate) fn folder(&self) -> Option<&'a Arc<Folder>> {
+        match self.node {
+            Node::Folder(folder) => Some(folder),
+            Node::File(_) => None,
+        }
+    }
+
+    pub(crate) fn file(&self) -> Option<&'a File> {
+        match self.node {
+            Node::File(file) => Some(file),
+            Node::Folder(_) => None,
+        }
+    }
+}
+
+/// Something in a folder that is not captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) reason: Reason,
+}
+
+/// Why something is not captured. What is ignored or denied is not even left:
+/// the rules tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A folder the settings exclude.
+    Excluded,
+    /// A file of so many bytes, over the limit.
+    TooLarge(u64),
+    /// No file, folder or link.
+    Special(Special),
+    /// The system does not let us read it: the error's number.
+    Unreadable(i32),
+    /// It kept changing while it was read.
+    Unsteady,
+    /// git does not take the name.
+    Name,
+    /// The path is too long.
+    TooLong,
+    /// It is where this server keeps its own data.
+    OwnData,
+    /// A git directory under another name than `.git`.
+    GitDirectory,
+}
+
+/// What is neither file, folder nor link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Pipe,
+    Socket,
+    Device,
+}
+
+impl Reason {
+    /// May it change without the folder's stamp changing?
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unsteady | Self::GitDirectory
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Excluded => f.write_str("a folder that checkpoints.exclude names"),
+            Self::TooLarge(bytes) => {
+                write!(
+                    f,
+                    "{bytes} bytes, which is over the limit of checkpoints.maxFileSize"
+                )
+            }
+            Self::Special(Special::Pipe) => f.write_str("a named pipe"),
+            Self::Special(Special::Socket) => f.write_str("a socket"),
+            Self::Special(Special::Device) => f.write_str("a device"),
+            Self::Unreadable(number) => {
+                let error = std::io::Error::from_raw_os_error(*number);
+                write!(f, "cannot be read: {error}")
+            }
+            Self::Unsteady => f.write_str("it kept changing while it was read"),
+            Self::Name => f.write_str("git does not allow this name"),
+            Self::TooLong => f.write_str("the path is too long"),
+            Self::OwnData => f.write_str("this server keeps its own data there"),
+            Self::GitDirectory => f.write_str("a git repository's own data"),
+        }
+    }
+}
+
+/// The ignore rules a folder adds to those from above.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// There is something called `.git`.
+    pub(crate) git: bool,
+    /// A repository begins here: what its `info/exclude` says.
+    pub(crate) excludes: Option<Arc<[u8]>>,
+    /// There is a file `.gitignore`: what it says, nothing when it can't be read.
+    pub(crate) gitignore: Option<Arc<[u8]>>,
+}
+
+impl Rules {
+    /// Something that can have rules is there.
+    pub(crate) fn is_something(&self) -> bool {
+        self.git || self.gitignore.is_some()
+    }
+}
+
+/// A folder. `oid` is always the name of the tree object of its entries; a folder
+/// without entries is `Oid::EMPTY_TREE` and is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    pub(crate) oid: Oid,
+    /// From before its names were read.
+    pub(crate) stamp: Stamp,
+    /// As long as the stamp stays, so do its names.
+    pub(crate) settled: bool,
+    /// There is something below it that is left or has rules.
+    pub(crate) notable: bool,
+    /// Whom the files below it are for.
+    pub(crate) audiences: Audiences,
+    /// Files and links below it, and their bytes.
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+    /// By name.
+    pub(crate) left: Box<[Left]>,
+    pub(crate) rules: Option<Box<Rules>>,
+    /// The names of the entries, one behind the other.
+    names: Box<[u8]>,
+    /// In git's order (`object::tree_order`).
+    items: Box<[Item]>,
+}
+
+#[derive(Clone, Debug)]
+struct Item {
+    /// Where its name ends.
+    end: u32,
+    node: Node,
+}
+
+/// What a folder is made of.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    pub(crate) stamp: Stamp,
+    pub(crate) settled: bool,
+    pub(crate) entries: Vec<(Box<[u8]>, Node)>,
+    pub(crate) left: Vec<Left>,
+    pub(crate) rules: Option<Rules>,
+}
+
+impl Folder {
+    /// Puts a folder together; its parts in any order.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts {
+            stamp,
+            settled,
+            mut entries,
+            mut left,
+            rules,
+        } = parts;
+        entries.sort_unstable_by(|(left, a), (right, b)| {
+            tree_order((left, a.is_folder()), (right, b.is_folder()))
+        });
+        left.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut names = Vec::with_capacity(entries.iter().map(|(name, _)| name.len()).sum());
+        let mut items = Vec::with_capacity(entries.len());
+        let (mut files, mut bytes) = (0, 0);
+        let mut notable = !left.is_empty() || rules.is_some();
+        let mut audiences = Audiences::default();
+        for (name, node) in entries {
+            match &node {
+                Node::File(file) => {
+                    files += 1;
+                    bytes += file.stamp.size;
+                    audiences.add(Audience::of(file));
+                }
+                Node::Folder(folder) => {
+                    files += folder.files;
+                    bytes += folder.bytes;
+                    notable |= folder.notable;
+                    audiences.add_all(folder.audiences);
+                }
+            }
+            names.extend_from_slice(&name);
+            let end = u32::try_from(names.len()).unwrap_or(u32::MAX);
+            items.push(Item { end, node });
+        }
+        let mut folder = Self {
+            oid: Oid::EMPTY_TREE,
+            stamp,
+            settled,
+            notable,
+            audiences,
+            files,
+            bytes,
+            left: left.into(),
+            rules: rules.map(Box::new),
+            names: names.into(),
+            items: items.into(),
+        };
+        if !folder.items.is_empty() {
+            folder.oid = name_of(Kind::Tree, &folder.encode());
+        }
+        folder
+    }
+
+    /// The bytes of its tree object.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        encode_tree(
+            self.entries()
+                .map(|entry| (entry.mode, entry.name, entry.oid)),
+        )
+    }
+
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// In git's order.
+    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
+        (0..self.items.len()).map(|index| self.entry(index))
+    }
+
+    /// Entry number `index`.
+    pub(crate) fn entry(&self, index: usize) -> Entry<'_> {
+        let start = match index.checked_sub(1) {
+            Some(before) => self.items[before].end as usize,
+            None => 0,
+        };
+        let Item { end, node } = &self.items[index];
+        Entry {
+            name: &self.names[start..*end as usize],
+            mode: node.mode(),
+            oid: node.oid(),
+            node,
+        }
+    }
+
+    /// The entry called `name`.
+    pub(crate) fn get(&self, name: &[u8]) -> Option<Entry<'_>> {
+        // The order depends on whether it is a folder.
+        [false, true].into_iter().find_map(|is_folder| {
+            let index = self.position(name, is_folder).ok()?;
+            Some(self.entry(index))
+        })
+    }
+
+    fn position(&self, name: &[u8], is_folder: bool) -> Result<usize, usize> {
+        let (mut low, mut high) = (0, self.items.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let entry = self.entry(middle);
+            match tree_order((entry.name, entry.node.is_folder()), (name, is_folder)) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(low)
+    }
+
+    /// What stands at a path below it; the root path is not found, it is no entry.
+    #[cfg(test)]
+    pub(crate) fn find(&self, rel: &RelPath) -> Option<Entry<'_>> {
+        let path = bytes_of(rel.as_path());
+        let mut names = path.split(|byte| *byte == b'/');
+        let mut entry = self.get(names.next()?)?;
+        for name in names {
+            entry = entry.folder()?.get(name)?;
+        }
+        Some(entry)
+    }
+
+    /// Nothing differs from `other`, not even a stamp.
+    pub(crate) fn is_same(&self, other: &Folder) -> bool {
+        self.oid == other.oid
+            && self.stamp == other.stamp
+            && self.settled == other.settled
+            && self.left == other.left
+            && self.rules == other.rules
+            && self.names == other.names
+            && self.items.len() == other.items.len()
+            && self
+                .items
+                .iter()
+                .zip(&other.items)
+                .all(|(left, right)| left.end == right.end && left.node.is_same(&right.node))
+    }
+}
+
+impl Drop for Folder {
+    /// Without recursion: a tree may be deeper than the stack is large.
+    fn drop(&mut self) {
+        let mut rest: Vec<Node> = std::mem::take(&mut self.items)
+            .into_vec()
+            .into_iter()
+            .map(|item| item.node)
+            .collect();
+        while let Some(node) = rest.pop() {
+            let Node::Folder(folder) = node else { continue };
+            if let Some(mut folder) = Arc::into_inner(folder) {
+                let items = std::mem::take(&mut folder.items).into_vec();
+                rest.extend(items.into_iter().map(|item| item.node));
+            }
+        }
+    }
+}

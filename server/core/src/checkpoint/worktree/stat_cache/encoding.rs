@@ -1,0 +1,422 @@
+//! The memory of the work tree, saved: a cache, never trusted without looking.
+//!
+//! ```text
+//! "SLTREE" version, judged (u128), generation (flag, u64)
+//! tracked paths: basis (flag, u128), number, paths
+//! folders, each after those in it
+//! checksum of all that (XXH3, u128)
+//! ```
+//!
+//! Names of folders' objects are not saved: reading works them out again, so
+//! that a folder always has the name of its entries. A file that is damaged, or
+//! of another version, is no cache.
+
+use std::sync::Arc;
+
+use twox_hash::XxHash3_128;
+
+use crate::checkpoint::{
+    store::object::{Mode, Oid},
+    worktree::{
+        git_index::{Exempt, Tracked},
+        snapshot::{File, Folder, Left, Node, Parts, Reason, Rules, Special, Stamp},
+    },
+};
+
+const MAGIC: &[u8] = b"SLTREE\0\x02";
+const CHECKSUM_BYTES: usize = 16;
+
+/// What is saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    pub(crate) tree: Arc<Folder>,
+    /// See `Scan::judged`.
+    pub(crate) judged: u128,
+    /// See `Scan::tracked`.
+    pub(crate) tracked: Arc<Tracked>,
+    /// The store's generation when it held all of the tree, if it did.
+    pub(crate) stored: Option<u64>,
+}
+
+/// The bytes of a cache.
+pub(crate) fn encode(saved: &Saved) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    out.extend_from_slice(&saved.judged.to_le_bytes());
+    out.push(u8::from(saved.stored.is_some()));
+    number(&mut out, saved.stored.unwrap_or(0));
+    let Tracked { basis, exempt } = &*saved.tracked;
+    out.push(u8::from(basis.is_some()));
+    out.extend_from_slice(&basis.unwrap_or(0).to_le_bytes());
+    number(&mut out, exempt.paths().len() as u64);
+    for path in exempt.paths() {
+        text(&mut out, path);
+    }
+    let mut rest = vec![(&*saved.tree, false)];
+    while let Some((folder, is_below_written)) = rest.pop() {
+        if is_below_written {
+            write_folder(&mut out, folder);
+            continue;
+        }
+        rest.push((folder, true));
+        let below = folder.entries().filter_map(|entry| entry.folder());
+        let from = rest.len();
+        rest.extend(below.map(|folder| (&**folder, false)));
+        rest[from..].reverse();
+    }
+    let checksum = XxHash3_128::oneshot(&out);
+    out.extend_from_slice(&checksum.to_le_bytes());
+    out
+}
+
+fn write_folder(out: &mut Vec<u8>, folder: &Folder) {
+    write_stamp(out, &folder.stamp);
+    out.push(u8::from(folder.settled));
+    number(out, folder.left.len() as u64);
+    for Left { name, reason } in &folder.left {
+        text(out, name);
+        let (tag, value) = reason_number(reason);
+        out.push(tag);
+        number(out, value);
+    }
+    let rules = folder.rules.as_deref();
+    out.push(u8::from(rules.is_some()));
+    if let Some(rules) = rules {
+        out.push(u8::from(rules.git));
+        for file in [&rules.excludes, &rules.gitignore] {
+            out.push(u8::from(file.is_some()));
+            text(out, file.as_deref().unwrap_or_default());
+        }
+    }
+    number(out, folder.len() as u64);
+    for entry in folder.entries() {
+        text(out, entry.name);
+        out.push(mode_number(entry.mode));
+        if let Some(file) = entry.file() {
+            write_stamp(out, &file.stamp);
+            out.push(u8::from(file.settled));
+            out.extend_from_slice(file.oid.as_bytes());
+        }
+    }
+}
+
+fn write_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
+    out.extend_from_slice(&stamp.mtime.to_le_bytes());
+    out.extend_from_slice(&stamp.ctime.to_le_bytes());
+    number(out, stamp.size);
+    number(out, stamp.inode);
+    number(out, stamp.mode.into());
+}
+
+/// Seven bits a byte, the lowest first: most numbers are small.
+fn number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn text(out: &mut Vec<u8>, text: &[u8]) {
+    number(out, text.len() as u64);
+    out.extend_from_slice(text);
+}
+
+fn mode_number(mode: Mode) -> u8 {
+    match mode {
+        Mode::File => 0,
+        Mode::Executable => 1,
+        Mode::Link => 2,
+        Mode::Folder => 3,
+    }
+}
+
+fn reason_number(reason: &Reason) -> (u8, u64) {
+    match reason {
+        Reason::Excluded => (0, 0),
+        Reason::TooLarge(bytes) => (1, *bytes),
+        Reason::Special(Special::Pipe) => (2, 0),
+        Reason::Special(Special::Socket) => (2, 1),
+        Reason::Special(Special::Device) => (2, 2),
+        Reason::Unreadable(error) => (3, u64::from(error.cast_unsigned())),
+        Reason::Unsteady => (4, 0),
+        Reason::Name => (5, 0),
+        Reason::TooLong => (6, 0),
+        Reason::OwnData => (7, 0),
+        Reason::GitDirectory => (8, 0),
+    }
+}
+
+/// Reads a cache; `None` when it is none.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Saved> {
+    let (bytes, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
+    if XxHash3_128::oneshot(bytes).to_le_bytes() != checksum {
+        return None;
+    }
+    let mut input = Input(bytes.strip_prefix(MAGIC)?);
+    let judged = u128::from_le_bytes(input.array()?);
+    let is_stored = input.flag()?;
+    let generation = input.number()?;
+    let is_settled = input.flag()?;
+    let basis = u128::from_le_bytes(input.array()?);
+    let mut exempt = Vec::new();
+    for _ in 0..input.number()? {
+        exempt.push(input.text()?.into());
+    }
+    let tracked = Arc::new(Tracked {
+        basis: is_settled.then_some(basis),
+        exempt: Exempt::new(exempt),
+    });
+    let mut folders = Vec::new();
+    while !input.0.is_empty() {
+        let folder = read_folder(&mut input, &mut folders)?;
+        folders.push(Arc::new(folder));
+    }
+    let tree = folders.pop()?;
+    folders.is_empty().then_some(Saved {
+        tree,
+        judged,
+        tracked,
+        stored: is_stored.then_some(generation),
+    })
+}
+
+/// Takes the folders in it from the end of `folders`.
+fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<Folder> {
+    let mut parts = Parts {
+        stamp: input.stamp()?,
+        settled: input.flag()?,
+        ..Parts::default()
+    };
+    for _ in 0..input.number()? {
+        parts.left.push(Left {
+            name: input.text()?.into(),
+            reason: input.reason()?,
+        });
+    }
+    if input.flag()? {
+        parts.rules = Some(Rules {
+            git: input.flag()?,
+            excludes: input.rules()?,
+            gitignore: input.rules()?,
+        });
+    }
+    // In the order they were written in, so that they need not be sorted.
+    let mut entries: Vec<(Box<[u8]>, Option<File>)> = Vec::new();
+    for _ in 0..input.number()? {
+        let name = input.text()?.into();
+        let mode = match input.byte()? {
+            0 => Mode::File,
+            1 => Mode::Executable,
+            2 => Mode::Link,
+            3 => {
+                entries.push((name, None));
+                continue;
+            }
+            _ => return None,
+        };
+        let file = File {
+            stamp: input.stamp()?,
+            settled: input.flag()?,
+            oid: Oid(input.array()?),
+            mode,
+        };
+        entries.push((name, Some(file)));
+    }
+    let below = entries.iter().filter(|(_, file)| file.is_none()).count();
+    let first = folders.len().checked_sub(below)?;
+    let mut below = folders.drain(first..);
+    for (name, file) in entries {
+        let node = match file {
+            Some(file) => Node::File(file),
+            None => Node::Folder(below.next()?),
+        };
+        parts.entries.push((name, node));
+    }
+    drop(below);
+    Some(Folder::new(parts))
+}
+
+/// Bytes not read yet.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        Some(self.array::<1>()?[0])
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.number()?;
+        self.bytes(usize::try_from(length).ok()?)
+    }
+
+    fn rules(&mut self) -> Option<Option<Arc<[u8]>>> {
+        let is_there = self.flag()?;
+        let text = self.text()?;
+        Some(is_there.then(|| text.into()))
+    }
+
+    fn stamp(&mut self) -> Option<Stamp> {
+        Some(Stamp {
+            mtime: i64::from_le_bytes(self.array()?),
+            ctime: i64::from_le_bytes(self.array()?),
+            size: self.number()?,
+            inode: self.number()?,
+            mode: u32::try_from(self.number()?).ok()?,
+        })
+    }
+
+    fn reason(&mut self) -> Option<Reason> {
+        let tag = self.byte()?;
+        let value = self.number()?;
+        Some(match (tag, value) {
+            (0, _) => Reason::Excluded,
+            (1, bytes) => Reason::TooLarge(bytes),
+            (2, 0) => Reason::Special(Special::Pipe),
+            (2, 1) => Reason::Special(Special::Socket),
+            (2, 2) => Reason::Special(Special::Device),
+            (3, error) => Reason::Unreadable(u32::try_from(error).ok()?.cast_signed()),
+            (4, _) => Reason::Unsteady,
+            (5, _) => Reason::Name,
+            (6, _) => Reason::TooLong,
+            (7, _) => Reason::OwnData,
+            (8, _) => Reason::GitDirectory,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(size: u64) -> Node {
+        let stamp = Stamp {
+            mtime: -1,
+            ctime: 2,
+            size,
+            inode: u64::MAX,
+            mode: 0o100_755,
+        };
+        Node::File(File {
+            stamp,
+            oid: Oid([7; 20]),
+            mode: Mode::Executable,
+            settled: true,
+        })
+    }
+
+    fn sample() -> Saved {
+        let folder = |parts| Node::Folder(Arc::new(Folder::new(parts)));
+        let reasons = [
+            Reason::Excluded,
+            Reason::TooLarge(1 << 40),
+            Reason::Special(Special::Socket),
+            Reason::Unreadable(13),
+            Reason::Unsteady,
+            Reason::GitDirectory,
+        ];
+        let named = |(reason, name): (Reason, u8)| Left {
+            name: [name].into(),
+            reason,
+        };
+        let deep = folder(Parts {
+            entries: vec![(b"x\xff".as_slice().into(), file(300))],
+            left: reasons.into_iter().zip(b'a'..).map(named).collect(),
+            ..Parts::default()
+        });
+        let rules = Rules {
+            git: true,
+            excludes: Some(Arc::from(b"*.o\n".as_slice())),
+            gitignore: None,
+        };
+        let middle = folder(Parts {
+            entries: vec![(b"deep".as_slice().into(), deep)],
+            ..Parts::default()
+        });
+        let empty = folder(Parts::default());
+        let entries: [(&[u8], Node); 4] = [
+            (b"b", middle),
+            (b"a", empty),
+            (b"b.c", file(1)),
+            (b"b-", file(0)),
+        ];
+        let entries = entries.map(|(name, node)| (name.into(), node));
+        let parts = Parts {
+            entries: entries.into(),
+            rules: Some(rules),
+            settled: true,
+            ..Parts::default()
+        };
+        Saved {
+            tree: Arc::new(Folder::new(parts)),
+            judged: 5,
+            tracked: Arc::new(Tracked {
+                basis: Some(7),
+                exempt: Exempt::new(vec![b"out/k".as_slice().into(), b"a.log".as_slice().into()]),
+            }),
+            stored: Some(9),
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_read() {
+        let saved = sample();
+        let bytes = encode(&saved);
+        let read = decode(&bytes).unwrap();
+        assert_eq!(read.tree.oid, saved.tree.oid);
+        assert_eq!((read.judged, read.stored), (5, Some(9)));
+        assert_eq!(read.tracked.basis, Some(7));
+        assert_eq!(read.tracked.exempt, saved.tracked.exempt);
+        assert_eq!((read.tree.files, read.tree.bytes), (3, 301));
+        assert_eq!(encode(&read), bytes);
+    }
+
+    #[test]
+    fn a_damaged_cache_is_none() {
+        let bytes = encode(&sample());
+        for at in 0..bytes.len() {
+            assert!(decode(&bytes[..at]).is_none());
+            let mut bent = bytes.clone();
+            bent[at] ^= 1;
+            assert!(decode(&bent).is_none());
+        }
+        // Nor does one fall over that was made to have the right checksum.
+        for at in MAGIC.len()..bytes.len() - CHECKSUM_BYTES {
+            let mut bent = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
+            bent[at] = bent[at].wrapping_add(0x41);
+            let checksum = XxHash3_128::oneshot(&bent);
+            bent.extend_from_slice(&checksum.to_le_bytes());
+            let _ = decode(&bent);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Looking at work trees without storing anything: cheap enough to do it often.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::{
+    capture_filter::{Frozen, Judge, RulesThen},
+    git_index::{Exempt, Tracked},
+    scan::{Look, Scan, scan},
+    snapshot::{File, Folder, Node, Parts, Stamp},
+};
+use crate::{
+    access::Access,
+    cancel::Cancel,
+    checkpoint::{
+        Job, Oid, Settings,
+        store::object::{Kind, name_of},
+    },
+    error::Error,
+    path::{AbsPath, RelPath, Root, Roots},
+};
+
+/// A work tree `ws` in a scratch folder.
+struct Tree {
+    _scratch: TempDir,
+    ws: PathBuf,
+    access: Access,
+    settings: Settings,
+}
+
+impl Tree {
+    /// The workspace is `ws` below the scratch folder.
+    fn new(ws: &str) -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let ws = fs::canonicalize(scratch.path()).unwrap().join(ws);
+        fs::create_dir_all(&ws).unwrap();
+        let root = Root::new(AbsPath::new(&ws).unwrap(), None);
+        Self {
+            _scratch: scratch,
+            access: Access::new(Arc::new(Roots::new(vec![root])), Vec::new()),
+            settings: Settings::default(),
+            ws,
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.ws.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn look(&self, last: Option<&Scan>) -> Scan {
+        let view = self.access.view().0;
+        let job = Job {
+            view: &view,
+            root: 0,
+            settings: &self.settings,
+            cancel: &Cancel::default(),
+            progress: &|_| {},
+        };
+        let judge = Judge::new(&view, 0, &self.settings, &self.ws, None);
+        let look = Look {
+            last,
+            ..Look::default()
+        };
+        scan(&job, &judge, look).unwrap()
+    }
+}
+
+impl Tree {
+    fn denies(&self, path: &str) -> bool {
+        let view = self.access.view().0;
+        Judge::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
+    }
+
+    /// What is seen once every stamp has settled: then nothing is read again.
+    fn settled(&self) -> Scan {
+        let mut scan = self.look(None);
+        while !is_settled(&scan.tree) {
+            scan = self.look(Some(&scan));
+        }
+        scan
+    }
+}
+
+fn is_settled(folder: &Folder) -> bool {
+    folder.settled
+        && folder.entries().all(|entry| match entry.node {
+            Node::File(file) => file.settled,
+            Node::Folder(below) => is_settled(below),
+        })
+}
+
+fn rel(path: &str) -> RelPath {
+    RelPath::new(Path::new(path)).unwrap()
+}
+
+fn file<'a>(scan: &'a Scan, path: &str) -> &'a File {
+    scan.tree.find(&rel(path)).unwrap().file().unwrap()
+}
+
+fn blob(text: &str) -> Oid {
+    name_of(Kind::Blob, text.as_bytes())
+}
+
+/// A stamp that was young when the file was read says nothing: an edit of the
+/// same size, in the same tick of the clock, leaves the same one. Systems differ
+/// in how long a tick is, so the stamp is put there by hand.
+#[test]
+fn t17_racy_edit_is_seen() {
+    let tree = Tree::new("ws");
+    tree.write("file", "first");
+    let before = tree.look(None);
+    assert!(!file(&before, "file").settled);
+    tree.write("file", "other");
+    let stamp = file(&tree.look(None), "file").stamp;
+    // As if the first content had been read with the stamp of the second.
+    let as_if = |settled| {
+        let read = File {
+            stamp,
+            settled,
+            ..file(&before, "file").clone()
+        };
+        let parts = Parts {
+            stamp: before.tree.stamp,
+            settled: before.tree.settled,
+            entries: vec![(b"file".as_slice().into(), Node::File(read))],
+            ..Parts::default()
+        };
+        Scan {
+            tree: Arc::new(Folder::new(parts)),
+            ..before.clone()
+        }
+    };
+    let seen = tree.look(Some(&as_if(false)));
+    assert_eq!(file(&seen, "file").oid, blob("other"));
+    // One that had settled is believed, and so the test above means something.
+    let seen = tree.look(Some(&as_if(true)));
+    assert_eq!(file(&seen, "file").oid, blob("first"));
+}
+
+/// A name that comes in the tick in which a folder was read leaves the same stamp.
+#[test]
+fn a_folder_that_was_read_when_it_had_just_changed_is_read_again() {
+    let tree = Tree::new("ws");
+    let is_settled_after = |scan: &Scan| scan.tree.get(b"sub").unwrap().folder().unwrap().settled;
+    // A slow machine may look when the tick is over.
+    let young = (0..1000).find_map(|n| {
+        tree.write(&format!("sub/{n}"), "1");
+        Some(tree.look(None)).filter(|scan| !is_settled_after(scan))
+    });
+    tree.settled();
+    assert!(is_settled_after(&tree.look(young.as_ref())));
+    assert!(young.is_some());
+}
+
+#[test]
+fn a_stamp_is_settled_once_its_times_are_older_than_a_tick() {
+    const SECOND: i64 = 1_000_000_000;
+    let now = 1000 * SECOND + 5;
+    let settled = |mtime, ctime| {
+        let stamp = Stamp {
+            mtime,
+            ctime,
+            ..Stamp::default()
+        };
+        stamp.is_settled(now)
+    };
+    assert!(settled(now - 10_000_001, 1));
+    assert!(!settled(now - 10_000_000, 1) && !settled(1, now - 10_000_000));
+    assert!(!settled(now + 1, 1));
+    // A file system that knows whole seconds only.
+    assert!(!settled(998 * SECOND + SECOND, 0) && !settled(999 * SECOND, SECOND));
+    assert!(settled(998 * SECOND, 997 * SECOND));
+}
+
+#[test]
+fn what_did_not_change_is_shared_with_the_last_look() {
+    let tree = Tree::new("ws");
+    for path in ["a/b/c", "a/d", "e/f"] {
+        tree.write(path, path);
+    }
+    let scan = tree.settled();
+    tree.write("e/f", "new");
+    let changed = tree.look(Some(&scan));
+    let folder = |scan: &Scan, path| {
+        scan.tree
+            .find(&rel(path))
+            .unwrap()
+            .folder()
+            .unwrap()
+            .clone()
+    };
+    assert!(Arc::ptr_eq(&folder(&scan, "a"), &folder(&changed, "a")));
+    assert_ne!(folder(&scan, "e").oid, folder(&changed, "e").oid);
+    assert!(changed.tree.find(&rel("e/f/g")).is_none());
+    assert!(changed.tree.find(&rel("")).is_none());
+}
+
+/// No folder's stamp tells of it, nor, where the rule file ignores itself, that
+/// of any captured file.
+#[test]
+fn a_rule_file_that_is_rewritten_in_place_is_noticed() {
+    for itself in ["", ".gitignore\n"] {
+        let tree = Tree::new("ws");
+        tree.write("sub/a.log", "");
+        tree.write("sub/deep/b.txt", "");
+        tree.write("sub/.gitignore", &format!("*.log\n{itself}"));
+        let before = tree.settled();
+        assert!(before.tree.find(&rel("sub/a.log")).is_none());
+        tree.write("sub/.gitignore", &format!("*.txt\n{itself}"));
+        let after = tree.look(Some(&before));
+        assert!(after.tree.find(&rel("sub/a.log")).is_some());
+        assert!(after.tree.find(&rel("sub/deep/b.txt")).is_none());
+    }
+}
+
+/// One more than [`super::capture_filter`] keeps.
+#[test]
+fn rules_that_are_too_many_judge_nothing() {
+    let tree = Tree::new("ws");
+    for number in 0..3 {
+        tree.write(
+            &format!("{number}/.gitignore"),
+            &format!("{}\n.gitignore", "#".repeat(400_000)),
+        );
+    }
+    tree.write("kept", "");
+    let scan = tree.look(None);
+    let none = |_: &RelPath| Ok(None);
+    let mut then = RulesThen::new(&scan.rules, &scan.rules, &none).unwrap();
+    assert!(then.excludes(&rel("kept"), false).unwrap());
+}
+
+/// As they were kept before texts were left out of them.
+#[test]
+fn texts_that_are_in_old_notes_still_judge() {
+    let kept = r#"{"exclude":[],"maxFileSize":9,
+        "denied":[{"above":{"root":"","text":"secret"}},{"below":{"path":"sub","text":[107,255]}}],
+        "above":[{"root":"ws","text":"*.log"}],
+        "repositories":[{"path":"in","text":"*.tmp"}],"gitignores":[{"path":"in","text":"x"}]}"#;
+    let kept: Frozen = serde_json::from_str(kept).unwrap();
+    let none = |_: &RelPath| Ok(None);
+    let now = Frozen::default();
+    let mut then = RulesThen::new(&kept, &now, &none).unwrap();
+    for (path, is_out) in [
+        ("secret", true),
+        ("a.log", true),
+        ("in/a.tmp", true),
+        ("in/x", true),
+        ("in/a.log", false),
+        ("sub/k", false),
+        ("a", false),
+    ] {
+        assert!(then.knows(&rel(path)));
+        assert_eq!(then.excludes(&rel(path), false).unwrap(), is_out, "{path}");
+    }
+}
+
+const NAMES: [&str; 8] = [
+    "a",
+    "b",
+    "out",
+    "x.log",
+    "k.key",
+    "node_modules",
+    "nested",
+    "A",
+];
+
+fn rules() -> impl Strategy<Value = String> {
+    let lines = prop::sample::select(vec![
+        "*.log",
+        "/a",
+        "!a",
+        "out/",
+        "a/b",
+        "**/b",
+        "*",
+        "!*/",
+        ".gitignore",
+        "x*",
+        "/nested/a",
+        "ws/b",
+        "!x.log",
+    ]);
+    prop::collection::vec(lines, 0..4).prop_map(|lines| lines.join("\n"))
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(NAMES.to_vec()), 1..4)
+        .prop_map(|names| names.join("/"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// What is kept of the rules says of each path what they said when it was
+    /// captured.
+    #[test]
+    fn rules_that_were_kept_judge_as_they_did(
+        files in prop::collection::vec(path(), 0..12),
+        ignores in prop::collection::vec((path(), rules()), 0..4),
+        denied in prop::option::of(rules()),
+        excludes in rules(),
+        above in rules(),
+        is_nested in any::<bool>(),
+        tracked in prop::collection::vec(path(), 0..4),
+    ) {
+        let tree = Tree::new("repo/ws");
+        let repo = tree.ws.parent().unwrap();
+        for git in [repo.join(".git"), tree.ws.join("nested/.git")] {
+            if git.starts_with(&tree.ws) && !is_nested {
+                continue;
+            }
+            fs::create_dir_all(git.join("info")).unwrap();
+            fs::write(git.join("HEAD"), "").unwrap();
+            fs::write(git.join("info/exclude"), &excludes).unwrap();
+            let below = if git.starts_with(&tree.ws) { "" } else { "ws/" };
+            track(&git, tracked.iter().map(|path| format!("{below}{path}")));
+        }
+        fs::write(repo.join(".gitignore"), &above).unwrap();
+        if let Some(denied) = &denied {
+            fs::write(tree.ws.join(".clineignore"), denied).unwrap();
+        }
+        for file in &files {
+            let file = tree.ws.join(file);
+            let _ = fs::create_dir_all(file.parent().unwrap());
+            let _ = fs::write(file, "");
+        }
+        for (folder, text) in &ignores {
+            let folder = tree.ws.join(folder);
+            let folder = if folder.is_dir() { folder } else { tree.ws.clone() };
+            fs::write(folder.join(".gitignore"), text).unwrap();
+        }
+        let scan = tree.look(None);
+        // Through JSON, as a checkpoint keeps them.
+        let kept = serde_json::to_string(&*scan.rules).unwrap();
+        let kept = serde_json::from_str(&kept).unwrap();
+        let held: HashMap<RelPath, Vec<u8>> = walk(&tree.ws)
+            .into_iter()
+            .filter(|(path, _)| path.name().is_some_and(|name| name == ".gitignore"))
+            .filter(|(path, _)| scan.tree.find(path).is_some())
+            .map(|(path, _)| (path.clone(), fs::read(tree.ws.join(path.as_path())).unwrap()))
+            .collect();
+        let gitignore = |path: &RelPath| -> Result<_, Error> { Ok(held.get(path).cloned()) };
+        let mut then = RulesThen::new(&kept, &scan.rules, &gitignore).unwrap();
+        for (path, is_dir) in walk(&tree.ws) {
+            let is_captured = scan.tree.find(&path).is_some();
+            let is_excluded = then.excludes(&path, is_dir).unwrap();
+            // Tracked, so captured: its tree tells.
+            let is_exempt = is_captured && scan.tracked.exempt.holds(path.to_wire().0.as_bytes(), is_dir);
+            if !is_exempt {
+                prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
+            }
+        }
+        // What was not there would have been captured, unless it is denied: then
+        // it is not even named.
+        let named = serde_json::to_value(&*scan.rules).unwrap()["tracked"].to_string();
+        for path in scan.tracked.exempt.beyond(&scan.tree) {
+            let path = std::str::from_utf8(path).unwrap();
+            if tree.denies(path) {
+                prop_assert!(!named.contains(&format!("\"{path}\"")), "{named}");
+                continue;
+            }
+            if !path.ends_with('/') && fs::symlink_metadata(tree.ws.join(path)).is_err() {
+                prop_assert!(!then.excludes(&rel(path), false).unwrap(), "{} {:?}", path, scan.rules);
+            }
+        }
+    }
+}
+
+/// Writes the index of a repository.
+fn track(git: &Path, paths: impl Iterator<Item = String>) {
+    let mut index = git2::Index::open(&git.join("index")).unwrap();
+    for path in paths {
+        let time = git2::IndexTime::new(0, 0);
+        let entry = git2::IndexEntry {
+            ctime: time,
+            mtime: time,
+            dev: 0,
+            ino: 0,
+            mode: 0o100_644,
+            uid: 0,
+            gid: 0,
+            file_size: 0,
+            id: git2::Oid::from_bytes(&blob("").0).unwrap(),
+            flags: 0,
+            flags_extended: 0,
+            path: path.into_bytes(),
+        };
+        // One of a folder and a file in it takes the other's place.
+        let _ = index.add(&entry);
+    }
+    index.write().unwrap();
+}
+
+/// An index is read when it changed; the tree is judged anew only when that
+/// changes what is exempt.
+#[test]
+fn an_index_that_changes_nothing_costs_nothing() {
+    let tree = Tree::new("ws");
+    let git = tree.ws.join(".git");
+    fs::create_dir_all(&git).unwrap();
+    fs::write(git.join("HEAD"), "").unwrap();
+    for path in ["a/b", "a/c.log", "d.log"] {
+        tree.write(path, "");
+    }
+    tree.write(".gitignore", "*.log\n");
+    track(&git, ["a/c.log".to_owned()].into_iter());
+    let mut before = tree.settled();
+    while before.tracked.basis.is_none() {
+        before = tree.look(Some(&before));
+    }
+    assert!(before.tree.find(&rel("a/c.log")).is_some());
+    assert!(Arc::ptr_eq(
+        &tree.look(Some(&before)).tracked,
+        &before.tracked
+    ));
+    // Were it read, it would tell.
+    let empty = Scan {
+        tracked: Arc::new(Tracked {
+            basis: before.tracked.basis,
+            exempt: Exempt::default(),
+        }),
+        ..before.clone()
+    };
+    assert!(tree.look(Some(&empty)).tracked.exempt.is_empty());
+    track(&git, ["a/b".to_owned()].into_iter());
+    let after = tree.look(Some(&before));
+    assert!(!Arc::ptr_eq(&after.tracked, &before.tracked));
+    assert!(Arc::ptr_eq(&after.tree, &before.tree));
+    track(&git, ["d.log".to_owned()].into_iter());
+    assert!(tree.look(Some(&after)).tree.find(&rel("d.log")).is_some());
+}
+
+/// Every path below a folder, and whether it is a folder.
+fn walk(top: &Path) -> Vec<(RelPath, bool)> {
+    let mut found = Vec::new();
+    let mut rest = vec![top.to_path_buf()];
+    while let Some(folder) = rest.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            found.push((
+                RelPath::new(path.strip_prefix(top).unwrap()).unwrap(),
+                path.is_dir(),
+            ));
+            if path.is_dir() {
+                rest.push(path);
+            }
+        }
+    }
+    found
+}
