@@ -13,15 +13,15 @@ use std::{
 };
 
 use capture::{Bench, fingerprint, git, git_in, name, run};
-use sightline_core::checkpoint::{Checkpoints, Job, Progress, Record, Request};
+use sightline_core::checkpoint::{Checkpoint, Checkpoints, Job, Progress, Request};
 use sightline_protocol::error::ErrorKind;
 
 fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-fn reasons(record: &Record) -> Vec<(&str, &str)> {
-    let skipped = record.notes.skipped.iter();
+fn reasons(checkpoint: &Checkpoint) -> Vec<(&str, &str)> {
+    let skipped = checkpoint.metadata.skipped.iter();
     skipped
         .map(|skipped| (skipped.path.as_str(), skipped.reason.as_str()))
         .collect()
@@ -35,12 +35,15 @@ fn a_checkpoint_is_what_git_would_add() {
     bench.write("run.sh", "#!/bin/sh\n");
     mode(&bench.ws.join("run.sh"), 0o744);
     std::os::unix::fs::symlink("src/main.rs", bench.ws.join("link")).unwrap();
-    let record = bench.create();
+    let checkpoint = bench.create();
     git_in(&bench.ws, &["init", "-q"]);
     git_in(&bench.ws, &["add", "-A"]);
     let tree = git_in(&bench.ws, &["write-tree"]);
-    assert_eq!(record.tree.to_string(), tree.trim());
-    assert_eq!((record.notes.files, record.notes.counts.added), (4, 4));
+    assert_eq!(checkpoint.tree.to_string(), tree.trim());
+    assert_eq!(
+        (checkpoint.metadata.files, checkpoint.metadata.counts.added),
+        (4, 4)
+    );
     bench.fsck();
 }
 
@@ -59,10 +62,10 @@ fn counts_are_those_of_files_since_the_checkpoint_before() {
     bench.write("d/now a folder", "");
     // Whoever takes it, knowing the last tree or not.
     for checkpoints in [&bench.checkpoints, &bench.reopened()] {
-        let record = bench
+        let checkpoint = bench
             .create_by(checkpoints, &Request::default(), None)
             .unwrap();
-        let counts = record.notes.counts;
+        let counts = checkpoint.metadata.counts;
         assert_eq!((counts.added, counts.modified, counts.deleted), (2, 2, 3));
         bench.checkpoints.prune_all_but_first(&bench);
     }
@@ -101,9 +104,9 @@ fn ignored_denied_and_excluded_entries_are_left_out() {
     }
     bench.write("sub/.gitignore", "*.tmp\n.gitignore\n");
     bench.write("sub/b.tmp", "");
-    let record = bench.create();
+    let checkpoint = bench.create();
     assert_eq!(
-        bench.files(&record),
+        bench.files(&checkpoint),
         [
             ".gitignore",
             ".vscode/settings.json",
@@ -114,7 +117,7 @@ fn ignored_denied_and_excluded_entries_are_left_out() {
     );
     let reason = "a folder that checkpoints.exclude names";
     assert_eq!(
-        reasons(&record),
+        reasons(&checkpoint),
         [("node_modules", reason), ("sub/node_modules", reason)]
     );
     // Not even as an object without a path.
@@ -193,12 +196,12 @@ fn what_cannot_be_captured_is_named_with_the_reason() {
     bench.write(".GIT/x", "");
     bench.write("git~1", "");
     std::os::unix::fs::symlink("x", bench.ws.join(".gitmodules")).unwrap();
-    let record = bench.create();
-    assert_eq!(bench.files(&record), ["small"]);
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["small"]);
     let odd = "git does not allow this name";
     let large = "11 bytes, which is over the limit of checkpoints.maxFileSize";
     assert_eq!(
-        reasons(&record),
+        reasons(&checkpoint),
         [
             (".GIT", odd),
             (".gitmodules", odd),
@@ -213,9 +216,9 @@ fn what_cannot_be_captured_is_named_with_the_reason() {
     // no folder changed.
     bench.write("dir/large", "0");
     bench.write("small", "0123456789a");
-    let record = bench.create();
-    assert_eq!(bench.files(&record), ["dir/large"]);
-    assert!(reasons(&record).contains(&("small", large)));
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["dir/large"]);
+    assert!(reasons(&checkpoint).contains(&("small", large)));
 }
 
 #[test]
@@ -231,10 +234,10 @@ fn a_file_nobody_may_read_is_named_with_the_reason() {
         mode(&bench.ws.join("closed"), 0o700);
         return;
     }
-    let record = bench.create();
+    let checkpoint = bench.create();
     mode(&bench.ws.join("closed"), 0o700);
-    assert_eq!(bench.files(&record), ["mine"]);
-    let reasons = reasons(&record);
+    assert_eq!(bench.files(&checkpoint), ["mine"]);
+    let reasons = reasons(&checkpoint);
     assert!(
         reasons
             .iter()
@@ -252,8 +255,8 @@ fn empty_folders_are_recorded() {
     bench.write("c/ignored", "");
     bench.write("c/.git/HEAD", "");
     bench.write(".clineignore", "ignored\n");
-    let record = bench.create();
-    let paths = bench.paths(&record);
+    let checkpoint = bench.create();
+    let paths = bench.paths(&checkpoint);
     let empty = "040000 tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904";
     assert_eq!(paths.keys().collect::<Vec<_>>(), ["a", "a/b", "c"]);
     assert_eq!((paths["a/b"].as_str(), paths["c"].as_str()), (empty, empty));
@@ -265,9 +268,9 @@ fn empty_folders_are_recorded() {
 #[test]
 fn an_empty_workspace_has_a_checkpoint() {
     let bench = Bench::new();
-    let record = bench.create();
+    let checkpoint = bench.create();
     assert_eq!(
-        record.tree.to_string(),
+        checkpoint.tree.to_string(),
         "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
     );
     bench.fsck();
@@ -290,13 +293,13 @@ fn a_folder_of_very_many_files_and_a_very_deep_one_are_captured() {
     fs::write(dir.join("end"), "").unwrap();
     assert!(depth > 1500);
     let first = bench.create();
-    assert_eq!(first.notes.files, 3001);
+    assert_eq!(first.metadata.files, 3001);
     bench.write("many/17", "x");
     fs::write(dir.join("end"), "y").unwrap();
     let second = bench.create();
-    assert_eq!(second.notes.counts.modified, 2);
+    assert_eq!(second.metadata.counts.modified, 2);
     // As it is remembered, too.
-    bench.checkpoints.save_memory().unwrap();
+    bench.checkpoints.save_stat_cache().unwrap();
     let reopened = bench.reopened();
     let third = bench
         .create_by(&reopened, &Request::default(), None)
@@ -310,7 +313,7 @@ fn a_saved_memory_is_not_trusted_without_looking() {
     bench.write("a/b", "1");
     bench.write("c", "1");
     bench.create();
-    bench.checkpoints.save_memory().unwrap();
+    bench.checkpoints.save_stat_cache().unwrap();
     bench.write("a/b", "2");
     fs::remove_file(bench.ws.join("c")).unwrap();
     bench.write(".gitignore", "nothing");
@@ -319,17 +322,17 @@ fn a_saved_memory_is_not_trusted_without_looking() {
             .create_by(checkpoints, &Request::default(), None)
             .unwrap()
     };
-    let record = again(&bench.reopened());
-    assert_eq!(bench.files(&record), [".gitignore", "a/b"]);
-    assert_eq!(bench.content(&record, "a/b"), b"2");
+    let checkpoint = again(&bench.reopened());
+    assert_eq!(bench.files(&checkpoint), [".gitignore", "a/b"]);
+    assert_eq!(bench.content(&checkpoint, "a/b"), b"2");
     // A damaged one is none.
     let caches = fs::read_dir(bench.parent.join("data/projects")).unwrap();
     let project = caches.map(|entry| entry.unwrap().path()).next().unwrap();
     fs::write(project.join("state/tree.cache"), "SLTREE\0\u{1}nonsense").unwrap();
-    assert_eq!(again(&bench.reopened()).tree, record.tree);
+    assert_eq!(again(&bench.reopened()).tree, checkpoint.tree);
     // One that knows of a store that is gone does not make a checkpoint of it.
     again(&bench.checkpoints);
-    bench.checkpoints.save_memory().unwrap();
+    bench.checkpoints.save_stat_cache().unwrap();
     fs::remove_dir_all(bench.checkpoints.git_dir()).unwrap();
     for checkpoints in [&bench.checkpoints, &bench.reopened()] {
         again(checkpoints);
@@ -341,10 +344,10 @@ fn a_saved_memory_is_not_trusted_without_looking() {
 fn the_data_directory_is_not_captured() {
     let bench = Bench::at("");
     bench.write("a", "");
-    let record = bench.create();
-    assert_eq!(bench.files(&record), ["a"]);
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["a"]);
     assert_eq!(
-        reasons(&record),
+        reasons(&checkpoint),
         [("data", "this server keeps its own data there")]
     );
 }
@@ -373,7 +376,10 @@ fn a_large_workspace_has_to_be_confirmed_the_first_time() {
         confirm_large: true,
         ..Request::default()
     };
-    assert_eq!(bench.try_create(&confirmed, None).unwrap().notes.files, 5);
+    assert_eq!(
+        bench.try_create(&confirmed, None).unwrap().metadata.files,
+        5
+    );
     // Said once.
     bench.create();
 }
@@ -412,14 +418,18 @@ fn a_cancelled_checkpoint_keeps_nothing() {
 #[test]
 fn checkpoints_keep_their_order_whatever_the_clock_says() {
     let bench = Bench::new();
-    let records: Vec<_> = (0..5).map(|_| bench.create()).collect();
-    let orders = records
+    let checkpoints: Vec<_> = (0..5).map(|_| bench.create()).collect();
+    let orders = checkpoints
         .iter()
-        .map(|record| (record.notes.created, record.notes.sequence));
+        .map(|checkpoint| (checkpoint.metadata.created, checkpoint.metadata.sequence));
     assert!(orders.clone().zip(orders.skip(1)).all(|(a, b)| a < b));
     let listed = bench.checkpoints.list(&Default::default()).unwrap();
-    let listed: Vec<_> = listed.iter().rev().map(|record| record.id).collect();
-    assert_eq!(listed, records.iter().map(|r| r.id).collect::<Vec<_>>());
+    let listed: Vec<_> = listed
+        .iter()
+        .rev()
+        .map(|checkpoint| checkpoint.id)
+        .collect();
+    assert_eq!(listed, checkpoints.iter().map(|r| r.id).collect::<Vec<_>>());
 }
 
 /// Line ends, attributes, large file storage, odd names and the like: bytes are
@@ -461,15 +471,15 @@ fn t13_snapshot_holds_the_bytes_that_are_there() {
             .success()
     );
 
-    let record = bench.create();
-    assert_eq!(bench.content(&record, "crlf.txt"), b"a\r\nb\r\n");
-    assert_eq!(bench.content(&record, "large.bin"), [0, 1, 2, 255]);
-    assert_eq!(bench.content(&record, "a.id"), b"$Id$\n");
-    assert_eq!(bench.content(&record, "loop"), b".");
-    assert_eq!(bench.content(&record, "nowhere"), b"\xff");
-    assert_eq!(bench.content(&record, "outside"), b"/");
-    assert_eq!(record.notes.files, 4 + 9 + 3);
-    assert_eq!(reasons(&record), [("pipe", "a named pipe")]);
+    let checkpoint = bench.create();
+    assert_eq!(bench.content(&checkpoint, "crlf.txt"), b"a\r\nb\r\n");
+    assert_eq!(bench.content(&checkpoint, "large.bin"), [0, 1, 2, 255]);
+    assert_eq!(bench.content(&checkpoint, "a.id"), b"$Id$\n");
+    assert_eq!(bench.content(&checkpoint, "loop"), b".");
+    assert_eq!(bench.content(&checkpoint, "nowhere"), b"\xff");
+    assert_eq!(bench.content(&checkpoint, "outside"), b"/");
+    assert_eq!(checkpoint.metadata.files, 4 + 9 + 3);
+    assert_eq!(reasons(&checkpoint), [("pipe", "a named pipe")]);
     bench.fsck();
 }
 
@@ -490,9 +500,9 @@ fn t13_snapshot_takes_nested_repositories_for_folders() {
     git_in(&grown, &["worktree", "add", "-q", "../tree", "-b", "other"]);
     git_in(&bench.ws, &["add", "fresh/file", "grown", ".gitignore"]);
     let before = fingerprint(&bench.ws);
-    let record = bench.create();
+    let checkpoint = bench.create();
     assert_eq!(
-        bench.files(&record),
+        bench.files(&checkpoint),
         [
             ".gitignore",
             "fresh/file",
@@ -503,7 +513,7 @@ fn t13_snapshot_takes_nested_repositories_for_folders() {
             "tree/file",
         ]
     );
-    assert!(record.notes.skipped.is_empty());
+    assert!(checkpoint.metadata.skipped.is_empty());
     assert_eq!(fingerprint(&bench.ws), before);
     bench.fsck();
 }
@@ -516,9 +526,9 @@ fn t13_snapshot_does_not_depend_on_settings_of_git() {
         let bench = Bench::new();
         bench.write("crlf.txt", "a\r\n");
         bench.write("excluded.txt", "x");
-        let record = bench.create();
-        assert_eq!(bench.files(&record), ["crlf.txt", "excluded.txt"]);
-        assert_eq!(bench.content(&record, "crlf.txt"), b"a\r\n");
+        let checkpoint = bench.create();
+        assert_eq!(bench.files(&checkpoint), ["crlf.txt", "excluded.txt"]);
+        assert_eq!(bench.content(&checkpoint, "crlf.txt"), b"a\r\n");
         let repository = std::env::var("GIT_DIR").unwrap();
         assert!(!Path::new(&repository).exists());
         return;
@@ -560,7 +570,7 @@ fn t14_snapshot_leaves_the_workspace_byte_identical() {
     for _ in 0..3 {
         bench.create();
         bench.checkpoints.list(&Default::default()).unwrap();
-        bench.checkpoints.save_memory().unwrap();
+        bench.checkpoints.save_stat_cache().unwrap();
         bench
             .create_by(&bench.reopened(), &Request::default(), None)
             .unwrap();
@@ -576,9 +586,9 @@ fn t17_racy_edit_is_captured() {
         bench.write("file", format!("{round:04}a"));
         bench.create();
         bench.write("file", format!("{round:04}b"));
-        let record = bench.create();
+        let checkpoint = bench.create();
         let expected = format!("{round:04}b");
-        assert_eq!(bench.content(&record, "file"), expected.as_bytes());
+        assert_eq!(bench.content(&checkpoint, "file"), expected.as_bytes());
     }
 }
 
@@ -592,10 +602,10 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     bench.create();
     fs::remove_dir_all(bench.ws.join("sub")).unwrap();
     std::os::unix::fs::symlink(&outside, bench.ws.join("sub")).unwrap();
-    let record = bench.create();
-    assert_eq!(bench.files(&record), ["sub"]);
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["sub"]);
     assert_eq!(
-        bench.content(&record, "sub"),
+        bench.content(&checkpoint, "sub"),
         outside.as_os_str().as_encoded_bytes()
     );
 }

@@ -30,8 +30,8 @@ fn known(paths: &[&str]) -> DirtySet {
 
 /// Takes a checkpoint told of `paths`, and the names of the files in it.
 fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
-    let record = bench.try_create(&Request::default(), Some(&known(paths)));
-    bench.files(&record.unwrap())
+    let checkpoint = bench.try_create(&Request::default(), Some(&known(paths)));
+    bench.files(&checkpoint.unwrap())
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn only_the_paths_told_are_looked_at() {
     bench.create();
     bench.write("a/b/c", "2");
     bench.write("d", "22");
-    let record = bench.try_create(&Request::default(), Some(&known(&["a/b/c"])));
-    let record = record.unwrap();
-    assert_eq!(bench.content(&record, "a/b/c"), b"2");
+    let checkpoint = bench.try_create(&Request::default(), Some(&known(&["a/b/c"])));
+    let checkpoint = checkpoint.unwrap();
+    assert_eq!(bench.content(&checkpoint, "a/b/c"), b"2");
     // Nobody told of this one, which shows that nobody looked.
-    assert_eq!(bench.content(&record, "d"), b"1");
-    assert_eq!(record.notes.counts.modified, 1);
-    let record = bench.create();
-    assert_eq!(bench.content(&record, "d"), b"22");
+    assert_eq!(bench.content(&checkpoint, "d"), b"1");
+    assert_eq!(checkpoint.metadata.counts.modified, 1);
+    let checkpoint = bench.create();
+    assert_eq!(bench.content(&checkpoint, "d"), b"22");
     bench.fsck();
 }
 
@@ -108,10 +108,10 @@ fn ignored_and_denied_paths_stay_out() {
         "node_modules/x",
         ".git/x",
     ];
-    let record = bench.try_create(&Request::default(), Some(&known(&paths)));
-    let record = record.unwrap();
-    assert_eq!(bench.files(&record), [".gitignore", "a"]);
-    assert_eq!(record.notes.skipped.len(), 1);
+    let checkpoint = bench.try_create(&Request::default(), Some(&known(&paths)));
+    let checkpoint = checkpoint.unwrap();
+    assert_eq!(bench.files(&checkpoint), [".gitignore", "a"]);
+    assert_eq!(checkpoint.metadata.skipped.len(), 1);
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn changes_are_given_back_when_the_checkpoint_fails() {
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Cancelled);
     bench.cancel = Default::default();
-    let record = bench.try_create(&Request::default(), Some(&set)).unwrap();
-    assert_eq!(bench.content(&record, "a"), b"2");
+    let checkpoint = bench.try_create(&Request::default(), Some(&set)).unwrap();
+    assert_eq!(bench.content(&checkpoint, "a"), b"2");
     assert_eq!(set.take(), Changes::Known(Vec::new()));
 }
 
@@ -194,8 +194,8 @@ fn changes_that_were_taken_are_given_back_when_the_checkpoint_fails() {
     let cancelled = bench.try_create(&Request::default(), Some(&source));
     assert_eq!(cancelled.unwrap_err().kind, ErrorKind::Cancelled);
     bench.cancel = Cancel::default();
-    let record = bench.try_create(&Request::default(), Some(&set)).unwrap();
-    assert_eq!(bench.content(&record, "a"), b"2");
+    let checkpoint = bench.try_create(&Request::default(), Some(&set)).unwrap();
+    assert_eq!(bench.content(&checkpoint, "a"), b"2");
 }
 
 #[test]
@@ -242,8 +242,8 @@ fn what_is_not_known_is_looked_for() {
     bench.try_create(&Request::default(), Some(&set)).unwrap();
     bench.write("a", "22");
     set.mark_unknown();
-    let record = bench.try_create(&Request::default(), Some(&set)).unwrap();
-    assert_eq!(bench.content(&record, "a"), b"22");
+    let checkpoint = bench.try_create(&Request::default(), Some(&set)).unwrap();
+    assert_eq!(bench.content(&checkpoint, "a"), b"22");
 }
 
 /// One edit of a storm. Numbers choose among what there is.
@@ -369,9 +369,9 @@ proptest! {
             let told = bench.try_create(&Request::default(), Some(&set)).unwrap();
             let looked = bench.create_by(&bench.reopened(), &Request::default(), None).unwrap();
             prop_assert_eq!(bench.paths(&told), bench.paths(&looked), "{:?}", storm);
-            prop_assert_eq!(&told.notes.skipped, &looked.notes.skipped);
-            prop_assert_eq!(&told.notes.rules, &looked.notes.rules);
-            prop_assert_eq!(looked.notes.counts, Default::default());
+            prop_assert_eq!(&told.metadata.skipped, &looked.metadata.skipped);
+            prop_assert_eq!(&told.metadata.rules, &looked.metadata.rules);
+            prop_assert_eq!(looked.metadata.counts, Default::default());
             // And so does one that looks again where it knows all but the storm.
             let again = bench.create();
             prop_assert_eq!(again.tree, looked.tree);

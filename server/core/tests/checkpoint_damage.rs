@@ -61,8 +61,8 @@ fn kept_aside(ground: &Ground) -> Vec<PathBuf> {
 }
 
 fn ids(ground: &Ground) -> Vec<Oid> {
-    let records = ground.checkpoints.list(&Filter::default()).unwrap();
-    records.iter().map(|record| record.id).collect()
+    let checkpoints = ground.checkpoints.list(&Filter::default()).unwrap();
+    checkpoints.iter().map(|checkpoint| checkpoint.id).collect()
 }
 
 fn problems(ground: &Ground) -> Vec<String> {

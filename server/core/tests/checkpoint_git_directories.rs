@@ -11,12 +11,12 @@ use std::{fs, path::Path};
 use capture::{Bench, git_in};
 use restoring::{Ground, all};
 use sightline_core::{
-    checkpoint::{ChangeSource, DirtySet, Record, Request},
+    checkpoint::{ChangeSource, Checkpoint, DirtySet, Request},
     path::RelPath,
 };
 
-fn skipped(record: &Record) -> Vec<(&str, &str)> {
-    let skipped = record.notes.skipped.iter();
+fn skipped(checkpoint: &Checkpoint) -> Vec<(&str, &str)> {
+    let skipped = checkpoint.metadata.skipped.iter();
     skipped
         .map(|skipped| (skipped.path.as_str(), skipped.reason.as_str()))
         .collect()
@@ -35,15 +35,15 @@ fn git_directories_of_any_name_are_left_and_told() {
         bench.write(path, "1");
     }
     bench.write("odd/objects/x", "1");
-    let record = bench.create();
-    let files = bench.files(&record);
+    let checkpoint = bench.create();
+    let files = bench.files(&checkpoint);
     let others = ["odd/HEAD/x", "odd/objects/x", "odd/refs/x", "some/HEAD"];
     assert_eq!(files, [&["a"], &others[..], &["some/refs/x"]].concat());
-    assert_eq!(skipped(&record), [(".repo", WHY), ("deep/x.git", WHY)]);
+    assert_eq!(skipped(&checkpoint), [(".repo", WHY), ("deep/x.git", WHY)]);
     // And the next look, at what is known, finds the same.
     bench.write("a", "2");
     let next = bench.create();
-    assert_eq!(skipped(&next), skipped(&record));
+    assert_eq!(skipped(&next), skipped(&checkpoint));
     assert_eq!(bench.files(&next), files);
 }
 
@@ -62,17 +62,17 @@ fn a_folder_that_becomes_a_git_directory_and_one_that_no_longer_is_are_noticed()
         };
         bench.write("d/x/HEAD", "1");
         bench.write("d/x/objects/y", "1");
-        let record = bench.create();
-        assert_eq!(bench.files(&record), ["d/x/HEAD", "d/x/objects/y"]);
+        let checkpoint = bench.create();
+        assert_eq!(bench.files(&checkpoint), ["d/x/HEAD", "d/x/objects/y"]);
         bench.write("d/x/refs/heads/main", "1");
-        let record = create(&["d/x/refs/heads/main"]);
-        assert_eq!(bench.files(&record), [""; 0], "{is_told}");
-        assert_eq!(skipped(&record), [("d/x", WHY)]);
+        let checkpoint = create(&["d/x/refs/heads/main"]);
+        assert_eq!(bench.files(&checkpoint), [""; 0], "{is_told}");
+        assert_eq!(skipped(&checkpoint), [("d/x", WHY)]);
         fs::remove_file(bench.ws.join("d/x/HEAD")).unwrap();
-        let record = create(&["d/x/HEAD"]);
+        let checkpoint = create(&["d/x/HEAD"]);
         let files = ["d/x/objects/y", "d/x/refs/heads/main"];
-        assert_eq!(bench.files(&record), files, "{is_told}");
-        assert_eq!(skipped(&record), []);
+        assert_eq!(bench.files(&checkpoint), files, "{is_told}");
+        assert_eq!(skipped(&checkpoint), []);
     }
 }
 

@@ -88,8 +88,8 @@ proptest! {
                 }
             }
         }
-        let record = bench.create();
-        let ours = bench.paths(&record);
+        let checkpoint = bench.create();
+        let ours = bench.paths(&checkpoint);
 
         git_in(&bench.ws, &["init", "-q"]);
         git_in(&bench.ws, &["-c", "core.autocrlf=false", "add", "-A"]);
@@ -106,7 +106,7 @@ proptest! {
         // git has no empty folders.
         let empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         if !ours.values().any(|what| what.ends_with(empty)) {
-            prop_assert_eq!(record.tree.to_string(), tree.trim());
+            prop_assert_eq!(checkpoint.tree.to_string(), tree.trim());
         }
         bench.fsck();
     }

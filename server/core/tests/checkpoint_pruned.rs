@@ -102,7 +102,7 @@ fn what_is_pruned_while_it_is_looked_at_is_not_found() {
         assert_eq!(error.kind, ErrorKind::NotFound, "{error}");
     }
     let listed = other.checkpoints.list(&Filter::default()).unwrap();
-    assert!(listed.iter().all(|record| record.id != first));
+    assert!(listed.iter().all(|checkpoint| checkpoint.id != first));
     assert_eq!(ground.tree(), before);
 }
 

@@ -239,7 +239,7 @@ fn an_odd_name_is_restored_as_it_was() {
     let before = ground.tree();
     fs::remove_dir_all(ground.root.join(odd)).unwrap();
     ground.write(&[("a b\n\"c\\", "2"), ("-rf", "2"), ("A", "2")]);
-    let wanted = sightline_core::checkpoint::restore::Wanted {
+    let wanted = sightline_core::checkpoint::restore::RestoreTarget {
         id,
         paths: vec![
             rel("-rf"),

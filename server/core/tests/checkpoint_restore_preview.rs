@@ -7,11 +7,11 @@ mod restoring;
 use std::fs;
 
 use restoring::{Ground, all, named, some};
-use sightline_core::checkpoint::restore::{Options, Wanted};
+use sightline_core::checkpoint::restore::{Options, RestoreTarget};
 use sightline_protocol::error::ErrorKind;
 
 /// Restores with a token, which must be refused.
-fn assert_refused(ground: &Ground, wanted: &Wanted, token: &str) {
+fn assert_refused(ground: &Ground, wanted: &RestoreTarget, token: &str) {
     let options = Options {
         token: Some(token.to_owned()),
         ..Options::default()

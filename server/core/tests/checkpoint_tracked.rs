@@ -26,8 +26,8 @@ fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
     let set = DirtySet::default();
     set.take();
     paths.iter().for_each(|path| set.mark(rel(path)));
-    let record = bench.try_create(&Request::default(), Some(&set));
-    bench.files(&record.unwrap())
+    let checkpoint = bench.try_create(&Request::default(), Some(&set));
+    bench.files(&checkpoint.unwrap())
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn tracked_files_are_captured_whatever_the_rules_say() {
     ];
     git_in(&bench.ws, &[&["add", "-f"], &tracked[..]].concat());
     git_in(&bench.ws, &["rm", "-q", "--cached", "src/junk.log"]);
-    let record = bench.create();
+    let checkpoint = bench.create();
     let expected = [
         ".gitignore",
         "build/deep/er/keep.txt",
@@ -79,8 +79,12 @@ fn tracked_files_are_captured_whatever_the_rules_say() {
         "src/keep.log",
         "src/main.rs",
     ];
-    assert_eq!(bench.files(&record), expected);
-    let skipped = record.notes.skipped.iter().map(|skipped| &skipped.path);
+    assert_eq!(bench.files(&checkpoint), expected);
+    let skipped = checkpoint
+        .metadata
+        .skipped
+        .iter()
+        .map(|skipped| &skipped.path);
     assert_eq!(
         Vec::from_iter(skipped),
         ["build/node_modules", "large.log", "node_modules"]
@@ -105,9 +109,9 @@ fn what_becomes_tracked_or_untracked_is_noticed() {
     bench.write("out/y", "changed");
     bench.write("out/x", "changed");
     bench.write("out/new/file", "");
-    let record = bench.create();
-    assert_eq!(bench.files(&record), ["a", "out/x", "x.log"]);
-    assert_eq!(bench.content(&record, "out/x"), b"changed");
+    let checkpoint = bench.create();
+    assert_eq!(bench.files(&checkpoint), ["a", "out/x", "x.log"]);
+    assert_eq!(bench.content(&checkpoint, "out/x"), b"changed");
     assert_eq!(
         told(&bench, &["out/y", "out/new", "out/deep/z"]),
         ["a", "out/x", "x.log"]
@@ -252,18 +256,18 @@ fn another_process_knows_what_is_tracked() {
     git_in(&bench.ws, &["add", "-f", "x.log", "out/x"]);
     let files = [".gitignore", "out/x", "x.log"];
     assert_eq!(bench.files(&bench.create()), files);
-    bench.checkpoints.save_memory().unwrap();
+    bench.checkpoints.save_stat_cache().unwrap();
     let other = bench.reopened();
-    let record = bench.create_by(&other, &Request::default(), None).unwrap();
-    assert_eq!(bench.files(&record), files);
+    let checkpoint = bench.create_by(&other, &Request::default(), None).unwrap();
+    assert_eq!(bench.files(&checkpoint), files);
     // What changed while none was running.
-    other.save_memory().unwrap();
+    other.save_stat_cache().unwrap();
     git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
     git_in(&bench.ws, &["add", "-f", "y.log"]);
     bench.write("out/z", "");
     let other = bench.reopened();
-    let record = bench.create_by(&other, &Request::default(), None).unwrap();
-    assert_eq!(bench.files(&record), [".gitignore", "out/x", "y.log"]);
+    let checkpoint = bench.create_by(&other, &Request::default(), None).unwrap();
+    assert_eq!(bench.files(&checkpoint), [".gitignore", "out/x", "y.log"]);
 }
 
 fn ground() -> Ground {
@@ -450,9 +454,9 @@ proptest! {
             let restarted = bench.reopened();
             let anew = bench.create_by(&restarted, &Request::default(), None).unwrap();
             prop_assert_eq!(anew.tree, told.tree);
-            prop_assert_eq!(&anew.notes.rules, &told.notes.rules);
+            prop_assert_eq!(&anew.metadata.rules, &told.metadata.rules);
             prop_assert_eq!(bench.create().tree, told.tree);
-            bench.checkpoints.save_memory().unwrap();
+            bench.checkpoints.save_stat_cache().unwrap();
         }
     }
 }

@@ -198,7 +198,7 @@ type Change = fn(&Ground, Oid);
 const WORK: &[Change] = &[
     |ground, first| {
         let _ = ground.checkpoints.list(&Filter::default());
-        let _ = ground.checkpoints.record(first);
+        let _ = ground.checkpoints.get(first);
         let _ = ground.checkpoints.stats();
         let _ = ground.checkpoints.last_undo();
         let _ = ground.try_diff(&Side::Checkpoint(first), &Side::Now, &with_contents());

@@ -14,7 +14,7 @@ use sightline_core::{
     cancel::Cancel,
     checkpoint::{
         Checkpoints, Filter, Job, Oid, Request, Settings,
-        restore::{Options, Wanted},
+        restore::{Options, RestoreTarget},
     },
     path::{AbsPath, Root, Roots},
     storage::Storage,
@@ -105,7 +105,7 @@ impl Store {
 
     /// Restores all of it; true when everything it says was restored was.
     fn restore(&self, id: Oid) -> bool {
-        let wanted = Wanted {
+        let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
         };

@@ -21,19 +21,20 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, Counts, Filter, Job, Notes, Oid, Progress, Purpose, Record, Skipped,
+    Checkpoint, CheckpointMetadata, Checkpoints, Counts, Filter, Job, Oid, Progress, Purpose,
+    Skipped,
     store::{
-        fsck::{LEADS_AWAY, MISPLACED, is_forbidden},
+        fsck::{UNSAFE_NAME, UNSORTED, is_unsafe_name},
         git_config, lock,
         object::{Commit, Kind, Mode, RawEntry, encode_tree, name_of, raw_entries, tree_order},
-        object_reader::{Reader, Unreadable},
+        object_reader::{ObjectReader, Unreadable},
         pack_reader::PackList,
         pack_writer::PackWriter,
         reachable::named_by_headers,
         refs,
         repository::put_commit,
     },
-    worktree::capture_filter::Frozen,
+    worktree::capture_filter::SavedRules,
 };
 use crate::{
     cancel::Cancel,
@@ -46,7 +47,7 @@ use crate::{
 };
 
 /// How Cline calls the repositories within a work tree while it looks at it.
-const DISABLED: &[u8] = b".git_disabled";
+const DISABLED_GIT_NAME: &[u8] = b".git_disabled";
 /// Deeper trees are left out: hardly any work tree has them, and this goes into itself.
 const MAX_DEPTH: usize = 400;
 /// More files and folders are in no work tree of Cline's, but a few small trees
@@ -55,11 +56,11 @@ const MAX_ENTRIES: u64 = 1_000_000;
 /// A longer file of exclusions is not Cline's, in bytes.
 const MAX_EXCLUDES: u64 = 1 << 20;
 /// Maximum size of an object, in bytes; Cline leaves large files out.
-const LARGEST: u64 = 1 << 30;
+const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// Clocks differ by less, in milliseconds.
-const DAY: u64 = 24 * 3600 * 1000;
+const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
 /// What is left out of one checkpoint is told up to so many paths.
-const TOLD: usize = 10_000;
+const MAX_SKIPPED: usize = 10_000;
 
 /// What an import brought.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,11 +97,11 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `storage`.
-    pub fn imported_from(&self, original: Oid) -> Result<Option<Arc<Record>>, Error> {
+    pub fn imported_from(&self, original: Oid) -> Result<Option<Arc<Checkpoint>>, Error> {
         let original = original.to_string();
-        let records = self.list(&Filter::default())?.into_iter();
-        let mut imported = records.filter(|record| {
-            let from = record.notes.imported.as_deref();
+        let checkpoints = self.list(&Filter::default())?.into_iter();
+        let mut imported = checkpoints.filter(|checkpoint| {
+            let from = checkpoint.metadata.imported.as_deref();
             from.is_some_and(|from| from.eq_ignore_ascii_case(&original))
         });
         Ok(imported.next())
@@ -112,7 +113,7 @@ impl Checkpoints {
     /// `notFound` when there is no repository; `conflict` when it is another
     /// folder's; `accessDenied` while the access rules can't be used; `busy`; `cancelled`; `storage`. Nothing is imported then.
     pub fn import(&self, job: &Job<'_>, shadow: &Path) -> Result<Imported, Error> {
-        let shadow = Shadow::open(shadow)?;
+        let shadow = ShadowRepository::open(shadow)?;
         shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
         job.require_rules()?;
         let mut imported = Imported::default();
@@ -122,12 +123,12 @@ impl Checkpoints {
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         let repository = self.open_or_create()?;
-        let records = self.list(&Filter::default())?;
-        let known: HashSet<&str> = records
+        let checkpoints = self.list(&Filter::default())?;
+        let known: HashSet<&str> = checkpoints
             .iter()
-            .filter_map(|record| record.notes.imported.as_deref())
+            .filter_map(|checkpoint| checkpoint.metadata.imported.as_deref())
             .collect();
-        let mut import = Import {
+        let mut import = Importer {
             job,
             shadow: &shadow,
             stored: repository.reader(),
@@ -140,7 +141,9 @@ impl Checkpoints {
         let excludes = (&excludes[..], !import.denies(&attributes(), false));
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = since.map_or(0, |since| since.as_millis());
-        let latest = u64::try_from(now).unwrap_or_default().saturating_add(DAY);
+        let latest = u64::try_from(now)
+            .unwrap_or_default()
+            .saturating_add(CLOCK_SKEW);
         let total = commits.len() as u64;
         let mut before = None;
         for (done, (original, commit)) in (0..).zip(commits) {
@@ -151,7 +154,7 @@ impl Checkpoints {
                 total: Some(total),
             });
             let tree = commit.tree;
-            let sound = import.require_entries(tree)?;
+            let sound = import.check_size(tree)?;
             if known.contains(original.to_string().as_str()) {
                 imported.known += 1;
                 before = sound.ok().map(|()| tree).or(before);
@@ -170,7 +173,7 @@ impl Checkpoints {
                 }
             };
             let last = before.replace(tree);
-            let notes = Notes {
+            let metadata = CheckpointMetadata {
                 created: commit.time.max(1).saturating_mul(1000).min(latest),
                 sequence: done,
                 task: task_of(&commit.message),
@@ -180,11 +183,11 @@ impl Checkpoints {
                 counts: import.counts(last, tree)?,
                 files: taken.files,
                 bytes: taken.bytes,
-                rules: Frozen::of_repository((job.view, job.root), excludes, &taken.left_out),
+                rules: SavedRules::of_repository((job.view, job.root), excludes, &taken.left_out),
                 skipped: taken.skipped,
-                ..Notes::default()
+                ..CheckpointMetadata::default()
             };
-            let id = put_commit(&import.pack, taken.oid, &notes)?;
+            let id = put_commit(&import.pack, taken.oid, &metadata)?;
             imported.checkpoints.push((original, id));
         }
         imported.denied = import.denied.len() as u64;
@@ -208,12 +211,12 @@ fn task_of(message: &str) -> Option<String> {
 
 /// Cline's repository. libgit2 does not open it: it would wait for pipes in it, and inflate
 /// torn objects for ever.
-struct Shadow {
+struct ShadowRepository {
     dir: PathBuf,
-    reader: Reader,
+    reader: ObjectReader,
 }
 
-impl Shadow {
+impl ShadowRepository {
     /// `path` is the repository or the folder it is in.
     fn open(path: &Path) -> Result<Self, Error> {
         let within = path.join(".git");
@@ -235,7 +238,7 @@ impl Shadow {
                 ),
             ));
         }
-        let reader = Reader::up_to(LARGEST, &dir, &Arc::<PackList>::default());
+        let reader = ObjectReader::with_limit(MAX_OBJECT_BYTES, &dir, &Arc::<PackList>::default());
         Ok(Self { dir, reader })
     }
 
@@ -305,7 +308,7 @@ impl Shadow {
     /// A commit and its parents, or what is wrong with it.
     fn commit(&self, id: Oid) -> Result<(Commit, Vec<Oid>), String> {
         let bytes = self.reader.try_read(Kind::Commit, id);
-        let bytes = bytes.map_err(Unreadable::said)?;
+        let bytes = bytes.map_err(Unreadable::describe)?;
         let commit = Commit::decode(&bytes).ok_or("makes no sense")?;
         Ok((commit, named_by_headers(&bytes, &["parent"])))
     }
@@ -329,7 +332,7 @@ impl Shadow {
 
 /// A tree as we keep it.
 #[derive(Clone, Debug)]
-struct Taken {
+struct ImportedTree {
     oid: Oid,
     files: u64,
     bytes: u64,
@@ -340,28 +343,28 @@ struct Taken {
 }
 
 /// Why an entry stays out.
-enum Out {
+enum Omission {
     /// Access rules deny it, so nothing is to name it.
     Denied,
     Because(&'static str),
 }
 
-struct Import<'a> {
+struct Importer<'a> {
     job: &'a Job<'a>,
-    shadow: &'a Shadow,
-    stored: Reader,
+    shadow: &'a ShadowRepository,
+    stored: ObjectReader,
     pack: PackWriter<'a>,
     /// Most of a checkpoint is as in the one before.
-    trees: HashMap<(Oid, RelPath), Taken>,
+    trees: HashMap<(Oid, RelPath), ImportedTree>,
     /// How many entries there are in a tree and below it, wherever it is.
     entries: HashMap<Oid, u64>,
     /// What access rules keep out, which is only counted.
     denied: HashSet<RelPath>,
 }
 
-impl Import<'_> {
+impl Importer<'_> {
     /// A commit's tree can be gone through in full; a sentence when not.
-    fn require_entries(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
+    fn check_size(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
         Ok(match self.count(tree, 0)? {
             Ok(entries) if entries > MAX_ENTRIES => Err(format!(
                 "it has over {MAX_ENTRIES} files and folders, which Cline does not keep"
@@ -401,7 +404,7 @@ impl Import<'_> {
         oid: Oid,
         path: &RelPath,
         depth: usize,
-    ) -> Result<Result<Taken, String>, Error> {
+    ) -> Result<Result<ImportedTree, String>, Error> {
         let key = (oid, path.clone());
         if let Some(taken) = self.trees.get(&key) {
             return Ok(Ok(taken.clone()));
@@ -412,7 +415,7 @@ impl Import<'_> {
         }
         let bytes = match self.read(Kind::Tree, oid) {
             Ok(bytes) => bytes,
-            Err(why) => return Ok(Err(format!("the tree of {path:?} {}", why.said()))),
+            Err(why) => return Ok(Err(format!("the tree of {path:?} {}", why.describe()))),
         };
         let Some(raw) = raw_entries(&bytes) else {
             return Ok(Err(format!("the tree of {path:?} makes no sense")));
@@ -426,22 +429,22 @@ impl Import<'_> {
                 let is_folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
                 let sides = [&last, &entry].map(|entry| (entry.name, is_folder(entry)));
                 if last.name == entry.name || tree_order(sides[0], sides[1]).is_ge() {
-                    return Ok(Err(format!("{path:?} has {MISPLACED}")));
+                    return Ok(Err(format!("{path:?} has {UNSORTED}")));
                 }
             }
-            if is_forbidden(entry.name) {
-                return Ok(Err(format!("{path:?} has {LEADS_AWAY}")));
+            if is_unsafe_name(entry.name) {
+                return Ok(Err(format!("{path:?} has {UNSAFE_NAME}")));
             }
             let below = path.child(&os_name(entry.name));
-            let mode = match self.admit(&entry, &below) {
+            let mode = match self.check_entry(&entry, &below) {
                 Ok(mode) => mode,
-                Err(Out::Denied) => {
+                Err(Omission::Denied) => {
                     self.denied.insert(below);
                     continue;
                 }
-                Err(Out::Because(reason)) => {
+                Err(Omission::Because(reason)) => {
                     skipped.push(skip(&below, reason));
-                    left_out.extend(pattern(&below));
+                    left_out.extend(exclude_pattern(&below));
                     continue;
                 }
             };
@@ -460,15 +463,15 @@ impl Import<'_> {
             }
             let length = match self.blob(oid)? {
                 Ok(length) => length,
-                Err(why) => return Ok(Err(format!("the file {below} {}", why.said()))),
+                Err(why) => return Ok(Err(format!("the file {below} {}", why.describe()))),
             };
             files += 1;
             size += length;
             entries.push((mode, entry.name, entry.oid));
         }
-        skipped.truncate(TOLD);
+        skipped.truncate(MAX_SKIPPED);
         let ours = encode_tree(entries.into_iter());
-        let taken = Taken {
+        let taken = ImportedTree {
             oid: name_of(Kind::Tree, &ours),
             files,
             bytes: size,
@@ -483,17 +486,17 @@ impl Import<'_> {
     }
 
     /// What an entry becomes, or why it stays out.
-    fn admit(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, Out> {
+    fn check_entry(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, Omission> {
         let mode = entry.mode();
         // Denied comes before every reason that would name it.
         let is_folder = mode.is_none_or(|mode| mode == Mode::Folder);
         if self.denies(path, is_folder) || (mode.is_none() && self.denies(path, false)) {
-            return Err(Out::Denied);
+            return Err(Omission::Denied);
         }
-        if entry.name == DISABLED {
-            return Err(Out::Because("a repository that Cline had renamed"));
+        if entry.name == DISABLED_GIT_NAME {
+            return Err(Omission::Because("a repository that Cline had renamed"));
         }
-        mode.ok_or(Out::Because(
+        mode.ok_or(Omission::Because(
             "a repository of its own, whose content Cline did not keep",
         ))
     }
@@ -524,7 +527,7 @@ impl Import<'_> {
                 let below = path.child(&os_name(name));
                 let sides = sides.map(|side| {
                     let side = side?;
-                    Some((self.admit(&side, &below).ok()?, side.oid))
+                    Some((self.check_entry(&side, &below).ok()?, side.oid))
                 });
                 let is_folder = |(mode, _): &(Mode, Oid)| *mode == Mode::Folder;
                 match sides.map(|side| side.is_some_and(|side| !is_folder(&side))) {
@@ -562,7 +565,7 @@ impl Import<'_> {
 
 /// The pattern of exactly this path and what is below it, as a line of an
 /// ignore file.
-fn pattern(path: &RelPath) -> Vec<u8> {
+fn exclude_pattern(path: &RelPath) -> Vec<u8> {
     let mut line = Vec::new();
     for name in path.components() {
         line.push(b'/');

@@ -26,17 +26,17 @@ use super::{
     Checkpoints, Job, Oid, Progress, Skipped,
     store::{
         object::{Kind, Mode, name_of},
-        object_reader::Reader,
+        object_reader::ObjectReader,
         repository::Repository,
     },
-    tree_diff::{Denied, Difference, Leaf, Side, Tree, compare},
+    tree_diff::{DeniedPaths, Difference, Leaf, Side, Tree, compare},
 };
 use crate::{
     error::Error,
-    fs::dir::{Found, Kind as Place, Walker},
+    fs::dir::{Found, Kind as EntryKind, Walker},
     path::RelPath,
 };
-use renames::{Contents, Of};
+use renames::{ContentSide, Contents};
 
 /// How often the work tree is looked at again when it changes while it is read.
 const ATTEMPTS: usize = 3;
@@ -152,11 +152,11 @@ impl Checkpoints {
     }
 
     /// With what is there and not in it, where that is the work tree.
-    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<Left>), Error> {
+    fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<SkippedPaths>), Error> {
         Ok(match side {
-            Side::Checkpoint(id) => (Tree::Stored(self.record(*id)?.tree), None),
+            Side::Checkpoint(id) => (Tree::Stored(self.get(*id)?.tree), None),
             Side::Now => {
-                let scan = self.look(job)?;
+                let scan = self.scan_worktree(job)?;
                 (Tree::Seen(Arc::clone(&scan.tree)), Some(scan.skipped))
             }
         })
@@ -166,12 +166,12 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         repository: &Repository,
-        (from, (to, left)): &(Tree, (Tree, Option<Left>)),
+        (from, (to, left)): &(Tree, (Tree, Option<SkippedPaths>)),
         options: &DiffOptions,
     ) -> Result<Vec<FileDiff>, Error> {
         let reader = repository.reader();
         let found = compare(&reader, from, to, &options.paths, job.cancel)?;
-        let mut denied = Denied::new(job);
+        let mut denied = DeniedPaths::new(job);
         let mut differences = Vec::with_capacity(found.leaves.len());
         for mut difference in found.leaves {
             job.cancel.check()?;
@@ -183,7 +183,7 @@ impl Checkpoints {
                 differences.push(difference);
             }
         }
-        let texts = Texts::new(self, repository)?;
+        let texts = SideContents::new(self, repository)?;
         let mut uncaptured = match left {
             Some(left) => texts.uncaptured(&mut differences, left, job)?,
             None => Vec::new(),
@@ -196,8 +196,8 @@ impl Checkpoints {
             .par_chunks(CHUNK)
             .zip(wanted.par_chunks(CHUNK))
             .map(|(pairs, wanted)| {
-                let texts = Texts::new(self, repository)?;
-                let compare = |(pair, omitted): (&Pair<'_>, &Option<String>)| {
+                let texts = SideContents::new(self, repository)?;
+                let compare = |(pair, omitted): (&FilePair<'_>, &Option<String>)| {
                     job.cancel.check()?;
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                     (job.progress)(Progress {
@@ -219,8 +219,8 @@ impl Checkpoints {
     /// For each, why its contents are left out although they are wanted.
     fn wanted_contents(
         &self,
-        texts: &Texts,
-        pairs: &[Pair<'_>],
+        texts: &SideContents,
+        pairs: &[FilePair<'_>],
         options: &DiffOptions,
     ) -> Result<Vec<Option<String>>, Error> {
         if !options.contents {
@@ -229,7 +229,7 @@ impl Checkpoints {
         let mut room = options.max_total_bytes;
         let mut all = Vec::with_capacity(pairs.len());
         for pair in pairs {
-            let length = |of: Option<Of<'_>>| of.map_or(Ok(0), |of| texts.len(of));
+            let length = |of: Option<ContentSide<'_>>| of.map_or(Ok(0), |of| texts.len(of));
             let (old, new) = (length(pair.old_side())?, length(pair.new_side())?);
             let both = old.saturating_add(new);
             all.push(if old.max(new) > options.max_file_bytes {
@@ -249,7 +249,7 @@ impl Checkpoints {
 }
 
 /// A path and what it was before.
-struct Pair<'a> {
+struct FilePair<'a> {
     /// The new side, or the only one.
     at: &'a Difference,
     /// Where it was before, when elsewhere.
@@ -257,30 +257,30 @@ struct Pair<'a> {
 }
 
 /// Joins what was renamed; in order of path.
-fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> Vec<Pair<'a>> {
+fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> Vec<FilePair<'a>> {
     let moved: HashSet<&usize> = pairs.values().collect();
     let all = differences.iter().enumerate();
     all.filter(|(index, _)| !moved.contains(index))
-        .map(|(index, at)| Pair {
+        .map(|(index, at)| FilePair {
             at,
             from: pairs.get(&index).map(|old| &differences[*old]),
         })
         .collect()
 }
 
-impl<'a> Pair<'a> {
-    fn old_side(&self) -> Option<Of<'a>> {
+impl<'a> FilePair<'a> {
+    fn old_side(&self) -> Option<ContentSide<'a>> {
         let from = self.from.unwrap_or(self.at);
-        from.left.map(|_| Of::Old(from))
+        from.left.map(|_| ContentSide::Old(from))
     }
 
-    fn new_side(&self) -> Option<Of<'a>> {
-        self.at.right.map(|_| Of::New(self.at))
+    fn new_side(&self) -> Option<ContentSide<'a>> {
+        self.at.right.map(|_| ContentSide::New(self.at))
     }
 
     fn compare(
         &self,
-        texts: &Texts,
+        texts: &SideContents,
         contents: bool,
         omitted: Option<&str>,
         job: &Job<'_>,
@@ -296,7 +296,7 @@ impl<'a> Pair<'a> {
             _ => Status::Modified,
         };
         let is_same = left.map(|leaf| leaf.oid) == right.map(|leaf| leaf.oid);
-        let read = |of: Option<Of<'_>>| of.map_or(Ok(Vec::new()), |of| texts.read(of));
+        let read = |of: Option<ContentSide<'_>>| of.map_or(Ok(Vec::new()), |of| texts.read(of));
         let (before, after) = match is_same {
             // Its contents are needed only to be shown, or to tell what they are.
             true => {
@@ -315,7 +315,7 @@ impl<'a> Pair<'a> {
             ),
             _ => lines::count(&before, &after),
         };
-        let mut denied = Denied::new(job);
+        let mut denied = DeniedPaths::new(job);
         let mut leads_to_denied = |path: &RelPath, leaf: &Option<Leaf>, target: &[u8]| {
             leaf.as_ref().is_some_and(is_link) && denied.denies_target(path, target)
         };
@@ -348,16 +348,16 @@ impl<'a> Pair<'a> {
 }
 
 /// What is there and not in a look, with the reasons.
-type Left = Arc<Vec<Skipped>>;
+type SkippedPaths = Arc<Vec<Skipped>>;
 
 /// Reads the contents of either side: from the store, or from the work tree
 /// where only that was seen.
-struct Texts {
-    reader: Reader,
+struct SideContents {
+    reader: ObjectReader,
     walker: RefCell<Walker>,
 }
 
-impl Texts {
+impl SideContents {
     fn new(checkpoints: &Checkpoints, repository: &Repository) -> Result<Self, Error> {
         Ok(Self {
             reader: repository.reader(),
@@ -370,7 +370,7 @@ impl Texts {
     fn uncaptured(
         &self,
         differences: &mut Vec<Difference>,
-        left: &Left,
+        left: &SkippedPaths,
         job: &Job<'_>,
     ) -> Result<Vec<FileDiff>, Error> {
         // One whose name differs in case only may be found under the old one too.
@@ -393,7 +393,7 @@ impl Texts {
                 continue;
             };
             let found = walker.look(&difference.path).ok().flatten();
-            let found = found.filter(|found| found.kind != Place::Folder);
+            let found = found.filter(|found| found.kind != EntryKind::Folder);
             let is_renamed =
                 |found: &Found| new.contains(&(found.stamp.inode, lower(&difference.path)));
             let Some(found) = found.filter(|found| !is_renamed(found)) else {
@@ -403,9 +403,9 @@ impl Texts {
             let (text, encoded) = difference.path.to_wire();
             let reason = reasons.get(&(text.as_str(), encoded));
             let is_alike = match found.kind {
-                Place::File => old.is_file(),
-                Place::Link => old.mode == Mode::Link,
-                Place::Folder | Place::Other => false,
+                EntryKind::File => old.is_file(),
+                EntryKind::Link => old.mode == Mode::Link,
+                EntryKind::Folder | EntryKind::Other => false,
             };
             files.push(FileDiff {
                 path: difference.path,
@@ -435,16 +435,16 @@ impl Texts {
     }
 }
 
-fn leaf_of<'a>(of: Of<'a>) -> Option<(&'a RelPath, Leaf)> {
+fn leaf_of<'a>(of: ContentSide<'a>) -> Option<(&'a RelPath, Leaf)> {
     let (difference, leaf) = match of {
-        Of::Old(difference) => (difference, difference.left),
-        Of::New(difference) => (difference, difference.right),
+        ContentSide::Old(difference) => (difference, difference.left),
+        ContentSide::New(difference) => (difference, difference.right),
     };
     leaf.map(|leaf| (&difference.path, leaf))
 }
 
-impl Contents for Texts {
-    fn len(&self, of: Of<'_>) -> Result<u64, Error> {
+impl Contents for SideContents {
+    fn len(&self, of: ContentSide<'_>) -> Result<u64, Error> {
         match leaf_of(of) {
             None => Ok(0),
             Some((_, leaf)) => match leaf.seen {
@@ -454,7 +454,7 @@ impl Contents for Texts {
         }
     }
 
-    fn read(&self, of: Of<'_>) -> Result<Vec<u8>, Error> {
+    fn read(&self, of: ContentSide<'_>) -> Result<Vec<u8>, Error> {
         let Some((path, leaf)) = leaf_of(of) else {
             return Ok(Vec::new());
         };

@@ -9,25 +9,27 @@ use rayon::prelude::*;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, Filter, Notes, Oid, Record,
-    store::{object::Commit, object_reader::Reader, refs, remote_refs, repository::Repository},
+    Checkpoint, CheckpointMetadata, Checkpoints, Filter, Oid,
+    store::{
+        object::Commit, object_reader::ObjectReader, refs, remote_refs, repository::Repository,
+    },
 };
 use crate::{error::Error, line::one_line};
 
 /// Longest subject of a commit, in characters; the notes have the whole label.
-const SUBJECT: usize = 100;
+const MAX_SUBJECT_CHARS: usize = 100;
 /// Records are remembered up to so many bytes of notes.
-const REMEMBERED: usize = 16 << 20;
+const MAX_CACHED_BYTES: usize = 16 << 20;
 /// So many are read by one thread before another one helps.
-const ONE_THREADS: usize = 8;
+const MIN_READS_PER_THREAD: usize = 8;
 
 /// The message of a checkpoint's commit: a line for people, then the notes as JSON.
-pub(super) fn message(notes: &Notes) -> String {
-    let label: String = notes
+pub(super) fn message(metadata: &CheckpointMetadata) -> String {
+    let label: String = metadata
         .label
         .iter()
         .flat_map(|label| label.chars())
-        .take(SUBJECT)
+        .take(MAX_SUBJECT_CHARS)
         .collect();
     let label = one_line(label.trim());
     let subject = match label.as_ref() {
@@ -35,104 +37,109 @@ pub(super) fn message(notes: &Notes) -> String {
         label => label,
     };
     // Notes are plain data with text keys, which JSON can always say.
-    let json = serde_json::to_string(notes).unwrap_or_default();
+    let json = serde_json::to_string(metadata).unwrap_or_default();
     format!("{subject}\n\n{json}\n")
 }
 
 /// The notes of a commit; `None` for a commit that is no checkpoint.
-pub(super) fn notes_of(commit: &Commit) -> Option<Notes> {
+pub(super) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
     let (_, json) = commit.message.split_once("\n\n")?;
-    let notes: Notes = serde_json::from_str(json).ok()?;
-    (notes.created > 0).then_some(notes)
+    let metadata: CheckpointMetadata = serde_json::from_str(json).ok()?;
+    (metadata.created > 0).then_some(metadata)
 }
 
 /// Records that were read; they never change.
 #[derive(Debug, Default)]
-pub(super) struct Records(Mutex<Remembered>);
+pub(super) struct MetadataCache(Mutex<CachedMetadata>);
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct CachedMetadata {
     /// With the bytes of its notes.
-    records: HashMap<Oid, (Arc<Record>, usize)>,
+    checkpoints: HashMap<Oid, (Arc<Checkpoint>, usize)>,
     /// Bytes of notes remembered.
     bytes: usize,
 }
 
-impl Records {
-    fn known(&self) -> MutexGuard<'_, Remembered> {
+impl MetadataCache {
+    fn lock(&self) -> MutexGuard<'_, CachedMetadata> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets all but these.
     fn retain(&self, ids: &[Oid]) {
-        let mut known = self.known();
-        if known.records.len() <= ids.len() {
+        let mut known = self.lock();
+        if known.checkpoints.len() <= ids.len() {
             return;
         }
         let ids: HashSet<&Oid> = ids.iter().collect();
-        known.records.retain(|id, _| ids.contains(id));
-        known.bytes = known.records.values().map(|(_, bytes)| bytes).sum();
+        known.checkpoints.retain(|id, _| ids.contains(id));
+        known.bytes = known.checkpoints.values().map(|(_, bytes)| bytes).sum();
     }
 
     /// Takes a record that was just made, which spares reading it.
-    pub(super) fn remember(&self, record: &Arc<Record>) {
-        let bytes = message(&record.notes).len();
-        let mut known = self.known();
-        if known.bytes + bytes <= REMEMBERED {
+    pub(super) fn insert(&self, checkpoint: &Arc<Checkpoint>) {
+        let bytes = message(&checkpoint.metadata).len();
+        let mut known = self.lock();
+        if known.bytes + bytes <= MAX_CACHED_BYTES {
             known.bytes += bytes;
-            known.records.insert(record.id, (Arc::clone(record), bytes));
+            known
+                .checkpoints
+                .insert(checkpoint.id, (Arc::clone(checkpoint), bytes));
         }
     }
 
     /// The readable ones of `ids`, in no order.
-    fn of(&self, ids: &[Oid], repository: &Repository) -> Result<Vec<Arc<Record>>, Error> {
-        let mut records = Vec::with_capacity(ids.len());
+    fn of(&self, ids: &[Oid], repository: &Repository) -> Result<Vec<Arc<Checkpoint>>, Error> {
+        let mut checkpoints = Vec::with_capacity(ids.len());
         let mut unknown = Vec::new();
         {
-            let known = self.known();
+            let known = self.lock();
             for id in ids {
-                match known.records.get(id) {
-                    Some((record, _)) => records.push(Arc::clone(record)),
+                match known.checkpoints.get(id) {
+                    Some((checkpoint, _)) => checkpoints.push(Arc::clone(checkpoint)),
                     None => unknown.push(*id),
                 }
             }
         }
         if unknown.is_empty() {
-            return Ok(records);
+            return Ok(checkpoints);
         }
         let fetched = remote_refs::all(repository.dir())?;
-        let read = unknown.par_iter().with_min_len(ONE_THREADS).map_init(
-            || repository.reader(),
-            |reader, id| read(reader, *id, fetched.get(id).copied()),
-        );
-        let read: Vec<Option<(Arc<Record>, usize)>> = read.collect();
-        for (record, bytes) in read.into_iter().flatten() {
-            let mut known = self.known();
-            if known.bytes + bytes <= REMEMBERED {
+        let read = unknown
+            .par_iter()
+            .with_min_len(MIN_READS_PER_THREAD)
+            .map_init(
+                || repository.reader(),
+                |reader, id| read(reader, *id, fetched.get(id).copied()),
+            );
+        let read: Vec<Option<(Arc<Checkpoint>, usize)>> = read.collect();
+        for (checkpoint, bytes) in read.into_iter().flatten() {
+            let mut known = self.lock();
+            if known.bytes + bytes <= MAX_CACHED_BYTES {
                 known.bytes += bytes;
                 known
-                    .records
-                    .insert(record.id, (Arc::clone(&record), bytes));
+                    .checkpoints
+                    .insert(checkpoint.id, (Arc::clone(&checkpoint), bytes));
             }
-            records.push(record);
+            checkpoints.push(checkpoint);
         }
-        Ok(records)
+        Ok(checkpoints)
     }
 }
 
 /// A checkpoint, and how many bytes its message has; `fetched` is when it was.
-fn read(reader: &Reader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Record>, usize)> {
+fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
     let commit = reader.commit(id).ok()?;
-    let mut notes = notes_of(&commit)?;
+    let mut metadata = metadata_of(&commit)?;
     if let Some(when) = fetched {
-        remote_refs::distrust(&mut notes, when);
+        remote_refs::clear_untrusted(&mut metadata, when);
     }
-    let record = Record {
+    let checkpoint = Checkpoint {
         id,
         tree: commit.tree,
-        notes,
+        metadata,
     };
-    Some((Arc::new(record), commit.message.len()))
+    Some((Arc::new(checkpoint), commit.message.len()))
 }
 
 impl Checkpoints {
@@ -140,10 +147,10 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `notFound` when there is none of that id; `storage`.
-    pub fn record(&self, id: Oid) -> Result<Arc<Record>, Error> {
+    pub fn get(&self, id: Oid) -> Result<Arc<Checkpoint>, Error> {
         let found = match self.repository()? {
             Some(repository) if refs::exists(repository.dir(), id)? => {
-                self.records.of(&[id], &repository)?.pop()
+                self.metadata_cache.of(&[id], &repository)?.pop()
             }
             _ => None,
         };
@@ -164,25 +171,30 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `storage`.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Arc<Record>>, Error> {
+    pub fn list(&self, filter: &Filter) -> Result<Vec<Arc<Checkpoint>>, Error> {
         let Some(repository) = self.repository()? else {
             return Ok(Vec::new());
         };
         let ids = repository.ids()?;
-        self.records.retain(&ids);
-        let mut records = self.records.of(&ids, &repository)?;
+        self.metadata_cache.retain(&ids);
+        let mut checkpoints = self.metadata_cache.of(&ids, &repository)?;
         if let Some(task) = &filter.task {
-            records.retain(|record| record.notes.task.as_deref() == Some(task.as_str()));
+            checkpoints
+                .retain(|checkpoint| checkpoint.metadata.task.as_deref() == Some(task.as_str()));
         }
-        sort(&mut records);
-        records.truncate(filter.limit.unwrap_or(usize::MAX));
-        Ok(records)
+        sort(&mut checkpoints);
+        checkpoints.truncate(filter.limit.unwrap_or(usize::MAX));
+        Ok(checkpoints)
     }
 }
 
 /// The newest first.
-fn sort(records: &mut [Arc<Record>]) {
-    records.sort_unstable_by_key(|record| {
-        std::cmp::Reverse((record.notes.created, record.notes.sequence, record.id))
+fn sort(checkpoints: &mut [Arc<Checkpoint>]) {
+    checkpoints.sort_unstable_by_key(|checkpoint| {
+        std::cmp::Reverse((
+            checkpoint.metadata.created,
+            checkpoint.metadata.sequence,
+            checkpoint.id,
+        ))
     });
 }

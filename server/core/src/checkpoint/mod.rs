@@ -9,15 +9,15 @@
 //! ```
 //!
 //! Reading order: `object` (git's objects as bytes), `repository` (the store:
-//! objects, refs, self-check) with `pack`, `packed`, `loose`, `reader`, `records`, `fetched` and `lock`; `tree`
-//! (the work tree in memory) with `audience`, `memory` and `cache`; `rules` (what is
+//! objects, refs, self-check) with `pack`, `packed`, `loose`, `reader`, `checkpoints`, `fetched` and `lock`; `tree`
+//! (the work tree in memory) with `audience`, `stat_cache` and `cache`; `rules` (what is
 //! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
 //! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
 //! [`changes`] (what a watcher knows); `compare`, `place` and [`diff`]; [`restore`];
 //! `prune`; [`import`] and [`transfer`].
 //!
 //! A checkpoint is a commit without parents whose tree is the work tree and
-//! whose message holds its [`Notes`]; one ref names it, so that any of them can
+//! whose message holds its [`CheckpointMetadata`]; one ref names it, so that any of them can
 //! be pruned without the others noticing.
 
 pub mod cline_import;
@@ -48,7 +48,7 @@ pub use store::{object::Oid, repository::Rebuilt};
 pub use tree_diff::Side;
 pub use worktree::{
     dirty_set::{ChangeSource, Changes, DirtySet},
-    permissions::{Audience, Restricted},
+    permissions::{ReadPermission, RestrictedPath},
 };
 
 use crate::{
@@ -59,8 +59,8 @@ use crate::{
     storage::{Storage, TaskId},
 };
 use restore::Recovered;
-use store::{refs, repair::Whole, repository::Repository};
-use worktree::{capture_filter::Frozen, stat_cache::Memory};
+use store::{refs, repair::VerifiedStore, repository::Repository};
+use worktree::{capture_filter::SavedRules, stat_cache::StatCache};
 
 /// What is captured, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,7 +261,7 @@ pub struct Counts {
 /// What is kept with a checkpoint, as JSON in the commit's message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Notes {
+pub struct CheckpointMetadata {
     /// When, in milliseconds since the epoch.
     pub created: u64,
     /// The order of checkpoints of one millisecond.
@@ -298,10 +298,10 @@ pub struct Notes {
     /// What is not in it, and why.
     pub skipped: Vec<Skipped>,
     /// The rules in force that its tree does not hold itself.
-    pub rules: Frozen,
+    pub rules: SavedRules,
     /// Files that are not for everyone to read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub restricted: Vec<Restricted>,
+    pub restricted: Vec<RestrictedPath>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// It was fetched from elsewhere; known here, and not written with it.
@@ -311,13 +311,13 @@ pub struct Notes {
 
 /// A checkpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct Checkpoint {
     /// The commit.
     pub id: Oid,
     /// The commit's tree.
     pub tree: Oid,
     /// What is kept with it.
-    pub notes: Notes,
+    pub metadata: CheckpointMetadata,
 }
 
 /// Which checkpoints are listed.
@@ -339,13 +339,13 @@ pub struct Checkpoints {
     root: Root,
     /// `projects/<name>-<hash>` in the data directory.
     project: PathBuf,
-    memory: Mutex<Memory>,
-    records: metadata::Records,
+    stat_cache: Mutex<StatCache>,
+    metadata_cache: metadata::MetadataCache,
     rebuilt: Mutex<Option<Arc<Rebuilt>>>,
     /// An interrupted restore that other work completed first.
     recovered: Mutex<Option<Recovered>>,
     /// The store as its last writer here left it.
-    whole: Mutex<Option<Whole>>,
+    verified: Mutex<Option<VerifiedStore>>,
 }
 
 impl Checkpoints {
@@ -355,11 +355,11 @@ impl Checkpoints {
             storage: storage.clone(),
             root: root.clone(),
             project: storage.project(root),
-            memory: Mutex::default(),
-            records: metadata::Records::default(),
+            stat_cache: Mutex::default(),
+            metadata_cache: metadata::MetadataCache::default(),
             rebuilt: Mutex::default(),
             recovered: Mutex::default(),
-            whole: Mutex::default(),
+            verified: Mutex::default(),
         }
     }
 
@@ -414,27 +414,29 @@ impl Checkpoints {
 
     /// The store, made or rebuilt where needed; by who holds the lock.
     fn open_or_create(&self) -> Result<Repository, Error> {
-        if let Some(repository) = self.untouched() {
+        if let Some(repository) = self.verified_repository() {
             return Ok(repository);
         }
-        *self.whole() = None;
+        *self.verified() = None;
         let repository = Repository::open_or_create(&self.storage, &self.git_dir())?;
         if let Some(news) = repository.rebuilt() {
             let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
             *rebuilt = Some(Arc::clone(news));
         }
-        *self.whole() = Whole::of(&repository)?;
+        *self.verified() = VerifiedStore::of(&repository)?;
         Ok(repository)
     }
 
     /// The store, when nobody touched it since it was opened or written here; by
     /// who holds the lock.
-    fn untouched(&self) -> Option<Repository> {
-        self.whole().as_ref().and_then(Whole::still)
+    fn verified_repository(&self) -> Option<Repository> {
+        self.verified()
+            .as_ref()
+            .and_then(VerifiedStore::reopen_if_unchanged)
     }
 
-    fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    fn verified(&self) -> MutexGuard<'_, Option<VerifiedStore>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store as it is; `None` when there is none yet.

@@ -11,12 +11,12 @@ mod tests;
 use std::{collections::HashSet, fs, path::PathBuf, sync::Arc};
 
 use super::{
-    Checkpoints, Filter, Oid, Purpose, Record,
+    Checkpoint, Checkpoints, Filter, Oid, Purpose,
     store::{
         lock,
-        object_reader::Reader,
+        object_reader::ObjectReader,
         packs::{self, Pack},
-        reachable::Reach,
+        reachable::ReachableSet,
         refs, remote_refs,
         repository::Repository,
         uncompressed_packs,
@@ -29,16 +29,16 @@ use crate::{
 };
 
 /// Stands in the store while objects are taken out.
-const MARK: &str = "unpruned";
+const MARKER: &str = "unpruned";
 /// More packs are folded.
-const MANY_PACKS: usize = 50;
+const MAX_PACKS: usize = 50;
 /// So many bytes that are as they are get deflated: a few large undo points.
-const MUCH: u64 = 128 << 20;
+const MIN_COMPRESS_BYTES: u64 = 128 << 20;
 /// More names in files of their own are put together.
-const MANY_NAMES: usize = 50;
+const MAX_LOOSE_REFS: usize = 50;
 /// What an object takes in an index, and a checkpoint besides its objects, in bytes.
-const INDEXED: u64 = 28;
-const CHECKPOINT: u64 = 1300;
+const INDEX_ENTRY_BYTES: u64 = 28;
+const CHECKPOINT_OVERHEAD: u64 = 1300;
 
 /// What stays. Whatever is given must hold for a checkpoint to stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,25 +94,25 @@ impl Checkpoints {
         }
         let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
         let repository = self.open_or_create()?;
-        let before = packs::size(repository.dir());
+        let before = packs::dir_size(repository.dir());
         if keep.max_bytes.is_some_and(|limit| limit < before) {
             // It may do. Where it fails, what follows makes room without it.
-            let _ = uncompressed_packs::deflate(&repository, 0, cancel);
+            let _ = uncompressed_packs::compress(&repository, 0, cancel);
             cancel.check()?;
         }
-        let size = packs::size(repository.dir());
+        let size = packs::dir_size(repository.dir());
         pruned.freed_bytes = before.saturating_sub(size);
         let mut budget = keep.max_bytes.filter(|limit| *limit < size);
         let mut less = 0;
         loop {
-            let records = self.list(&Filter::default())?;
-            let doomed = choose(&records, keep, &self.needed(&records));
-            let is_begun = repository.dir().join(MARK).exists();
+            let checkpoints = self.list(&Filter::default())?;
+            let doomed = select(&checkpoints, keep, &self.needed(&checkpoints));
+            let is_begun = repository.dir().join(MARKER).exists();
             if doomed.is_empty() && budget.is_none() && !is_begun {
                 break;
             }
-            let removed = remove(&repository, &records, doomed, budget, cancel)?;
-            let size = packs::size(repository.dir());
+            let removed = remove(&repository, &checkpoints, doomed, budget, cancel)?;
+            let size = packs::dir_size(repository.dir());
             pruned.freed_bytes = before.saturating_sub(size);
             // What is left was estimated: as long as it is too much, nothing or
             // something having gone, less is asked for.
@@ -140,23 +140,27 @@ impl Checkpoints {
         let Some(repository) = self.repository()? else {
             return Ok(Pruned::default());
         };
-        let records = self.list(&Filter::default())?;
-        let doomed = choose(&records, keep, &self.needed(&records));
-        let size = packs::size(repository.dir());
+        let checkpoints = self.list(&Filter::default())?;
+        let doomed = select(&checkpoints, keep, &self.needed(&checkpoints));
+        let size = packs::dir_size(repository.dir());
         let budget = keep.max_bytes.filter(|limit| *limit < size);
         let packs = packs::all(&repository)?;
         let reader = repository.reader();
-        let (doomed, mut reach) = weigh(
+        let (doomed, mut reach) = fit_to_budget(
             (&repository, &reader, &packs),
-            &records,
+            &checkpoints,
             doomed,
             budget,
             cancel,
         )?;
         let mut pruned = Pruned::default();
-        for record in records.iter().filter(|record| doomed.contains(&record.id)) {
-            pruned.removed.push(record.id);
-            pruned.freed_bytes += CHECKPOINT + bytes_of(&packs, &reach.add(record.id, cancel)?);
+        for checkpoint in checkpoints
+            .iter()
+            .filter(|checkpoint| doomed.contains(&checkpoint.id))
+        {
+            pruned.removed.push(checkpoint.id);
+            pruned.freed_bytes +=
+                CHECKPOINT_OVERHEAD + packed_bytes(&packs, &reach.add(checkpoint.id, cancel)?);
         }
         pruned.freed_bytes = pruned.freed_bytes.min(size);
         Ok(pruned)
@@ -164,15 +168,15 @@ impl Checkpoints {
 
     /// What an interrupted restore goes on with: its undo point, and what it
     /// restores.
-    fn needed(&self, records: &[Arc<Record>]) -> Vec<Oid> {
+    fn needed(&self, checkpoints: &[Arc<Checkpoint>]) -> Vec<Oid> {
         if !self.has_journal() {
             return Vec::new();
         }
-        let newest = records
+        let newest = checkpoints
             .iter()
-            .filter(|record| !record.notes.fetched)
-            .find_map(|record| match record.notes.purpose {
-                Purpose::Undo { restoring, .. } => Some((record.id, restoring)),
+            .filter(|checkpoint| !checkpoint.metadata.fetched)
+            .find_map(|checkpoint| match checkpoint.metadata.purpose {
+                Purpose::Undo { restoring, .. } => Some((checkpoint.id, restoring)),
                 _ => None,
             });
         newest.map_or_else(Vec::new, |(undo, restoring)| {
@@ -192,16 +196,16 @@ impl Checkpoints {
         {
             let _lock = lock::acquire(&self.storage, &self.state_dir(), cancel)?;
             let repository = self.open_or_create()?;
-            if repository.dir().join(MARK).exists() {
+            if repository.dir().join(MARKER).exists() {
                 remove(&repository, &[], HashSet::new(), None, cancel)?;
             }
-            refs::pack(repository.dir(), MANY_NAMES)?;
-            packs::sweep(&repository);
-            fold(&repository, cancel)?;
-            uncompressed_packs::deflate(&repository, MUCH, cancel)?;
+            refs::pack(repository.dir(), MAX_LOOSE_REFS)?;
+            packs::remove_orphans(&repository);
+            fold_packs(&repository, cancel)?;
+            uncompressed_packs::compress(&repository, MIN_COMPRESS_BYTES, cancel)?;
         }
         // Who has the memory may be waiting for the lock.
-        self.save_memory()
+        self.save_stat_cache()
     }
 
     /// What the store holds.
@@ -212,66 +216,75 @@ impl Checkpoints {
         let Some(repository) = self.repository()? else {
             return Ok(Stats::default());
         };
-        let records = self.list(&Filter::default())?;
+        let checkpoints = self.list(&Filter::default())?;
         Ok(Stats {
-            count: records.len() as u64,
-            bytes: packs::size(repository.dir()),
-            oldest: records.last().map(|record| record.notes.created),
-            newest: records.first().map(|record| record.notes.created),
+            count: checkpoints.len() as u64,
+            bytes: packs::dir_size(repository.dir()),
+            oldest: checkpoints
+                .last()
+                .map(|checkpoint| checkpoint.metadata.created),
+            newest: checkpoints
+                .first()
+                .map(|checkpoint| checkpoint.metadata.created),
         })
     }
 }
 
-fn is_undo(record: &Record) -> bool {
-    matches!(record.notes.purpose, Purpose::Undo { .. })
+fn is_undo(checkpoint: &Checkpoint) -> bool {
+    matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
-/// Which of them go by age, number, task and name. `records` are newest first.
-fn choose(records: &[Arc<Record>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
+/// Which of them go by age, number, task and name. `checkpoints` are newest first.
+fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
     // Where among all of them the oldest stands that is within the number.
     let last_of = |fetched: bool| {
         let newest = keep.newest?;
-        let counted = records
-            .iter()
-            .enumerate()
-            .filter(|(_, record)| record.notes.fetched == fetched && (fetched || !is_undo(record)));
+        let counted = checkpoints.iter().enumerate().filter(|(_, checkpoint)| {
+            checkpoint.metadata.fetched == fetched && (fetched || !is_undo(checkpoint))
+        });
         let places: Vec<usize> = counted.map(|(at, _)| at).collect();
         (places.len() > newest).then(|| newest.checked_sub(1).map(|newest| places[newest]))
     };
     let (ours, theirs) = (last_of(false), last_of(true));
-    let goes = |(at, record): &(usize, &Arc<Record>)| {
-        let last = if record.notes.fetched { theirs } else { ours };
+    let goes = |(at, checkpoint): &(usize, &Arc<Checkpoint>)| {
+        let last = if checkpoint.metadata.fetched {
+            theirs
+        } else {
+            ours
+        };
         let too_many = last.is_some_and(|last| last.is_none_or(|last| *at > last));
-        let too_old = keep.since.is_some_and(|since| record.notes.created < since);
+        let too_old = keep
+            .since
+            .is_some_and(|since| checkpoint.metadata.created < since);
         let task = keep.without_task.as_ref().map(TaskId::as_str);
-        let of_task = task.is_some() && task == record.notes.task.as_deref();
-        let is_named = keep.without == Some(record.id);
-        (too_many || too_old || of_task || is_named) && !needed.contains(&record.id)
+        let of_task = task.is_some() && task == checkpoint.metadata.task.as_deref();
+        let is_named = keep.without == Some(checkpoint.id);
+        (too_many || too_old || of_task || is_named) && !needed.contains(&checkpoint.id)
     };
-    let going = records.iter().enumerate().filter(goes);
-    going.map(|(_, record)| record.id).collect()
+    let going = checkpoints.iter().enumerate().filter(goes);
+    going.map(|(_, checkpoint)| checkpoint.id).collect()
 }
 
 /// What objects take in packs.
-fn bytes_of(packs: &[Pack], objects: &[Oid]) -> u64 {
+fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     let sizes = objects.iter().map(|oid| {
         let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
-        packed.map_or(0, |range| range.end - range.start + INDEXED)
+        packed.map_or(0, |range| range.end - range.start + INDEX_ENTRY_BYTES)
     });
     sizes.sum()
 }
 
 /// Adds the oldest to the doomed ones until the rest fits into `budget` bytes; also
 /// gives the objects that stay.
-fn weigh<'r>(
-    (repository, reader, packs): (&Repository, &'r Reader, &[Pack]),
-    records: &[Arc<Record>],
+fn fit_to_budget<'r>(
+    (repository, reader, packs): (&Repository, &'r ObjectReader, &[Pack]),
+    checkpoints: &[Arc<Checkpoint>],
     mut doomed: HashSet<Oid>,
     budget: Option<u64>,
     cancel: &Cancel,
-) -> Result<(HashSet<Oid>, Reach<'r>), Error> {
-    let mut reach = Reach::new(reader);
-    let kept: HashSet<Oid> = records.iter().map(|record| record.id).collect();
+) -> Result<(HashSet<Oid>, ReachableSet<'r>), Error> {
+    let mut reach = ReachableSet::new(reader);
+    let kept: HashSet<Oid> = checkpoints.iter().map(|checkpoint| checkpoint.id).collect();
     // Names of others, and of checkpoints that can't be read, hold what they
     // lead to as well.
     let mut tips: Vec<Oid> = Vec::new();
@@ -283,13 +296,19 @@ fn weigh<'r>(
     }
     let mut size = 0;
     for tip in tips {
-        size += bytes_of(packs, &reach.add(tip, cancel)?);
+        size += packed_bytes(packs, &reach.add(tip, cancel)?);
     }
-    let mut staying: Vec<&Arc<Record>> = Vec::new();
-    staying.extend(records.iter().filter(|record| !doomed.contains(&record.id)));
+    let mut staying: Vec<&Arc<Checkpoint>> = Vec::new();
+    staying.extend(
+        checkpoints
+            .iter()
+            .filter(|checkpoint| !doomed.contains(&checkpoint.id)),
+    );
     // First those that stay however large they are.
     let newest = |undo: bool| {
-        let is_ours = |record: &&Arc<Record>| !record.notes.fetched && is_undo(record) == undo;
+        let is_ours = |checkpoint: &&Arc<Checkpoint>| {
+            !checkpoint.metadata.fetched && is_undo(checkpoint) == undo
+        };
         staying.iter().position(is_ours)
     };
     let always: Vec<Oid> = [newest(false), newest(true)]
@@ -297,22 +316,27 @@ fn weigh<'r>(
         .flatten()
         .map(|at| staying[at].id)
         .collect();
-    staying.sort_by_key(|record| (!always.contains(&record.id), record.notes.fetched));
+    staying.sort_by_key(|checkpoint| {
+        (
+            !always.contains(&checkpoint.id),
+            checkpoint.metadata.fetched,
+        )
+    });
     let mut is_full = false;
-    for record in staying {
+    for checkpoint in staying {
         if is_full {
-            doomed.insert(record.id);
+            doomed.insert(checkpoint.id);
             continue;
         }
-        let objects = reach.add(record.id, cancel)?;
+        let objects = reach.add(checkpoint.id, cancel)?;
         let Some(budget) = budget else {
             continue;
         };
-        size += CHECKPOINT + bytes_of(packs, &objects);
-        if size > budget && !always.contains(&record.id) {
+        size += CHECKPOINT_OVERHEAD + packed_bytes(packs, &objects);
+        if size > budget && !always.contains(&checkpoint.id) {
             is_full = true;
             reach.forget(&objects);
-            doomed.insert(record.id);
+            doomed.insert(checkpoint.id);
         }
     }
     Ok((doomed, reach))
@@ -322,18 +346,18 @@ fn weigh<'r>(
 /// `budget` bytes; gives those removed.
 fn remove(
     repository: &Repository,
-    records: &[Arc<Record>],
+    checkpoints: &[Arc<Checkpoint>],
     doomed: HashSet<Oid>,
     budget: Option<u64>,
     cancel: &Cancel,
 ) -> Result<Vec<Oid>, Error> {
     let dir = repository.dir();
     let packs = packs::all(repository)?;
-    let loose = packs::loose(repository);
+    let loose = packs::loose_objects(repository);
     let reader = repository.reader();
     let store = (repository, &reader, &packs[..]);
-    let (doomed, reach) = weigh(store, records, doomed, budget, cancel)?;
-    if doomed.is_empty() && !dir.join(MARK).exists() {
+    let (doomed, reach) = fit_to_budget(store, checkpoints, doomed, budget, cancel)?;
+    if doomed.is_empty() && !dir.join(MARKER).exists() {
         return Ok(Vec::new());
     }
     let live = reach.into_objects();
@@ -341,22 +365,22 @@ fn remove(
     drop(reader);
     cancel.commit()?;
     repository.next_generation()?;
-    files::write(&dir.join(MARK), b"")?;
+    files::write(&dir.join(MARKER), b"")?;
     refs::remove(dir, |name| {
         name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
     })?;
     remote_refs::retain(dir)?;
-    if take_out(repository, &packs, &loose, |oid| live.contains(&oid))? {
-        let mark = dir.join(MARK);
+    if remove_objects(repository, &packs, &loose, |oid| live.contains(&oid))? {
+        let mark = dir.join(MARKER);
         fs::remove_file(&mark).map_err(|error| files::failed("remove", &mark, &error))?;
         files::sync_dir(dir)?;
     }
-    let removed = records.iter().map(|record| record.id);
+    let removed = checkpoints.iter().map(|checkpoint| checkpoint.id);
     Ok(removed.filter(|id| doomed.contains(id)).collect())
 }
 
 /// Takes out what is not live; false when something could not be removed yet.
-fn take_out(
+fn remove_objects(
     repository: &Repository,
     packs: &[Pack],
     loose: &[(Oid, PathBuf)],
@@ -378,14 +402,18 @@ fn take_out(
         fs::remove_file(path).map_err(|error| files::failed("remove", path, &error))?;
     }
     if !mixed.is_empty() {
-        let made = packs::gather(repository, &mixed, is_live, &Cancel::default())?;
-        all_gone &= replace(repository, made, &mixed)?;
+        let made = packs::combine(repository, &mixed, is_live, &Cancel::default())?;
+        all_gone &= remove_replaced(repository, made, &mixed)?;
     }
     Ok(all_gone)
 }
 
 /// Removes packs in whose place a new one is, unless that one is no smaller.
-fn replace(repository: &Repository, made: Option<Pack>, old: &[&Pack]) -> Result<bool, Error> {
+fn remove_replaced(
+    repository: &Repository,
+    made: Option<Pack>,
+    old: &[&Pack],
+) -> Result<bool, Error> {
     let Some(made) = made else {
         return Ok(true);
     };
@@ -400,15 +428,15 @@ fn replace(repository: &Repository, made: Option<Pack>, old: &[&Pack]) -> Result
 
 /// Folds the small packs so that each of the others is more than twice as large
 /// as all smaller ones together: an object is copied a few times in its life.
-fn fold(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
+fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
-    if entries.count() <= 2 * MANY_PACKS {
+    if entries.count() <= 2 * MAX_PACKS {
         return Ok(());
     }
     let mut packs = packs::all(repository)?;
     packs.retain(|pack| !pack.is_kept());
     packs.sort_unstable_by_key(|pack| pack.len);
-    if packs.len() <= MANY_PACKS {
+    if packs.len() <= MAX_PACKS {
         return Ok(());
     }
     let mut smaller = 0;
@@ -423,7 +451,7 @@ fn fold(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     if folded.len() < 2 {
         return Ok(());
     }
-    let Some(made) = packs::gather(repository, &folded, |_| true, cancel)? else {
+    let Some(made) = packs::combine(repository, &folded, |_| true, cancel)? else {
         return Ok(());
     };
     // Smaller or not, one is better than many.

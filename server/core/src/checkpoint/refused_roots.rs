@@ -14,22 +14,22 @@ use crate::error::Error;
 
 /// Folders of a home directory that are no project, where the desktop does not
 /// say otherwise.
-const FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];
+const USER_FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];
 /// How the desktop names them.
-const KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_DOWNLOAD_DIR"];
+const USER_DIR_KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_DOWNLOAD_DIR"];
 
 /// Refuses such a folder, and the data directory or one in it; `root` is
 /// without links.
 ///
 /// # Errors
 /// `unsupported`, with what to do.
-pub(super) fn admit(root: &Path, data: &Path) -> Result<(), Error> {
+pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let in_data = fs::canonicalize(data).is_ok_and(|data| root.starts_with(data));
     let what = match in_data {
         true => Some("this server's own data"),
-        false => what_it_is(root, home.as_deref(), config.as_deref()),
+        false => refused_kind(root, home.as_deref(), config.as_deref()),
     };
     match what {
         None => Ok(()),
@@ -43,7 +43,7 @@ pub(super) fn admit(root: &Path, data: &Path) -> Result<(), Error> {
     }
 }
 
-fn what_it_is(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option<&'static str> {
+fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option<&'static str> {
     if root.parent().is_none() {
         return Some("the root of the filesystem");
     }
@@ -58,7 +58,7 @@ fn what_it_is(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option
     let config = config.map_or_else(|| written.join(".config"), Path::to_path_buf);
     let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
     let named = named.lines().filter_map(|line| user_dir(line, written));
-    let usual = FOLDERS.iter().map(|name| written.join(name));
+    let usual = USER_FOLDERS.iter().map(|name| written.join(name));
     let is_root = |folder: PathBuf| {
         folder == root || fs::canonicalize(&folder).is_ok_and(|folder| folder == root)
     };
@@ -71,7 +71,7 @@ fn what_it_is(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option
 /// The folder a line of `user-dirs.dirs` names: `XDG_DESKTOP_DIR="$HOME/Desktop"`.
 fn user_dir(line: &str, home: &Path) -> Option<PathBuf> {
     let (key, value) = line.trim().split_once('=')?;
-    if !KEYS.contains(&key) {
+    if !USER_DIR_KEYS.contains(&key) {
         return None;
     }
     let value = value.trim().trim_matches('"');
@@ -101,10 +101,10 @@ mod tests {
         let named =
             "# made by hand\nXDG_DESKTOP_DIR=\"$HOME/Bureau\"\nXDG_MUSIC_DIR=\"$HOME/work\"\n";
         fs::write(home.join(".config/user-dirs.dirs"), named).unwrap();
-        let refused = |path: &Path| what_it_is(path, Some(&home), None).is_some();
+        let refused = |path: &Path| refused_kind(path, Some(&home), None).is_some();
         assert!(refused(Path::new("/")) && refused(&top) && refused(&home));
         assert!(refused(&home.join("Desktop")) && refused(&home.join("Bureau")));
         assert!(!refused(&home.join("work")) && !refused(&home.join("work/Desktop")));
-        assert!(what_it_is(&top, None, None).is_none());
+        assert!(refused_kind(&top, None, None).is_none());
     }
 }

@@ -17,18 +17,18 @@ use sightline_protocol::error::ErrorKind;
 
 use super::{
     Checkpoints, Job, Oid,
-    store::{fsck::examine, lock, packs, refs, remote_refs, repository::Repository},
-    tree_diff::Denied,
+    store::{fsck::check_checkpoints, lock, packs, refs, remote_refs, repository::Repository},
+    tree_diff::DeniedPaths,
 };
 use crate::{cancel::Cancel, error::Error, path::RelPath};
 
 /// How often a cancellation is looked for while git runs.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// A larger object is not taken from elsewhere: a few bytes can unpack to any size.
-const LARGEST: u64 = 1 << 30;
+const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// What the environment may say to git: how remotes are reached, and where the
 /// user's configuration lies.
-const HEARD: &[&str] = &[
+const ALLOWED_ENV: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
     "GIT_SSH_VARIANT",
@@ -91,8 +91,8 @@ impl Checkpoints {
             &names,
         ];
         let taken = git(repository.dir(), &arguments, cancel)
-            .and_then(|said| Ok((said, take_over(&repository, job)?)));
-        tighten_below(repository.dir());
+            .and_then(|said| Ok((said, publish_fetched(&repository, job)?)));
+        make_private(repository.dir());
         // Whatever came of it, they are not to be looked at again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
         let (mut said, left_out) = taken?;
@@ -107,7 +107,7 @@ impl Checkpoints {
 
 /// Takes away what group and others may do with what git left in a folder; also
 /// what a git wrote that was not told so.
-fn tighten_below(folder: &Path) {
+fn make_private(folder: &Path) {
     #[cfg(unix)]
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         use std::{fs, os::unix::fs::PermissionsExt};
@@ -122,7 +122,7 @@ fn tighten_below(folder: &Path) {
             let _ = fs::set_permissions(&path, mode);
         }
         if metadata.is_dir() {
-            tighten_below(&path);
+            make_private(&path);
         }
     }
     #[cfg(not(unix))]
@@ -130,7 +130,7 @@ fn tighten_below(folder: &Path) {
 }
 
 /// Makes checkpoints of what was fetched and is whole; says what is not.
-fn take_over(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
+fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
     let known = repository.ids()?;
     let mut left_out = Vec::new();
     let mut new: Vec<Oid> = Vec::new();
@@ -144,9 +144,15 @@ fn take_over(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Erro
             new.push(oid);
         }
     }
-    let mut denied = Denied::new(job);
+    let mut denied = DeniedPaths::new(job);
     let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
-    let problems = examine(repository, &new, Some(LARGEST), job.cancel, &mut denies)?;
+    let problems = check_checkpoints(
+        repository,
+        &new,
+        Some(MAX_OBJECT_BYTES),
+        job.cancel,
+        &mut denies,
+    )?;
     new.retain(|id| problems.iter().all(|(bad, _)| bad != id));
     left_out.extend(
         problems
@@ -160,7 +166,7 @@ fn take_over(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Erro
         let now = u64::try_from(now).unwrap_or_default();
         let mut fetched = remote_refs::all(repository.dir())?;
         fetched.extend(new.iter().map(|id| (*id, now)));
-        remote_refs::set(repository.dir(), &fetched)?;
+        remote_refs::write_all(repository.dir(), &fetched)?;
     }
     for id in new {
         repository.publish(id)?;
@@ -178,18 +184,18 @@ fn check_remote(remote: &str) -> Result<(), Error> {
 }
 
 /// Which of the environment's variables git is not to hear.
-fn unheard(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let is_unheard = |name: &OsString| {
+fn denied_env(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let is_denied = |name: &OsString| {
         let name = name.to_string_lossy().to_ascii_uppercase();
-        name.starts_with("GIT_") && !HEARD.contains(&name.as_str())
+        name.starts_with("GIT_") && !ALLOWED_ENV.contains(&name.as_str())
     };
-    names.filter(is_unheard).collect()
+    names.filter(is_denied).collect()
 }
 
 /// git in a store, without hooks and without a way to ask.
-fn command(dir: &Path) -> Command {
+fn git_command(dir: &Path) -> Command {
     let mut git = Command::new("git");
-    for name in unheard(std::env::vars_os().map(|(name, _)| name)) {
+    for name in denied_env(std::env::vars_os().map(|(name, _)| name)) {
         git.env_remove(name);
     }
     git.env("GIT_TERMINAL_PROMPT", "0")
@@ -232,12 +238,12 @@ fn command(dir: &Path) -> Command {
 
 /// ssh asks the terminal, whoever that belongs to, unless it is told not to.
 /// Who has a command of their own for ssh knows what it does.
-fn silence_ssh(git: &mut Command, dir: &Path) {
-    let heard = |name: &&str| std::env::var_os(name).is_some();
-    if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(heard) {
+fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(is_set) {
         return;
     }
-    let mut ask = command(dir);
+    let mut ask = git_command(dir);
     let configured = ask.args(["config", "--get", "core.sshCommand"]).output();
     if configured.is_ok_and(|said| said.stdout.is_empty()) {
         git.env("GIT_SSH_COMMAND", "ssh -oBatchMode=yes");
@@ -247,9 +253,9 @@ fn silence_ssh(git: &mut Command, dir: &Path) {
 /// Runs git; what it said.
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
-    packs::require_plain(dir)?;
-    let mut git = command(dir);
-    silence_ssh(&mut git, dir);
+    packs::require_regular_files(dir)?;
+    let mut git = git_command(dir);
+    disable_ssh_prompts(&mut git, dir);
     // Whom it starts ends with it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut git, 0);
@@ -259,8 +265,8 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
             format!("could not run git: {error}; install git and see that it is on the PATH"),
         )
     })?;
-    let out = gather(child.stdout.take());
-    let err = gather(child.stderr.take());
+    let out = read_pipe(child.stdout.take());
+    let err = read_pipe(child.stderr.take());
     let status = wait(&mut child, cancel);
     let said = [out, err].map(|thread| thread.join().unwrap_or_default());
     let said = said.concat();
@@ -275,7 +281,7 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     )))
 }
 
-fn gather(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+fn read_pipe(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(mut pipe) = pipe {
@@ -290,19 +296,19 @@ fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status),
             Ok(None) if cancel.is_cancelled() => {
-                end(child);
+                kill(child);
                 return Err(Error::cancelled());
             }
-            Ok(None) => thread::sleep(LOOK),
+            Ok(None) => thread::sleep(POLL_INTERVAL),
             Err(error) => {
-                end(child);
+                kill(child);
                 return Err(Error::storage(format!("could not wait for git: {error}")));
             }
         }
     }
 }
 
-fn end(child: &mut Child) {
+fn kill(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id())
         .ok()
@@ -320,13 +326,13 @@ mod tests {
 
     use super::*;
     use crate::checkpoint::{
-        Keep, Notes, Purpose, Request,
+        CheckpointMetadata, Keep, Purpose, Request,
         store::{
             object::{Kind, Mode, encode_tree, name_of},
             pack_writer::PackWriter,
             packs,
         },
-        testing::{Scratch, fsck, git, only_the_users},
+        testing::{Scratch, assert_private, fsck, git},
     };
 
     fn remote(scratch: &Scratch) -> (PathBuf, String) {
@@ -352,19 +358,19 @@ mod tests {
         let mine = there.checkpoint(3, &[(b"m", b"m", Mode::File)]);
         there.fetch(&url, &cancel).unwrap();
         assert_eq!(there.ids(), [mine, second, first]);
-        let mut same = (*here.record(first)).clone();
-        same.notes.fetched = true;
-        assert_eq!(*there.record(first), same);
+        let mut same = (*here.get(first)).clone();
+        same.metadata.fetched = true;
+        assert_eq!(*there.get(first), same);
         assert_eq!(there.verify(), [""; 0]);
         fsck(&there.dir());
         let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
         assert!(!names.contains("incoming"), "{names}");
-        only_the_users(there.dir().parent().unwrap());
+        assert_private(there.dir().parent().unwrap());
         // As one left it that was not told.
         git(&there.dir(), &["pack-refs", "--all"]);
         git(&there.dir(), &["repack", "-q"]);
         there.fetch(&url, &cancel).unwrap();
-        only_the_users(there.dir().parent().unwrap());
+        assert_private(there.dir().parent().unwrap());
         assert_eq!(there.ids().len(), 3);
         drop(path);
     }
@@ -376,7 +382,7 @@ mod tests {
             restoring,
             paths: Vec::new(),
         };
-        let theirs = Notes {
+        let theirs = CheckpointMetadata {
             created: u64::MAX,
             sequence: u64::MAX,
             task: Some("t".to_owned()),
@@ -384,7 +390,7 @@ mod tests {
             group_roots: vec!["file:///x".to_owned()],
             rewind: Some("r".to_owned()),
             purpose: undo(None),
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         };
         let evil = here.checkpoint_with(theirs, &[(b"a", b"evil", Mode::File)]);
         let url = here.dir();
@@ -393,39 +399,42 @@ mod tests {
         let there = Scratch::new();
         let cancel = Cancel::default();
         let first = there.checkpoint(5, &[(b"m", b"m", Mode::File)]);
-        let mine = Notes {
+        let mine = CheckpointMetadata {
             created: 6,
             purpose: undo(Some(first)),
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         };
         let mine = there.checkpoint_with(mine, &[(b"m", b"1", Mode::File)]);
         there.fetch(url, &cancel).unwrap();
         assert_eq!(there.ids().len(), 3);
         assert_eq!(there.checkpoints.last_undo().unwrap(), Some(mine));
-        let notes = &there.record(evil).notes;
-        assert!(notes.fetched && notes.created < u64::MAX / 2, "{notes:?}");
+        let metadata = &there.get(evil).metadata;
+        assert!(
+            metadata.fetched && metadata.created < u64::MAX / 2,
+            "{metadata:?}"
+        );
         assert_eq!(
-            (&notes.task, &notes.group, &notes.rewind),
+            (&metadata.task, &metadata.group, &metadata.rewind),
             (&None, &None, &None)
         );
-        assert_eq!(notes.group_roots, [""; 0]);
+        assert_eq!(metadata.group_roots, [""; 0]);
 
         // The newest of ours is from the end of time too.
-        let notes = Notes {
+        let metadata = CheckpointMetadata {
             created: u64::MAX - 1,
             sequence: u64::MAX - 1,
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         };
-        there.checkpoint_with(notes, &[]);
+        there.checkpoint_with(metadata, &[]);
         let create = |job: &Job<'_>| there.checkpoints.create(job, &Request::default(), None);
         let made = there.job(&cancel, create).unwrap();
-        assert_eq!(made.notes.created, u64::MAX - 1);
+        assert_eq!(made.metadata.created, u64::MAX - 1);
 
         // A rebuilt store knows it still; and it goes before any of ours.
-        there.repository().note_damage("a test").unwrap();
+        there.repository().record_damage("a test").unwrap();
         assert!(there.repository().rebuilt().is_some());
         let again = Scratch::at(there.folder.path());
-        assert!(again.record(evil).notes.fetched);
+        assert!(again.get(evil).metadata.fetched);
         let keep = Keep {
             newest: Some(1),
             ..Keep::default()
@@ -435,7 +444,7 @@ mod tests {
             !removed.contains(&evil) && !removed.contains(&made.id),
             "{removed:?}"
         );
-        let small = packs::size(&again.dir()) - 1;
+        let small = packs::dir_size(&again.dir()) - 1;
         let keep = Keep {
             max_bytes: Some(small),
             ..Keep::default()
@@ -461,12 +470,12 @@ mod tests {
         };
         let below = put(Mode::File, b"..", blob);
         let tree_name = put(Mode::Folder, b"keys", below);
-        let notes = Notes {
+        let metadata = CheckpointMetadata {
             created: 2,
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         };
         let evil = repository
-            .write_checkpoint(pack, tree_name, &notes)
+            .write_checkpoint(pack, tree_name, &metadata)
             .unwrap();
         let dir = here.dir();
         git(
@@ -512,17 +521,17 @@ mod tests {
         let repository = here.repository();
         let ids = repository.ids().unwrap();
         let cancel = Cancel::default();
-        let examine = |largest| {
+        let check_checkpoints = |largest| {
             let allowed = &mut |_: &RelPath, _| false;
-            examine(&repository, &ids, Some(largest), &cancel, allowed).unwrap()
+            check_checkpoints(&repository, &ids, Some(largest), &cancel, allowed).unwrap()
         };
-        assert_eq!(examine(4096), []);
-        let over = examine(4095);
+        assert_eq!(check_checkpoints(4096), []);
+        let over = check_checkpoints(4095);
         assert!(
             over[0].1.starts_with("the file a has 4096 bytes"),
             "{over:?}"
         );
-        let over = examine(10);
+        let over = check_checkpoints(10);
         assert!(over[0].1.starts_with("its commit has"), "{over:?}");
     }
 
@@ -531,12 +540,12 @@ mod tests {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
         let proof = scratch.folder.path().join("proof");
-        let command = format!("ext::sh -c touch% {}", proof.display());
+        let git_command = format!("ext::sh -c touch% {}", proof.display());
         let cancel = Cancel::default();
         for (url, kind) in [
             ("--upload-pack=touch", ErrorKind::InvalidParams),
             ("", ErrorKind::InvalidParams),
-            (command.as_str(), ErrorKind::Storage),
+            (git_command.as_str(), ErrorKind::Storage),
             ("fd::0,1", ErrorKind::Storage),
             ("other::x", ErrorKind::Storage),
             ("/does/not/exist", ErrorKind::Storage),
@@ -589,9 +598,9 @@ mod tests {
             "PATH",
             "GIT_CONFIG_COUNT",
         ];
-        let unheard = unheard(names.map(OsString::from).into_iter());
+        let denied_env = denied_env(names.map(OsString::from).into_iter());
         assert_eq!(
-            unheard,
+            denied_env,
             [
                 "GIT_DIR",
                 "GIT_INDEX_FILE",

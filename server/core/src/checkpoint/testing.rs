@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 use super::{
-    Checkpoints, Job, Notes, Oid, Record, Settings,
+    Checkpoint, CheckpointMetadata, Checkpoints, Job, Oid, Settings,
     store::{
         lock::{self, StoreLock},
         object::{Kind, Mode, encode_tree, name_of, tree_order},
@@ -60,7 +60,7 @@ pub(super) fn fsck(dir: &Path) {
 }
 
 /// Nobody else may read or list anything below `folder`.
-pub(super) fn only_the_users(folder: &Path) {
+pub(super) fn assert_private(folder: &Path) {
     #[cfg(unix)]
     for entry in fs::read_dir(folder).unwrap().flatten() {
         use std::os::unix::fs::PermissionsExt;
@@ -68,7 +68,7 @@ pub(super) fn only_the_users(folder: &Path) {
         let mode = metadata.permissions().mode() & 0o777;
         assert_eq!(mode & 0o077, 0, "{:?}: {mode:o}", entry.path());
         if metadata.is_dir() {
-            only_the_users(&entry.path());
+            assert_private(&entry.path());
         }
     }
 }
@@ -81,7 +81,7 @@ pub(super) struct Scratch {
 }
 
 /// A file of a made-up work tree: its path, content and mode.
-pub(super) type Made<'a> = (&'a [u8], &'a [u8], Mode);
+pub(super) type TestFile<'a> = (&'a [u8], &'a [u8], Mode);
 
 /// A folder of ours, or one that somebody else removes.
 pub(super) enum Folder {
@@ -135,17 +135,21 @@ impl Scratch {
     }
 
     /// A checkpoint of files that were created at `created`.
-    pub(super) fn checkpoint(&self, created: u64, files: &[Made<'_>]) -> Oid {
+    pub(super) fn checkpoint(&self, created: u64, files: &[TestFile<'_>]) -> Oid {
         self.checkpoint_with(
-            Notes {
+            CheckpointMetadata {
                 created,
-                ..Notes::default()
+                ..CheckpointMetadata::default()
             },
             files,
         )
     }
 
-    pub(super) fn checkpoint_with(&self, notes: Notes, files: &[Made<'_>]) -> Oid {
+    pub(super) fn checkpoint_with(
+        &self,
+        metadata: CheckpointMetadata,
+        files: &[TestFile<'_>],
+    ) -> Oid {
         let _lock = self.lock();
         let repository = self.repository();
         let reader = repository.reader();
@@ -166,7 +170,7 @@ impl Scratch {
             blobs.insert(path.to_vec(), entry);
         }
         let tree = tree_of(&blobs, &mut |bytes| put(Kind::Tree, bytes));
-        repository.write_checkpoint(pack, tree, &notes).unwrap()
+        repository.write_checkpoint(pack, tree, &metadata).unwrap()
     }
 
     /// Acts under the rules of this moment.
@@ -192,12 +196,12 @@ impl Scratch {
     }
 
     pub(super) fn ids(&self) -> Vec<Oid> {
-        let records = self.checkpoints.list(&super::Filter::default()).unwrap();
-        records.iter().map(|record| record.id).collect()
+        let checkpoints = self.checkpoints.list(&super::Filter::default()).unwrap();
+        checkpoints.iter().map(|checkpoint| checkpoint.id).collect()
     }
 
-    pub(super) fn record(&self, id: Oid) -> Arc<Record> {
-        self.checkpoints.record(id).unwrap()
+    pub(super) fn get(&self, id: Oid) -> Arc<Checkpoint> {
+        self.checkpoints.get(id).unwrap()
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     Job,
     store::{
         object::{Mode, Oid},
-        object_reader::Reader,
+        object_reader::ObjectReader,
     },
     worktree::{
         scan_dir::os_name,
@@ -66,14 +66,17 @@ impl Tree {
         }
     }
 
-    fn entries_of<'a>(tree: Option<&'a Self>, reader: &Reader) -> Result<Vec<Named<'a>>, Error> {
+    fn entries_of<'a>(
+        tree: Option<&'a Self>,
+        reader: &ObjectReader,
+    ) -> Result<Vec<NamedNode<'a>>, Error> {
         tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
     }
 
     /// What is in it, by the bytes of the names: git's own order puts a file and
     /// a folder of one name apart.
-    fn entries(&self, reader: &Reader) -> Result<Vec<Named<'_>>, Error> {
-        let mut entries: Vec<Named<'_>> = match self {
+    fn entries(&self, reader: &ObjectReader) -> Result<Vec<NamedNode<'_>>, Error> {
+        let mut entries: Vec<NamedNode<'_>> = match self {
             Self::Stored(Oid::EMPTY_TREE) => Vec::new(),
             Self::Stored(oid) => {
                 let entries = reader.tree(*oid)?.into_iter();
@@ -137,7 +140,7 @@ fn component(name: &[u8]) -> Option<&OsStr> {
 }
 
 /// An entry by its name.
-type Named<'a> = (Cow<'a, [u8]>, Node);
+type NamedNode<'a> = (Cow<'a, [u8]>, Node);
 
 #[derive(Debug)]
 enum Node {
@@ -210,7 +213,7 @@ pub(super) struct Comparison {
 
 /// Compares below `wanted`, or everything when that is empty.
 pub(super) fn compare(
-    reader: &Reader,
+    reader: &ObjectReader,
     left: &Tree,
     right: &Tree,
     wanted: &[RelPath],
@@ -246,8 +249,8 @@ pub(super) fn compare(
                 continue;
             };
             let path = folder.child(name);
-            let is_wanted = wanted.is_empty() || wanted.iter().any(|above| lies_in(&path, above));
-            if !is_wanted && !wanted.iter().any(|below| lies_in(below, &path)) {
+            let is_wanted = wanted.is_empty() || wanted.iter().any(|above| is_within(&path, above));
+            if !is_wanted && !wanted.iter().any(|below| is_within(below, &path)) {
                 continue;
             }
             let (left, tree_left) = split(on_left.map(|(_, node)| node));
@@ -298,12 +301,16 @@ fn empty(tree: &Tree) -> Option<Leaf> {
 }
 
 /// Is `path` this folder or below it?
-pub(super) fn lies_in(path: &RelPath, folder: &RelPath) -> bool {
+pub(super) fn is_within(path: &RelPath, folder: &RelPath) -> bool {
     path.as_path().starts_with(folder.as_path())
 }
 
 /// The file or link at `path` in a stored tree.
-pub(super) fn find(reader: &Reader, tree: Oid, path: &RelPath) -> Result<Option<Leaf>, Error> {
+pub(super) fn find(
+    reader: &ObjectReader,
+    tree: Oid,
+    path: &RelPath,
+) -> Result<Option<Leaf>, Error> {
     let mut tree = tree;
     let mut names = path.components().peekable();
     while let Some(name) = names.next() {
@@ -330,7 +337,7 @@ pub(super) fn find(reader: &Reader, tree: Oid, path: &RelPath) -> Result<Option<
 }
 
 /// Is there a folder at `path` in a stored tree?
-pub(super) fn has_folder(reader: &Reader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
+pub(super) fn has_folder(reader: &ObjectReader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
     let mut tree = tree;
     for name in path.components() {
         if tree == Oid::EMPTY_TREE {
@@ -347,12 +354,12 @@ pub(super) fn has_folder(reader: &Reader, tree: Oid, path: &RelPath) -> Result<b
 }
 
 /// Which paths the access rules of this moment deny, folder by folder.
-pub(super) struct Denied<'a> {
+pub(super) struct DeniedPaths<'a> {
     job: &'a Job<'a>,
     folders: HashMap<RelPath, bool>,
 }
 
-impl<'a> Denied<'a> {
+impl<'a> DeniedPaths<'a> {
     pub(super) fn new(job: &'a Job<'a>) -> Self {
         Self {
             job,

@@ -15,7 +15,7 @@ use std::{
 use sightline_core::{
     access::{Access, AccessView, HOLD, Now},
     cancel::Cancel,
-    checkpoint::{ChangeSource, Checkpoints, Job, Record, Request, Settings},
+    checkpoint::{ChangeSource, Checkpoint, Checkpoints, Job, Request, Settings},
     error::Error,
     path::{AbsPath, Root, Roots},
     storage::Storage,
@@ -94,7 +94,7 @@ impl Bench {
         &self,
         request: &Request,
         changes: Option<&dyn ChangeSource>,
-    ) -> Result<Arc<Record>, Error> {
+    ) -> Result<Arc<Checkpoint>, Error> {
         self.create_by(&self.checkpoints, request, changes)
     }
 
@@ -103,7 +103,7 @@ impl Bench {
         checkpoints: &Checkpoints,
         request: &Request,
         changes: Option<&dyn ChangeSource>,
-    ) -> Result<Arc<Record>, Error> {
+    ) -> Result<Arc<Checkpoint>, Error> {
         let view = self.view();
         let job = Job {
             view: &view,
@@ -115,13 +115,13 @@ impl Bench {
         checkpoints.create(&job, request, changes)
     }
 
-    pub(crate) fn create(&self) -> Arc<Record> {
+    pub(crate) fn create(&self) -> Arc<Checkpoint> {
         self.try_create(&Request::default(), None).unwrap()
     }
 
     /// What git finds in the checkpoint: path, then mode and object.
-    pub(crate) fn paths(&self, record: &Record) -> BTreeMap<String, String> {
-        let tree = record.tree.to_string();
+    pub(crate) fn paths(&self, checkpoint: &Checkpoint) -> BTreeMap<String, String> {
+        let tree = checkpoint.tree.to_string();
         let out = self.git_store(&["ls-tree", "-r", "-t", "-z", &tree]);
         out.split('\0')
             .filter(|line| !line.is_empty())
@@ -133,15 +133,15 @@ impl Bench {
     }
 
     /// The files and links git finds in the checkpoint.
-    pub(crate) fn files(&self, record: &Record) -> Vec<String> {
-        let paths = self.paths(record);
+    pub(crate) fn files(&self, checkpoint: &Checkpoint) -> Vec<String> {
+        let paths = self.paths(checkpoint);
         let files = paths.iter().filter(|(_, what)| !what.starts_with("040000"));
         files.map(|(path, _)| path.clone()).collect()
     }
 
     /// The content of a file in a checkpoint.
-    pub(crate) fn content(&self, record: &Record, path: &str) -> Vec<u8> {
-        let name = format!("{}:{path}", record.tree);
+    pub(crate) fn content(&self, checkpoint: &Checkpoint, path: &str) -> Vec<u8> {
+        let name = format!("{}:{path}", checkpoint.tree);
         let mut git = git(&self.parent);
         git.arg("--git-dir").arg(self.checkpoints.git_dir());
         let out = git.args(["cat-file", "blob", &name]).output().unwrap();

@@ -17,7 +17,7 @@ use sightline_core::{
     checkpoint::{
         Checkpoints, Filter, Job, Oid, Request, Settings, Side,
         diff::{DiffOptions, FileDiff},
-        restore::{Action, Conflict, Options, Outcome, Preview, Restored, Wanted},
+        restore::{Action, Conflict, Options, Outcome, Preview, RestoreTarget, Restored},
     },
     error::Error,
     path::{AbsPath, RelPath, Root, Roots},
@@ -134,7 +134,7 @@ impl Ground {
         created.unwrap().id
     }
 
-    pub(crate) fn preview(&self, wanted: &Wanted, unsaved: &[&str]) -> Preview {
+    pub(crate) fn preview(&self, wanted: &RestoreTarget, unsaved: &[&str]) -> Preview {
         let unsaved: Vec<RelPath> = unsaved.iter().map(|path| rel(path)).collect();
         self.job(|job| self.checkpoints.preview(job, wanted, &unsaved))
             .unwrap()
@@ -142,7 +142,7 @@ impl Ground {
 
     pub(crate) fn try_restore(
         &self,
-        wanted: &Wanted,
+        wanted: &RestoreTarget,
         unsaved: &[&str],
         options: &Options,
     ) -> Result<Restored, Error> {
@@ -230,12 +230,12 @@ pub(crate) fn rel(path: &str) -> RelPath {
     RelPath::new(Path::new(path)).unwrap()
 }
 
-pub(crate) fn all(id: Oid) -> Wanted {
+pub(crate) fn all(id: Oid) -> RestoreTarget {
     some(id, &[])
 }
 
-pub(crate) fn some(id: Oid, paths: &[&str]) -> Wanted {
-    Wanted {
+pub(crate) fn some(id: Oid, paths: &[&str]) -> RestoreTarget {
+    RestoreTarget {
         id,
         paths: paths.iter().map(|path| rel(path)).collect(),
     }

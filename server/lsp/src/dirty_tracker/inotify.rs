@@ -307,7 +307,7 @@ fn run(state: &Mutex<State>, of: &Weak<RootCheckpoints>, mut wake: PipeReader) {
             }
             let Some(of) = of.upgrade() else { return };
             let look = lock(state).completed_scan;
-            update_watches(state, look, of.store.folders());
+            update_watches(state, look, of.store.captured_folders());
         } else {
             lock(state).drain();
             std::thread::sleep(SETTLE);

@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::HashSet, path::Path, sync::Arc};
 use sightline_core::{
     access::AccessView,
     cancel::Cancel,
-    checkpoint::{Job, Oid, Progress as Stage, Record},
+    checkpoint::{Checkpoint, Job, Oid, Progress as Stage},
     error::Error,
     limits,
     path::{Location, RelPath, Root, Roots, uri_to_path},
@@ -96,7 +96,7 @@ impl<'a> CheckpointContext<'a> {
     /// or without the `HEAD ` prefix of its tasks, for the checkpoint imported from it.
     pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
-        let by_id = |of: &RootCheckpoints| match of.store.record(id) {
+        let by_id = |of: &RootCheckpoints| match of.store.get(id) {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             found => found.map(Some),
         };
@@ -119,7 +119,7 @@ impl<'a> CheckpointContext<'a> {
     /// could not be searched.
     fn find_by(
         &self,
-        ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Record>>, Error>,
+        ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Checkpoint>>, Error>,
     ) -> Result<(Option<Found>, Option<Error>), Error> {
         let mut failed = None;
         for root in 0..self.roots().as_slice().len() {
@@ -233,7 +233,7 @@ impl Paths {
 pub(super) struct Found {
     pub(super) root: usize,
     pub(super) of: Arc<RootCheckpoints>,
-    pub(super) record: Arc<Record>,
+    pub(super) record: Arc<Checkpoint>,
 }
 
 fn of<'r>(

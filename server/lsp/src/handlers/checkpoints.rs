@@ -7,7 +7,8 @@ use sightline_core::{
     access::AccessView,
     cancel::Cancel,
     checkpoint::{
-        ConversationMark, Filter, Keep, Oid, Purpose, Record, Request, Side, Skipped,
+        Checkpoint as StoredCheckpoint, ConversationMark, Filter, Keep, Oid, Purpose, Request,
+        Side, Skipped,
         cline_import::Imported,
         diff::{self, DiffOptions, FileDiff, Status},
     },
@@ -112,7 +113,7 @@ fn take(
     work: &CheckpointContext<'_>,
     root: usize,
     request: &Request,
-) -> Result<Arc<Record>, Error> {
+) -> Result<Arc<StoredCheckpoint>, Error> {
     let context = work.context;
     let (known, of) = work.of(root)?;
     let taken = work.on(root, &context.cancel, |job| {
@@ -127,7 +128,7 @@ fn take(
 
 /// Removes the created members of a group that failed. Restoring one would look like
 /// restoring the whole group.
-fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<Record>)]) {
+fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
     for (root, record) in taken {
         let keep = Keep {
             without: Some(record.id),
@@ -188,7 +189,7 @@ pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<Conver
     }
 }
 
-fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
+fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<GroupMember> {
     let taken = taken.iter();
     taken
         .filter_map(|(root, record)| {
@@ -202,9 +203,9 @@ fn members(roots: &Roots, taken: &[(usize, Arc<Record>)]) -> Vec<GroupMember> {
 
 /// Converts a checkpoint to its wire form, without its group. Skipped paths that the
 /// rules deny are only counted.
-pub(super) fn wire(view: &AccessView, root: usize, record: &Record) -> Checkpoint {
+pub(super) fn wire(view: &AccessView, root: usize, record: &StoredCheckpoint) -> Checkpoint {
     let roots = view.roots();
-    let notes = &record.notes;
+    let notes = &record.metadata;
     let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = notes
         .skipped
         .iter()
@@ -271,17 +272,17 @@ pub fn list(
         }
     }
     listed.sort_by_key(|(_, record)| {
-        std::cmp::Reverse((record.notes.created, record.notes.sequence))
+        std::cmp::Reverse((record.metadata.created, record.metadata.sequence))
     });
     listed.truncate(limit.unwrap_or(usize::MAX));
-    let is_grouped = |(_, record): &(usize, Arc<Record>)| record.notes.group.is_some();
+    let is_grouped = |(_, record): &(usize, Arc<StoredCheckpoint>)| record.metadata.group.is_some();
     let groups = match listed.iter().any(is_grouped) {
         true => groups(&work)?,
         false => BTreeMap::new(),
     };
     let checkpoints = listed.iter().map(|(root, record)| {
         let mut checkpoint = wire(&work.view, *root, record);
-        let group = record.notes.group.as_ref();
+        let group = record.metadata.group.as_ref();
         let members = group.and_then(|group| groups.get(group));
         checkpoint.group = members.filter(|members| members.len() > 1).cloned();
         checkpoint
@@ -294,7 +295,7 @@ pub fn list(
 fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
     let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
     for (root, record) in grouped(work)? {
-        let Some(group) = record.notes.group.clone() else {
+        let Some(group) = record.metadata.group.clone() else {
             continue;
         };
         let member = members(work.roots(), &[(root, record)]);
@@ -304,12 +305,14 @@ fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMemb
 }
 
 /// Returns the checkpoints that belong to groups, with their roots.
-pub(super) fn grouped(work: &CheckpointContext<'_>) -> Result<Vec<(usize, Arc<Record>)>, Error> {
+pub(super) fn grouped(
+    work: &CheckpointContext<'_>,
+) -> Result<Vec<(usize, Arc<StoredCheckpoint>)>, Error> {
     let mut all = Vec::new();
     for root in 0..work.roots().as_slice().len() {
         let (_, of) = work.of(root)?;
         let records = of.store.list(&Filter::default())?;
-        let grouped = records.into_iter().filter(|r| r.notes.group.is_some());
+        let grouped = records.into_iter().filter(|r| r.metadata.group.is_some());
         all.extend(grouped.map(|record| (root, record)));
     }
     Ok(all)

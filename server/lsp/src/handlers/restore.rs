@@ -14,8 +14,8 @@ use std::sync::Arc;
 use sightline_core::{
     cancel::Cancel,
     checkpoint::{
-        Oid, Purpose, Record, Request,
-        restore::{Action, Conflict, Options, Restored, Wanted},
+        Checkpoint, Oid, Purpose, Request,
+        restore::{Action, Conflict, Options, RestoreTarget, Restored},
     },
     error::Error,
     storage::TaskId,
@@ -48,7 +48,7 @@ fn parts(
     all_roots: bool,
 ) -> Result<Vec<RootRestore>, Error> {
     let named = work.find(id)?;
-    let found = match &named.record.notes.group {
+    let found = match &named.record.metadata.group {
         Some(group) if all_roots => {
             let found = group_of(work, group, |_| true)?;
             require_open(work, &named.record, &found, "restore without allRoots")?;
@@ -76,11 +76,11 @@ fn parts(
 fn group_of(
     work: &CheckpointContext<'_>,
     group: &str,
-    is_meant: impl Fn(&Record) -> bool,
+    is_meant: impl Fn(&Checkpoint) -> bool,
 ) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for (root, record) in grouped(work)? {
-        if record.notes.group.as_deref() == Some(group) && is_meant(&record) {
+        if record.metadata.group.as_deref() == Some(group) && is_meant(&record) {
             let (_, of) = work.of(root)?;
             found.push(Found { root, of, record });
         }
@@ -95,11 +95,11 @@ fn group_of(
 /// `conflict` if one of the folders is not open.
 fn require_open(
     work: &CheckpointContext<'_>,
-    record: &Record,
+    record: &Checkpoint,
     found: &[Found],
     instead: &str,
 ) -> Result<(), Error> {
-    let all = &record.notes.group_roots;
+    let all = &record.metadata.group_roots;
     if found.len() >= all.len() {
         return Ok(());
     }
@@ -199,7 +199,10 @@ pub fn restore(
         return Err(Error::invalid("nothing to restore"));
     };
     let record = first.found.record.clone();
-    let task = params.task_id.as_deref().or(record.notes.task.as_deref());
+    let task = params
+        .task_id
+        .as_deref()
+        .or(record.metadata.task.as_deref());
     let task = task.map(TaskId::new).transpose()?;
     let mut options = Options {
         token: params.token,
@@ -343,7 +346,7 @@ fn announce(work: &CheckpointContext<'_>, part: &RootRestore, restored: &Restore
         let registry = work.context.server.checkpoints();
         registry.remember(undo, known);
     }
-    if let Ok(record) = of.store.record(undo) {
+    if let Ok(record) = of.store.get(undo) {
         tell(work.context, &wire(&work.view, *root, &record));
     }
 }
@@ -359,7 +362,7 @@ fn taken_back(
             continue;
         };
         let back = RootRestore {
-            wanted: Wanted {
+            wanted: RestoreTarget {
                 id: undo,
                 paths: Vec::new(),
             },
@@ -503,7 +506,7 @@ impl UndoPlan {
             )));
         }
         let id = named.record.id;
-        let found = match named.record.notes.group.clone() {
+        let found = match named.record.metadata.group.clone() {
             Some(group) => {
                 let found = group_of(work, &group, is_undo)?;
                 let instead = "restore only this checkpoint";
@@ -513,10 +516,10 @@ impl UndoPlan {
             None => vec![named],
         };
         let rewound = found.iter().find_map(|found| {
-            let notes = &found.record.notes;
+            let notes = &found.record.metadata;
             Some((notes.task.clone()?, notes.rewind.clone()?))
         });
-        let task = found.iter().find_map(|f| f.record.notes.task.clone());
+        let task = found.iter().find_map(|f| f.record.metadata.task.clone());
         let task = task.as_deref().map(TaskId::new).transpose()?;
         let mut undone = Self {
             named: id,
@@ -526,7 +529,7 @@ impl UndoPlan {
             rewound,
         };
         for found in found {
-            match &found.record.notes.purpose {
+            match &found.record.metadata.purpose {
                 Purpose::Undo {
                     restoring: None, ..
                 } => undone.alone = Some(found),
@@ -539,8 +542,8 @@ impl UndoPlan {
     }
 }
 
-fn is_undo(record: &Record) -> bool {
-    matches!(record.notes.purpose, Purpose::Undo { .. })
+fn is_undo(record: &Checkpoint) -> bool {
+    matches!(record.metadata.purpose, Purpose::Undo { .. })
 }
 
 /// Returns the latest undo point of all roots.
@@ -551,8 +554,8 @@ fn last_undo(work: &CheckpointContext<'_>) -> Result<Found, Error> {
         let Some(id) = of.store.last_undo()? else {
             continue;
         };
-        let record = of.store.record(id)?;
-        let age = |record: &Arc<Record>| (record.notes.created, record.notes.sequence);
+        let record = of.store.get(id)?;
+        let age = |record: &Arc<Checkpoint>| (record.metadata.created, record.metadata.sequence);
         if last
             .as_ref()
             .is_none_or(|last| age(&last.record) < age(&record))

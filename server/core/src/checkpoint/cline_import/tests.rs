@@ -8,7 +8,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{
         testing::{Scratch, fsck, git},
-        worktree::capture_filter::RulesThen,
+        worktree::capture_filter::HistoricRules,
     },
     path::Roots,
 };
@@ -151,18 +151,18 @@ fn checkpoints_of_cline_become_ours_once() {
     assert_eq!(scratch.ids(), ours);
     for (from, id) in &imported.checkpoints {
         let tree = cline.git(&["rev-parse", &format!("{from}^{{tree}}")]);
-        assert_eq!(scratch.record(*id).tree.to_string(), tree.trim());
+        assert_eq!(scratch.get(*id).tree.to_string(), tree.trim());
     }
     for (from, id) in &imported.checkpoints {
         let found = scratch.checkpoints.imported_from(*from).unwrap();
         assert_eq!(found.unwrap().id, *id);
         assert_eq!(scratch.checkpoints.imported_from(*id).unwrap(), None);
     }
-    let notes = &scratch.record(imported.checkpoints[1].1).notes;
-    assert_eq!(notes.task.as_deref(), Some("1700000000000"));
-    assert_eq!(notes.purpose, Purpose::Imported);
+    let metadata = &scratch.get(imported.checkpoints[1].1).metadata;
+    assert_eq!(metadata.task.as_deref(), Some("1700000000000"));
+    assert_eq!(metadata.purpose, Purpose::Imported);
     assert_eq!(
-        notes.label.as_deref(),
+        metadata.label.as_deref(),
         Some(&*format!("imported from Cline {:.7}", second.to_string()))
     );
     let counts = Counts {
@@ -170,8 +170,11 @@ fn checkpoints_of_cline_become_ours_once() {
         modified: 1,
         deleted: 0,
     };
-    assert_eq!((notes.counts, notes.files, notes.bytes), (counts, 3, 7));
-    assert_eq!(scratch.record(ours[0]).notes.task, None);
+    assert_eq!(
+        (metadata.counts, metadata.files, metadata.bytes),
+        (counts, 3, 7)
+    );
+    assert_eq!(scratch.get(ours[0]).metadata.task, None);
     assert_eq!(scratch.verify(), [""; 0]);
     fsck(&scratch.dir());
 
@@ -198,9 +201,9 @@ fn repositories_within_and_denied_files_stay_out() {
     cline.git(&["commit", "-q", "-m", "checkpoint-1-t"]);
     cline.write(".clineignore", "secret/\n");
     let imported = cline.import().unwrap();
-    let last = cline.scratch.record(imported.checkpoints[1].1);
+    let last = cline.scratch.get(imported.checkpoints[1].1);
     let told: Vec<&str> = last
-        .notes
+        .metadata
         .skipped
         .iter()
         .map(|skipped| &*skipped.path)
@@ -218,8 +221,8 @@ fn repositories_within_and_denied_files_stay_out() {
     // A restore leaves alone what was left out, and what Cline never kept.
     let none = |_: &RelPath| Ok(None);
     let now = cline.view();
-    let now = Frozen::of_repository((&now, 0), (b"", true), b"");
-    let mut then = RulesThen::new(&last.notes.rules, &now, &none).unwrap();
+    let now = SavedRules::of_repository((&now, 0), (b"", true), b"");
+    let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
     let mut excludes = |path: &str| {
         let path = RelPath::new(Path::new(path)).unwrap();
         then.excludes(&path, false).unwrap()
@@ -236,8 +239,8 @@ fn repositories_within_and_denied_files_stay_out() {
         assert!(!excludes(path), "{path}");
     }
     // Once the rules are others, it is not known what they denied.
-    let now = Frozen::default();
-    let mut then = RulesThen::new(&last.notes.rules, &now, &none).unwrap();
+    let now = SavedRules::default();
+    let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
     assert!(
         then.excludes(&RelPath::new(Path::new("keep")).unwrap(), false)
             .unwrap()
@@ -278,8 +281,8 @@ fn denied_files_are_counted_and_named_nowhere() {
     let counts = |at: usize| {
         cline
             .scratch
-            .record(imported.checkpoints[at].1)
-            .notes
+            .get(imported.checkpoints[at].1)
+            .metadata
             .counts
     };
     let differ = |added, modified| Counts {
@@ -321,10 +324,14 @@ fn exclusions_made_of_a_denied_file_are_not_kept() {
     cline.commit("checkpoint-1-t");
     cline.write(".clineignore", ".gitattributes\n");
     let imported = cline.import().unwrap();
-    let notes = &cline.scratch.record(imported.checkpoints[0].1).notes;
-    assert!(!serde_json::to_string(notes).unwrap().contains("big-secret"));
+    let metadata = &cline.scratch.get(imported.checkpoints[0].1).metadata;
+    assert!(
+        !serde_json::to_string(metadata)
+            .unwrap()
+            .contains("big-secret")
+    );
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&notes.rules, &notes.rules, &none).unwrap();
+    let mut then = HistoricRules::new(&metadata.rules, &metadata.rules, &none).unwrap();
     assert!(
         then.excludes(&RelPath::new(Path::new("b")).unwrap(), false)
             .unwrap()
@@ -334,11 +341,11 @@ fn exclusions_made_of_a_denied_file_are_not_kept() {
 #[test]
 fn a_pattern_means_one_path() {
     let odd = "a b/[x]*?\\ /#!\n.";
-    let lines = pattern(&RelPath::new(Path::new(odd)).unwrap());
+    let lines = exclude_pattern(&RelPath::new(Path::new(odd)).unwrap());
     let view = Cline::new().view();
-    let frozen = Frozen::of_repository((&view, 0), (b"", true), &lines);
+    let frozen = SavedRules::of_repository((&view, 0), (b"", true), &lines);
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&frozen, &frozen, &none).unwrap();
+    let mut then = HistoricRules::new(&frozen, &frozen, &none).unwrap();
     for (path, is_out) in [
         (odd, true),
         ("a b/x", false),
@@ -450,9 +457,9 @@ fn hostile_commits_are_left_out_and_the_others_come() {
         assert!(problem.contains(why), "{problem}");
     }
     assert_eq!(imported.problems.len(), 3);
-    let notes = &cline.scratch.record(imported.checkpoints[1].1).notes;
-    assert!(notes.created < u64::MAX / 1000, "{notes:?}");
-    assert_eq!((notes.counts.added, notes.files), (1, 2));
+    let metadata = &cline.scratch.get(imported.checkpoints[1].1).metadata;
+    assert!(metadata.created < u64::MAX / 1000, "{metadata:?}");
+    assert_eq!((metadata.counts.added, metadata.files), (1, 2));
     fsck(&cline.scratch.dir());
     assert_eq!(cline.import().unwrap().known, 2);
 }

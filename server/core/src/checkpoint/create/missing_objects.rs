@@ -22,40 +22,40 @@ use crate::{
 
 /// What a tree is compared with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Base<'a> {
+pub(crate) enum BaseTree<'a> {
     /// A tree in memory whose objects are in the store.
-    Memory(&'a Arc<Folder>),
+    InMemory(&'a Arc<Folder>),
     /// A tree in the store.
     Stored(Oid),
-    Nothing,
+    Empty,
 }
 
 /// What the store lacks.
 #[derive(Debug, Default)]
-pub(crate) struct Missing<'a> {
+pub(crate) struct MissingObjects<'a> {
     pub(crate) files: Vec<(RelPath, Mode, Oid)>,
     pub(crate) folders: Vec<&'a Arc<Folder>>,
 }
 
 /// Compares `tree` with an older one. `has` tells whether an object, and
 /// whether that is a folder, need not be stored; what it does not have is missing.
-pub(crate) fn compare<'a>(
+pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
-    base: Base<'a>,
+    base: BaseTree<'a>,
     repository: &Repository,
     cancel: &Cancel,
     has: impl Fn(Oid, bool) -> bool,
-) -> Result<(Counts, Missing<'a>), Error> {
+) -> Result<(Counts, MissingObjects<'a>), Error> {
     let reader = match base {
-        Base::Stored(_) => Some(repository.reader()),
+        BaseTree::Stored(_) => Some(repository.reader()),
         _ => None,
     };
     let mut counts = Counts::default();
-    let mut missing = Missing::default();
+    let mut missing = MissingObjects::default();
     let old = match base {
-        Base::Memory(old) => Some(OldFolder::Memory(old)),
-        Base::Stored(oid) => Some(OldFolder::Stored(oid)),
-        Base::Nothing => None,
+        BaseTree::InMemory(old) => Some(OldFolder::InMemory(old)),
+        BaseTree::Stored(oid) => Some(OldFolder::Stored(oid)),
+        BaseTree::Empty => None,
     };
     let mut rest = vec![(RelPath::default(), Some(tree), old)];
     while let Some((path, new, old)) = rest.pop() {
@@ -70,7 +70,7 @@ pub(crate) fn compare<'a>(
         {
             missing.folders.push(new);
         }
-        if let (None, Some(OldFolder::Memory(old))) = (new, &old) {
+        if let (None, Some(OldFolder::InMemory(old))) = (new, &old) {
             counts.deleted += old.files;
             continue;
         }
@@ -79,7 +79,7 @@ pub(crate) fn compare<'a>(
             _ => Vec::new(),
         };
         let old = match &old {
-            Some(OldFolder::Memory(old)) => old.entries().map(OldEntry::from).collect(),
+            Some(OldFolder::InMemory(old)) => old.entries().map(OldEntry::from).collect(),
             _ => stored
                 .iter()
                 .map(OldEntry::from)
@@ -130,14 +130,14 @@ pub(crate) fn compare<'a>(
 }
 
 enum OldFolder<'a> {
-    Memory(&'a Folder),
+    InMemory(&'a Folder),
     Stored(Oid),
 }
 
 impl OldFolder<'_> {
     fn oid(&self) -> Oid {
         match self {
-            Self::Memory(folder) => folder.oid,
+            Self::InMemory(folder) => folder.oid,
             Self::Stored(oid) => *oid,
         }
     }
@@ -154,7 +154,7 @@ struct OldEntry<'n, 'a> {
 impl<'a> OldEntry<'_, 'a> {
     fn folder(&self) -> Option<OldFolder<'a>> {
         match self.memory {
-            Some(folder) => Some(OldFolder::Memory(folder)),
+            Some(folder) => Some(OldFolder::InMemory(folder)),
             None if self.mode == Mode::Folder => Some(OldFolder::Stored(self.oid)),
             None => None,
         }

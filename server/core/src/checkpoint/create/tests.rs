@@ -12,8 +12,8 @@ use super::MAX_SKIPPED;
 use crate::{
     cancel::Cancel,
     checkpoint::{
-        Checkpoints, Counts, Filter, Job, Keep, Notes, Oid, Request, Settings,
-        restore::{Options, Wanted},
+        CheckpointMetadata, Checkpoints, Counts, Filter, Job, Keep, Oid, Request, Settings,
+        restore::{Options, RestoreTarget},
         store::{object::Mode, remote_refs},
         testing::{Scratch, git},
     },
@@ -25,13 +25,13 @@ fn write(scratch: &Scratch, path: &str, text: &str) {
     fs::write(scratch.folder.path().join("ws").join(path), text).unwrap();
 }
 
-fn create(scratch: &Scratch) -> (Oid, Notes) {
+fn create(scratch: &Scratch) -> (Oid, CheckpointMetadata) {
     let request = Request::default();
-    let record = scratch.job(&Cancel::default(), |job| {
+    let checkpoint = scratch.job(&Cancel::default(), |job| {
         scratch.checkpoints.create(job, &request, None)
     });
-    let record = record.unwrap();
-    (record.id, record.notes.clone())
+    let checkpoint = checkpoint.unwrap();
+    (checkpoint.id, checkpoint.metadata.clone())
 }
 
 #[test]
@@ -56,21 +56,21 @@ fn no_checkpoint_is_taken_of_the_data_directory_or_the_filesystem() {
 fn a_fetched_checkpoint_is_not_the_one_before() {
     let scratch = Scratch::new();
     write(&scratch, "a", "1");
-    let (_, notes) = create(&scratch);
-    assert_eq!(notes.counts.added, 1);
-    let newer = notes.created + 1;
+    let (_, metadata) = create(&scratch);
+    assert_eq!(metadata.counts.added, 1);
+    let newer = metadata.created + 1;
     let theirs = scratch.checkpoint(newer, &[(b"b", b"theirs", Mode::File)]);
-    remote_refs::set(&scratch.dir(), &[(theirs, newer)].into()).unwrap();
-    assert!(scratch.record(theirs).notes.fetched);
+    remote_refs::write_all(&scratch.dir(), &[(theirs, newer)].into()).unwrap();
+    assert!(scratch.get(theirs).metadata.fetched);
     // Another process, which remembers nothing.
     let scratch = Scratch::at(scratch.folder.path());
     write(&scratch, "a", "22");
-    let (_, notes) = create(&scratch);
+    let (_, metadata) = create(&scratch);
     let modified = Counts {
         modified: 1,
         ..Counts::default()
     };
-    assert_eq!(notes.counts, modified);
+    assert_eq!(metadata.counts, modified);
 }
 
 #[test]
@@ -92,17 +92,17 @@ fn a_file_that_changes_while_it_is_stored_is_stored_as_it_is_then() {
         }
     };
     let request = Request::default();
-    let record = scratch.job(&Cancel::default(), |job| {
+    let checkpoint = scratch.job(&Cancel::default(), |job| {
         let job = Job {
             progress: &progress,
             ..*job
         };
         scratch.checkpoints.create(&job, &request, None)
     });
-    let record = record.unwrap();
+    let checkpoint = checkpoint.unwrap();
     assert!(changed.load(Ordering::SeqCst), "it was read once more");
     assert_eq!(scratch.verify(), Vec::<String>::new());
-    let name = format!("{}:a", record.tree);
+    let name = format!("{}:a", checkpoint.tree);
     assert_eq!(git(&scratch.dir(), &["cat-file", "blob", &name]), "other");
 }
 
@@ -119,21 +119,21 @@ fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
     };
     let cancel = Cancel::default();
     let request = Request::default();
-    let record = scratch.job(&cancel, |job| {
+    let checkpoint = scratch.job(&cancel, |job| {
         let job = Job {
             settings: &few_bytes,
             ..*job
         };
         scratch.checkpoints.create(&job, &request, None)
     });
-    let record = record.unwrap();
-    let skipped = &record.notes.skipped;
+    let checkpoint = checkpoint.unwrap();
+    let skipped = &checkpoint.metadata.skipped;
     assert_eq!(skipped.len(), MAX_SKIPPED + 1);
     let last = skipped.last().unwrap();
     assert_eq!((&*last.path, &*last.reason), ("", "3 more are skipped"));
     // All of them would be captured now.
-    let wanted = Wanted {
-        id: record.id,
+    let wanted = RestoreTarget {
+        id: checkpoint.id,
         paths: Vec::new(),
     };
     let options = Options::default();
@@ -185,8 +185,11 @@ fn limits_are_what_is_still_allowed() {
         max_file_size: 4,
         ..allowed(2, 9)
     };
-    let record = create(settings).unwrap();
-    assert_eq!(record.notes.files, 1, "one of four bytes is not too large");
+    let checkpoint = create(settings).unwrap();
+    assert_eq!(
+        checkpoint.metadata.files, 1,
+        "one of four bytes is not too large"
+    );
     create(allowed(2, 9)).unwrap();
 }
 

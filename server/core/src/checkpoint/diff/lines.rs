@@ -9,17 +9,17 @@ use std::{
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 /// Bytes in which a NUL makes a file no text; git's.
-const LOOKED_AT: usize = 8000;
+const BINARY_PROBE_BYTES: usize = 8000;
 /// Larger files are no text, in bytes: git's `core.bigFileThreshold`.
-const BIG_FILE: usize = 512 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 512 * 1024 * 1024;
 /// How long the shortest difference of one file is searched; then a longer one
 /// will do.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 
 /// Is it no text?
 pub(super) fn is_binary(content: &[u8]) -> bool {
-    content.len() > BIG_FILE
-        || memchr::memchr(0, &content[..content.len().min(LOOKED_AT)]).is_some()
+    content.len() > MAX_TEXT_BYTES
+        || memchr::memchr(0, &content[..content.len().min(BINARY_PROBE_BYTES)]).is_some()
 }
 
 /// The lines, each with its line break.
@@ -29,14 +29,14 @@ pub(super) fn lines(content: &[u8]) -> Vec<&[u8]> {
 
 /// A part of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ChangedRange {
     pub(super) old: Range<usize>,
     pub(super) new: Range<usize>,
 }
 
 /// The parts that differ, in order; a shortest difference where that is found
 /// in time.
-pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Part> {
+pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<ChangedRange> {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new);
     let start = same.count();
     let (old_rest, new_rest) = (&old[start..], &new[start..]);
@@ -63,7 +63,7 @@ pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Part> {
     };
     let (old_kept, new_kept) = (keep(&old_ids, &new_ids), keep(&new_ids, &old_ids));
     let only_ids = |kept: &[(usize, usize)]| kept.iter().map(|(_, id)| *id).collect::<Vec<_>>();
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + TIME_LIMIT);
     let ops = capture_diff_slices_deadline(
         Algorithm::Myers,
         &only_ids(&old_kept),
@@ -74,7 +74,7 @@ pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<Part> {
     let (mut old_at, mut new_at) = (start, start);
     let mut differ = |old: Range<usize>, new: Range<usize>| {
         if !old.is_empty() || !new.is_empty() {
-            parts.push(Part { old, new });
+            parts.push(ChangedRange { old, new });
         }
     };
     for op in ops {
@@ -117,10 +117,10 @@ mod tests {
 
     #[test]
     fn a_nul_far_down_is_text_as_in_git() {
-        let mut content = vec![b'a'; LOOKED_AT];
+        let mut content = vec![b'a'; BINARY_PROBE_BYTES];
         content.push(0);
         assert!(!is_binary(&content));
-        content[LOOKED_AT - 1] = 0;
+        content[BINARY_PROBE_BYTES - 1] = 0;
         assert!(is_binary(&content));
     }
 
@@ -154,7 +154,7 @@ mod tests {
             }
             let parts = changes(&old, &new);
             let (mut old_at, mut new_at, mut same) = (0, 0, 0);
-            for part in parts.iter().chain([&Part { old: old.len()..old.len(), new: new.len()..new.len() }]) {
+            for part in parts.iter().chain([&ChangedRange { old: old.len()..old.len(), new: new.len()..new.len() }]) {
                 prop_assert_eq!(&old[old_at..part.old.start], &new[new_at..part.new.start]);
                 same += part.old.start - old_at;
                 (old_at, new_at) = (part.old.end, part.new.end);

@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Write};
 use super::{
     super::store::object::{Kind, Oid, name_of},
     FileDiff, Status,
-    lines::{Part, changes, lines},
+    lines::{ChangedRange, changes, lines},
     renames::similarity,
 };
 use crate::{access::gitignore::bytes_of, line::one_line, path::RelPath};
@@ -132,7 +132,7 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
     let mut rest = parts.as_slice();
     while let Some(first) = rest.first() {
         // Parts whose context would touch are one hunk.
-        let close = |pair: &[Part]| pair[1].old.start - pair[0].old.end <= 2 * CONTEXT;
+        let close = |pair: &[ChangedRange]| pair[1].old.start - pair[0].old.end <= 2 * CONTEXT;
         let count = 1 + rest.windows(2).take_while(|pair| close(pair)).count();
         let (hunk, later) = rest.split_at(count);
         rest = later;

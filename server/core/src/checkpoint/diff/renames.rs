@@ -19,19 +19,19 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// Content looked at for similarity altogether, in bytes.
 const MAX_TOTAL_BYTES: u64 = 128 * 1024 * 1024;
 /// A line is looked at in pieces of so many bytes, as git does.
-const PIECE: usize = 64;
+const CHUNK_BYTES: usize = 64;
 /// Least similarity, in percent: git's default.
-const LEAST: u64 = 50;
+const MIN_SIMILARITY: u64 = 50;
 
 /// The content of a path on its side, and its length before it is read.
 pub(super) trait Contents {
-    fn len(&self, of: Of<'_>) -> Result<u64, Error>;
-    fn read(&self, of: Of<'_>) -> Result<Vec<u8>, Error>;
+    fn len(&self, of: ContentSide<'_>) -> Result<u64, Error>;
+    fn read(&self, of: ContentSide<'_>) -> Result<Vec<u8>, Error>;
 }
 
 /// Whose content.
 #[derive(Clone, Copy)]
-pub(super) enum Of<'a> {
+pub(super) enum ContentSide<'a> {
     Old(&'a Difference),
     New(&'a Difference),
 }
@@ -110,33 +110,34 @@ fn similar(
         return Ok(());
     }
     let mut room = MAX_TOTAL_BYTES;
-    let mut prints = |indexes: &[usize], is_old: bool| -> Result<Vec<(usize, Print)>, Error> {
-        let mut prints = Vec::with_capacity(indexes.len());
-        for index in indexes {
-            cancel.check()?;
-            let difference = &differences[*index];
-            let of = if is_old {
-                Of::Old(difference)
-            } else {
-                Of::New(difference)
-            };
-            let length = contents.len(of)?;
-            if length == 0 || length > MAX_BYTES.min(room) {
-                continue;
+    let mut fingerprints =
+        |indexes: &[usize], is_old: bool| -> Result<Vec<(usize, Fingerprint)>, Error> {
+            let mut fingerprints = Vec::with_capacity(indexes.len());
+            for index in indexes {
+                cancel.check()?;
+                let difference = &differences[*index];
+                let of = if is_old {
+                    ContentSide::Old(difference)
+                } else {
+                    ContentSide::New(difference)
+                };
+                let length = contents.len(of)?;
+                if length == 0 || length > MAX_BYTES.min(room) {
+                    continue;
+                }
+                room -= length;
+                fingerprints.push((*index, Fingerprint::new(&contents.read(of)?)));
             }
-            room -= length;
-            prints.push((*index, Print::of(&contents.read(of)?)));
-        }
-        Ok(prints)
-    };
-    let (old, new) = (prints(gone, true)?, prints(new, false)?);
+            Ok(fingerprints)
+        };
+    let (old, new) = (fingerprints(gone, true)?, fingerprints(new, false)?);
     let mut found: Vec<(u64, bool, usize, usize)> = Vec::new();
     let name = |index: usize| differences[index].path.name();
     for (new_index, new) in &new {
         cancel.check()?;
         for (old_index, old) in &old {
             let percent = new.similarity(old);
-            if percent >= LEAST {
+            if percent >= MIN_SIMILARITY {
                 let same_name = name(*new_index) == name(*old_index);
                 found.push((percent, same_name, *new_index, *old_index));
             }
@@ -160,23 +161,25 @@ pub(super) fn similarity(old: &[u8], new: &[u8]) -> u64 {
     match old == new {
         true => 100,
         // Something differs, whatever rounding says.
-        false => Print::of(new).similarity(&Print::of(old)).min(99),
+        false => Fingerprint::new(new)
+            .similarity(&Fingerprint::new(old))
+            .min(99),
     }
 }
 
 /// What of a content is compared: its pieces by hash, with their bytes.
 #[derive(Debug)]
-struct Print {
+struct Fingerprint {
     /// By hash.
     pieces: Vec<(u64, u64)>,
     length: u64,
 }
 
-impl Print {
-    fn of(content: &[u8]) -> Self {
+impl Fingerprint {
+    fn new(content: &[u8]) -> Self {
         let mut pieces: HashMap<u64, u64> = HashMap::new();
         for line in content.split_inclusive(|byte| *byte == b'\n') {
-            for piece in line.chunks(PIECE) {
+            for piece in line.chunks(CHUNK_BYTES) {
                 let hash = twox_hash::XxHash3_128::oneshot(piece) as u64;
                 *pieces.entry(hash).or_default() += piece.len() as u64;
             }
@@ -189,12 +192,12 @@ impl Print {
         }
     }
 
-    fn similarity(&self, old: &Print) -> u64 {
+    fn similarity(&self, old: &Fingerprint) -> u64 {
         let larger = self.length.max(old.length);
         if larger == 0 {
             return 100;
         }
-        if self.length.min(old.length) * 100 < larger * LEAST {
+        if self.length.min(old.length) * 100 < larger * MIN_SIMILARITY {
             return 0;
         }
         let (mut left, mut right) = (self.pieces.iter().peekable(), old.pieces.iter().peekable());

@@ -13,13 +13,13 @@ use sightline_protocol::error::ErrorKind;
 use crate::{
     cancel::Cancel,
     checkpoint::{
-        Keep, Notes, Oid, Purpose,
+        CheckpointMetadata, Keep, Oid, Purpose,
         store::{
             object::{Kind, Mode, encode_tree, name_of},
             pack_writer::PackWriter,
             packs, uncompressed_packs,
         },
-        testing::{Made, Scratch, fsck, git, noise},
+        testing::{Scratch, TestFile, fsck, git, noise},
     },
     storage::TaskId,
 };
@@ -40,14 +40,14 @@ fn would_prune(scratch: &Scratch, keep: &Keep) -> Vec<Oid> {
     pruned.removed
 }
 
-fn undo(created: u64, restoring: Option<Oid>) -> Notes {
-    Notes {
+fn undo(created: u64, restoring: Option<Oid>) -> CheckpointMetadata {
+    CheckpointMetadata {
         created,
         purpose: Purpose::Undo {
             restoring,
             paths: Vec::new(),
         },
-        ..Notes::default()
+        ..CheckpointMetadata::default()
     }
 }
 
@@ -90,10 +90,10 @@ fn the_newest_stay_and_undo_points_go_with_the_age_of_those() {
 #[test]
 fn age_and_task_decide() {
     let scratch = Scratch::new();
-    let of = |task: &str, created| Notes {
+    let of = |task: &str, created| CheckpointMetadata {
         created,
         task: Some(task.to_owned()),
-        ..Notes::default()
+        ..CheckpointMetadata::default()
     };
     let a = scratch.checkpoint_with(of("a", 1), &[]);
     let b = scratch.checkpoint_with(of("b", 2), &[]);
@@ -139,7 +139,7 @@ fn space_comes_back_and_what_is_shared_stays() {
     let mut make = |seed: u64| {
         created += 1;
         let own = noise(seed, 200_000);
-        let files: [Made<'_>; 2] = [
+        let files: [TestFile<'_>; 2] = [
             (b"d/shared", &shared, Mode::File),
             (b"own", &own, Mode::File),
         ];
@@ -169,7 +169,7 @@ fn space_comes_back_and_what_is_shared_stays() {
     assert!((500_000..510_000).contains(&after.bytes), "{after:?}");
     assert!(scratch.repository().generation().unwrap() > generation);
     assert_eq!(scratch.ids(), [third]);
-    assert!(scratch.checkpoints.record(first).is_err());
+    assert!(scratch.checkpoints.get(first).is_err());
     assert_whole(&scratch);
 
     let generation = scratch.repository().generation().unwrap();
@@ -182,7 +182,7 @@ fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
     let scratch = Scratch::new();
     let kept = scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
-    let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+    let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
     let content = b"a line that is long enough\n".repeat(20_000);
     let oid = name_of(Kind::Blob, &content);
     pack.put(Kind::Blob, oid, &content).unwrap();
@@ -241,15 +241,15 @@ fn much_that_was_stored_in_a_hurry_is_deflated_when_nobody_waits() {
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
     for round in 0..9_u8 {
-        let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+        let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
         let content = [round].repeat(15 << 20);
         let oid = name_of(Kind::Blob, &content);
         pack.put(Kind::Blob, oid, &content).unwrap();
         let tree = encode_tree([(Mode::File, &b"f"[..], oid)].into_iter());
         let oid = name_of(Kind::Tree, &tree);
         pack.put(Kind::Tree, oid, &tree).unwrap();
-        let notes = undo(2 + u64::from(round), None);
-        repository.write_checkpoint(pack, oid, &notes).unwrap();
+        let metadata = undo(2 + u64::from(round), None);
+        repository.write_checkpoint(pack, oid, &metadata).unwrap();
         scratch.checkpoints.tidy(&Cancel::default()).unwrap();
         let size = scratch.checkpoints.stats().unwrap().bytes;
         let most = u64::from(round + 1) * (15 << 20);
@@ -377,7 +377,7 @@ fn many_small_packs_become_one_and_an_open_reader_goes_on() {
     };
     prune(&scratch, &keep);
     assert_eq!(scratch.ids(), ids[..1]);
-    assert!(scratch.checkpoints.record(first).is_err());
+    assert!(scratch.checkpoints.get(first).is_err());
     assert_whole(&scratch);
 }
 
@@ -452,7 +452,7 @@ fn child_that_writes_without_end() {
     let scratch = Scratch::at(folder.as_ref());
     for created in 1..2000u64 {
         let content = noise(created, 40_000);
-        let files: [Made<'_>; 2] = [
+        let files: [TestFile<'_>; 2] = [
             (b"f", &content, Mode::File),
             (b"d/same", b"same", Mode::File),
         ];
@@ -521,7 +521,7 @@ fn a_killed_writer_loses_nothing_it_told_of() {
         // one of the five newest.
         let by_age: BTreeMap<u64, String> = ids
             .iter()
-            .map(|id| (scratch.record(*id).notes.created, id.to_string()))
+            .map(|id| (scratch.get(*id).metadata.created, id.to_string()))
             .collect();
         assert!(by_age.len() >= stored.len().min(5), "{by_age:?} {told:?}");
         scratch.checkpoint(1_000_000, &[(b"next", b"1", Mode::File)]);
@@ -591,14 +591,14 @@ proptest! {
                 .filter(|(path, _)| !(path.len() == 1 && matches!(path.as_str(), "a" | "b")))
                 .map(|(path, seed)| (path.clone().into_bytes(), noise(u64::from(*seed), 1500)))
                 .collect();
-            let files: Vec<Made<'_>> = contents
+            let files: Vec<TestFile<'_>> = contents
                 .iter()
                 .map(|(path, content)| (path.as_slice(), content.as_slice(), Mode::File))
                 .collect();
             let created = 1 + at as u64 * 4 + pause;
-            let mut notes = if *is_undo { undo(created, None) } else { Notes::default() };
-            notes.created = created;
-            scratch.checkpoint_with(notes, &files);
+            let mut metadata = if *is_undo { undo(created, None) } else { CheckpointMetadata::default() };
+            metadata.created = created;
+            scratch.checkpoint_with(metadata, &files);
         }
         if tidied {
             scratch.checkpoints.tidy(&Cancel::default()).unwrap();
@@ -607,7 +607,7 @@ proptest! {
         let asked: Vec<Oid> = before
             .iter()
             .copied()
-            .filter(|id| !matches!(scratch.record(*id).notes.purpose, Purpose::Undo { .. }))
+            .filter(|id| !matches!(scratch.get(*id).metadata.purpose, Purpose::Undo { .. }))
             .collect();
         let keep = Keep { newest, since, max_bytes, ..Keep::default() };
         let pruned = scratch.checkpoints.prune(&keep, &Cancel::default()).unwrap();

@@ -29,9 +29,9 @@ use rayon::prelude::*;
 use super::{
     super::{
         Job, Oid, Progress,
-        store::{object::Mode, object_reader::Reader, repository::Repository},
+        store::{object::Mode, object_reader::ObjectReader, repository::Repository},
         tree_diff::Leaf,
-        worktree::{permissions::Readers, read_file, snapshot::Stamp},
+        worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
     },
     attributes::{self, allow, rights},
     in_place,
@@ -63,7 +63,7 @@ pub(super) struct Place<'a> {
     /// The checkpoint taken before; names unfinished files.
     pub(super) undo: Oid,
     /// Whom files are for that are made anew.
-    pub(super) readers: Readers<'a>,
+    pub(super) readers: ReadPermissionMap<'a>,
 }
 
 /// What a step did.
@@ -193,7 +193,7 @@ fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
 struct Worker<'a> {
     place: &'a Place<'a>,
     walker: Walker,
-    reader: Reader,
+    reader: ObjectReader,
 }
 
 impl<'a> Worker<'a> {
@@ -363,7 +363,7 @@ fn appeared() -> String {
 }
 
 /// A blob; the reader believes none that is not what its name says.
-pub(super) fn whole(reader: &Reader, oid: Oid) -> Result<Vec<u8>, String> {
+pub(super) fn whole(reader: &ObjectReader, oid: Oid) -> Result<Vec<u8>, String> {
     reader.blob(oid).map_err(message)
 }
 
@@ -505,7 +505,7 @@ pub(super) fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
     let mut held = Vec::new();
     io::Seek::rewind(&mut file)?;
     // One byte more would show.
-    read_file::up_to(file, content.len() as u64 + 1, &mut held)?;
+    read_file::read_at_most(file, content.len() as u64 + 1, &mut held)?;
     match held == content {
         true => Ok(()),
         false => Err(io::Error::other("it holds something else than was written")),

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use super::{
     super::{
         Job, Oid,
-        store::object_reader::Reader,
-        tree_diff::{Denied, Leaf, find, lies_in},
+        store::object_reader::ObjectReader,
+        tree_diff::{DeniedPaths, Leaf, find, is_within},
         worktree::reserved_names,
     },
     Conflict,
@@ -15,7 +15,7 @@ use crate::path::RelPath;
 
 /// Judges paths by the rules of now.
 pub(super) struct Guard<'a> {
-    pub(super) denied: Denied<'a>,
+    pub(super) denied: DeniedPaths<'a>,
     /// Where this server keeps its data, when that is below the root.
     pub(super) own_data: Option<&'a RelPath>,
     /// Files that access rules come from.
@@ -23,7 +23,7 @@ pub(super) struct Guard<'a> {
 }
 
 /// Files below the root that access rules come from, now or in the tree `then`.
-pub(super) fn rule_files(job: &Job<'_>, reader: &Reader, then: Oid) -> Vec<RelPath> {
+pub(super) fn rule_files(job: &Job<'_>, reader: &ObjectReader, then: Oid) -> Vec<RelPath> {
     let text = |path: &RelPath| {
         let leaf = find(reader, then, path).ok()?.filter(Leaf::is_file)?;
         reader.blob(leaf.oid).ok()
@@ -47,12 +47,12 @@ impl Guard<'_> {
             return Some(Off::Named("it belongs to a git repository"));
         }
         // Also a folder or link that leads to one.
-        if self.rule_files.iter().any(|file| lies_in(file, path)) {
+        if self.rule_files.iter().any(|file| is_within(file, path)) {
             return Some(Off::Named(
                 "access rules come from it; change it yourself if you want it back",
             ));
         }
-        let is_own = self.own_data.is_some_and(|data| lies_in(path, data));
+        let is_own = self.own_data.is_some_and(|data| is_within(path, data));
         is_own.then_some(Off::Named("this server keeps its own data there"))
     }
 }
@@ -68,5 +68,5 @@ pub(super) fn denied_paths(count: u64) -> Option<Conflict> {
 
 /// Is that a name git keeps its own things under, on some system at least?
 fn is_gits(name: &OsStr) -> bool {
-    reserved_names::is_refused(name.as_encoded_bytes(), false)
+    reserved_names::is_refused_by_git(name.as_encoded_bytes(), false)
 }

@@ -5,14 +5,14 @@ use std::{fs, path::PathBuf, sync::Once};
 
 use tempfile::TempDir;
 
-use super::{Options, Restored, Wanted, journal::Journal};
+use super::{Options, RestoreTarget, Restored, journal::Journal};
 use crate::{
     access::Access,
     cancel::Cancel,
     checkpoint::{
         Checkpoints, Job, Oid, Progress, Request, Settings,
         store::object::Mode,
-        testing::{Folder, Made, Scratch},
+        testing::{Folder, Scratch, TestFile},
     },
     error::Error,
     path::{AbsPath, Root, Roots},
@@ -74,7 +74,7 @@ impl Ground {
         id: Oid,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Restored, Error> {
-        let wanted = Wanted {
+        let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
         };
@@ -174,7 +174,7 @@ impl Ground {
     }
 
     /// A checkpoint of files that were never here.
-    fn made_up(&self, files: &[Made<'_>]) -> Oid {
+    fn made_up(&self, files: &[TestFile<'_>]) -> Oid {
         let scratch = Scratch::at(&self.base);
         assert_eq!(scratch.checkpoints.git_dir(), self.checkpoints.git_dir());
         scratch.checkpoint(1, files)
@@ -251,7 +251,7 @@ fn the_servers_own_data_below_the_root_is_never_restored() {
     let storage = Storage::open(&ground.root.join("mine")).unwrap();
     let checkpoints = Checkpoints::new(&storage, &Ground::workspace(&ground.root));
     let hostile = {
-        let files: &[Made<'_>] = &[
+        let files: &[TestFile<'_>] = &[
             (b"a", b"then", Mode::File),
             (b"mine/planted", b"x", Mode::File),
             (

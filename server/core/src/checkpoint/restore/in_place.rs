@@ -14,15 +14,17 @@ use std::{
 
 use super::{
     super::{
-        compare::Leaf,
-        object::{Kind, name_of},
-        place::{Access, Found, found_of},
-        read,
+        store::object::{Kind, name_of},
+        tree_diff::Leaf,
+        worktree::read_file,
     },
     apply::{cannot, changed, verify},
     step_under_lease, taken,
 };
-use crate::fs::lease::Lease;
+use crate::fs::{
+    dir::{Access, Found, found_of},
+    lease::Lease,
+};
 
 /// Largest old or new content that is written in place, in bytes. The old one is held
 /// in memory, and the cost of creating and unlinking fades beside writing more.
@@ -56,7 +58,7 @@ pub(super) fn write(
     }
     // The content, not the stamp: a write through a mapping moves the stamp later.
     let mut old = Vec::new();
-    read::up_to(&file, found.stamp.size + 1, &mut old)
+    read_file::read_at_most(&file, found.stamp.size + 1, &mut old)
         .map_err(|error| cannot("read it", &error))?;
     if name_of(Kind::Blob, &old) != before.oid {
         return Err(changed());

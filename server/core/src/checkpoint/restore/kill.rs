@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::{Options, Recovered, Wanted};
+use super::{Options, Recovered, RestoreTarget};
 use crate::{
     access::Access,
     cancel::Cancel,
@@ -114,7 +114,7 @@ impl Ground {
     }
 
     fn restore(&self, id: Oid) {
-        let wanted = Wanted {
+        let wanted = RestoreTarget {
             id,
             paths: Vec::new(),
         };
@@ -213,7 +213,7 @@ fn a_process_of_its_own() {
     match env::var(WHAT).unwrap().as_str() {
         "restore" => ground.restore(ground.newest()),
         "restore without shrinks" => {
-            let wanted = Wanted {
+            let wanted = RestoreTarget {
                 id: ground.newest(),
                 paths: Vec::new(),
             };

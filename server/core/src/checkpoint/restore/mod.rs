@@ -37,14 +37,14 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Record, Request,
+    Checkpoint, Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Request,
     store::{
         lock::{self, StoreLock},
         refs,
         repository::Repository,
     },
     tree_diff::{Leaf, Tree, has_folder},
-    worktree::{permissions::Readers, scan::Scan},
+    worktree::{permissions::ReadPermissionMap, scan::Scan},
 };
 use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, threads};
 use apply::{Place, apply, whole};
@@ -54,7 +54,7 @@ use sound::Contents;
 
 /// What is to be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RestoreTarget {
     /// The checkpoint.
     pub id: Oid,
     /// Only these paths and what is below them; empty means all.
@@ -192,7 +192,7 @@ impl Checkpoints {
     pub fn preview(
         &self,
         job: &Job<'_>,
-        wanted: &Wanted,
+        wanted: &RestoreTarget,
         unsaved: &[RelPath],
     ) -> Result<Preview, Error> {
         job.require_rules()?;
@@ -203,17 +203,17 @@ impl Checkpoints {
     fn preview_here(
         &self,
         job: &Job<'_>,
-        wanted: &Wanted,
+        wanted: &RestoreTarget,
         unsaved: &[RelPath],
     ) -> Result<Preview, Error> {
-        let target = self.record(wanted.id)?;
+        let target = self.get(wanted.id)?;
         let repository = self.existing_repository()?;
         let unsaved = Unsaved {
             paths: unsaved,
             force: false,
         };
         let at = (&repository, &self.walker()?);
-        let scan = self.look(job)?;
+        let scan = self.scan_worktree(job)?;
         let between = (&scan, &*target, Tree::Stored(target.tree));
         let plan = self.plan(job, at, between, wanted, unsaved)?;
         let mut preview = plan.preview();
@@ -230,7 +230,7 @@ impl Checkpoints {
     pub fn restore(
         &self,
         job: &Job<'_>,
-        wanted: &Wanted,
+        wanted: &RestoreTarget,
         unsaved: &[RelPath],
         options: &Options,
     ) -> Result<Restored, Error> {
@@ -240,17 +240,17 @@ impl Checkpoints {
     fn restore_here(
         &self,
         job: &Job<'_>,
-        wanted: &Wanted,
+        wanted: &RestoreTarget,
         unsaved: &[RelPath],
         options: &Options,
     ) -> Result<Restored, Error> {
-        self.record(wanted.id)?;
+        self.get(wanted.id)?;
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.complete_interrupted(&lock, job)?;
         // Whoever held the lock may have pruned it.
-        let target = self.record(wanted.id)?;
-        let repository = match self.untouched() {
+        let target = self.get(wanted.id)?;
+        let repository = match self.verified_repository() {
             Some(repository) => repository,
             None => self.existing_repository()?,
         };
@@ -285,13 +285,13 @@ impl Checkpoints {
             confirm_large: true,
         };
         // Where nothing was changed there is nothing to undo.
-        let take_off = |undo: &Record| {
+        let take_off = |undo: &Checkpoint| {
             let is_its = |name: &str| refs::id_of(name) == Some(undo.id);
             refs::remove(repository.dir(), is_its).is_ok()
         };
         let prepare = |is_rescue: bool| {
             // Often it is the last one, which is remembered.
-            let kept = self.memory(job.cancel)?.stored.clone();
+            let kept = self.lock_stat_cache(job.cancel)?.stored.clone();
             let kept = kept.filter(|(tree, _)| tree.oid == target.tree);
             let kept = kept.map(|(tree, _)| tree);
             let planned = |scan: &Scan| {
@@ -314,7 +314,7 @@ impl Checkpoints {
                 })
             };
             let (undo, planned) = self.safety(&lock, job, &request, planned)?;
-            repository.packs_came();
+            repository.refresh_packs();
             let planned = planned.inspect_err(|_: &Error| {
                 if !is_rescue {
                     let _ = take_off(&undo);
@@ -326,7 +326,7 @@ impl Checkpoints {
             let Planned { plan, folders, .. } = planned;
             sound::undo_problem(&repository, folders, &plan.steps, job.cancel)
         };
-        let journal = |undo: &Record, Planned { plan, .. }: &Planned| {
+        let journal = |undo: &Checkpoint, Planned { plan, .. }: &Planned| {
             let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
             let journal = || Journal::new(target.id, undo.id, &paths, &plan.left_alone);
             is_needed.then(|| self.prepare_journal(&journal()))
@@ -337,10 +337,10 @@ impl Checkpoints {
         if let Some(damage) = damage? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
-            repository.note_damage(&format!("undo point {} is damaged", undo.id))?;
-            self.memory(job.cancel)?.stored = None;
+            repository.record_damage(&format!("undo point {} is damaged", undo.id))?;
+            self.lock_stat_cache(job.cancel)?.stored = None;
             let again = prepare(true);
-            if self.record(target.id).is_err() {
+            if self.get(target.id).is_err() {
                 return Err(Error::storage(format!(
                     "the store of checkpoints was damaged ({damage}) and has been rebuilt, but checkpoint {} was lost with it; nothing was restored, and the workspace is as it was",
                     target.id
@@ -374,7 +374,7 @@ impl Checkpoints {
             repository: &repository,
             contents: &contents,
             undo: undo.id,
-            readers: Readers::new(&target.notes.restricted),
+            readers: ReadPermissionMap::new(&target.metadata.restricted),
         };
         let errors = apply(job, &place, &plan.steps, &plan.folders);
         // Not flushed, as git's checkout is not: waiting for the disk would cost
@@ -391,7 +391,7 @@ impl Checkpoints {
     /// # Errors
     /// `notFound` for an unknown checkpoint; `storage`.
     pub fn holds_folder(&self, id: Oid, path: &RelPath) -> Result<bool, Error> {
-        let tree = self.record(id)?.tree;
+        let tree = self.get(id)?.tree;
         let reader = self.existing_repository()?.reader();
         has_folder(&reader, tree, path)
     }
@@ -403,7 +403,7 @@ impl Checkpoints {
         job: &Job<'_>,
         request: &Request,
         planned: impl Fn(&Scan) -> T + Sync,
-    ) -> Result<(Arc<Record>, T), Error> {
+    ) -> Result<(Arc<Checkpoint>, T), Error> {
         let (undo, scan, plan) = self.create_locked(lock, job, request, planned)?;
         if undo.tree == scan.tree.oid {
             return Ok((undo, plan));
@@ -423,8 +423,8 @@ impl Checkpoints {
         let records = self.list(&super::Filter::default())?;
         let undo = records
             .iter()
-            .filter(|record| !record.notes.fetched)
-            .find(|record| matches!(record.notes.purpose, Purpose::Undo { .. }));
+            .filter(|record| !record.metadata.fetched)
+            .find(|record| matches!(record.metadata.purpose, Purpose::Undo { .. }));
         Ok(undo.map(|record| record.id))
     }
 
@@ -474,11 +474,11 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         at: (&Repository, &Walker),
-        target: &Record,
-        wanted: &Wanted,
+        target: &Checkpoint,
+        wanted: &RestoreTarget,
         unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
-        let scan = self.look(job)?;
+        let scan = self.scan_worktree(job)?;
         let between = (&scan, target, Tree::Stored(target.tree));
         self.plan(job, at, between, wanted, unsaved)
     }
@@ -487,8 +487,8 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         (repository, walker): (&Repository, &Walker),
-        (now, target, kept): (&Scan, &Record, Tree),
-        wanted: &Wanted,
+        (now, target, kept): (&Scan, &Checkpoint, Tree),
+        wanted: &RestoreTarget,
         unsaved: Unsaved<'_>,
     ) -> Result<Plan, Error> {
         let reader = repository.reader();
@@ -546,8 +546,8 @@ impl Checkpoints {
 }
 
 /// The paths a restore is about: an undo of a restore of some is of those.
-fn scope(target: &Record, wanted: &Wanted) -> Vec<RelPath> {
-    match &target.notes.purpose {
+fn scope(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
+    match &target.metadata.purpose {
         Purpose::Undo { paths, .. } if wanted.paths.is_empty() => {
             paths.iter().filter_map(NamedPath::to_path).collect()
         }

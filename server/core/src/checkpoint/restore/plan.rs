@@ -14,13 +14,13 @@ use sha2::{Digest, Sha256};
 
 use super::{
     super::{
-        Job, Record,
+        Checkpoint, Job,
         store::{
             object::{Mode, Oid},
-            object_reader::Reader,
+            object_reader::ObjectReader,
         },
-        tree_diff::{Comparison, Denied, Difference, Leaf, Tree, compare, find, lies_in},
-        worktree::{capture_filter::RulesThen, reserved_names, scan::Scan},
+        tree_diff::{Comparison, DeniedPaths, Difference, Leaf, Tree, compare, find, is_within},
+        worktree::{capture_filter::HistoricRules, reserved_names, scan::Scan},
     },
     Action, Change, Conflict, Preview,
     guard::{Guard, Off, denied_paths, rule_files},
@@ -130,9 +130,9 @@ pub(super) struct Unsaved<'a> {
 /// `target` holds.
 pub(super) fn plan(
     job: &Job<'_>,
-    reader: &Reader,
+    reader: &ObjectReader,
     walker: &mut Walker,
-    (now, target, kept): (&Scan, &Record, Tree),
+    (now, target, kept): (&Scan, &Checkpoint, Tree),
     wanted: &[RelPath],
     (unsaved, own_data): (Unsaved<'_>, Option<&RelPath>),
 ) -> Result<Plan, Error> {
@@ -155,8 +155,8 @@ pub(super) fn plan(
         Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
         _ => Ok(None),
     };
-    let rules = RulesThen::new(&target.notes.rules, &now.rules, &gitignore)?;
-    let mut then = Then::new(&target.notes.skipped, rules);
+    let rules = HistoricRules::new(&target.metadata.rules, &now.rules, &gitignore)?;
+    let mut then = Then::new(&target.metadata.skipped, rules);
     planner.unread = unread(job, reader, (now, target), wanted, &then)?;
     let without = planner.judge(&found, &mut then, &[])?;
     let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
@@ -190,17 +190,17 @@ pub(super) fn plan(
 /// holds other text.
 fn same_on_disk(
     job: &Job<'_>,
-    reader: &Reader,
-    target: &Record,
+    reader: &ObjectReader,
+    target: &Checkpoint,
     found: &Comparison,
     wanted: &[RelPath],
     unsaved: &[RelPath],
 ) -> Result<Vec<(RelPath, Leaf)>, Error> {
-    let mut denied = Denied::new(job);
+    let mut denied = DeniedPaths::new(job);
     let mut same = Vec::new();
     for path in unsaved {
         job.cancel.check()?;
-        let is_wanted = wanted.is_empty() || wanted.iter().any(|above| lies_in(path, above));
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|above| is_within(path, above));
         let differs = found
             .leaves
             .binary_search_by(|difference| difference.path.cmp(path))
@@ -330,7 +330,7 @@ impl Planner<'_> {
     ) -> Result<Judged, Error> {
         let mut judged = Judged::default();
         let mut guard = Guard {
-            denied: Denied::new(self.job),
+            denied: DeniedPaths::new(self.job),
             own_data: self.own_data,
             rule_files: self.rule_files,
         };
@@ -513,7 +513,7 @@ impl Planner<'_> {
 
 /// One under another name than `.git`.
 fn is_git_directory(dir: &Dir) -> bool {
-    let mut names = reserved_names::GIT_DIRECTORY.iter();
+    let mut names = reserved_names::GIT_DIRECTORY_ENTRIES.iter();
     names.all(|name| matches!(dir.look(OsStr::new(name)), Ok(Some(_))))
 }
 
@@ -540,7 +540,7 @@ pub(super) struct Between {
 /// not what this server stored.
 pub(super) fn steps_between(
     job: &Job<'_>,
-    reader: &Reader,
+    reader: &ObjectReader,
     (from, to): (Oid, Oid),
     wanted: &[RelPath],
     (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
@@ -548,7 +548,7 @@ pub(super) fn steps_between(
     let (left, right) = (Tree::Stored(from), Tree::Stored(to));
     let found = compare(reader, &left, &right, wanted, job.cancel)?;
     let mut guard = Guard {
-        denied: Denied::new(job),
+        denied: DeniedPaths::new(job),
         own_data,
         rule_files: &rule_files(job, reader, to),
     };

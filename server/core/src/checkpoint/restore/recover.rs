@@ -14,10 +14,12 @@ use std::{
 
 use super::{
     super::{
-        Checkpoints, Job, Oid, Record,
-        store::{lock::StoreLock, object::Mode, object_reader::Reader, repository::Repository},
+        Checkpoint, Checkpoints, Job, Oid,
+        store::{
+            lock::StoreLock, object::Mode, object_reader::ObjectReader, repository::Repository,
+        },
         tree_diff::Leaf,
-        worktree::permissions::Readers,
+        worktree::permissions::ReadPermissionMap,
     },
     Conflict, Recovered,
     apply::{Place, apply, enter, whole},
@@ -59,8 +61,8 @@ impl Checkpoints {
         job.require_rules()?;
         let begun = self.repository().and_then(|repository| {
             let repository = repository.ok_or_else(|| Error::storage("the store is gone"))?;
-            let undo = self.record(journal.undo)?;
-            let target = self.record(journal.restoring)?;
+            let undo = self.get(journal.undo)?;
+            let target = self.get(journal.restoring)?;
             Ok((repository, undo, target))
         });
         let (repository, undo, target) = match begun {
@@ -79,7 +81,7 @@ impl Checkpoints {
         job: &Job<'_>,
         journal: &Journal,
         (repository, walker): (&Repository, &mut Walker),
-        (undo, target): (&Record, &Record),
+        (undo, target): (&Checkpoint, &Checkpoint),
     ) -> Result<Recovered, Error> {
         let reader = repository.reader();
         let paths = journal.paths().unwrap_or_default();
@@ -136,9 +138,9 @@ impl Checkpoints {
             repository,
             contents: &Contents::new(),
             undo: journal.undo,
-            readers: Readers::new(match completed {
-                true => &target.notes.restricted,
-                false => &undo.notes.restricted,
+            readers: ReadPermissionMap::new(match completed {
+                true => &target.metadata.restricted,
+                false => &undo.metadata.restricted,
             }),
         };
         let outcomes = apply(job, &place, &todo, &folders);
@@ -165,7 +167,7 @@ impl Checkpoints {
 /// its place. Returns what was given back or kept, and why.
 fn sweep(
     walker: &mut Walker,
-    reader: &Reader,
+    reader: &ObjectReader,
     undo: Oid,
     steps: &[Step],
 ) -> HashMap<RelPath, String> {
@@ -237,7 +239,7 @@ fn put(at: &taken::Place<'_>, step: &Step) -> Option<Put> {
 }
 
 /// Is what stands beside a new file that did not take its place yet?
-fn is_new(reader: &Reader, at: &taken::Place<'_>, step: &Step) -> bool {
+fn is_new(reader: &ObjectReader, at: &taken::Place<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };
@@ -261,7 +263,7 @@ fn is_new(reader: &Reader, at: &taken::Place<'_>, step: &Step) -> bool {
     leaf.is_file() && after.is_file() && has_not_taken_place && is_begun()
 }
 
-fn can_be_written(reader: &Reader, steps: &[Step]) -> bool {
+fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
     let mut contents = steps.iter().filter_map(|step| step.after);
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
@@ -293,7 +295,7 @@ fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> (bool, String) {
 
 /// Returns whether `now` is what a kill leaves of a file that is written in place, by the
 /// restore or, when that is taken back, by the one before.
-fn is_partly_written(reader: &Reader, step: &Step, now: &[u8]) -> bool {
+fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
     let content = |side: Option<Leaf>| {
         let leaf = side.filter(Leaf::is_file)?;
         whole(reader, leaf.oid).ok()
@@ -305,7 +307,7 @@ fn is_partly_written(reader: &Reader, step: &Step, now: &[u8]) -> bool {
         || in_place::is_partly_written(now, &after, &before)
 }
 
-fn left_of(walker: &mut Walker, reader: &Reader, step: &Step) -> Left {
+fn left_of(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> Left {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
         return Left::Nothing;
     };

@@ -260,7 +260,7 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
 
 /// Does the checkpoint have this content there?
 fn holds(ground: &Ground, id: Oid, path: &RelPath, content: &[u8]) -> bool {
-    let tree = ground.checkpoints.record(id).unwrap().tree;
+    let tree = ground.checkpoints.get(id).unwrap().tree;
     let reader = ground.checkpoints.repository().unwrap().unwrap().reader();
     let leaf = find(&reader, tree, path).unwrap();
     leaf.is_some_and(|leaf| leaf.oid == name_of(Kind::Blob, content))

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::{
     super::{
-        Checkpoints, Job, NamedPath, Purpose, Record,
+        Checkpoint, Checkpoints, Job, NamedPath, Purpose,
         store::repository::Repository,
-        tree_diff::{Tree, compare, lies_in},
+        tree_diff::{Tree, compare, is_within},
         worktree::scan::Scan,
     },
     Preview,
@@ -21,17 +21,17 @@ impl Checkpoints {
         job: &Job<'_>,
         repository: &Repository,
         now: &Scan,
-        target: &Record,
+        target: &Checkpoint,
         preview: &mut Preview,
     ) -> Result<(), Error> {
         let Purpose::Undo {
             restoring: Some(restoring),
             paths,
-        } = &target.notes.purpose
+        } = &target.metadata.purpose
         else {
             return Ok(());
         };
-        let Ok(restored) = self.record(*restoring) else {
+        let Ok(restored) = self.get(*restoring) else {
             return Ok(());
         };
         let restored_paths: Vec<RelPath> = paths.iter().filter_map(NamedPath::to_path).collect();
@@ -54,7 +54,7 @@ impl Checkpoints {
             let is_restored = restored_paths.is_empty()
                 || restored_paths
                     .iter()
-                    .any(|above| lies_in(&change.path, above));
+                    .any(|above| is_within(&change.path, above));
             // The restore did not touch other paths, so whatever differs there is later.
             let how = match is_restored {
                 true => later.get(&change.path).copied(),

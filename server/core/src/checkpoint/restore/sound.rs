@@ -15,7 +15,7 @@ use super::{
         Oid,
         store::{
             object::{Kind, Mode},
-            object_reader::{Reader, Unreadable},
+            object_reader::{ObjectReader, Unreadable},
             repository::Repository,
         },
         tree_diff::Leaf,
@@ -48,9 +48,9 @@ pub(super) fn require_contents(
 ) -> Result<Contents, Error> {
     let kept = Mutex::new((KEPT, Contents::new()));
     let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
-    let read = |reader: &Reader, oid| {
+    let read = |reader: &ObjectReader, oid| {
         let room = lock().0;
-        if let Some(bytes) = reader.check_and_keep(Kind::Blob, oid, room)? {
+        if let Some(bytes) = reader.verify_and_read(Kind::Blob, oid, room)? {
             let (room, contents) = &mut *lock();
             if let Some(left) = room.checked_sub(bytes.len())
                 && !contents.contains_key(&oid)
@@ -88,7 +88,7 @@ pub(super) fn require_folders(
         |reader, folder| {
             cancel.check()?;
             let unreadable = |why| reader.unreadable(Kind::Tree, *folder, why);
-            reader.check(Kind::Tree, *folder).map_err(unreadable)
+            reader.verify(Kind::Tree, *folder).map_err(unreadable)
         },
     )
 }
@@ -106,7 +106,7 @@ pub(super) fn undo_problem(
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
         checked => checked?,
     }
-    let check = |reader: &Reader, oid| reader.check(Kind::Blob, oid);
+    let check = |reader: &ObjectReader, oid| reader.verify(Kind::Blob, oid);
     let bad = unreadable(repository, steps, |step| step.before, check, cancel)?;
     Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
 }
@@ -138,7 +138,7 @@ fn unreadable(
     repository: &Repository,
     steps: &[Step],
     side: impl Fn(&Step) -> Option<Leaf> + Sync,
-    read: impl Fn(&Reader, Oid) -> Result<(), Unreadable> + Sync,
+    read: impl Fn(&ObjectReader, Oid) -> Result<(), Unreadable> + Sync,
     cancel: &Cancel,
 ) -> Result<Vec<RelPath>, Error> {
     let has_content = |step: &&Step| match (&step.before, &step.after) {

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::{
     super::{
-        Job, Record, Skipped,
-        store::object_reader::Reader,
-        tree_diff::{Denied, find, has_folder, lies_in},
+        Checkpoint, Job, Skipped,
+        store::object_reader::ObjectReader,
+        tree_diff::{DeniedPaths, find, has_folder, is_within},
         worktree::{
-            capture_filter::RulesThen,
-            scan::{Scan, below, visit_notable},
-            snapshot::Reason,
+            capture_filter::HistoricRules,
+            scan::{Scan, below, visit_annotated},
+            snapshot::SkipReason,
         },
     },
     Conflict,
@@ -21,11 +21,11 @@ use crate::{error::Error, path::RelPath};
 pub(super) struct Then<'a> {
     /// Path and whether it is encoded, as kept with it.
     skipped: HashSet<(&'a str, bool)>,
-    rules: RulesThen<'a>,
+    rules: HistoricRules<'a>,
 }
 
 impl<'a> Then<'a> {
-    pub(super) fn new(skipped: &'a [Skipped], rules: RulesThen<'a>) -> Self {
+    pub(super) fn new(skipped: &'a [Skipped], rules: HistoricRules<'a>) -> Self {
         let skipped = skipped.iter();
         Self {
             skipped: skipped
@@ -77,27 +77,30 @@ impl<'a> Then<'a> {
 /// checkpoint has nothing there. It may be what a restore has to delete.
 pub(super) fn unread(
     job: &Job<'_>,
-    reader: &Reader,
-    (now, target): (&Scan, &Record),
+    reader: &ObjectReader,
+    (now, target): (&Scan, &Checkpoint),
     wanted: &[RelPath],
     then: &Then<'_>,
 ) -> Result<Vec<Conflict>, Error> {
     let mut found = Vec::new();
-    visit_notable(&now.tree, |folder, seen| {
-        for left in &seen.left {
-            if matches!(left.reason, Reason::Unreadable(_) | Reason::Unsteady) {
+    visit_annotated(&now.tree, |folder, seen| {
+        for left in &seen.skipped {
+            if matches!(
+                left.reason,
+                SkipReason::Unreadable(_) | SkipReason::Unstable
+            ) {
                 found.push((below(folder, &left.name), &left.reason));
             }
         }
     });
-    let mut denied = Denied::new(job);
+    let mut denied = DeniedPaths::new(job);
     let mut unread = Vec::new();
     for (path, reason) in found {
         job.cancel.check()?;
         let is_wanted = wanted.is_empty()
             || wanted
                 .iter()
-                .any(|some| lies_in(&path, some) || lies_in(some, &path));
+                .any(|some| is_within(&path, some) || is_within(some, &path));
         let is_known = || {
             Ok(find(reader, target.tree, &path)?.is_some()
                 || has_folder(reader, target.tree, &path)?)

@@ -14,14 +14,14 @@ use rayon::prelude::*;
 
 use super::{
     object::{Commit, Kind, Mode, RawEntry, raw_entries, tree_order},
-    object_reader::Reader,
+    object_reader::ObjectReader,
     refs, repair,
     repository::Repository,
 };
 use crate::{
     cancel::Cancel,
     checkpoint::{
-        Checkpoints, Job, Oid, metadata::notes_of, tree_diff::Denied, worktree::scan::below,
+        Checkpoints, Job, Oid, metadata::metadata_of, tree_diff::DeniedPaths, worktree::scan::below,
     },
     error::Error,
     limits::MAX_PATH_BYTES,
@@ -35,12 +35,12 @@ const MAX_DEPTH: usize = 2048;
 /// many times can pretend to.
 const MAX_FILES: u64 = 100_000_000;
 /// Of larger files one is in memory at a time, in bytes.
-const LARGE: u64 = 16 << 20;
+const LARGE_BLOB_BYTES: u64 = 16 << 20;
 /// So many problems are told.
-const TOLD: usize = 1000;
+const MAX_PROBLEMS: usize = 1000;
 /// Entries no tree of ours has. They may be denied, so they are not named.
-pub(crate) const LEADS_AWAY: &str = "an entry whose name leads elsewhere or into a repository";
-pub(crate) const MISPLACED: &str = "an entry in the wrong place or twice";
+pub(crate) const UNSAFE_NAME: &str = "an entry whose name leads elsewhere or into a repository";
+pub(crate) const UNSORTED: &str = "an entry in the wrong place or twice";
 
 impl Checkpoints {
     /// Reads every object of every checkpoint; the problems found, each a
@@ -55,11 +55,11 @@ impl Checkpoints {
             return Ok(Vec::new());
         };
         let mut problems = Vec::new();
-        if let Some(problem) = repair::problem(&repository)? {
+        if let Some(problem) = repair::find_problem(&repository)? {
             problems.push(format!("the store is not whole: {problem}"));
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
-            if !refs::says(&path, id) {
+            if !refs::is_loose_ref_valid(&path, id) {
                 problems.push(format!(
                     "checkpoint {id}: the file {} does not name it",
                     path.display()
@@ -67,15 +67,15 @@ impl Checkpoints {
             }
         }
         let generation = repository.generation().ok();
-        let mut denied = Denied::new(job);
+        let mut denied = DeniedPaths::new(job);
         let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
         let ids = repository.ids()?;
-        let found = examine(&repository, &ids, None, job.cancel, &mut denies)?;
+        let found = check_checkpoints(&repository, &ids, None, job.cancel, &mut denies)?;
         // What is taken out while it is looked at is not damaged.
         let is_same = generation == repository.generation().ok();
         // Rules may come that deny what it is, so the note does not name it.
         if let Some((id, _)) = found.first().filter(|_| is_same)
-            && let Err(error) = repository.note_damage(&format!("checkpoint {id} is not whole"))
+            && let Err(error) = repository.record_damage(&format!("checkpoint {id} is not whole"))
         {
             problems.push(format!("the damage could not be noted: {}", error.message));
         }
@@ -88,7 +88,7 @@ impl Checkpoints {
 /// What is wrong with these checkpoints: which one, and what, naming no path of
 /// which `denies` says so (the path, and whether it is a folder's). Objects of
 /// more than `largest` bytes are not read and are wrong.
-pub(crate) fn examine(
+pub(crate) fn check_checkpoints(
     repository: &Repository,
     ids: &[Oid],
     largest: Option<u64>,
@@ -96,9 +96,9 @@ pub(crate) fn examine(
     denies: &mut dyn FnMut(&RelPath, bool) -> bool,
 ) -> Result<Vec<(Oid, String)>, Error> {
     let largest = largest.unwrap_or(u64::MAX);
-    let reader = repository.reader_up_to(largest);
+    let reader = repository.reader_with_limit(largest);
     let mut problems = Vec::new();
-    let mut found = Examined::default();
+    let mut found = FsckState::default();
     let mut trees = Vec::new();
     for id in ids {
         match commit(&reader, *id) {
@@ -113,29 +113,29 @@ pub(crate) fn examine(
     if found.bad.is_empty() {
         return Ok(problems);
     }
-    found.taint(&reader, cancel)?;
+    found.mark_tainted(&reader, cancel)?;
     for (id, tree) in trees {
-        if problems.len() >= TOLD {
+        if problems.len() >= MAX_PROBLEMS {
             break;
         }
-        let told = found.ways(&reader, tree, cancel, denies)?;
+        let told = found.describe_problems(&reader, tree, cancel, denies)?;
         problems.extend(told.into_iter().map(|what| (id, what)));
     }
     Ok(problems)
 }
 
 /// The tree of a checkpoint's commit.
-fn commit(reader: &Reader, id: Oid) -> Result<Oid, String> {
+fn commit(reader: &ObjectReader, id: Oid) -> Result<Oid, String> {
     let bytes = reader
         .try_read(Kind::Commit, id)
-        .map_err(|why| format!("its commit {}", why.said()))?;
+        .map_err(|why| format!("its commit {}", why.describe()))?;
     let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
-    notes_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
+    metadata_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
     Ok(commit.tree)
 }
 
 #[derive(Default)]
-struct Examined {
+struct FsckState {
     /// Trees and what is below them: levels, files.
     trees: HashMap<Oid, (usize, u64)>,
     /// Those trees, each behind all below it.
@@ -147,39 +147,39 @@ struct Examined {
     tainted: HashSet<Oid>,
 }
 
-enum Step {
-    Into(Oid),
+enum Visit {
+    Enter(Oid),
     /// All below it is known: its trees, and how many files are in it itself.
-    OutOf(Oid, Vec<Oid>, u64),
+    Leave(Oid, Vec<Oid>, u64),
 }
 
-impl Examined {
-    fn descend(&mut self, reader: &Reader, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
-        let mut steps = vec![Step::Into(tree)];
+impl FsckState {
+    fn descend(&mut self, reader: &ObjectReader, tree: Oid, cancel: &Cancel) -> Result<(), Error> {
+        let mut steps = vec![Visit::Enter(tree)];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Into(oid) if self.trees.contains_key(&oid) => {}
-                Step::Into(oid) => {
+                Visit::Enter(oid) if self.trees.contains_key(&oid) => {}
+                Visit::Enter(oid) => {
                     cancel.check()?;
-                    let (below, files) = match shape(reader, oid) {
-                        Ok(entries) => self.sort(entries),
+                    let (below, files) = match read_tree(reader, oid) {
+                        Ok(entries) => self.split_entries(entries),
                         Err(what) => {
                             self.bad.insert(oid, what);
                             (Vec::new(), 0)
                         }
                     };
                     // A tree never has itself below it: its name is a hash.
-                    steps.push(Step::OutOf(oid, below.clone(), files));
-                    steps.extend(below.into_iter().map(Step::Into));
+                    steps.push(Visit::Leave(oid, below.clone(), files));
+                    steps.extend(below.into_iter().map(Visit::Enter));
                 }
-                Step::OutOf(oid, below, files) => self.add(oid, &below, files),
+                Visit::Leave(oid, below, files) => self.add(oid, &below, files),
             }
         }
         Ok(())
     }
 
     /// The folders among entries, and how many files there are.
-    fn sort(&mut self, entries: Vec<(Mode, Oid)>) -> (Vec<Oid>, u64) {
+    fn split_entries(&mut self, entries: Vec<(Mode, Oid)>) -> (Vec<Oid>, u64) {
         let (mut below, mut files) = (Vec::new(), 0);
         for (mode, oid) in entries {
             if mode == Mode::Folder {
@@ -221,14 +221,16 @@ impl Examined {
         let bad: Vec<Option<(Oid, String)>> = blobs
             .into_par_iter()
             .map_init(
-                || repository.reader_up_to(largest),
+                || repository.reader_with_limit(largest),
                 |reader, oid| {
                     cancel.check()?;
-                    let is_large = reader.len(oid).is_some_and(|length| length > LARGE);
+                    let is_large = reader
+                        .len(oid)
+                        .is_some_and(|length| length > LARGE_BLOB_BYTES);
                     let _alone =
                         is_large.then(|| one_large.lock().unwrap_or_else(PoisonError::into_inner));
                     let read = reader.try_read(Kind::Blob, oid);
-                    Ok(read.err().map(|why| (oid, why.said())))
+                    Ok(read.err().map(|why| (oid, why.describe())))
                 },
             )
             .collect::<Result<_, Error>>()?;
@@ -237,10 +239,10 @@ impl Examined {
     }
 
     /// Marks every tree that leads to something bad.
-    fn taint(&mut self, reader: &Reader, cancel: &Cancel) -> Result<(), Error> {
+    fn mark_tainted(&mut self, reader: &ObjectReader, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
-            let Ok(entries) = shape(reader, *oid) else {
+            let Ok(entries) = read_tree(reader, *oid) else {
                 continue;
             };
             let leads = |oid: &Oid| self.bad.contains_key(oid) || self.tainted.contains(oid);
@@ -252,9 +254,9 @@ impl Examined {
     }
 
     /// The ways from a tree to what is bad, as sentences.
-    fn ways(
+    fn describe_problems(
         &self,
-        reader: &Reader,
+        reader: &ObjectReader,
         tree: Oid,
         cancel: &Cancel,
         denies: &mut dyn FnMut(&RelPath, bool) -> bool,
@@ -264,7 +266,7 @@ impl Examined {
         let mut waiting = vec![(tree, Vec::new(), true)];
         while let Some((oid, path, is_tree)) = waiting.pop() {
             cancel.check()?;
-            if told.len() + unnamed >= TOLD {
+            if told.len() + unnamed >= MAX_PROBLEMS {
                 break;
             }
             if let Some(what) = self.bad.get(&oid) {
@@ -315,11 +317,13 @@ impl Examined {
 }
 
 /// The entries of a tree that is as trees of ours are, or what is wrong with it.
-fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
+fn read_tree(reader: &ObjectReader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
     if oid == Oid::EMPTY_TREE {
         return Ok(Vec::new());
     }
-    let bytes = reader.try_read(Kind::Tree, oid).map_err(|why| why.said())?;
+    let bytes = reader
+        .try_read(Kind::Tree, oid)
+        .map_err(|why| why.describe())?;
     let entries = raw_entries(&bytes).ok_or("makes no sense")?;
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());
@@ -327,14 +331,14 @@ fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
         let Some(mode) = entry.mode() else {
             return Err("has an entry that is no file, link or folder".to_owned());
         };
-        if is_forbidden(entry.name) {
-            return Err(format!("has {LEADS_AWAY}"));
+        if is_unsafe_name(entry.name) {
+            return Err(format!("has {UNSAFE_NAME}"));
         }
         if let Some(last) = last {
             let folder = |entry: &RawEntry<'_>| entry.mode() == Some(Mode::Folder);
             let order = tree_order((last.name, folder(&last)), (entry.name, folder(&entry)));
             if order.is_ge() || last.name == entry.name {
-                return Err(format!("has {MISPLACED}"));
+                return Err(format!("has {UNSORTED}"));
             }
         }
         last = Some(entry);
@@ -344,7 +348,7 @@ fn shape(reader: &Reader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
 }
 
 /// Names that would lead elsewhere or into a repository.
-pub(crate) fn is_forbidden(name: &[u8]) -> bool {
+pub(crate) fn is_unsafe_name(name: &[u8]) -> bool {
     let text = std::str::from_utf8(name).unwrap_or_default();
     let leads = name.is_empty() || name.contains(&b'/') || matches!(name, b"." | b"..");
     let is_one = |text: &str| Path::new(text).components().count() == 1;
@@ -357,7 +361,7 @@ mod tests {
 
     use super::*;
     use crate::checkpoint::{
-        Notes,
+        CheckpointMetadata,
         store::{
             object::{encode_tree, name_of},
             pack_writer::PackWriter,
@@ -375,12 +379,12 @@ mod tests {
                 .unwrap();
         }
         pack.put(Kind::Blob, name_of(Kind::Blob, b""), b"").unwrap();
-        let notes = Notes {
+        let metadata = CheckpointMetadata {
             created,
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         };
         let tree = name_of(Kind::Tree, trees.last().unwrap());
-        repository.write_checkpoint(pack, tree, &notes).unwrap()
+        repository.write_checkpoint(pack, tree, &metadata).unwrap()
     }
 
     #[test]
@@ -428,9 +432,9 @@ mod tests {
             fs::write(scratch.folder.path().join("ws/.clineignore"), rules).unwrap();
             let cancel = Cancel::default();
             let found = scratch.job(&cancel, |job| {
-                let mut denied = Denied::new(job);
+                let mut denied = DeniedPaths::new(job);
                 let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
-                examine(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
+                check_checkpoints(&repository, &[id], Some(1000), &cancel, &mut denies).unwrap()
             });
             let mut told: Vec<String> = found.into_iter().map(|(_, what)| what).collect();
             told.sort_unstable();
@@ -487,7 +491,7 @@ mod tests {
         let id = scratch.checkpoint(1, &[]);
         scratch.checkpoint(2, &[(b"a", b"1", Mode::File)]);
         let noted = "somebody saw something";
-        scratch.repository().note_damage(noted).unwrap();
+        scratch.repository().record_damage(noted).unwrap();
         let told = scratch.verify();
         assert_eq!(told, [format!("the store is not whole: {noted}")]);
 
@@ -513,7 +517,7 @@ mod tests {
         let id = scratch.checkpoint(1, &[]);
         let text = format!(
             "tree {}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nno notes\n",
-            scratch.record(id).tree
+            scratch.get(id).tree
         );
         let commit = name_of(Kind::Commit, text.as_bytes());
         let repository = scratch.repository();
@@ -537,7 +541,7 @@ mod tests {
         let tree = encode_tree(files);
         odd(&scratch, 1, std::slice::from_ref(&tree));
         odd(&scratch, 2, &[tree]);
-        assert_eq!(scratch.verify().len(), TOLD);
+        assert_eq!(scratch.verify().len(), MAX_PROBLEMS);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::{
 
 const LOCK_FILE: &str = "lock";
 /// How long another holder is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who holds it.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,17 +62,17 @@ pub(crate) fn acquire(
     state_dir: &Path,
     cancel: &Cancel,
 ) -> Result<StoreLock, Error> {
-    acquire_within(storage, state_dir, cancel, PATIENCE)
+    acquire_within(storage, state_dir, cancel, TIMEOUT)
 }
 
 fn acquire_within(
     storage: &Storage,
     state_dir: &Path,
     cancel: &Cancel,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<StoreLock, Error> {
     let path = state_dir.join(LOCK_FILE);
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     loop {
         storage.make_dir(state_dir)?;
         tighten(state_dir, 0o700)?;
@@ -86,7 +86,7 @@ fn acquire_within(
         // Whoever held it may have removed the folder and the file with it.
         if is_same_file(&file, &path) {
             let mut lock = StoreLock { file };
-            lock.sign();
+            lock.write_owner();
             return Ok(lock);
         }
         cancel.check()?;
@@ -144,7 +144,7 @@ fn busy(path: &Path) -> Error {
 
 impl StoreLock {
     /// Says who holds it. Nothing depends on that, so nothing fails with it.
-    fn sign(&mut self) {
+    fn write_owner(&mut self) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let millis = since.map_or(0, |since| since.as_millis());
         let owner = Owner {
@@ -189,7 +189,7 @@ mod tests {
     fn one_writer_at_a_time_and_the_other_is_told_who_it_is() {
         let (_folder, storage, state) = scratch();
         let cancel = Cancel::default();
-        let now = |patience| acquire_within(&storage, &state, &cancel, patience);
+        let now = |timeout| acquire_within(&storage, &state, &cancel, timeout);
         let held = now(Duration::ZERO).unwrap();
         let error = now(Duration::from_millis(5)).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Busy);

@@ -11,22 +11,22 @@ use std::{
 use super::{
     loose,
     object::{Commit, Kind, Oid, TreeEntry, decode_tree, name_of},
-    pack_reader::{Open, PackList, Packed},
+    pack_reader::{PackHandles, PackList, PackSet},
 };
 use crate::error::Error;
 
 /// Within so much time a folder may change twice and keep its stamp.
-const TICK: Duration = Duration::from_millis(50);
+const TIMESTAMP_TICK: Duration = Duration::from_millis(50);
 
 /// Reads objects. Not shared between threads.
 ///
 /// libgit2 reads none of them: a torn file makes it inflate for ever, and a pipe in a
 /// file's place makes it wait.
-pub(crate) struct Reader {
+pub(crate) struct ObjectReader {
     objects: PathBuf,
     list: Arc<PackList>,
-    packed: RefCell<Option<Arc<Packed>>>,
-    open: RefCell<Open>,
+    packed: RefCell<Option<Arc<PackSet>>>,
+    open: RefCell<PackHandles>,
     /// The stamp of the folder of packs when they were last listed for an object that was
     /// not found, unless it was so young that the next pack may get the same.
     stamp: Cell<Option<SystemTime>>,
@@ -46,7 +46,7 @@ pub(crate) enum Unreadable {
 
 impl Unreadable {
     /// What is wrong, said of the object.
-    pub(crate) fn said(self) -> String {
+    pub(crate) fn describe(self) -> String {
         match self {
             Self::Missing => "is missing".to_owned(),
             Self::Damaged => "is damaged".to_owned(),
@@ -55,19 +55,19 @@ impl Unreadable {
     }
 }
 
-impl Reader {
+impl ObjectReader {
     /// Opens nothing yet.
     pub(crate) fn new(dir: &Path, list: &Arc<PackList>) -> Self {
-        Self::up_to(u64::MAX, dir, list)
+        Self::with_limit(u64::MAX, dir, list)
     }
 
     /// Reads no object of more than `largest` bytes.
-    pub(crate) fn up_to(largest: u64, dir: &Path, list: &Arc<PackList>) -> Self {
+    pub(crate) fn with_limit(largest: u64, dir: &Path, list: &Arc<PackList>) -> Self {
         Self {
             objects: dir.join("objects"),
             list: Arc::clone(list),
             packed: RefCell::new(None),
-            open: RefCell::new(Open::up_to(largest)),
+            open: RefCell::new(PackHandles::with_limit(largest)),
             stamp: Cell::new(None),
             largest,
         }
@@ -95,7 +95,7 @@ impl Reader {
     }
 
     fn header(&self, oid: Oid) -> Result<(Kind, u64), Unreadable> {
-        self.twice(|| {
+        self.retry_after_refresh(|| {
             if let Some(header) = self.packed().header(&mut self.open.borrow_mut(), oid) {
                 return Ok(header);
             }
@@ -126,8 +126,8 @@ impl Reader {
     }
 
     /// The bytes of an object of whatever kind.
-    pub(crate) fn any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
-        self.twice(|| self.find(oid))
+    pub(crate) fn read_any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+        self.retry_after_refresh(|| self.find(oid))
     }
 
     /// The bytes of an object, or what is wrong with it.
@@ -136,7 +136,7 @@ impl Reader {
         if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
             return Ok(bytes);
         }
-        match self.any(oid)? {
+        match self.read_any(oid)? {
             (found, bytes) if found == kind => Ok(bytes),
             _ => Err(Unreadable::Damaged),
         }
@@ -144,9 +144,9 @@ impl Reader {
 
     /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
     /// there are those that were written; only others are inflated and hashed.
-    pub(crate) fn check(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
+    pub(crate) fn verify(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
         let mut open = self.open.borrow_mut();
-        if self.packed().is_as_written(&mut open, kind, oid) {
+        if self.packed().matches_checksum(&mut open, kind, oid) {
             return Ok(());
         }
         drop(open);
@@ -155,14 +155,14 @@ impl Reader {
 
     /// As [`Self::check`]; gives the bytes of an object in a pack that has no more than
     /// `most`.
-    pub(crate) fn check_and_keep(
+    pub(crate) fn verify_and_read(
         &self,
         kind: Kind,
         oid: Oid,
         most: usize,
     ) -> Result<Option<Vec<u8>>, Unreadable> {
         let mut open = self.open.borrow_mut();
-        let found = self.packed().check_and_keep(&mut open, (kind, oid), most);
+        let found = self.packed().verify_and_read(&mut open, (kind, oid), most);
         drop(open);
         match found {
             Some(None) => Ok(None),
@@ -171,7 +171,7 @@ impl Reader {
         }
     }
 
-    fn packed(&self) -> Arc<Packed> {
+    fn packed(&self) -> Arc<PackSet> {
         let mut packed = self.packed.borrow_mut();
         Arc::clone(packed.get_or_insert_with(|| self.list.get(&self.objects.join("pack"))))
     }
@@ -197,7 +197,10 @@ impl Reader {
     }
 
     /// What another process packs anew while we read moves elsewhere once.
-    fn twice<T>(&self, look: impl Fn() -> Result<T, Unreadable>) -> Result<T, Unreadable> {
+    fn retry_after_refresh<T>(
+        &self,
+        look: impl Fn() -> Result<T, Unreadable>,
+    ) -> Result<T, Unreadable> {
         look().or_else(|why| if self.refresh() { look() } else { Err(why) })
     }
 
@@ -212,7 +215,7 @@ impl Reader {
         self.stamp.set(stamp);
         self.list.refresh(&packs);
         self.packed.replace(Some(self.list.get(&packs)));
-        self.open.replace(Open::up_to(self.largest));
+        self.open.replace(PackHandles::with_limit(self.largest));
         true
     }
 
@@ -221,7 +224,7 @@ impl Reader {
         let what = match why {
             Unreadable::Missing => format!("is missing from the store of checkpoints {dir}"),
             Unreadable::Damaged => format!("is damaged in the store of checkpoints {dir}"),
-            Unreadable::TooLarge(_) => format!("of the store {dir} {}", why.said()),
+            Unreadable::TooLarge(_) => format!("of the store {dir} {}", why.describe()),
         };
         Error::storage(format!(
             "the {} {oid} {what}; verify the checkpoints to see which can still be used",
@@ -234,5 +237,5 @@ impl Reader {
 fn settled_stamp(packs: &Path) -> Option<SystemTime> {
     let stamp = fs::metadata(packs).ok()?.modified().ok()?;
     let age = stamp.elapsed().ok()?;
-    (age > TICK).then_some(stamp)
+    (age > TIMESTAMP_TICK).then_some(stamp)
 }

@@ -17,7 +17,7 @@ const LARGE: u64 = 1 << 31;
 
 /// An object of a pack.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexEntry {
+pub(crate) struct PackIndexEntry {
     pub(crate) oid: Oid,
     /// Of the bytes in the pack.
     pub(crate) crc: u32,
@@ -26,7 +26,7 @@ pub(crate) struct IndexEntry {
 }
 
 /// The bytes of the index; sorts the entries by name.
-pub(crate) fn encode(entries: &mut [IndexEntry], pack_checksum: &[u8; 20]) -> Vec<u8> {
+pub(crate) fn encode(entries: &mut [PackIndexEntry], pack_checksum: &[u8; 20]) -> Vec<u8> {
     entries.sort_unstable_by_key(|entry| entry.oid);
     let mut bytes = Vec::with_capacity(NAMES_AT + entries.len() * 28 + TRAILER);
     bytes.extend_from_slice(&MAGIC);
@@ -219,10 +219,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn entry(first: u8, last: u8, offset: u64) -> IndexEntry {
+    fn entry(first: u8, last: u8, offset: u64) -> PackIndexEntry {
         let mut oid = [7; 20];
         (oid[0], oid[19]) = (first, last);
-        IndexEntry {
+        PackIndexEntry {
             oid: Oid(oid),
             crc: u32::from(last),
             offset,

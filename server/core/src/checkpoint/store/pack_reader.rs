@@ -2,7 +2,7 @@
 //! as fast as libgit2, which inflates with zlib, piece by piece.
 //!
 //! Objects that `git gc` stored as differences to others are put together again in
-//! [`Packed::object`]; the faster ways know only whole ones.
+//! [`PackSet::object`]; the faster ways know only whole ones.
 
 use std::{
     collections::HashMap,
@@ -30,29 +30,29 @@ use crate::storage::files::{is_dir, open_regular};
 /// Deflate makes nothing smaller than this part of it.
 pub(crate) const MAX_RATIO: u64 = 1032;
 /// Differences to differences at most; git writes no more than 4095.
-const MAX_CHAIN: usize = 4096;
+const MAX_DELTA_CHAIN: usize = 4096;
 /// Kinds of entries that are differences: to what begins so many bytes before it, and
 /// to the object of that name.
 const OFFSET_DELTA: u8 = 6;
-const NAME_DELTA: u8 = 7;
+const REF_DELTA: u8 = 7;
 
 /// The packs of a store when they were listed. Shared by the threads of one piece
 /// of work.
 #[derive(Debug)]
-pub(crate) struct Packed {
+pub(crate) struct PackSet {
     /// The newest first.
-    packs: Vec<Arc<Listed>>,
+    packs: Vec<Arc<PackFile>>,
     /// Where the last object was found: the next one is likely there too.
     last: AtomicUsize,
 }
 
 #[derive(Debug)]
-struct Listed {
+struct PackFile {
     path: PathBuf,
     index: OnceLock<Option<Index>>,
 }
 
-impl Listed {
+impl PackFile {
     /// Read when it is first asked for; `None` when it can't be.
     fn index(&self) -> Option<&Index> {
         let read = || {
@@ -71,28 +71,28 @@ impl Listed {
 
 /// The list of packs, made when it is first asked for.
 #[derive(Debug, Default)]
-pub(crate) struct PackList(Mutex<Option<Arc<Packed>>>);
+pub(crate) struct PackList(Mutex<Option<Arc<PackSet>>>);
 
 impl PackList {
-    pub(crate) fn get(&self, dir: &Path) -> Arc<Packed> {
+    pub(crate) fn get(&self, dir: &Path) -> Arc<PackSet> {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(list.get_or_insert_with(|| Arc::new(Packed::list(dir, None))))
+        Arc::clone(list.get_or_insert_with(|| Arc::new(PackSet::list(dir, None))))
     }
 
     /// Packs came: who asks from now on sees them.
     pub(crate) fn refresh(&self, dir: &Path) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = list.take() {
-            *list = Some(Arc::new(Packed::list(dir, Some(&before))));
+            *list = Some(Arc::new(PackSet::list(dir, Some(&before))));
         }
     }
 }
 
 /// So many packs a thread has open.
-const OPEN: usize = 8;
+const MAX_OPEN_PACKS: usize = 8;
 
 /// The packs a thread reads from, and what it reads with.
-pub(crate) struct Open {
+pub(crate) struct PackHandles {
     files: Vec<(usize, File)>,
     raw: Vec<u8>,
     inflate: Decompressor,
@@ -100,14 +100,14 @@ pub(crate) struct Open {
     largest: u64,
 }
 
-impl Default for Open {
+impl Default for PackHandles {
     fn default() -> Self {
-        Self::up_to(u64::MAX)
+        Self::with_limit(u64::MAX)
     }
 }
 
-impl Open {
-    pub(crate) fn up_to(largest: u64) -> Self {
+impl PackHandles {
+    pub(crate) fn with_limit(largest: u64) -> Self {
         Self {
             files: Vec::new(),
             raw: Vec::new(),
@@ -140,7 +140,7 @@ impl Open {
     }
 }
 
-impl Packed {
+impl PackSet {
     /// Lists the packs in a folder; opens none, and keeps what is known of those
     /// that were there before.
     pub(crate) fn list(dir: &Path, before: Option<&Self>) -> Self {
@@ -155,7 +155,7 @@ impl Packed {
             })
             .collect();
         packs.sort_unstable_by(|a, b| b.cmp(a));
-        let known: HashMap<&Path, &Arc<Listed>> = before
+        let known: HashMap<&Path, &Arc<PackFile>> = before
             .into_iter()
             .flat_map(|before| &before.packs)
             .map(|listed| (&*listed.path, listed))
@@ -166,7 +166,7 @@ impl Packed {
             known.get(&*path).map_or_else(
                 || {
                     let index = OnceLock::new();
-                    Arc::new(Listed { path, index })
+                    Arc::new(PackFile { path, index })
                 },
                 |listed| Arc::clone(listed),
             )
@@ -178,16 +178,16 @@ impl Packed {
     }
 
     /// The bytes of an object, which are not compared with its name yet.
-    pub(crate) fn read(&self, open: &mut Open, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
+    pub(crate) fn read(&self, open: &mut PackHandles, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
         self.raw(open, oid)?;
         open.inflated(kind)
     }
 
-    /// As [`Self::is_as_written`], `None` for no; gives the bytes of an object that has
+    /// As [`Self::matches_checksum`], `None` for no; gives the bytes of an object that has
     /// no more than `most`, instead, which are not compared with its name yet.
-    pub(crate) fn check_and_keep(
+    pub(crate) fn verify_and_read(
         &self,
-        open: &mut Open,
+        open: &mut PackHandles,
         (kind, oid): (Kind, Oid),
         most: usize,
     ) -> Option<Option<Vec<u8>>> {
@@ -201,7 +201,7 @@ impl Packed {
 
     /// Does it stand in its pack byte by byte as it was written, by the checksum
     /// in the index?
-    pub(crate) fn is_as_written(&self, open: &mut Open, kind: Kind, oid: Oid) -> bool {
+    pub(crate) fn matches_checksum(&self, open: &mut PackHandles, kind: Kind, oid: Oid) -> bool {
         let crc = self.raw(open, oid);
         crc.is_some_and(|crc| crc32fast::hash(&open.raw) == crc)
             && pack_writer::header(&open.raw, kind).is_some()
@@ -215,7 +215,11 @@ impl Packed {
 
     /// Reads an object, whole or stored as a difference, and compares it with its name.
     /// Where one pack has it damaged, another one may have it whole.
-    pub(crate) fn object(&self, open: &mut Open, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
+    pub(crate) fn object(
+        &self,
+        open: &mut PackHandles,
+        oid: Oid,
+    ) -> Result<(Kind, Vec<u8>), Unreadable> {
         let mut problem = Unreadable::Missing;
         for at in 0..self.packs.len() {
             let Some(range) = self.index(at).and_then(|index| index.find(oid)) else {
@@ -231,20 +235,20 @@ impl Packed {
     }
 
     /// The kind and the length of an object that is stored whole, as its pack says.
-    pub(crate) fn header(&self, open: &mut Open, oid: Oid) -> Option<(Kind, u64)> {
+    pub(crate) fn header(&self, open: &mut PackHandles, oid: Oid) -> Option<(Kind, u64)> {
         let (at, range) =
             (0..self.packs.len()).find_map(|at| Some((at, self.index(at)?.find(oid)?)))?;
         // A header takes ten bytes at most.
         let end = range.end.min(range.start.saturating_add(10));
         self.load(open, at, range.start..end)?;
         let (code, length, _) = pack_writer::any_header(&open.raw)?;
-        Some((pack_writer::kind_of(code)?, length))
+        Some((pack_writer::kind_of_code(code)?, length))
     }
 
     /// Puts together the object whose entry takes these bytes of a pack.
     fn resolve(
         &self,
-        open: &mut Open,
+        open: &mut PackHandles,
         at: usize,
         mut range: Range<u64>,
     ) -> Result<(Kind, Vec<u8>), Unreadable> {
@@ -254,14 +258,14 @@ impl Packed {
         let (kind, mut bytes) = loop {
             let start = range.start;
             // Names may lead in a circle.
-            if deltas.len() > MAX_CHAIN || seen.contains(&start) {
+            if deltas.len() > MAX_DELTA_CHAIN || seen.contains(&start) {
                 return Err(Unreadable::Damaged);
             }
             seen.push(start);
             self.load(open, at, range).ok_or(Unreadable::Damaged)?;
             let (code, length, header) =
                 pack_writer::any_header(&open.raw).ok_or(Unreadable::Damaged)?;
-            if let Some(kind) = pack_writer::kind_of(code) {
+            if let Some(kind) = pack_writer::kind_of_code(code) {
                 break (kind, open.inflate_from(header, length)?);
             }
             let index = self.index(at).ok_or(Unreadable::Damaged)?;
@@ -280,7 +284,7 @@ impl Packed {
     }
 
     /// Reads an object as it stands in a pack, and gives its checksum.
-    fn raw(&self, open: &mut Open, oid: Oid) -> Option<u32> {
+    fn raw(&self, open: &mut PackHandles, oid: Oid) -> Option<u32> {
         let last = self.last.load(Ordering::Relaxed);
         let order = std::iter::once(last).chain((0..self.packs.len()).filter(|at| *at != last));
         for at in order {
@@ -300,12 +304,12 @@ impl Packed {
     }
 
     /// Reads these bytes of a pack.
-    fn load(&self, open: &mut Open, at: usize, range: Range<u64>) -> Option<()> {
+    fn load(&self, open: &mut PackHandles, at: usize, range: Range<u64>) -> Option<()> {
         let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         open.raw.resize(length, 0);
         if !open.files.iter().any(|(opened, _)| *opened == at) {
             let file = open_regular(&self.packs.get(at)?.path).ok()?;
-            open.files.truncate(OPEN - 1);
+            open.files.truncate(MAX_OPEN_PACKS - 1);
             open.files.insert(0, (at, file));
         }
         let (_, file) = open.files.iter().find(|(opened, _)| *opened == at)?;
@@ -335,7 +339,7 @@ fn base_of(
             }
             Some((index.range_from(start.checked_sub(back)?)?, at + 1))
         }
-        NAME_DELTA => {
+        REF_DELTA => {
             let name = entry.get(header..header + 20)?.try_into().ok()?;
             Some((index.find(Oid(name))?, header + 20))
         }
@@ -435,16 +439,16 @@ mod tests {
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
         let dir = scratch.repository().pack_dir();
-        let packed = Packed::list(&dir, None);
-        let mut open = Open::default();
+        let packed = PackSet::list(&dir, None);
+        let mut open = PackHandles::default();
         for content in &contents {
             let oid = name_of(Kind::Blob, content);
             assert_eq!(
                 packed.read(&mut open, Kind::Blob, oid).as_ref(),
                 Some(content)
             );
-            assert!(packed.is_as_written(&mut open, Kind::Blob, oid));
-            let mut keep = |kind, most| packed.check_and_keep(&mut open, (kind, oid), most);
+            assert!(packed.matches_checksum(&mut open, Kind::Blob, oid));
+            let mut keep = |kind, most| packed.verify_and_read(&mut open, (kind, oid), most);
             let length = content.len();
             assert_eq!(keep(Kind::Blob, length), Some(Some(content.clone())));
             if let Some(less) = length.checked_sub(1) {
@@ -452,11 +456,11 @@ mod tests {
             }
             assert_eq!(keep(Kind::Tree, length), None);
             assert_eq!(packed.read(&mut open, Kind::Tree, oid), None);
-            assert!(!packed.is_as_written(&mut open, Kind::Tree, oid));
+            assert!(!packed.matches_checksum(&mut open, Kind::Tree, oid));
         }
         let absent = name_of(Kind::Blob, b"absent");
         assert_eq!(packed.read(&mut open, Kind::Blob, absent), None);
-        assert!(!packed.is_as_written(&mut open, Kind::Blob, absent));
+        assert!(!packed.matches_checksum(&mut open, Kind::Blob, absent));
 
         let oid = name_of(Kind::Blob, &contents[3]);
         let packs = packs::all(&scratch.repository()).unwrap();
@@ -467,15 +471,15 @@ mod tests {
         let mut bytes = fs::read(&pack.path).unwrap();
         bytes[range.start as usize + 1000] ^= 1;
         fs::write(&pack.path, &bytes).unwrap();
-        let damaged = Packed::list(&dir, None);
-        assert!(!damaged.is_as_written(&mut Open::default(), Kind::Blob, oid));
-        let kept = damaged.check_and_keep(&mut Open::default(), (Kind::Blob, oid), 1000);
+        let damaged = PackSet::list(&dir, None);
+        assert!(!damaged.matches_checksum(&mut PackHandles::default(), Kind::Blob, oid));
+        let kept = damaged.verify_and_read(&mut PackHandles::default(), (Kind::Blob, oid), 1000);
         assert_eq!(kept, None);
         // Of the same length, and written over: it has nothing.
         bytes.fill(0);
         fs::write(&pack.path, &bytes).unwrap();
         assert!(packed.has(oid));
-        assert!(!Packed::list(&dir, None).has(oid));
+        assert!(!PackSet::list(&dir, None).has(oid));
     }
 
     #[test]
@@ -489,14 +493,18 @@ mod tests {
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
         git(&scratch.dir(), &["repack", "-adfq"]);
-        let packed = Packed::list(&scratch.repository().pack_dir(), None);
+        let packed = PackSet::list(&scratch.repository().pack_dir(), None);
         let reader = scratch.repository().reader();
         let mut whole = 0;
         for content in [base, other] {
             let oid = name_of(Kind::Blob, &content);
-            whole += usize::from(packed.read(&mut Open::default(), Kind::Blob, oid).is_some());
+            whole += usize::from(
+                packed
+                    .read(&mut PackHandles::default(), Kind::Blob, oid)
+                    .is_some(),
+            );
             assert_eq!(reader.blob(oid).unwrap(), content);
-            reader.check(Kind::Blob, oid).unwrap();
+            reader.verify(Kind::Blob, oid).unwrap();
         }
         assert_eq!(whole, 1, "git made one a difference to the other");
     }

@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 
 use super::{
     object::{Kind, Oid},
-    pack_index::{self, IndexEntry},
+    pack_index::{self, PackIndexEntry},
     repository::Repository,
 };
 use crate::{
@@ -35,16 +35,16 @@ use crate::{
 pub(crate) const UNFINISHED: &str = "tmp_sightline_";
 /// So many bytes are gathered before they are written. A pack that stays below
 /// costs one write.
-const GATHERED: usize = 1 << 20;
+const WRITE_BUFFER_BYTES: usize = 1 << 20;
 /// What is larger than this is tried before it is compressed as a whole.
-const TRIED_FROM: usize = 16 * 1024;
+const PROBE_THRESHOLD: usize = 16 * 1024;
 /// So much of it is tried.
-const TRIED: usize = 4096;
+const PROBE_BYTES: usize = 4096;
 /// So many bytes of contents a writer in a hurry leaves as they are: as much as is
 /// soon written, and no loss of room that lasts ([`super::uncompressed_packs`]).
-const AS_THEY_ARE: usize = 16 << 20;
+const MAX_STORED_BYTES: usize = 16 << 20;
 /// Thread-local space is given back beyond this.
-const SPACE_KEPT: usize = 4 << 20;
+const MAX_RETAINED_BYTES: usize = 4 << 20;
 
 /// What a `.keep` of ours holds. It tells git to leave a pack alone that no
 /// name leads to yet.
@@ -54,15 +54,15 @@ pub(crate) const KEEP: &[u8] = b"sightline is about to name what is in this pack
 /// be when names lead to its objects.
 #[derive(Debug)]
 #[must_use]
-pub(crate) struct Kept {
+pub(crate) struct KeepGuard {
     pub(crate) path: PathBuf,
     /// So many bytes of contents in it are not deflated.
-    pub(crate) as_they_are: usize,
+    pub(crate) stored_bytes: usize,
     /// Someone else's stays.
     is_ours: bool,
 }
 
-impl Drop for Kept {
+impl Drop for KeepGuard {
     fn drop(&mut self) {
         if self.is_ours {
             // One that stays is swept by the next who holds the lock.
@@ -72,7 +72,7 @@ impl Drop for Kept {
 }
 
 /// Tells git to leave a pack alone; one that is told so already stays so.
-fn keep(path: &Path) -> io::Result<Kept> {
+fn keep(path: &Path) -> io::Result<KeepGuard> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -85,9 +85,9 @@ fn keep(path: &Path) -> io::Result<Kept> {
         Err(error) if error.kind() == Io::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    Ok(Kept {
+    Ok(KeepGuard {
         path: path.to_path_buf(),
-        as_they_are: 0,
+        stored_bytes: 0,
         is_ours,
     })
 }
@@ -97,33 +97,33 @@ fn keep(path: &Path) -> io::Result<Kept> {
 pub(crate) struct PackWriter<'a> {
     repository: &'a Repository,
     names: Mutex<HashSet<Oid>>,
-    pack: Mutex<Unfinished>,
+    pack: Mutex<PackBuffer>,
     /// Is somebody waiting?
-    hurries: bool,
+    is_uncompressed: bool,
     /// Bytes that may still go in without being deflated.
-    as_they_are: AtomicUsize,
+    stored_bytes: AtomicUsize,
 }
 
-struct Unfinished {
+struct PackBuffer {
     /// Made when the first bytes are written.
     file: Option<NamedTempFile>,
-    gathered: Vec<u8>,
+    buffer: Vec<u8>,
     written: u64,
-    entries: Vec<IndexEntry>,
+    entries: Vec<PackIndexEntry>,
     /// An object is missing: this must not become a pack.
     failed: bool,
 }
 
 /// A pack and its index, written in full, without their names.
-struct Sealed {
+struct FinishedPack {
     pack: NamedTempFile,
     index: NamedTempFile,
     name: Oid,
 }
 
-impl Sealed {
+impl FinishedPack {
     /// Gives them their names.
-    fn show(self, dir: &Path) -> io::Result<Kept> {
+    fn rename_into_place(self, dir: &Path) -> io::Result<KeepGuard> {
         let path = dir.join(format!("pack-{}.pack", self.name));
         // First this: git takes out what nothing leads to once it sees it.
         let kept = keep(&path)?;
@@ -146,17 +146,17 @@ impl<'a> PackWriter<'a> {
         if !place.is_dir() {
             return Err(failed("store in", &dir, &Io::NotADirectory.into()));
         }
-        let mut gathered = b"PACK\0\0\0\x02".to_vec();
+        let mut buffer = b"PACK\0\0\0\x02".to_vec();
         // The number of objects, known in the end.
-        gathered.extend_from_slice(&[0; 4]);
+        buffer.extend_from_slice(&[0; 4]);
         Ok(Self {
             repository,
             names: Mutex::default(),
-            hurries: false,
-            as_they_are: AtomicUsize::new(0),
-            pack: Mutex::new(Unfinished {
+            is_uncompressed: false,
+            stored_bytes: AtomicUsize::new(0),
+            pack: Mutex::new(PackBuffer {
                 file: None,
-                gathered,
+                buffer,
                 written: 0,
                 entries: Vec::new(),
                 failed: false,
@@ -165,10 +165,10 @@ impl<'a> PackWriter<'a> {
     }
 
     /// Somebody waits for what comes after this pack.
-    pub(crate) fn in_a_hurry(self) -> Self {
+    pub(crate) fn store_uncompressed(self) -> Self {
         Self {
-            hurries: true,
-            as_they_are: AtomicUsize::new(AS_THEY_ARE),
+            is_uncompressed: true,
+            stored_bytes: AtomicUsize::new(MAX_STORED_BYTES),
             ..self
         }
     }
@@ -187,21 +187,21 @@ impl<'a> PackWriter<'a> {
         let relaxed = Ordering::Relaxed;
         let leave = kind == Kind::Blob
             && self
-                .as_they_are
+                .stored_bytes
                 .fetch_update(relaxed, relaxed, take)
                 .is_ok();
-        SPACE.with_borrow_mut(|space| {
+        COMPRESSION.with_borrow_mut(|space| {
             space.fill(kind, bytes, !leave);
             let appended = self.append(oid, &space.entry);
             space.entry.clear();
-            space.entry.shrink_to(SPACE_KEPT);
+            space.entry.shrink_to(MAX_RETAINED_BYTES);
             appended
         })
     }
 
     /// Takes an object as it stands in another pack, which is not a difference
     /// to another object.
-    pub(crate) fn put_packed(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
+    pub(crate) fn put_raw_entry(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
         if !lock(&self.names).insert(oid) {
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl<'a> PackWriter<'a> {
     ///
     /// # Errors
     /// `storage`; nothing is visible then.
-    pub(crate) fn finish(self) -> Result<Option<Kept>, Error> {
+    pub(crate) fn finish(self) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir();
         let kept = self.finish_with(|| Ok(()))?;
         if kept.is_some() {
@@ -243,10 +243,14 @@ impl<'a> PackWriter<'a> {
     pub(crate) fn finish_with(
         self,
         flush: impl Fn() -> Result<(), Error> + Sync,
-    ) -> Result<Option<Kept>, Error> {
+    ) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir();
-        let left = self.as_they_are.into_inner();
-        let as_they_are = if self.hurries { AS_THEY_ARE - left } else { 0 };
+        let left = self.stored_bytes.into_inner();
+        let stored_bytes = if self.is_uncompressed {
+            MAX_STORED_BYTES - left
+        } else {
+            0
+        };
         let pack = self
             .pack
             .into_inner()
@@ -261,16 +265,16 @@ impl<'a> PackWriter<'a> {
             return flush().map(|()| None);
         }
         let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
-        let whole = pack.seal(&dir).map_err(to_error)?;
+        let finished = pack.seal(&dir).map_err(to_error)?;
         // One wait for the disk instead of three.
         let (flushed, (index_flushed, pack_flushed)) = both(flush, || {
-            let index = || whole.index.as_file().sync_all();
-            both(index, || whole.pack.as_file().sync_all())
+            let index = || finished.index.as_file().sync_all();
+            both(index, || finished.pack.as_file().sync_all())
         });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
-        let mut kept = whole.show(&dir).map_err(to_error)?;
-        kept.as_they_are = as_they_are;
+        let mut kept = finished.rename_into_place(&dir).map_err(to_error)?;
+        kept.stored_bytes = stored_bytes;
         Ok(Some(kept))
     }
 
@@ -283,29 +287,29 @@ impl<'a> PackWriter<'a> {
     }
 }
 
-impl Unfinished {
+impl PackBuffer {
     fn append(&mut self, oid: Oid, (entry, crc): (&[u8], u32), dir: &Path) -> io::Result<()> {
-        self.entries.push(IndexEntry {
+        self.entries.push(PackIndexEntry {
             oid,
             crc,
-            offset: self.written + self.gathered.len() as u64,
+            offset: self.written + self.buffer.len() as u64,
         });
-        if entry.len() >= GATHERED {
-            self.write_gathered(dir)?;
+        if entry.len() >= WRITE_BUFFER_BYTES {
+            self.flush_buffer(dir)?;
             return self.write(entry, dir);
         }
-        self.gathered.extend_from_slice(entry);
-        if self.gathered.len() < GATHERED {
+        self.buffer.extend_from_slice(entry);
+        if self.buffer.len() < WRITE_BUFFER_BYTES {
             return Ok(());
         }
-        self.write_gathered(dir)
+        self.flush_buffer(dir)
     }
 
-    fn write_gathered(&mut self, dir: &Path) -> io::Result<()> {
-        let mut gathered = std::mem::take(&mut self.gathered);
-        let written = self.write(&gathered, dir);
-        gathered.clear();
-        self.gathered = gathered;
+    fn flush_buffer(&mut self, dir: &Path) -> io::Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let written = self.write(&buffer, dir);
+        buffer.clear();
+        self.buffer = buffer;
         written
     }
 
@@ -320,19 +324,19 @@ impl Unfinished {
     }
 
     /// Writes all that is left; nothing is flushed or visible yet.
-    fn seal(mut self, dir: &Path) -> io::Result<Sealed> {
+    fn seal(mut self, dir: &Path) -> io::Result<FinishedPack> {
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("over four thousand million objects"))?
             .to_be_bytes();
         let checksum: [u8; 20] = if self.file.is_none() {
-            self.gathered[8..12].copy_from_slice(&count);
-            Sha1::digest(&self.gathered).into()
+            self.buffer[8..12].copy_from_slice(&count);
+            Sha1::digest(&self.buffer).into()
         } else {
-            self.write_gathered(dir)?;
+            self.flush_buffer(dir)?;
             self.count_and_hash(count)?
         };
-        self.gathered.extend_from_slice(&checksum);
-        self.write_gathered(dir)?;
+        self.buffer.extend_from_slice(&checksum);
+        self.flush_buffer(dir)?;
         let Some(pack) = self.file.take() else {
             return Err(io::Error::other("the pack has no file"));
         };
@@ -340,7 +344,7 @@ impl Unfinished {
         index
             .as_file_mut()
             .write_all(&pack_index::encode(&mut self.entries, &checksum))?;
-        Ok(Sealed {
+        Ok(FinishedPack {
             pack,
             index,
             name: Oid(checksum),
@@ -359,7 +363,7 @@ impl Unfinished {
         writer.seek(SeekFrom::Start(0))?;
         let hash = || {
             let mut hash = Sha1::new();
-            let mut piece = vec![0; GATHERED];
+            let mut piece = vec![0; WRITE_BUFFER_BYTES];
             let mut reader = file;
             loop {
                 match reader.read(&mut piece) {
@@ -387,11 +391,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 thread_local! {
-    static SPACE: RefCell<Space> = RefCell::new(Space {
+    static COMPRESSION: RefCell<Compression> = RefCell::new(Compression {
         fast: Compressor::new(level(1)),
         raw: Compressor::new(level(0)),
         entry: Vec::new(),
-        tried: vec![0; TRIED],
+        probe: vec![0; PROBE_BYTES],
     });
 }
 
@@ -401,19 +405,19 @@ fn level(level: i32) -> CompressionLvl {
 }
 
 /// What a thread compresses with.
-struct Space {
+struct Compression {
     fast: Compressor,
     raw: Compressor,
     entry: Vec<u8>,
-    tried: Vec<u8>,
+    probe: Vec<u8>,
 }
 
-impl Space {
+impl Compression {
     /// Makes `entry` the object as it stands in a pack.
     fn fill(&mut self, kind: Kind, bytes: &[u8], deflate: bool) {
         self.entry.clear();
         push_header(&mut self.entry, kind, bytes.len() as u64);
-        let deflate = deflate && is_worth_trying(kind, bytes) && self.is_worth_it(bytes);
+        let deflate = deflate && may_be_compressible(kind, bytes) && self.is_compressible(bytes);
         let compressor = if deflate {
             &mut self.fast
         } else {
@@ -431,26 +435,26 @@ impl Space {
 
     /// Tries a piece from the middle: what is packed already often begins with
     /// a header that is not.
-    fn is_worth_it(&mut self, bytes: &[u8]) -> bool {
-        if bytes.len() < TRIED_FROM {
+    fn is_compressible(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() < PROBE_THRESHOLD {
             return true;
         }
-        let start = (bytes.len() - TRIED) / 2;
-        let piece = &bytes[start..start + TRIED];
+        let start = (bytes.len() - PROBE_BYTES) / 2;
+        let piece = &bytes[start..start + PROBE_BYTES];
         // Without room for it, it did not get smaller.
-        let room = &mut self.tried[..TRIED - TRIED / 16];
+        let room = &mut self.probe[..PROBE_BYTES - PROBE_BYTES / 16];
         self.fast.zlib_compress(piece, room).is_ok()
     }
 }
 
 /// A folder is mostly names of objects, which do not get smaller: deflating a
 /// small one costs more than it saves.
-fn is_worth_trying(kind: Kind, bytes: &[u8]) -> bool {
-    kind != Kind::Tree || bytes.len() >= TRIED_FROM
+fn may_be_compressible(kind: Kind, bytes: &[u8]) -> bool {
+    kind != Kind::Tree || bytes.len() >= PROBE_THRESHOLD
 }
 
 /// What stands for a kind in a header.
-fn code(kind: Kind) -> u8 {
+fn type_code(kind: Kind) -> u8 {
     match kind {
         Kind::Commit => 1,
         Kind::Tree => 2,
@@ -463,7 +467,7 @@ fn code(kind: Kind) -> u8 {
 /// bytes begin; `None` for one of another kind, and for a difference.
 pub(crate) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
     let (code_of_entry, length, at) = any_header(entry)?;
-    (code_of_entry == code(kind)).then_some((length, at))
+    (code_of_entry == type_code(kind)).then_some((length, at))
 }
 
 /// What stands for the kind in the header of an entry, the length it tells, and where
@@ -485,16 +489,16 @@ pub(crate) fn any_header(entry: &[u8]) -> Option<(u8, u64, usize)> {
     Some(((first >> 4) & 7, length, at))
 }
 
-/// The kind that a header has `code` for; `None` for a difference.
-pub(crate) fn kind_of(wanted: u8) -> Option<Kind> {
+/// The kind that a header has `type_code` for; `None` for a difference.
+pub(crate) fn kind_of_code(wanted: u8) -> Option<Kind> {
     [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
         .into_iter()
-        .find(|kind| code(*kind) == wanted)
+        .find(|kind| type_code(*kind) == wanted)
 }
 
 /// Is it a content that was left as it is, for want of time or because it does not
 /// get smaller?
-pub(crate) fn is_as_it_is(entry: &[u8]) -> bool {
+pub(crate) fn is_stored(entry: &[u8]) -> bool {
     // Two bytes of zlib, then that of the first block: its kind is 0.
     let block = header(entry, Kind::Blob).and_then(|(_, begin)| entry.get(begin + 2));
     block.is_some_and(|block| block & 0b110 == 0)
@@ -503,7 +507,7 @@ pub(crate) fn is_as_it_is(entry: &[u8]) -> bool {
 /// Kind and length, seven bits a byte, the first one four.
 fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
     let mut rest = length >> 4;
-    let mut byte = (code(kind) << 4) | (length & 15) as u8;
+    let mut byte = (type_code(kind) << 4) | (length & 15) as u8;
     while rest > 0 {
         entry.push(byte | 0x80);
         byte = (rest & 0x7f) as u8;

@@ -11,9 +11,9 @@ use std::{
 
 use super::{
     object::{Kind, Oid},
-    object_reader::Reader,
+    object_reader::ObjectReader,
     pack_index::Index,
-    pack_writer::{KEEP, PackWriter, is_as_it_is},
+    pack_writer::{KEEP, PackWriter, is_stored},
     repository::Repository,
 };
 use crate::{
@@ -73,7 +73,7 @@ fn open(path: &Path) -> Result<Pack, Error> {
 /// Writes the wanted objects of some packs into one new pack and gives it once
 /// it is whole; `None` when nothing was wanted. Cancelled or failed, nothing
 /// has changed.
-pub(crate) fn gather(
+pub(crate) fn combine(
     repository: &Repository,
     from: &[&Pack],
     is_wanted: impl Fn(Oid) -> bool,
@@ -98,17 +98,17 @@ pub(crate) fn gather(
             if writer.has(oid) {
                 continue;
             }
-            take(&mut file, range, &mut bytes)
+            read_range(&mut file, range, &mut bytes)
                 .map_err(|error| failed("read", &pack.path, &error))?;
             // What was stored in a hurry is deflated now.
-            if is_difference(&bytes) || is_as_it_is(&bytes) {
+            if is_delta(&bytes) || is_stored(&bytes) {
                 copy(&reader, &writer, oid)?;
                 continue;
             }
             if pack.index.crc(oid) != Some(crc32fast::hash(&bytes)) {
                 return Err(damaged(&pack.path));
             }
-            writer.put_packed(oid, &bytes)?;
+            writer.put_raw_entry(oid, &bytes)?;
         }
     }
     let Some(kept) = writer.finish()? else {
@@ -121,7 +121,7 @@ pub(crate) fn gather(
     Ok(Some(made))
 }
 
-fn take(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+fn read_range(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let length = range.end - range.start;
     file.seek(SeekFrom::Start(range.start))?;
     bytes.clear();
@@ -133,16 +133,16 @@ fn take(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::io::Res
 }
 
 /// git writes objects as differences to others; we never do.
-fn is_difference(entry: &[u8]) -> bool {
+fn is_delta(entry: &[u8]) -> bool {
     entry
         .first()
         .is_none_or(|byte| !matches!((byte >> 4) & 7, 1..=4))
 }
 
 /// Copies an object, whatever way it is stored.
-pub(crate) fn copy(reader: &Reader, writer: &PackWriter<'_>, oid: Oid) -> Result<(), Error> {
+pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter<'_>, oid: Oid) -> Result<(), Error> {
     let (kind, bytes) = reader
-        .any(oid)
+        .read_any(oid)
         .map_err(|why| reader.unreadable(Kind::Blob, oid, why))?;
     writer.put(kind, oid, &bytes)
 }
@@ -193,7 +193,7 @@ fn is_gone(path: &Path) -> bool {
 }
 
 /// Objects in files of their own, as git writes them.
-pub(crate) fn loose(repository: &Repository) -> Vec<(Oid, PathBuf)> {
+pub(crate) fn loose_objects(repository: &Repository) -> Vec<(Oid, PathBuf)> {
     let mut found = Vec::new();
     let objects = repository.dir().join("objects");
     for folder in fs::read_dir(&objects).into_iter().flatten().flatten() {
@@ -212,7 +212,7 @@ pub(crate) fn loose(repository: &Repository) -> Vec<(Oid, PathBuf)> {
 }
 
 /// Removes what killed writers told git to leave alone; by who holds the lock.
-pub(crate) fn sweep_keeps(repository: &Repository) {
+pub(crate) fn remove_stale_keeps(repository: &Repository) {
     let entries = fs::read_dir(repository.pack_dir());
     for entry in entries.into_iter().flatten().flatten() {
         let path = entry.path();
@@ -233,7 +233,7 @@ pub(crate) fn sweep_keeps(repository: &Repository) {
 
 /// Removes packs that never got an index, once they are old: git, like us,
 /// names a pack before its index.
-pub(crate) fn sweep(repository: &Repository) {
+pub(crate) fn remove_orphans(repository: &Repository) {
     for entry in fs::read_dir(repository.pack_dir())
         .into_iter()
         .flatten()
@@ -254,12 +254,12 @@ pub(crate) fn sweep(repository: &Repository) {
 }
 
 /// Refuses a store with links, pipes and devices in it: git would follow them, or wait.
-pub(crate) fn require_plain(dir: &Path) -> Result<(), Error> {
+pub(crate) fn require_regular_files(dir: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
     for entry in entries {
         let entry = entry.map_err(|error| failed("list", dir, &error))?;
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => require_plain(&entry.path())?,
+            Ok(kind) if kind.is_dir() => require_regular_files(&entry.path())?,
             Ok(kind) if !kind.is_file() => return Err(no_regular_file(&entry.path())),
             _ => {}
         }
@@ -268,7 +268,7 @@ pub(crate) fn require_plain(dir: &Path) -> Result<(), Error> {
 }
 
 /// The lengths of all files below, in bytes.
-pub(crate) fn size(dir: &Path) -> u64 {
+pub(crate) fn dir_size(dir: &Path) -> u64 {
     let mut total = 0;
     let mut folders = vec![dir.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -347,14 +347,14 @@ mod tests {
         }
         // Differences take much less than what they stand for.
         git(&scratch.dir(), &["repack", "-adfq"]);
-        let before = size(&scratch.dir());
+        let before = dir_size(&scratch.dir());
         let newest = Keep {
             newest: Some(9),
             ..Keep::default()
         };
         let pruned = scratch.checkpoints.prune(&newest, &Cancel::default());
         assert_eq!(pruned.unwrap().removed.len(), 1);
-        assert!(size(&scratch.dir()) < before + 10_000);
+        assert!(dir_size(&scratch.dir()) < before + 10_000);
         assert_eq!(scratch.verify(), [""; 0]);
     }
 }

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 
 use super::{
     object::{Kind, Mode, Oid, raw_entries},
-    object_reader::{Reader, Unreadable},
+    object_reader::{ObjectReader, Unreadable},
     refs,
 };
 use crate::{cancel::Cancel, error::Error};
 
 /// The objects reached so far.
-pub(crate) struct Reach<'a> {
-    reader: &'a Reader,
+pub(crate) struct ReachableSet<'a> {
+    reader: &'a ObjectReader,
     objects: HashSet<Oid>,
 }
 
-impl<'a> Reach<'a> {
-    pub(crate) fn new(reader: &'a Reader) -> Self {
+impl<'a> ReachableSet<'a> {
+    pub(crate) fn new(reader: &'a ObjectReader) -> Self {
         Self {
             reader,
             objects: HashSet::new(),
@@ -50,7 +50,7 @@ impl<'a> Reach<'a> {
             }
             reached.push(oid);
             cancel.check()?;
-            let (kind, bytes) = match self.reader.any(oid) {
+            let (kind, bytes) = match self.reader.read_any(oid) {
                 Ok(found) => found,
                 Err(Unreadable::Missing) => continue,
                 Err(_) => return Err(self.damaged(oid)),

@@ -1,5 +1,5 @@
 //! The names of checkpoints: `refs/checkpoints/<commit id>`, as git keeps them,
-//! each in a file of its own or together in `packed-refs`.
+//! each in a file of its own or together in `packed_refs-refs`.
 //!
 //! A name says which commit it stands for; what its file holds is for git.
 
@@ -29,9 +29,9 @@ const PACKED: &str = "packed-refs";
 /// A lock of git's that is older was left by someone who is gone.
 const STALE: Duration = Duration::from_secs(600);
 
-/// A line of `packed-refs`, and the one below it that says what a tag is of.
+/// A line of `packed_refs-refs`, and the one below it that says what a tag is of.
 #[derive(Clone, Debug)]
-struct Packed {
+struct PackedRef {
     oid: Oid,
     peeled: Option<Oid>,
 }
@@ -40,7 +40,7 @@ struct Packed {
 pub(crate) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
     // Packed ones are read last: a name moves from its file into them.
     let mut ids: Vec<Oid> = loose_ids(dir)?.into_iter().map(|(id, _)| id).collect();
-    ids.extend(packed(dir)?.keys().filter_map(|name| id_of(name)));
+    ids.extend(packed_refs(dir)?.keys().filter_map(|name| id_of(name)));
     ids.sort_unstable();
     ids.dedup();
     Ok(ids)
@@ -82,7 +82,7 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
         }
     }
     names.extend(
-        packed(dir)?
+        packed_refs(dir)?
             .into_iter()
             .map(|(name, entry)| (name, entry.oid)),
     );
@@ -106,14 +106,16 @@ pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
     let Some(name) = text.strip_prefix("ref: ").map(str::trim_end) else {
         return commit_in(&head, &text).map(Some);
     };
-    if let Some(path) = file_of(dir, name).filter(|_| is_name(name)) {
+    if let Some(path) = file_of(dir, name).filter(|_| is_valid_name(name)) {
         match read_text(&path) {
             Ok(text) => return commit_in(&path, &text).map(Some),
             Err(error) if error.kind() == Io::NotFound => {}
             Err(error) => return Err(failed("read", &path, &error)),
         }
     }
-    Ok(packed(dir)?.get(name).map(|packed| packed.oid))
+    Ok(packed_refs(dir)?
+        .get(name)
+        .map(|packed_refs| packed_refs.oid))
 }
 
 fn commit_in(path: &Path, text: &str) -> Result<Oid, Error> {
@@ -126,24 +128,24 @@ pub(crate) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
     if fs::symlink_metadata(loose(dir, id)).is_ok() {
         return Ok(true);
     }
-    Ok(packed(dir)?.contains_key(&name_of(id)))
+    Ok(packed_refs(dir)?.contains_key(&name_of(id)))
 }
 
 /// Names a commit, durably.
 pub(crate) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
-    let name = Unpublished::write(dir, id)?;
+    let name = PendingRef::write(dir, id)?;
     name.flush()?;
     name.publish()
 }
 
 /// A commit's name that is written and not there yet; dropped, nothing stays.
-pub(crate) struct Unpublished {
+pub(crate) struct PendingRef {
     folder: PathBuf,
     id: Oid,
     file: File,
 }
 
-impl Unpublished {
+impl PendingRef {
     pub(crate) fn write(dir: &Path, id: Oid) -> Result<Self, Error> {
         let folder = dir.join(PREFIX);
         let path = folder.join(format!("{id}.lock"));
@@ -170,7 +172,7 @@ impl Unpublished {
     /// Gives the commit its name, durably, once [`Self::flush`] is done and its
     /// objects are on the disk.
     pub(crate) fn publish(self) -> Result<(), Error> {
-        self.show()?;
+        self.rename_into_place()?;
         sync_dir(&self.folder)
     }
 
@@ -178,12 +180,12 @@ impl Unpublished {
     /// Both go to the disk in one wait: a name without its objects was told to no
     /// one, and the next who opens the store takes it out.
     pub(crate) fn publish_with(self, objects: &Path) -> Result<(), Error> {
-        self.show()?;
+        self.rename_into_place()?;
         let (objects, names) = both(|| sync_dir(objects), || sync_dir(&self.folder));
         objects.and(names)
     }
 
-    fn show(&self) -> Result<(), Error> {
+    fn rename_into_place(&self) -> Result<(), Error> {
         let path = self.folder.join(self.id.to_string());
         fs::rename(self.path(), path).map_err(|error| self.failed(&error))
     }
@@ -197,7 +199,7 @@ impl Unpublished {
     }
 }
 
-impl Drop for Unpublished {
+impl Drop for PendingRef {
     fn drop(&mut self) {
         // Once it has its name there is none.
         let _ = fs::remove_file(self.path());
@@ -209,7 +211,7 @@ impl Drop for Unpublished {
 pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
         let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        if !says(&path, id) && !is_folder() {
+        if !is_loose_ref_valid(&path, id) && !is_folder() {
             publish(dir, id)?;
         }
     }
@@ -218,8 +220,8 @@ pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
 
 /// Does a name's own file say what it is of? Not behind a link, and a few bytes
 /// at most. One that is gone says nothing wrong: another process put the name
-/// into `packed-refs` or took it away since.
-pub(crate) fn says(path: &Path, id: Oid) -> bool {
+/// into `packed_refs-refs` or took it away since.
+pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
     let said = || -> io::Result<Option<Oid>> {
         let found = fs::symlink_metadata(path)?;
         if !found.is_file() || found.len() > 64 {
@@ -240,12 +242,12 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     if removed.is_empty() {
         return Ok(());
     }
-    let mut kept = packed(dir)?;
+    let mut kept = packed_refs(dir)?;
     let before = kept.len();
     kept.retain(|name, _| !is_removed(name));
     if kept.len() < before {
         // First these: a name whose file is gone would come back out of them.
-        Lock::take(dir)?.write(&kept)?;
+        PackedRefsLock::take(dir)?.write(&kept)?;
     }
     let mut folders = std::collections::BTreeSet::new();
     for name in removed {
@@ -268,13 +270,13 @@ pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
     if files.len() <= at_least {
         return Ok(());
     }
-    let lock = match Lock::take(dir) {
+    let lock = match PackedRefsLock::take(dir) {
         Err(error) if error.kind == ErrorKind::Busy => return Ok(()),
         lock => lock?,
     };
-    let mut names = packed(dir)?;
+    let mut names = packed_refs(dir)?;
     for (id, _) in &files {
-        let entry = Packed {
+        let entry = PackedRef {
             oid: *id,
             peeled: None,
         };
@@ -299,16 +301,16 @@ pub(crate) fn sweep(dir: &Path) {
     }
 }
 
-/// git's lock on `packed-refs`: someone may run git in the store.
-struct Lock<'a> {
+/// git's lock on `packed_refs-refs`: someone may run git in the store.
+struct PackedRefsLock<'a> {
     dir: &'a Path,
     path: PathBuf,
     file: File,
-    /// It has become `packed-refs`, and the lock may be another's now.
+    /// It has become `packed_refs-refs`, and the lock may be another's now.
     is_written: bool,
 }
 
-impl<'a> Lock<'a> {
+impl<'a> PackedRefsLock<'a> {
     fn take(dir: &'a Path) -> Result<Self, Error> {
         let path = dir.join("packed-refs.lock");
         let is_stale = fs::symlink_metadata(&path)
@@ -336,9 +338,9 @@ impl<'a> Lock<'a> {
         }
     }
 
-    fn write(mut self, names: &BTreeMap<String, Packed>) -> Result<(), Error> {
+    fn write(mut self, names: &BTreeMap<String, PackedRef>) -> Result<(), Error> {
         let mut text = String::from("# pack-refs with: sorted \n");
-        for (name, Packed { oid, peeled }) in names {
+        for (name, PackedRef { oid, peeled }) in names {
             text.push_str(&format!("{oid} {name}\n"));
             if let Some(peeled) = peeled {
                 text.push_str(&format!("^{peeled}\n"));
@@ -355,7 +357,7 @@ impl<'a> Lock<'a> {
     }
 }
 
-impl Drop for Lock<'_> {
+impl Drop for PackedRefsLock<'_> {
     fn drop(&mut self) {
         if !self.is_written {
             let _ = fs::remove_file(&self.path);
@@ -363,14 +365,14 @@ impl Drop for Lock<'_> {
     }
 }
 
-fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
+fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
     let text = read_foreign(&dir.join(PACKED), MAX_STATE_FILE_BYTES)?.unwrap_or_default();
     let mut names = BTreeMap::new();
     let mut last: Option<String> = None;
     for line in String::from_utf8_lossy(&text).lines() {
         if let Some(peeled) = line.strip_prefix('^') {
             if let Some(entry) = last.as_ref().and_then(|last| names.get_mut(last)) {
-                let Packed { peeled: slot, .. } = entry;
+                let PackedRef { peeled: slot, .. } = entry;
                 *slot = plain_id(peeled);
             }
             continue;
@@ -378,8 +380,8 @@ fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
         let Some((oid, name)) = line.split_once(' ') else {
             continue;
         };
-        if let Some(oid) = plain_id(oid).filter(|_| is_name(name)) {
-            names.insert(name.to_owned(), Packed { oid, peeled: None });
+        if let Some(oid) = plain_id(oid).filter(|_| is_valid_name(name)) {
+            names.insert(name.to_owned(), PackedRef { oid, peeled: None });
             last = Some(name.to_owned());
         } else {
             last = None;
@@ -389,7 +391,7 @@ fn packed(dir: &Path) -> Result<BTreeMap<String, Packed>, Error> {
 }
 
 /// Is it a name as git allows it, which leads nowhere else as a path?
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let is_odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let is_part = |part: &str| {
         !part.is_empty()
@@ -457,11 +459,11 @@ mod tests {
         let scratch = Scratch::new();
         let id = scratch.checkpoint(1, &[]);
         let (listed, path) = loose_ids(&scratch.dir()).unwrap().remove(0);
-        assert!(listed == id && says(&path, id));
+        assert!(listed == id && is_loose_ref_valid(&path, id));
         pack(&scratch.dir(), 0).unwrap();
-        assert!(says(&path, id), "it is in packed-refs");
+        assert!(is_loose_ref_valid(&path, id), "it is in packed-refs");
         fs::write(&path, "").unwrap();
-        assert!(!says(&path, id));
+        assert!(!is_loose_ref_valid(&path, id));
     }
 
     #[test]

@@ -9,18 +9,18 @@ use std::{collections::HashMap, fmt::Write as _, path::Path};
 
 use super::refs;
 use crate::{
-    checkpoint::{Notes, Oid},
+    checkpoint::{CheckpointMetadata, Oid},
     error::Error,
     storage::files::{read, write},
 };
 
-const FETCHED: &str = "fetched";
+const FILE_NAME: &str = "fetched";
 /// Clocks differ by less.
-const DAY: u64 = 24 * 3600 * 1000;
+const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
 
 /// The fetched ones and when they were, in milliseconds since the epoch.
 pub(crate) fn all(dir: &Path) -> Result<HashMap<Oid, u64>, Error> {
-    let text = read(&dir.join(FETCHED))?.unwrap_or_default();
+    let text = read(&dir.join(FILE_NAME))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let line = |line: &str| {
         let (id, when) = line.split_once(' ')?;
@@ -30,14 +30,14 @@ pub(crate) fn all(dir: &Path) -> Result<HashMap<Oid, u64>, Error> {
 }
 
 /// Writes down all of them, durably.
-pub(crate) fn set(dir: &Path, fetched: &HashMap<Oid, u64>) -> Result<(), Error> {
+pub(crate) fn write_all(dir: &Path, fetched: &HashMap<Oid, u64>) -> Result<(), Error> {
     let mut lines: Vec<_> = fetched.iter().collect();
     lines.sort_unstable();
     let mut text = String::new();
     for (id, when) in lines {
         let _ = writeln!(text, "{id} {when}");
     }
-    write(&dir.join(FETCHED), text.as_bytes())
+    write(&dir.join(FILE_NAME), text.as_bytes())
 }
 
 /// Forgets those that are no more.
@@ -49,21 +49,21 @@ pub(crate) fn retain(dir: &Path) -> Result<(), Error> {
         fetched.retain(|id, _| ids.binary_search(id).is_ok());
     }
     match fetched.len() < before {
-        true => set(dir, &fetched),
+        true => write_all(dir, &fetched),
         false => Ok(()),
     }
 }
 
 /// What is left of the notes of one that was fetched at `when`.
-pub(crate) fn distrust(notes: &mut Notes, when: u64) {
-    notes.fetched = true;
-    notes.task = None;
-    notes.group = None;
-    notes.group_roots.clear();
-    notes.rewind = None;
+pub(crate) fn clear_untrusted(metadata: &mut CheckpointMetadata, when: u64) {
+    metadata.fetched = true;
+    metadata.task = None;
+    metadata.group = None;
+    metadata.group_roots.clear();
+    metadata.rewind = None;
     // Nothing was made after it was fetched.
-    if notes.created > when.saturating_add(DAY) {
-        notes.created = when.max(1);
-        notes.sequence = 0;
+    if metadata.created > when.saturating_add(CLOCK_SKEW) {
+        metadata.created = when.max(1);
+        metadata.sequence = 0;
     }
 }

@@ -12,10 +12,10 @@ use std::{
 };
 
 use super::{
-    fsck::examine,
+    fsck::check_checkpoints,
     pack_writer::PackWriter,
     packs,
-    reachable::Reach,
+    reachable::ReachableSet,
     refs, remote_refs,
     repository::{Rebuilt, Repository},
 };
@@ -27,9 +27,9 @@ use crate::{
 };
 
 /// After so long what looked like damage is looked at again.
-const AGAIN: Duration = Duration::from_millis(100);
+const RECHECK_DELAY: Duration = Duration::from_millis(100);
 /// A store that is written to is looked through so often, whatever is the case.
-const LOOK_EVERY: Duration = Duration::from_mins(1);
+const MAX_UNCHECKED: Duration = Duration::from_mins(1);
 
 /// What is wrong with a store, looking at what is cheap to look at: its own
 /// files, that packs are in pairs, and the newest checkpoint. What someone found
@@ -37,17 +37,17 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 ///
 /// # Errors
 /// `storage` when it can't be looked at, which says nothing about what is in it.
-pub(crate) fn problem(repository: &Repository) -> Result<Option<String>, Error> {
+pub(crate) fn find_problem(repository: &Repository) -> Result<Option<String>, Error> {
     if let Some(damage) = repository.damage()? {
         return Ok(Some(damage));
     }
-    if look(repository).is_none() {
+    if quick_check(repository).is_none() {
         return Ok(None);
     }
     require_access(repository.dir())?;
     // Someone may run git in it, which moves objects from file to file.
-    thread::sleep(AGAIN);
-    let Some(problem) = look(repository) else {
+    thread::sleep(RECHECK_DELAY);
+    let Some(problem) = quick_check(repository) else {
         return Ok(None);
     };
     require_access(repository.dir())?;
@@ -57,40 +57,40 @@ pub(crate) fn problem(repository: &Repository) -> Result<Option<String>, Error> 
 /// A store that was found whole, and what tells that nothing was added to it or
 /// taken out since: then it is not looked through again.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct VerifiedStore {
     repository: Repository,
     newest: Option<Oid>,
     /// The files of packs, and the names of checkpoints.
     files: [Vec<OsString>; 2],
-    looked: Instant,
+    checked_at: Instant,
 }
 
-impl Whole {
+impl VerifiedStore {
     /// The caller holds the lock, and just found it whole.
     pub(crate) fn of(repository: &Repository) -> Result<Option<Self>, Error> {
         let newest = newest(repository.dir())?;
         Ok(files(repository.dir()).map(|files| Self {
-            repository: repository.clone().without_news(),
+            repository: repository.clone().without_rebuilt(),
             newest,
             files,
-            looked: Instant::now(),
+            checked_at: Instant::now(),
         }))
     }
 
     /// The caller holds the lock, and just added this checkpoint.
-    pub(crate) fn grew(&mut self, newest: Oid) {
+    pub(crate) fn note_added(&mut self, newest: Oid) {
         self.newest = Some(newest);
         self.files = files(self.repository.dir()).unwrap_or_default();
     }
 
     /// The store, when it still is as it was.
-    pub(crate) fn still(&self) -> Option<Repository> {
+    pub(crate) fn reopen_if_unchanged(&self) -> Option<Repository> {
         let dir = self.repository.dir();
-        let is_same = self.looked.elapsed() < LOOK_EVERY
+        let is_same = self.checked_at.elapsed() < MAX_UNCHECKED
             && fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir())
             && files(dir).is_some_and(|files| files == self.files)
             && matches!(self.repository.damage(), Ok(None))
-            && look_at(&self.repository, self.newest).is_none();
+            && quick_check_at(&self.repository, self.newest).is_none();
         is_same.then(|| self.repository.clone())
     }
 }
@@ -110,18 +110,18 @@ fn files(dir: &Path) -> Option<[Vec<OsString>; 2]> {
     ])
 }
 
-fn look(repository: &Repository) -> Option<String> {
-    if let Some(problem) = unpaired(&repository.pack_dir()) {
+fn quick_check(repository: &Repository) -> Option<String> {
+    if let Some(problem) = find_incomplete_pack(&repository.pack_dir()) {
         return Some(problem);
     }
     match newest(repository.dir()) {
-        Ok(newest) => look_at(repository, newest),
+        Ok(newest) => quick_check_at(repository, newest),
         Err(error) => Some(error.message),
     }
 }
 
-/// As [`look`], but for its packs, at this newest checkpoint.
-fn look_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
+/// As [`quick_check`], but for its packs, at this newest checkpoint.
+fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
         return Some("HEAD names nothing".to_owned());
@@ -129,7 +129,7 @@ fn look_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     if repository.generation().is_err() {
         return Some("its generation is unknown".to_owned());
     }
-    if let Some(problem) = repository.unopenable() {
+    if let Some(problem) = repository.open_problem() {
         return Some(problem);
     }
     let reader = repository.reader();
@@ -146,7 +146,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
     for part in ["objects", "objects/pack", "refs", refs::PREFIX] {
         folders.push(dir.join(part));
     }
-    let told = |path: &Path, result: io::Result<()>| match result {
+    let check_access = |path: &Path, result: io::Result<()>| match result {
         Err(error) if !matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Err(failed(
             "look into the store of checkpoints at",
             path,
@@ -158,7 +158,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) => {
-                told(&folder, Err(error))?;
+                check_access(&folder, Err(error))?;
                 continue;
             }
         };
@@ -166,16 +166,16 @@ fn require_access(dir: &Path) -> Result<(), Error> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    told(&folder, Err(error))?;
+                    check_access(&folder, Err(error))?;
                     break;
                 }
             };
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                Ok(kind) if kind.is_file() => told(&path, open_regular(&path).map(drop))?,
+                Ok(kind) if kind.is_file() => check_access(&path, open_regular(&path).map(drop))?,
                 Ok(_) => {}
-                Err(error) => told(&path, Err(error))?,
+                Err(error) => check_access(&path, Err(error))?,
             }
         }
     }
@@ -183,7 +183,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
 }
 
 /// An index without its pack, or one of them without its content.
-fn unpaired(packs: &Path) -> Option<String> {
+fn find_incomplete_pack(packs: &Path) -> Option<String> {
     let entries = match fs::read_dir(packs) {
         Ok(entries) => entries,
         Err(error) => return Some(format!("{} can't be read: {error}", packs.display())),
@@ -223,7 +223,7 @@ fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
 }
 
 /// A path beside the store: its name with a suffix.
-pub(crate) fn beside(dir: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn sibling(dir: &Path, suffix: &str) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".");
     name.push(suffix);
@@ -232,8 +232,8 @@ pub(crate) fn beside(dir: &Path, suffix: &str) -> PathBuf {
 
 /// A rebuilt store whose maker was killed before it got into its place: the
 /// broken one is kept aside already.
-pub(crate) fn take_up_rebuilt(dir: &Path) -> Result<bool, Error> {
-    let rebuilt = beside(dir, "rebuilt");
+pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
+    let rebuilt = sibling(dir, "rebuilt");
     if !rebuilt.is_dir() {
         return Ok(false);
     }
@@ -246,8 +246,8 @@ pub(crate) fn take_up_rebuilt(dir: &Path) -> Result<bool, Error> {
 pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Error> {
     let dir = broken.dir();
     let parent = dir.parent().unwrap_or(dir);
-    let unfinished = beside(dir, "unfinished");
-    let rebuilt = beside(dir, "rebuilt");
+    let unfinished = sibling(dir, "unfinished");
+    let rebuilt = sibling(dir, "rebuilt");
     if rebuilt.is_dir() {
         // Of a maker that was killed before the broken one was put aside.
         fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, &error))?;
@@ -269,7 +269,7 @@ pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Er
 fn free_name(dir: &Path) -> PathBuf {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());
-    let name = |millis: u128| beside(dir, &format!("broken-{millis}"));
+    let name = |millis: u128| sibling(dir, &format!("broken-{millis}"));
     (millis..)
         .map(name)
         .find(|free| fs::symlink_metadata(free).is_err())
@@ -283,17 +283,17 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
-    broken.packs_came();
+    broken.refresh_packs();
     // Half a store is not for anyone to cancel.
     let cancel = Cancel::default();
-    let lost: HashSet<Oid> = examine(broken, &ids, None, &cancel, &mut |_, _| true)?
+    let lost: HashSet<Oid> = check_checkpoints(broken, &ids, None, &cancel, &mut |_, _| true)?
         .into_iter()
         .map(|(id, _)| id)
         .collect();
     let (lost, whole): (Vec<Oid>, Vec<Oid>) = ids.into_iter().partition(|id| lost.contains(id));
     let reader = broken.reader();
     let pack = PackWriter::new(made)?;
-    let mut reach = Reach::new(&reader);
+    let mut reach = ReachableSet::new(&reader);
     for id in &whole {
         for oid in reach.add(*id, &cancel)? {
             packs::copy(&reader, &pack, oid)?;
@@ -302,7 +302,7 @@ fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
     let kept = pack.finish()?;
     let fetched = remote_refs::all(broken.dir()).unwrap_or_default();
     if !fetched.is_empty() {
-        remote_refs::set(made.dir(), &fetched)?;
+        remote_refs::write_all(made.dir(), &fetched)?;
     }
     for id in whole {
         made.publish(id)?;

@@ -15,13 +15,13 @@ use std::{
 use super::{
     git_config,
     object::{Commit, Kind, Oid, name_of},
-    object_reader::Reader,
-    pack_reader::{PackList, Packed},
+    object_reader::ObjectReader,
+    pack_reader::{PackList, PackSet},
     pack_writer::{PackWriter, UNFINISHED},
     packs, refs, repair, uncompressed_packs,
 };
 use crate::{
-    checkpoint::{Notes, metadata},
+    checkpoint::{CheckpointMetadata, metadata},
     error::Error,
     line::one_line,
     storage::{
@@ -84,19 +84,19 @@ impl Repository {
     /// that is broken is quarantined (renamed) and rebuilt from what is whole.
     pub(crate) fn open_or_create(storage: &Storage, dir: &Path) -> Result<Self, Error> {
         let Some(repository) = Self::open(dir)? else {
-            if repair::take_up_rebuilt(dir)? {
+            if repair::finish_rebuild(dir)? {
                 return Ok(Self::at(dir));
             }
             storage.make_dir(dir.parent().unwrap_or(dir))?;
-            let unfinished = repair::beside(dir, "unfinished");
+            let unfinished = repair::sibling(dir, "unfinished");
             Self::make(&unfinished)?;
             fs::rename(&unfinished, dir).map_err(|error| failed("create", dir, &error))?;
             sync_dir(dir.parent().unwrap_or(dir))?;
             return Ok(Self::at(dir));
         };
         tighten(dir, 0o700)?;
-        repository.sweep();
-        match repair::problem(&repository)? {
+        repository.remove_leftovers();
+        match repair::find_problem(&repository)? {
             None => {
                 refs::repair(dir)?;
                 Ok(repository)
@@ -138,7 +138,7 @@ impl Repository {
     }
 
     /// Why git can't open it; `None` when it can.
-    pub(crate) fn unopenable(&self) -> Option<String> {
+    pub(crate) fn open_problem(&self) -> Option<String> {
         for folder in ["objects", "refs"] {
             if !is_dir(&self.dir.join(folder)) {
                 return Some(format!("{folder} is not a directory"));
@@ -153,7 +153,7 @@ impl Repository {
     }
 
     /// As one that was opened whole.
-    pub(crate) fn without_news(self) -> Self {
+    pub(crate) fn without_rebuilt(self) -> Self {
         Self {
             rebuilt: None,
             ..self
@@ -174,24 +174,24 @@ impl Repository {
     }
 
     /// Readers from now on look into packs that came since the first of them.
-    pub(crate) fn packs_came(&self) {
+    pub(crate) fn refresh_packs(&self) {
         self.packs.refresh(&self.pack_dir());
     }
 
     /// The packs there are now.
-    pub(crate) fn packed(&self) -> Arc<Packed> {
-        self.packs_came();
+    pub(crate) fn current_packs(&self) -> Arc<PackSet> {
+        self.refresh_packs();
         self.packs.get(&self.pack_dir())
     }
 
     /// Reads objects; one per thread.
-    pub(crate) fn reader(&self) -> Reader {
-        Reader::new(&self.dir, &self.packs)
+    pub(crate) fn reader(&self) -> ObjectReader {
+        ObjectReader::new(&self.dir, &self.packs)
     }
 
     /// As [`Self::reader`], for objects of at most `largest` bytes.
-    pub(crate) fn reader_up_to(&self, largest: u64) -> Reader {
-        Reader::up_to(largest, &self.dir, &self.packs)
+    pub(crate) fn reader_with_limit(&self, largest: u64) -> ObjectReader {
+        ObjectReader::with_limit(largest, &self.dir, &self.packs)
     }
 
     /// The checkpoints' commits, in no order.
@@ -209,15 +209,15 @@ impl Repository {
         &self,
         pack: PackWriter<'_>,
         tree: Oid,
-        notes: &Notes,
+        metadata: &CheckpointMetadata,
     ) -> Result<Oid, Error> {
-        let id = put_commit(&pack, tree, notes)?;
-        let name = refs::Unpublished::write(&self.dir, id)?;
+        let id = put_commit(&pack, tree, metadata)?;
+        let name = refs::PendingRef::write(&self.dir, id)?;
         let kept = pack.finish_with(|| name.flush())?;
-        self.packs_came();
+        self.refresh_packs();
         name.publish_with(&self.pack_dir())?;
-        if let Some(kept) = kept.as_ref().filter(|kept| kept.as_they_are > 0) {
-            uncompressed_packs::note(&self.dir, &kept.path, kept.as_they_are);
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.stored_bytes > 0) {
+            uncompressed_packs::record(&self.dir, &kept.path, kept.stored_bytes);
         }
         drop(kept);
         // Someone may run git in the store, which takes out what it thinks unused.
@@ -240,7 +240,7 @@ impl Repository {
     }
 
     /// Says, durably, that something in it is damaged: the next writer rebuilds it.
-    pub(crate) fn note_damage(&self, what: &str) -> Result<(), Error> {
+    pub(crate) fn record_damage(&self, what: &str) -> Result<(), Error> {
         write(&self.dir.join(DAMAGE), one_line(what).as_bytes())
     }
 
@@ -265,9 +265,9 @@ impl Repository {
     }
 
     /// Removes what killed writers left: every live one holds the lock.
-    fn sweep(&self) {
+    fn remove_leftovers(&self) {
         refs::sweep(&self.dir);
-        packs::sweep_keeps(self);
+        packs::remove_stale_keeps(self);
         let Ok(entries) = fs::read_dir(self.pack_dir()) else {
             return;
         };
@@ -280,11 +280,15 @@ impl Repository {
 }
 
 /// Puts the commit of a checkpoint into a pack; it has no name yet.
-pub(crate) fn put_commit(pack: &PackWriter<'_>, tree: Oid, notes: &Notes) -> Result<Oid, Error> {
+pub(crate) fn put_commit(
+    pack: &PackWriter<'_>,
+    tree: Oid,
+    metadata: &CheckpointMetadata,
+) -> Result<Oid, Error> {
     let commit = Commit {
         tree,
-        time: notes.created / 1000,
-        message: metadata::message(notes),
+        time: metadata.created / 1000,
+        message: metadata::message(metadata),
     };
     let bytes = commit.encode();
     let id = name_of(Kind::Commit, &bytes);

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     cancel::Cancel,
     checkpoint::{
-        Filter, Notes, Oid, Rebuilt,
-        testing::{Scratch, fsck, git, noise, only_the_users},
+        CheckpointMetadata, Filter, Oid, Rebuilt,
+        testing::{Scratch, assert_private, fsck, git, noise},
     },
     storage::TaskId,
 };
@@ -27,10 +27,10 @@ fn git_reads_what_was_stored_and_finds_no_fault() {
     let big = noise(1, 3 << 20);
     let long = "a line that is long enough\n".repeat(200_000).into_bytes();
     let first = scratch.checkpoint_with(
-        Notes {
+        CheckpointMetadata {
             created: 1_700_000_000_123,
             label: Some("Ünder\n\nway \u{1b}[31m".to_owned()),
-            ..Notes::default()
+            ..CheckpointMetadata::default()
         },
         &[
             (b"a.txt", b"a\r\n", Mode::File),
@@ -68,9 +68,9 @@ fn git_reads_what_was_stored_and_finds_no_fault() {
         .sum();
     assert!(stored < 3 * (1 << 20) + 400_000, "{stored}");
     assert_eq!(scratch.ids(), [second, first]);
-    let record = scratch.record(first);
+    let checkpoint = scratch.get(first);
     assert_eq!(
-        record.notes.label.as_deref(),
+        checkpoint.metadata.label.as_deref(),
         Some("Ünder\n\nway \u{1b}[31m")
     );
 }
@@ -170,7 +170,7 @@ fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
     let line = "a line that is long enough\n";
     // The second would be too much of it.
     let contents = [line.repeat(10_000), line.repeat(700_000)].map(String::into_bytes);
-    let pack = PackWriter::new(&repository).unwrap().in_a_hurry();
+    let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
     for content in &contents {
         let oid = name_of(Kind::Blob, content);
         pack.put(Kind::Blob, oid, content).unwrap();
@@ -180,7 +180,7 @@ fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
     let hurried = packs.iter().find(|pack| pack.path == kept.path).unwrap();
     let least = contents[0].len() as u64;
     assert!(hurried.len > least && hurried.len < least + 100_000);
-    let made = packs::gather(&repository, &[hurried], |_| true, &Cancel::default());
+    let made = packs::combine(&repository, &[hurried], |_| true, &Cancel::default());
     let made = made.unwrap().unwrap();
     assert!(made.len < 100_000, "{} bytes", made.len);
     packs::remove(&repository, std::iter::once(hurried)).unwrap();
@@ -195,25 +195,28 @@ fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
 #[test]
 fn the_newest_come_first_and_filters_choose() {
     let scratch = Scratch::new();
-    let notes = |created, sequence, task: Option<&str>| Notes {
+    let metadata = |created, sequence, task: Option<&str>| CheckpointMetadata {
         created,
         sequence,
         task: task.map(str::to_owned),
-        ..Notes::default()
+        ..CheckpointMetadata::default()
     };
-    let b = scratch.checkpoint_with(notes(5, 2, Some("t")), &[]);
-    let a = scratch.checkpoint_with(notes(5, 10, None), &[]);
-    let c = scratch.checkpoint_with(notes(4, 11, Some("t")), &[]);
+    let b = scratch.checkpoint_with(metadata(5, 2, Some("t")), &[]);
+    let a = scratch.checkpoint_with(metadata(5, 10, None), &[]);
+    let c = scratch.checkpoint_with(metadata(4, 11, Some("t")), &[]);
     assert_eq!(scratch.ids(), [a, b, c]);
     let list = |task: Option<&str>, limit| {
         let task = task.map(|task| TaskId::new(task).unwrap());
-        let records = scratch.checkpoints.list(&Filter { task, limit }).unwrap();
-        records.iter().map(|record| record.id).collect::<Vec<_>>()
+        let checkpoints = scratch.checkpoints.list(&Filter { task, limit }).unwrap();
+        checkpoints
+            .iter()
+            .map(|checkpoint| checkpoint.id)
+            .collect::<Vec<_>>()
     };
     assert_eq!(list(Some("t"), None), [b, c]);
     assert_eq!(list(Some("t"), Some(1)), [b]);
     assert_eq!(list(None, Some(2)), [a, b]);
-    let missing = scratch.checkpoints.record(Oid::EMPTY_TREE).unwrap_err();
+    let missing = scratch.checkpoints.get(Oid::EMPTY_TREE).unwrap_err();
     assert_eq!(missing.kind, sightline_protocol::error::ErrorKind::NotFound);
 }
 
@@ -222,7 +225,7 @@ fn commits_of_others_are_no_checkpoints() {
     let scratch = Scratch::new();
     let mine = scratch.checkpoint(1, &[]);
     let dir = scratch.dir();
-    let tree = scratch.record(mine).tree.to_string();
+    let tree = scratch.get(mine).tree.to_string();
     let foreign = git(
         &dir,
         &[
@@ -249,7 +252,7 @@ fn commits_of_others_are_no_checkpoints() {
     assert_eq!(scratch.ids(), [mine]);
     git(&dir, &["pack-refs", "--all"]);
     assert_eq!(scratch.ids(), [mine]);
-    assert_eq!(scratch.record(mine).id, mine);
+    assert_eq!(scratch.get(mine).id, mine);
 }
 
 #[cfg(unix)]
@@ -257,7 +260,7 @@ fn commits_of_others_are_no_checkpoints() {
 fn only_the_user_may_read_the_store() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[(b"a", b"secret", Mode::File)]);
-    only_the_users(scratch.dir().parent().unwrap());
+    assert_private(scratch.dir().parent().unwrap());
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::{
 pub(crate) const LIST: &str = "hurried";
 
 /// Notes that so many bytes of a pack are as they are.
-pub(crate) fn note(dir: &Path, pack: &Path, bytes: usize) {
+pub(crate) fn record(dir: &Path, pack: &Path, bytes: usize) {
     let name = pack.file_name().unwrap_or_default().to_string_lossy();
     let mut options = fs::OpenOptions::new();
     options.append(true).create(true);
@@ -40,7 +40,7 @@ pub(crate) fn note(dir: &Path, pack: &Path, bytes: usize) {
 ///
 /// # Errors
 /// `cancelled`; `storage`. The store holds all it held then.
-pub(crate) fn deflate(repository: &Repository, bytes: u64, cancel: &Cancel) -> Result<(), Error> {
+pub(crate) fn compress(repository: &Repository, bytes: u64, cancel: &Cancel) -> Result<(), Error> {
     let path = repository.dir().join(LIST);
     let text = match read_text(&path) {
         Ok(text) => text,
@@ -69,7 +69,7 @@ pub(crate) fn deflate(repository: &Repository, bytes: u64, cancel: &Cancel) -> R
         !pack.is_kept() && listed.iter().any(|(_, listed)| name == Some(listed))
     });
     let packs: Vec<&Pack> = packs.iter().collect();
-    if let Some(made) = packs::gather(repository, &packs, |_| true, cancel)? {
+    if let Some(made) = packs::combine(repository, &packs, |_| true, cancel)? {
         let old = packs.into_iter().filter(|pack| pack.path != made.path);
         packs::remove(repository, old)?;
     }

@@ -1,8 +1,8 @@
 //! What is captured: the ignore rules in force.
 //!
 //! A path is judged from the top down; below what is left out everything is.
-//! The same rules judge now, from the texts of the work tree ([`Judge`],
-//! [`Chain`]), and later, from what is kept with a checkpoint ([`RulesThen`]).
+//! The same rules judge now, from the texts of the work tree ([`CaptureFilter`],
+//! [`IgnoreStack`]), and later, from what is kept with a checkpoint ([`HistoricRules`]).
 
 mod saved_rules;
 
@@ -13,7 +13,7 @@ use std::{
 
 use twox_hash::XxHash3_128;
 
-pub(crate) use saved_rules::{Frozen, RulesThen};
+pub(crate) use saved_rules::{HistoricRules, SavedRules};
 
 use super::{reserved_names, scan_dir::os_name, snapshot};
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 
 /// What judges the whole tree, but for the rules in its folders.
 #[derive(Debug)]
-pub(crate) struct Judge<'a> {
+pub(crate) struct CaptureFilter<'a> {
     view: &'a AccessView,
     root: usize,
     settings: &'a Settings,
@@ -39,15 +39,15 @@ pub(crate) struct Judge<'a> {
 
 /// What becomes of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     Capture,
     /// The rules leave it out; they tell why.
     Ignored,
     /// It is left out, and that is told.
-    Left(snapshot::Reason),
+    Skipped(snapshot::SkipReason),
 }
 
-impl<'a> Judge<'a> {
+impl<'a> CaptureFilter<'a> {
     /// `base` is the root's folder, without links.
     pub(crate) fn new(
         view: &'a AccessView,
@@ -106,36 +106,36 @@ impl<'a> Judge<'a> {
 
     /// Judges an entry of a folder that is captured. `ignores` tells whether the
     /// ignore rules leave it out.
-    pub(crate) fn judge(
+    pub(crate) fn decide(
         &self,
         folder: &[u8],
         name: &[u8],
         (is_dir, is_link): (bool, bool),
         ignores: impl FnOnce() -> bool,
-    ) -> Verdict {
+    ) -> Decision {
         if reserved_names::is_repository(name) {
-            return Verdict::Ignored;
+            return Decision::Ignored;
         }
         let Some(path) = rel_path(folder, name) else {
-            return Verdict::Left(snapshot::Reason::Name);
+            return Decision::Skipped(snapshot::SkipReason::InvalidName);
         };
         if self.view.check_entry(self.root, &path, is_dir).is_some() || ignores() {
-            return Verdict::Ignored;
+            return Decision::Ignored;
         }
-        if reserved_names::is_refused(name, is_link) {
-            return Verdict::Left(snapshot::Reason::Name);
+        if reserved_names::is_refused_by_git(name, is_link) {
+            return Decision::Skipped(snapshot::SkipReason::InvalidName);
         }
         if is_dir && is_excluded(&self.settings.exclude, name) {
-            return Verdict::Left(snapshot::Reason::Excluded);
+            return Decision::Skipped(snapshot::SkipReason::Excluded);
         }
         if is_dir && self.own_data.as_ref() == Some(&path) {
-            return Verdict::Left(snapshot::Reason::OwnData);
+            return Decision::Skipped(snapshot::SkipReason::OwnData);
         }
         let length = self.base.as_os_str().len() + 1 + path.as_path().as_os_str().len();
         if length > crate::limits::MAX_ABSOLUTE_PATH_BYTES {
-            return Verdict::Left(snapshot::Reason::TooLong);
+            return Decision::Skipped(snapshot::SkipReason::TooLong);
         }
-        Verdict::Capture
+        Decision::Capture
     }
 
     /// The ignore rules that reach the root from above.
@@ -187,29 +187,29 @@ fn place(base: &Path, folder: &[u8]) -> PathBuf {
 /// The ignore rules in force in a folder; compiled when first asked for, which
 /// for a tree where nothing changed is never.
 #[derive(Clone)]
-pub(crate) struct Chain(Arc<Link>);
+pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
 
-struct Link {
-    above: Option<Chain>,
+struct IgnoreLayer {
+    above: Option<IgnoreStack>,
     base: PathBuf,
-    own: snapshot::Rules,
+    own: snapshot::FolderRules,
     compiled: OnceLock<gitignore::Rules>,
 }
 
-impl Chain {
+impl IgnoreStack {
     /// The rules that reach the root from above.
-    pub(crate) fn start(judge: &Judge<'_>) -> Self {
-        Self(Arc::new(Link {
+    pub(crate) fn start(filter: &CaptureFilter<'_>) -> Self {
+        Self(Arc::new(IgnoreLayer {
             above: None,
             base: PathBuf::new(),
-            own: snapshot::Rules::default(),
-            compiled: OnceLock::from(judge.above()),
+            own: snapshot::FolderRules::default(),
+            compiled: OnceLock::from(filter.above()),
         }))
     }
 
     /// The rules in `folder`, which has rules of its own.
-    pub(crate) fn enter(&self, folder: PathBuf, own: &snapshot::Rules) -> Self {
-        Self(Arc::new(Link {
+    pub(crate) fn enter(&self, folder: PathBuf, own: &snapshot::FolderRules) -> Self {
+        Self(Arc::new(IgnoreLayer {
             above: own.excludes.is_none().then(|| self.clone()),
             base: folder,
             own: own.clone(),
@@ -230,7 +230,7 @@ impl Chain {
 pub(crate) fn with_own(
     above: gitignore::Rules,
     base: &Path,
-    own: &snapshot::Rules,
+    own: &snapshot::FolderRules,
 ) -> gitignore::Rules {
     let mut rules = above;
     if let Some(text) = &own.excludes {

@@ -16,10 +16,10 @@ use rayon::prelude::*;
 use twox_hash::XxHash3_128;
 
 use super::{
-    capture_filter::{Judge, Verdict, with_own},
-    scan::{now, visit_notable},
+    capture_filter::{CaptureFilter, Decision, with_own},
+    scan::{now, visit_annotated},
     scan_dir::{Dir, os_name},
-    snapshot::{Folder, Rules, Stamp},
+    snapshot::{Folder, FolderRules, Stamp},
 };
 use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, gitignore};
 
@@ -34,9 +34,9 @@ const CHUNK: usize = 1024;
 /// sorted. One that ends with `/` is a folder by itself: a submodule, with all that
 /// its own rules do not ignore, or one that is left out for another reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Exempt(Vec<Box<[u8]>>);
+pub(crate) struct TrackedPaths(Vec<Box<[u8]>>);
 
-impl Exempt {
+impl TrackedPaths {
     pub(crate) fn new(mut paths: Vec<Box<[u8]>>) -> Self {
         paths.sort_unstable();
         paths.dedup();
@@ -52,7 +52,7 @@ impl Exempt {
     }
 
     /// Is this file or link captured, or is there something in this folder that is?
-    pub(crate) fn holds(&self, path: &[u8], is_dir: bool) -> bool {
+    pub(crate) fn contains(&self, path: &[u8], is_dir: bool) -> bool {
         match is_dir {
             true => self.begins(path).is_some(),
             false => self.0.binary_search_by(|other| (**other).cmp(path)).is_ok(),
@@ -60,15 +60,15 @@ impl Exempt {
     }
 
     /// The same of an entry of a folder.
-    pub(crate) fn holds_in(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
+    pub(crate) fn contains_in(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
         if self.is_empty() || folder.is_empty() {
-            return self.holds(name, is_dir);
+            return self.contains(name, is_dir);
         }
-        self.holds(&[folder, b"/", name].concat(), is_dir)
+        self.contains(&[folder, b"/", name].concat(), is_dir)
     }
 
     /// Is it a folder by itself?
-    pub(crate) fn is_itself(&self, path: &[u8]) -> bool {
+    pub(crate) fn is_whole_folder(&self, path: &[u8]) -> bool {
         self.begins(path)
             .is_some_and(|first| first.len() == path.len() + 1)
     }
@@ -86,7 +86,7 @@ impl Exempt {
 
     /// Those that have to be kept with a checkpoint to judge as it was judged:
     /// what is captured its tree tells.
-    pub(crate) fn beyond(&self, tree: &Folder) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn missing_from(&self, tree: &Folder) -> impl Iterator<Item = &[u8]> {
         let mut known: (&[u8], Option<&Folder>) = (b"", Some(tree));
         self.0.iter().map(|path| &**path).filter(move |path| {
             let (folder, name) = split(path);
@@ -101,25 +101,25 @@ impl Exempt {
 
 /// What is exempt, and what that was found by.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct GitIndexState {
     /// As long as this stays, so does what is exempt; `None` when it was too
     /// young to tell.
-    pub(crate) basis: Option<u128>,
-    pub(crate) exempt: Exempt,
+    pub(crate) fingerprint: Option<u128>,
+    pub(crate) tracked: TrackedPaths,
 }
 
-impl Tracked {
+impl GitIndexState {
     /// What is exempt by the rules a look at the work tree found.
-    pub(crate) fn of(
-        judge: &Judge<'_>,
+    pub(crate) fn load(
+        filter: &CaptureFilter<'_>,
         tree: &Folder,
         last: &Arc<Self>,
         cancel: &Cancel,
     ) -> Result<Arc<Self>, Error> {
-        let looked = now();
+        let started_at = now();
         let mut hash = Hash::new();
-        hash.add(&judge.fingerprint().to_le_bytes());
-        let base = judge.place(b"");
+        hash.add(&filter.fingerprint().to_le_bytes());
+        let base = filter.place(b"");
         let above = base.ancestors().find_map(|top| {
             let index = Index::of(top)?;
             let below = bytes_of(base.strip_prefix(top).ok()?).into_owned();
@@ -130,7 +130,7 @@ impl Tracked {
             })
         });
         let mut repositories = Vec::from_iter(above);
-        visit_notable(tree, |path, folder| {
+        visit_annotated(tree, |path, folder| {
             let Some(rules) = folder.rules.as_deref() else {
                 return;
             };
@@ -141,7 +141,7 @@ impl Tracked {
             }
             if !path.is_empty()
                 && rules.excludes.is_some()
-                && let Some(index) = Index::of(&judge.place(path))
+                && let Some(index) = Index::of(&filter.place(path))
             {
                 repositories.push(Repository {
                     top: path.to_vec(),
@@ -161,26 +161,29 @@ impl Tracked {
                 inode,
                 ..
             } = index.stamp;
-            is_settled &= index.stamp.is_settled(looked);
+            is_settled &= index.stamp.is_settled(started_at);
             hash.add(top);
             hash.add(index.path.as_os_str().as_encoded_bytes());
             for number in [mtime, ctime, size.cast_signed(), inode.cast_signed()] {
                 hash.add(&number.to_le_bytes());
             }
         }
-        let basis = is_settled.then(|| hash.0.finish_128());
-        if basis.is_some() && basis == last.basis {
+        let fingerprint = is_settled.then(|| hash.0.finish_128());
+        if fingerprint.is_some() && fingerprint == last.fingerprint {
             return Ok(last.clone());
         }
-        let exempt = find_exempt(judge, tree, &repositories, cancel)?;
-        Ok(Arc::new(Self { basis, exempt }))
+        let tracked = find_tracked(filter, tree, &repositories, cancel)?;
+        Ok(Arc::new(Self {
+            fingerprint,
+            tracked,
+        }))
     }
 
     /// The same, to be found anew next time.
     pub(crate) fn unsettled(&self) -> Self {
         Self {
-            basis: None,
-            exempt: self.exempt.clone(),
+            fingerprint: None,
+            tracked: self.tracked.clone(),
         }
     }
 }
@@ -248,47 +251,47 @@ fn stamp(file: &File) -> Option<Stamp> {
 }
 
 /// A folder as the rules judge it.
-struct Place {
+struct FolderState {
     rules: gitignore::Rules,
-    fate: Fate,
+    inclusion: Inclusion,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum Inclusion {
     /// The rules judge what is in it.
-    Judged,
+    ByRules,
     /// It is ignored, so everything in it is.
     Ignored,
     /// It is left out whatever git tracks, and that is told.
-    Left,
+    Skipped,
     /// No exemption reaches what is in it.
-    Out,
+    Excluded,
 }
 
 /// The folders judged so far.
-struct Places<'a> {
-    judge: &'a Judge<'a>,
+struct FolderStates<'a> {
+    filter: &'a CaptureFilter<'a>,
     tree: &'a Folder,
-    known: HashMap<Vec<u8>, Place>,
+    known: HashMap<Vec<u8>, FolderState>,
 }
 
-fn find_exempt(
-    judge: &Judge<'_>,
+fn find_tracked(
+    filter: &CaptureFilter<'_>,
     tree: &Folder,
     repositories: &[Repository],
     cancel: &Cancel,
-) -> Result<Exempt, Error> {
-    let mut places = Places {
-        judge,
+) -> Result<TrackedPaths, Error> {
+    let mut folders = FolderStates {
+        filter,
         tree,
         known: HashMap::new(),
     };
-    let root = Place {
-        rules: own(judge.above(), judge, tree.rules.as_deref(), b""),
-        fate: Fate::Judged,
+    let root = FolderState {
+        rules: own(filter.above(), filter, tree.rules.as_deref(), b""),
+        inclusion: Inclusion::ByRules,
     };
-    places.known.insert(Vec::new(), root);
-    let mut exempt = Vec::new();
+    folders.known.insert(Vec::new(), root);
+    let mut tracked = Vec::new();
     for repository in repositories {
         cancel.check()?;
         let mut files = Vec::new();
@@ -303,25 +306,25 @@ fn find_exempt(
             }
         }
         for path in submodules {
-            if places.submodule(&path) {
-                exempt.push([&*path, b"/"].concat().into());
+            if folders.submodule(&path) {
+                tracked.push([&*path, b"/"].concat().into());
             }
         }
         for path in &files {
             cancel.check()?;
-            places.enter(split(path).0);
+            folders.enter(split(path).0);
         }
         let found = files.par_chunks(CHUNK).map(|files| {
             cancel.check()?;
-            Ok(places.ignored(files))
+            Ok(folders.ignored(files))
         });
         let found: Vec<Vec<Box<[u8]>>> = found.collect::<Result<_, Error>>()?;
-        exempt.extend(found.into_iter().flatten());
+        tracked.extend(found.into_iter().flatten());
     }
-    let left = places.known.into_iter();
-    let left = left.filter(|(_, place)| place.fate == Fate::Left);
-    exempt.extend(left.map(|(path, _)| [&*path, b"/"].concat().into()));
-    Ok(Exempt::new(exempt))
+    let left = folders.known.into_iter();
+    let left = left.filter(|(_, place)| place.inclusion == Inclusion::Skipped);
+    tracked.extend(left.map(|(path, _)| [&*path, b"/"].concat().into()));
+    Ok(TrackedPaths::new(tracked))
 }
 
 impl Repository {
@@ -340,7 +343,7 @@ impl Repository {
     }
 }
 
-impl Places<'_> {
+impl FolderStates<'_> {
     /// Judges the folders down to `folder` that were not judged yet.
     fn enter(&mut self, folder: &[u8]) {
         if self.known.contains_key(folder) {
@@ -352,40 +355,47 @@ impl Places<'_> {
             let length = folder[start..].iter().position(|byte| *byte == b'/');
             end = length.map_or(folder.len(), |length| start + length);
             if !self.known.contains_key(&folder[..end]) {
-                let place = self.judge(&folder[..end], false);
+                let place = self.decide(&folder[..end], false);
                 self.known.insert(folder[..end].to_vec(), place);
             }
         }
     }
 
     /// A folder in one that was judged.
-    fn judge(&self, path: &[u8], is_exempt: bool) -> Place {
+    fn decide(&self, path: &[u8], is_tracked: bool) -> FolderState {
         let (folder, name) = split(path);
-        let without_rules = |fate| Place {
+        let without_rules = |inclusion| FolderState {
             rules: gitignore::Rules::default(),
-            fate,
+            inclusion,
         };
         let Some(above) = self.known.get(folder) else {
-            return without_rules(Fate::Out);
+            return without_rules(Inclusion::Excluded);
         };
-        let verdict = self.judge.judge(folder, name, (true, false), || false);
-        if matches!(above.fate, Fate::Out | Fate::Left) || verdict == Verdict::Ignored {
-            return without_rules(Fate::Out);
+        let verdict = self.filter.decide(folder, name, (true, false), || false);
+        if matches!(above.inclusion, Inclusion::Excluded | Inclusion::Skipped)
+            || verdict == Decision::Ignored
+        {
+            return without_rules(Inclusion::Excluded);
         }
-        let scope = || above.rules.within(&self.judge.place(folder));
-        let is_ignored = above.fate == Fate::Ignored || scope().ignores(os_name(name), true);
-        if verdict != Verdict::Capture {
-            let fate = if is_ignored { Fate::Left } else { Fate::Out };
-            return without_rules(fate);
+        let scope = || above.rules.within(&self.filter.place(folder));
+        let is_ignored =
+            above.inclusion == Inclusion::Ignored || scope().ignores(os_name(name), true);
+        if verdict != Decision::Capture {
+            let inclusion = if is_ignored {
+                Inclusion::Skipped
+            } else {
+                Inclusion::Excluded
+            };
+            return without_rules(inclusion);
         }
-        let fate = match is_ignored && !is_exempt {
-            true => Fate::Ignored,
-            false => Fate::Judged,
+        let inclusion = match is_ignored && !is_tracked {
+            true => Inclusion::Ignored,
+            false => Inclusion::ByRules,
         };
         let rules = find(self.tree, path).and_then(|folder| folder.rules.as_deref());
-        Place {
-            rules: own(above.rules.clone(), self.judge, rules, path),
-            fate,
+        FolderState {
+            rules: own(above.rules.clone(), self.filter, rules, path),
+            inclusion,
         }
     }
 
@@ -395,9 +405,9 @@ impl Places<'_> {
         let is_ignored = self
             .known
             .get(path)
-            .is_some_and(|place| place.fate == Fate::Ignored);
+            .is_some_and(|place| place.inclusion == Inclusion::Ignored);
         if is_ignored {
-            let place = self.judge(path, true);
+            let place = self.decide(path, true);
             self.known.insert(path.to_vec(), place);
         }
         is_ignored
@@ -406,18 +416,18 @@ impl Places<'_> {
     /// Those of these files that the rules ignore. Their folders were judged.
     fn ignored(&self, files: &[Vec<u8>]) -> Vec<Box<[u8]>> {
         let mut ignored = Vec::new();
-        let mut last: Option<(&[u8], Fate, gitignore::Scope<'_>)> = None;
+        let mut last: Option<(&[u8], Inclusion, gitignore::Scope<'_>)> = None;
         for path in files {
             let (folder, name) = split(path);
             if last.as_ref().is_none_or(|(last, ..)| *last != folder) {
                 last = self.known.get(folder).map(|place| {
-                    let scope = place.rules.within(&self.judge.place(folder));
-                    (folder, place.fate, scope)
+                    let scope = place.rules.within(&self.filter.place(folder));
+                    (folder, place.inclusion, scope)
                 });
             }
             let is_ignored = match &mut last {
-                Some((_, Fate::Judged, scope)) => scope.ignores(os_name(name), false),
-                Some((_, fate, _)) => *fate == Fate::Ignored,
+                Some((_, Inclusion::ByRules, scope)) => scope.ignores(os_name(name), false),
+                Some((_, inclusion, _)) => *inclusion == Inclusion::Ignored,
                 None => false,
             };
             if is_ignored {
@@ -430,12 +440,12 @@ impl Places<'_> {
 
 fn own(
     above: gitignore::Rules,
-    judge: &Judge<'_>,
-    rules: Option<&Rules>,
+    filter: &CaptureFilter<'_>,
+    rules: Option<&FolderRules>,
     folder: &[u8],
 ) -> gitignore::Rules {
     match rules {
-        Some(rules) => with_own(above, &judge.place(folder), rules),
+        Some(rules) => with_own(above, &filter.place(folder), rules),
         None => above,
     }
 }

@@ -16,12 +16,12 @@ use crate::{
 
 /// So many paths are kept with a checkpoint; where there are more, what is not
 /// among them is for its owner alone.
-const MAX_KEPT: usize = 10_000;
+const MAX_PATHS: usize = 10_000;
 
 /// Who may read a file besides its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Audience {
+pub enum ReadPermission {
     /// Everyone.
     #[default]
     All,
@@ -33,7 +33,7 @@ pub enum Audience {
     Owner,
 }
 
-impl Audience {
+impl ReadPermission {
     /// By the permission bits of a file.
     pub(crate) fn of(file: &File) -> Self {
         if !cfg!(unix) || file.mode == Mode::Link {
@@ -60,11 +60,11 @@ impl Audience {
 
 /// Whom the files below a folder are for, seen together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Audiences(u8);
+pub(crate) struct ReadPermissionSet(u8);
 
-impl Audiences {
-    pub(crate) fn add(&mut self, audience: Audience) {
-        self.0 |= 1 << audience as u8;
+impl ReadPermissionSet {
+    pub(crate) fn add(&mut self, permission: ReadPermission) {
+        self.0 |= 1 << permission as u8;
     }
 
     pub(crate) fn add_all(&mut self, below: Self) {
@@ -72,10 +72,10 @@ impl Audiences {
     }
 
     /// The only one, if it is the only one.
-    fn only(self) -> Option<Audience> {
-        use Audience::{All, Group, Others, Owner};
+    fn only(self) -> Option<ReadPermission> {
+        use ReadPermission::{All, Group, Others, Owner};
         let each = [All, Group, Others, Owner].into_iter();
-        let mut seen = each.filter(|audience| self.0 & (1 << *audience as u8) != 0);
+        let mut seen = each.filter(|permission| self.0 & (1 << *permission as u8) != 0);
         let first = seen.next().unwrap_or_default();
         seen.next().is_none().then_some(first)
     }
@@ -83,25 +83,25 @@ impl Audiences {
 
 /// A file, or everything below a folder, that is not for everyone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restricted {
+pub struct RestrictedPath {
     /// Which; the folder may be the root.
     #[serde(flatten)]
     pub path: NamedPath,
     /// Whom it is for.
-    pub readers: Audience,
+    pub readers: ReadPermission,
 }
 
 /// What is not for everyone in a tree, in few entries.
-pub(crate) fn restricted(tree: &Folder) -> Vec<Restricted> {
+pub(crate) fn restricted(tree: &Folder) -> Vec<RestrictedPath> {
     let mut found = Vec::new();
-    let restricted = |path: &RelPath, readers| Restricted {
+    let restricted = |path: &RelPath, readers| RestrictedPath {
         path: NamedPath::of(path),
         readers,
     };
     let mut rest = vec![(Vec::new(), tree)];
     while let Some((path, folder)) = rest.pop() {
-        match folder.audiences.only() {
-            Some(Audience::All) => continue,
+        match folder.read_permissions.only() {
+            Some(ReadPermission::All) => continue,
             Some(readers) => {
                 found.push(restricted(&below(&path, b""), readers));
                 continue;
@@ -109,16 +109,16 @@ pub(crate) fn restricted(tree: &Folder) -> Vec<Restricted> {
             None => {}
         }
         for entry in folder.entries() {
-            let readers = entry.file().map_or(Audience::All, Audience::of);
+            let readers = entry.file().map_or(ReadPermission::All, ReadPermission::of);
             if let Some(folder) = entry.folder() {
                 rest.push(([&path, entry.name, b"/"].concat(), folder));
-            } else if readers != Audience::All {
+            } else if readers != ReadPermission::All {
                 found.push(restricted(&below(&path, entry.name), readers));
             }
         }
-        if found.len() > MAX_KEPT {
-            found.truncate(MAX_KEPT);
-            found.push(restricted(&RelPath::default(), Audience::Owner));
+        if found.len() > MAX_PATHS {
+            found.truncate(MAX_PATHS);
+            found.push(restricted(&RelPath::default(), ReadPermission::Owner));
             break;
         }
     }
@@ -127,10 +127,10 @@ pub(crate) fn restricted(tree: &Folder) -> Vec<Restricted> {
 
 /// Whom the files of a checkpoint are for.
 #[derive(Debug)]
-pub(crate) struct Readers<'a>(HashMap<(&'a str, bool), Audience>);
+pub(crate) struct ReadPermissionMap<'a>(HashMap<(&'a str, bool), ReadPermission>);
 
-impl<'a> Readers<'a> {
-    pub(crate) fn new(restricted: &'a [Restricted]) -> Self {
+impl<'a> ReadPermissionMap<'a> {
+    pub(crate) fn new(restricted: &'a [RestrictedPath]) -> Self {
         let each = restricted.iter();
         Self(
             each.map(|it| ((it.path.path.as_str(), it.path.encoded), it.readers))
@@ -138,7 +138,7 @@ impl<'a> Readers<'a> {
         )
     }
 
-    pub(crate) fn of(&self, path: &RelPath) -> Audience {
+    pub(crate) fn of(&self, path: &RelPath) -> ReadPermission {
         let mut place = Some(path.clone()).filter(|_| !self.0.is_empty());
         while let Some(at) = place {
             let (text, encoded) = at.to_wire();
@@ -147,7 +147,7 @@ impl<'a> Readers<'a> {
             }
             place = at.parent();
         }
-        Audience::All
+        ReadPermission::All
     }
 }
 
@@ -183,8 +183,8 @@ mod tests {
         }))
     }
 
-    fn readers_of(restricted: &[Restricted], path: &str) -> Audience {
-        Readers::new(restricted).of(&below(path.as_bytes(), b""))
+    fn readers_of(restricted: &[RestrictedPath], path: &str) -> ReadPermission {
+        ReadPermissionMap::new(restricted).of(&below(path.as_bytes(), b""))
     }
 
     #[test]
@@ -206,28 +206,28 @@ mod tests {
         assert_eq!(
             kept_as,
             [
-                ("keys", Audience::Owner),
-                ("mixed/1", Audience::Group),
-                ("mixed/3", Audience::Others),
+                ("keys", ReadPermission::Owner),
+                ("mixed/1", ReadPermission::Group),
+                ("mixed/3", ReadPermission::Others),
             ]
         );
-        assert_eq!(readers_of(&kept, "keys/deep/1"), Audience::Owner);
-        assert_eq!(readers_of(&kept, "mixed/0"), Audience::All);
-        assert_eq!(readers_of(&kept, "keys2"), Audience::All);
+        assert_eq!(readers_of(&kept, "keys/deep/1"), ReadPermission::Owner);
+        assert_eq!(readers_of(&kept, "mixed/0"), ReadPermission::All);
+        assert_eq!(readers_of(&kept, "keys2"), ReadPermission::All);
         assert_eq!(restricted(&of(&[0o644])), Vec::new());
         let all = restricted(&of(&[0o600, 0o600]));
         assert_eq!(all.len(), 1);
-        assert_eq!(readers_of(&all, "anything"), Audience::Owner);
+        assert_eq!(readers_of(&all, "anything"), ReadPermission::Owner);
     }
 
     #[test]
     fn where_there_are_too_many_what_is_not_named_is_for_its_owner() {
-        let private = (0..MAX_KEPT + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
+        let private = (0..MAX_PATHS + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
         let tree = folder(private.chain([("z".to_owned(), file(0o100_644))]));
         let kept = restricted(&tree);
-        assert_eq!(kept.len(), MAX_KEPT + 1);
-        assert_eq!(readers_of(&kept, "p000001"), Audience::Group);
-        assert_eq!(readers_of(&kept, "p010003"), Audience::Owner);
-        assert_eq!(readers_of(&kept, "z"), Audience::Owner);
+        assert_eq!(kept.len(), MAX_PATHS + 1);
+        assert_eq!(readers_of(&kept, "p000001"), ReadPermission::Group);
+        assert_eq!(readers_of(&kept, "p010003"), ReadPermission::Owner);
+        assert_eq!(readers_of(&kept, "z"), ReadPermission::Owner);
     }
 }

@@ -4,7 +4,7 @@ use std::{fs, io, io::Read};
 
 use super::{
     scan_dir::{Dir, Kind},
-    snapshot::{File, Reason, Stamp},
+    snapshot::{File, SkipReason, Stamp},
 };
 use crate::checkpoint::store::object::{Kind as Object, Mode, name_of};
 
@@ -13,33 +13,33 @@ const ATTEMPTS: usize = 4;
 
 /// What was found.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum ReadOutcome {
     File(File),
     /// It is there and can't be captured.
-    Left(Reason),
+    Skipped(SkipReason),
     /// It is something else now, or gone.
-    Other,
+    Replaced,
 }
 
 /// Reads the file `name`. Its bytes are in `buffer` when it is captured.
-/// `looked` is from before anything was looked at, in nanoseconds since the epoch.
+/// `started_at` is from before anything was looked at, in nanoseconds since the epoch.
 pub(crate) fn file(
     dir: &Dir,
     name: &[u8],
     limit: u64,
-    looked: i64,
+    started_at: i64,
     last: Option<Mode>,
     buffer: &mut Vec<u8>,
-) -> Found {
+) -> ReadOutcome {
     let opened = match dir.open_file(name) {
         Ok((file, Kind::File, stamp)) => (file, stamp),
-        Ok(_) => return Found::Other,
+        Ok(_) => return ReadOutcome::Replaced,
         Err(error) => return failed(&error),
     };
     let (mut file, mut stamp) = opened;
     for attempt in 0..ATTEMPTS {
         if stamp.size > limit {
-            return Found::Left(Reason::TooLarge(stamp.size));
+            return ReadOutcome::Skipped(SkipReason::TooLarge(stamp.size));
         }
         if attempt > 0
             && let Err(error) = io::Seek::rewind(&mut file)
@@ -51,28 +51,28 @@ pub(crate) fn file(
             Err(error) => return failed(&error),
         };
         if after == stamp && buffer.len() as u64 == stamp.size {
-            return Found::File(File {
+            return ReadOutcome::File(File {
                 stamp,
                 oid: name_of(Object::Blob, buffer),
                 mode: mode(&stamp, last),
-                settled: stamp.is_settled(looked),
+                settled: stamp.is_settled(started_at),
             });
         }
         stamp = after;
     }
-    Found::Left(Reason::Unsteady)
+    ReadOutcome::Skipped(SkipReason::Unstable)
 }
 
 /// Reads as much as the file should have, and tells its stamp afterwards.
 fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<Stamp> {
-    up_to(file, size, buffer)?;
+    read_at_most(file, size, buffer)?;
     Dir::stamp_of(file)
 }
 
 /// Reads on until the file ends or `buffer`, whatever was in it, holds so many
 /// bytes. The standard library asks how long the file is, and begins with
 /// pieces of 8 KiB.
-pub(crate) fn up_to(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+pub(crate) fn read_at_most(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
     let most = usize::try_from(most).map_err(|_| io::ErrorKind::FileTooLarge)?;
     buffer.truncate(most);
     buffer.reserve_exact(most - buffer.len());
@@ -104,11 +104,11 @@ fn mode(stamp: &Stamp, last: Option<Mode>) -> Mode {
 }
 
 /// Reads the link `name`; where it points is in `buffer`.
-pub(crate) fn link(dir: &Dir, name: &[u8], looked: i64, buffer: &mut Vec<u8>) -> Found {
+pub(crate) fn link(dir: &Dir, name: &[u8], started_at: i64, buffer: &mut Vec<u8>) -> ReadOutcome {
     for _ in 0..ATTEMPTS {
         let before = match dir.stat(name) {
             Ok((Kind::Link, stamp)) => stamp,
-            Ok(_) => return Found::Other,
+            Ok(_) => return ReadOutcome::Replaced,
             Err(error) => return failed(&error),
         };
         match dir.read_link(name) {
@@ -119,23 +119,23 @@ pub(crate) fn link(dir: &Dir, name: &[u8], looked: i64, buffer: &mut Vec<u8>) ->
             .stat(name)
             .is_ok_and(|after| after == (Kind::Link, before))
         {
-            return Found::File(File {
+            return ReadOutcome::File(File {
                 stamp: before,
                 oid: name_of(Object::Blob, buffer),
                 mode: Mode::Link,
-                settled: before.is_settled(looked),
+                settled: before.is_settled(started_at),
             });
         }
     }
-    Found::Left(Reason::Unsteady)
+    ReadOutcome::Skipped(SkipReason::Unstable)
 }
 
 /// What an error means for an entry.
-pub(crate) fn failed(error: &io::Error) -> Found {
+pub(crate) fn failed(error: &io::Error) -> ReadOutcome {
     if is_gone(error) {
-        return Found::Other;
+        return ReadOutcome::Replaced;
     }
-    Found::Left(Reason::Unreadable(error.raw_os_error().unwrap_or(0)))
+    ReadOutcome::Skipped(SkipReason::Unreadable(error.raw_os_error().unwrap_or(0)))
 }
 
 /// Does the error say that there is something else, or nothing, of that name?
@@ -164,12 +164,12 @@ mod tests {
         fs::write(&path, "0123456789").unwrap();
         let mut buffer = b"what was there before".to_vec();
         for (most, held) in [(4, "0123"), (10, "0123456789"), (12, "0123456789"), (0, "")] {
-            up_to(&fs::File::open(&path).unwrap(), most, &mut buffer).unwrap();
+            read_at_most(&fs::File::open(&path).unwrap(), most, &mut buffer).unwrap();
             assert_eq!(buffer, held.as_bytes());
         }
         let file = fs::File::open(&path).unwrap();
-        up_to(&file, 7, &mut buffer).unwrap();
-        up_to(&file, 7, &mut buffer).unwrap();
+        read_at_most(&file, 7, &mut buffer).unwrap();
+        read_at_most(&file, 7, &mut buffer).unwrap();
         assert_eq!(buffer, b"789");
     }
 }

@@ -7,10 +7,10 @@ pub(crate) fn is_repository(name: &[u8]) -> bool {
 }
 
 /// What every git directory has, whatever it is called.
-pub(crate) const GIT_DIRECTORY: [&str; 3] = ["HEAD", "objects", "refs"];
+pub(crate) const GIT_DIRECTORY_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Does git refuse to have an entry of this name?
-pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {
+pub(crate) fn is_refused_by_git(name: &[u8], is_link: bool) -> bool {
     // Windows takes a backslash for a separator.
     let mut parts = name.split(|byte| *byte == b'\\');
     if parts.any(is_windows_git) || is_mac_name(name, b".git") {
@@ -68,7 +68,7 @@ mod tests {
             "a\\.git",
             ".g\u{200c}it",
         ] {
-            assert!(is_refused(name.as_bytes(), false), "{name:?}");
+            assert!(is_refused_by_git(name.as_bytes(), false), "{name:?}");
         }
         for name in [
             ".gitignore",
@@ -79,10 +79,10 @@ mod tests {
             "a.git",
             "\u{200c}",
         ] {
-            assert!(!is_refused(name.as_bytes(), false), "{name:?}");
+            assert!(!is_refused_by_git(name.as_bytes(), false), "{name:?}");
         }
-        assert!(is_refused(b".gitmodules", true));
-        assert!(!is_refused(b".gitignore", true));
-        assert!(!is_refused(b".g\xe9it", false));
+        assert!(is_refused_by_git(b".gitmodules", true));
+        assert!(!is_refused_by_git(b".gitignore", true));
+        assert!(!is_refused_by_git(b".g\xe9it", false));
     }
 }

@@ -8,12 +8,12 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    capture_filter::{Frozen, Judge},
-    git_index::{Exempt, Tracked},
-    permissions::{Restricted, restricted},
+    capture_filter::{CaptureFilter, SavedRules},
+    git_index::{GitIndexState, TrackedPaths},
+    permissions::{RestrictedPath, restricted},
     scan_dir::{Dir, os_name},
-    snapshot::{Folder, Rules},
-    walk::{Outcome, Reading, Walk, dir_task::Paths},
+    snapshot::{Folder, FolderRules},
+    walk::{ContentMode, Walk, WalkOutcome, dir_task::PathTree},
 };
 use crate::{
     checkpoint::{
@@ -27,7 +27,7 @@ use crate::{
 
 /// How often it is walked again because other files turned out to be tracked:
 /// each round may find one more repository in what the one before found.
-const ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 4;
 
 /// The work tree at one look.
 #[derive(Clone, Debug)]
@@ -39,139 +39,165 @@ pub(crate) struct Scan {
     /// Captured files and their bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    pub(crate) rules: Arc<Frozen>,
+    pub(crate) rules: Arc<SavedRules>,
     /// What is not for everyone to read.
-    pub(crate) restricted: Arc<Vec<Restricted>>,
+    pub(crate) restricted: Arc<Vec<RestrictedPath>>,
     /// By which rules it was judged, those in its own folders aside.
-    pub(crate) judged: u128,
+    pub(crate) filter_fingerprint: u128,
     /// What those did not apply to.
-    pub(crate) tracked: Arc<Tracked>,
+    pub(crate) git_index: Arc<GitIndexState>,
 }
 
 /// Takes the content of files as they are read, so that they are read once.
-pub(crate) trait Sink: Sync {
+pub(crate) trait BlobSink: Sync {
     /// A file whose content differs from the last look's.
     fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
 }
 
 /// How a look is taken.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Look<'a> {
+pub(crate) struct ScanOptions<'a> {
     /// What was seen last; saves reading what has not changed.
     pub(crate) last: Option<&'a Scan>,
     /// Takes what is read.
-    pub(crate) sink: Option<&'a dyn Sink>,
+    pub(crate) sink: Option<&'a dyn BlobSink>,
     /// More than so many files or bytes are `tooLarge`, before anything is read.
     pub(crate) limits: Option<(u64, u64)>,
 }
 
 /// Looks at everything.
-pub(crate) fn scan(job: &Job<'_>, judge: &Judge<'_>, look: Look<'_>) -> Result<Scan, Error> {
+pub(crate) fn scan(
+    job: &Job<'_>,
+    filter: &CaptureFilter<'_>,
+    look: ScanOptions<'_>,
+) -> Result<Scan, Error> {
     job.cancel.check()?;
-    let judged = judge.fingerprint();
-    let looked = now();
-    let Look { last, sink, limits } = look;
+    let filter_fingerprint = filter.fingerprint();
+    let started_at = now();
+    let ScanOptions { last, sink, limits } = look;
     let mut known = last.map(|last| last.tree.clone());
-    let mut tracked = match last {
-        Some(last) => Tracked::of(judge, &last.tree, &last.tracked, job.cancel)?,
+    let mut git_index = match last {
+        Some(last) => GitIndexState::load(filter, &last.tree, &last.git_index, job.cancel)?,
         None => Arc::default(),
     };
     if known.is_none() || limits.is_some() {
         // Names and sizes first: reading can tell how far it is, and what is
         // too large is known before any of it is read.
         let (max_files, max_bytes) = limits.unwrap_or((u64::MAX, u64::MAX));
-        let reading = Reading::No {
+        let content_mode = ContentMode::Measure {
             max_files,
             max_bytes,
         };
-        let found = until_tracked(job, judge, tracked, |exempt, before| {
-            let walk = Walk::new(job, (judge, exempt), reading, looked, None);
-            walk.run(open(judge)?, before, None, before.is_some())
+        let found = walk_until_stable(job, filter, git_index, |tracked, before| {
+            let walk = Walk::new(job, (filter, tracked), content_mode, started_at, None);
+            walk.run(open(filter)?, before, None, before.is_some())
         })?;
         let tree;
-        (tree, tracked) = found.ok_or_else(|| too_large(job))?;
+        (tree, git_index) = found.ok_or_else(|| too_large(job))?;
         known = known.or(Some(tree));
     }
     let total = known.as_ref().map(|known| known.files);
-    let rejudge =
-        last.is_some_and(|last| last.judged != judged || last.tracked.exempt != tracked.exempt);
-    let found = until_tracked(job, judge, tracked, |exempt, before| {
-        let walk = Walk::new(job, (judge, exempt), Reading::Yes(sink), looked, total);
-        let rejudge = rejudge || before.is_some();
-        walk.run(open(judge)?, before.or(known.as_ref()), None, rejudge)
+    let reevaluate = last.is_some_and(|last| {
+        last.filter_fingerprint != filter_fingerprint || last.git_index.tracked != git_index.tracked
+    });
+    let found = walk_until_stable(job, filter, git_index, |tracked, before| {
+        let walk = Walk::new(
+            job,
+            (filter, tracked),
+            ContentMode::Read(sink),
+            started_at,
+            total,
+        );
+        let reevaluate = reevaluate || before.is_some();
+        walk.run(open(filter)?, before.or(known.as_ref()), None, reevaluate)
     })?;
-    let (tree, tracked) = found.ok_or_else(|| too_large(job))?;
-    Ok(finish(judge, judged, tree, tracked, last))
+    let (tree, git_index) = found.ok_or_else(|| too_large(job))?;
+    Ok(reuse_or_build(
+        filter,
+        filter_fingerprint,
+        tree,
+        git_index,
+        last,
+    ))
 }
 
 /// A tree, and what was tracked for it.
-type Found = (Arc<Folder>, Arc<Tracked>);
+type WalkResult = (Arc<Folder>, Arc<GitIndexState>);
 
 /// Walks, again with what the walk before found, until what is tracked is what
 /// the walk went by: the rules that tell are found on the way. `None` when the
 /// walk finds no tree.
-fn until_tracked(
+fn walk_until_stable(
     job: &Job<'_>,
-    judge: &Judge<'_>,
-    tracked: Arc<Tracked>,
-    mut walk: impl FnMut(&Exempt, Option<&Arc<Folder>>) -> Result<Outcome, Error>,
-) -> Result<Option<Found>, Error> {
-    let mut tracked = tracked;
+    filter: &CaptureFilter<'_>,
+    git_index: Arc<GitIndexState>,
+    mut walk: impl FnMut(&TrackedPaths, Option<&Arc<Folder>>) -> Result<WalkOutcome, Error>,
+) -> Result<Option<WalkResult>, Error> {
+    let mut git_index = git_index;
     let mut before = None;
-    for _ in 0..ROUNDS {
-        let Outcome::Tree(tree) = walk(&tracked.exempt, before.as_ref())? else {
+    for _ in 0..MAX_ROUNDS {
+        let WalkOutcome::Tree(tree) = walk(&git_index.tracked, before.as_ref())? else {
             return Ok(None);
         };
-        let now = Tracked::of(judge, &tree, &tracked, job.cancel)?;
-        if now.exempt == tracked.exempt {
+        let now = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
+        if now.tracked == git_index.tracked {
             return Ok(Some((tree, now)));
         }
         before = Some(tree);
-        tracked = now;
+        git_index = now;
     }
-    let Outcome::Tree(tree) = walk(&tracked.exempt, before.as_ref())? else {
+    let WalkOutcome::Tree(tree) = walk(&git_index.tracked, before.as_ref())? else {
         return Ok(None);
     };
-    Ok(Some((tree, Arc::new(tracked.unsettled()))))
+    Ok(Some((tree, Arc::new(git_index.unsettled()))))
 }
 
 /// Looks at these paths only, whatever their stamps say. `None` when that would
 /// not be enough: rules changed that judge other paths too.
 pub(crate) fn update(
     job: &Job<'_>,
-    judge: &Judge<'_>,
+    filter: &CaptureFilter<'_>,
     last: &Scan,
     changed: &[RelPath],
-    sink: Option<&dyn Sink>,
+    sink: Option<&dyn BlobSink>,
 ) -> Result<Option<Scan>, Error> {
     job.cancel.check()?;
-    let judged = judge.fingerprint();
-    if judged != last.judged || changed.iter().any(moves_rules) || !excludes_hold(judge, last) {
+    let filter_fingerprint = filter.fingerprint();
+    if filter_fingerprint != last.filter_fingerprint
+        || changed.iter().any(affects_rules)
+        || !are_excludes_unchanged(filter, last)
+    {
         return Ok(None);
     }
-    let paths = Paths::new(changed.iter().filter(|path| !is_in_repository(path)));
+    let paths = PathTree::new(changed.iter().filter(|path| !is_in_repository(path)));
     if paths.is_everything() {
         return Ok(None);
     }
-    let tracked = Tracked::of(judge, &last.tree, &last.tracked, job.cancel)?;
-    let exempt = &last.tracked.exempt;
-    if tracked.exempt != *exempt {
+    let git_index = GitIndexState::load(filter, &last.tree, &last.git_index, job.cancel)?;
+    let tracked = &last.git_index.tracked;
+    if git_index.tracked != *tracked {
         return Ok(None);
     }
     let total = Some(changed.len() as u64);
-    let walk = Walk::new(job, (judge, exempt), Reading::Yes(sink), now(), total);
+    let walk = Walk::new(
+        job,
+        (filter, tracked),
+        ContentMode::Read(sink),
+        now(),
+        total,
+    );
     let last_tree = Some(&last.tree);
-    let Outcome::Tree(tree) = walk.run(open(judge)?, last_tree, Some(&paths), false)? else {
+    let WalkOutcome::Tree(tree) = walk.run(open(filter)?, last_tree, Some(&paths), false)? else {
         return Ok(None);
     };
     // New folders may have brought rules, or a repository.
-    let tracked = Tracked::of(judge, &tree, &tracked, job.cancel)?;
-    let is_judged = tracked.exempt == *exempt;
-    Ok(is_judged.then(|| finish(judge, judged, tree, tracked, Some(last))))
+    let git_index = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
+    let is_judged = git_index.tracked == *tracked;
+    Ok(is_judged.then(|| reuse_or_build(filter, filter_fingerprint, tree, git_index, Some(last))))
 }
 
-fn open(judge: &Judge<'_>) -> Result<Dir, Error> {
-    let root = judge.place(b"");
+fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
+    let root = filter.place(b"");
     Dir::open(&root).map_err(|error| {
         Error::new(
             ErrorKind::NotFound,
@@ -207,7 +233,7 @@ fn is_in_repository(path: &RelPath) -> bool {
 }
 
 /// Does a change of this path change what is captured elsewhere?
-fn moves_rules(path: &RelPath) -> bool {
+fn affects_rules(path: &RelPath) -> bool {
     let name = path.name().unwrap_or_default();
     let is_rules = name == gitignore::FILE_NAME || name == ".git";
     let in_repository = is_in_repository(path) && (name == "exclude" || name == "HEAD");
@@ -216,16 +242,16 @@ fn moves_rules(path: &RelPath) -> bool {
 
 /// Do the repositories in the work tree, which no one watches, exclude what
 /// they did?
-fn excludes_hold(judge: &Judge<'_>, last: &Scan) -> bool {
+fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
     let mut hold = true;
-    visit_notable(&last.tree, |path, folder| {
-        if let Some(Rules {
+    visit_annotated(&last.tree, |path, folder| {
+        if let Some(FolderRules {
             git: true,
             excludes,
             ..
         }) = folder.rules.as_deref()
         {
-            let now = gitignore::excludes_of(&judge.place(path));
+            let now = gitignore::excludes_of(&filter.place(path));
             hold &= now.as_deref() == excludes.as_deref();
         }
     });
@@ -233,37 +259,38 @@ fn excludes_hold(judge: &Judge<'_>, last: &Scan) -> bool {
 }
 
 /// Sums up what was seen, unless that is what was seen last.
-fn finish(
-    judge: &Judge<'_>,
-    judged: u128,
+fn reuse_or_build(
+    filter: &CaptureFilter<'_>,
+    filter_fingerprint: u128,
     tree: Arc<Folder>,
-    tracked: Arc<Tracked>,
+    git_index: Arc<GitIndexState>,
     last: Option<&Scan>,
 ) -> Scan {
     let same = last.filter(|last| {
-        let is_judged = last.judged == judged && last.tracked.exempt == tracked.exempt;
+        let is_judged = last.filter_fingerprint == filter_fingerprint
+            && last.git_index.tracked == git_index.tracked;
         is_judged && Arc::ptr_eq(&last.tree, &tree)
     });
     match same {
         Some(last) => Scan {
-            tracked,
+            git_index,
             ..last.clone()
         },
-        None => sum_up(judge, judged, tree, tracked),
+        None => build_scan(filter, filter_fingerprint, tree, git_index),
     }
 }
 
 /// A look, from its tree.
-pub(crate) fn sum_up(
-    judge: &Judge<'_>,
-    judged: u128,
+pub(crate) fn build_scan(
+    filter: &CaptureFilter<'_>,
+    filter_fingerprint: u128,
     tree: Arc<Folder>,
-    tracked: Arc<Tracked>,
+    git_index: Arc<GitIndexState>,
 ) -> Scan {
     let mut skipped = Vec::new();
-    let mut ruled: Vec<(Vec<u8>, &Rules, bool)> = Vec::new();
-    visit_notable(&tree, |path, folder| {
-        for left in &folder.left {
+    let mut ruled: Vec<(Vec<u8>, &FolderRules, bool)> = Vec::new();
+    visit_annotated(&tree, |path, folder| {
+        for left in &folder.skipped {
             let (path, encoded) = below(path, &left.name).to_wire();
             skipped.push(Skipped {
                 path,
@@ -279,15 +306,15 @@ pub(crate) fn sum_up(
         }
     });
     skipped.sort_unstable();
-    let rules = judge.freeze(
+    let rules = filter.save_rules(
         ruled
             .iter()
             .map(|(path, rules, is_captured)| (path.as_slice(), *rules, *is_captured)),
         // What is denied is not even named.
-        tracked
-            .exempt
-            .beyond(&tree)
-            .filter(|path| !judge.denies_path(path)),
+        git_index
+            .tracked
+            .missing_from(&tree)
+            .filter(|path| !filter.denies_path(path)),
     );
     Scan {
         skipped: Arc::new(skipped),
@@ -295,8 +322,8 @@ pub(crate) fn sum_up(
         bytes: tree.bytes,
         rules: Arc::new(rules),
         restricted: Arc::new(restricted(&tree)),
-        judged,
-        tracked,
+        filter_fingerprint,
+        git_index,
         tree,
     }
 }
@@ -309,15 +336,15 @@ pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
 }
 
 /// Shows every folder that has something left or rules, with its path.
-pub(crate) fn visit_notable<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
+pub(crate) fn visit_annotated<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
     let mut rest = vec![(Vec::new(), tree)];
     while let Some((path, folder)) = rest.pop() {
-        if !folder.notable {
+        if !folder.is_annotated {
             continue;
         }
         visit(&path, folder);
         for entry in folder.entries() {
-            if let Some(below) = entry.folder().filter(|below| below.notable) {
+            if let Some(below) = entry.folder().filter(|below| below.is_annotated) {
                 let mut path = path.clone();
                 if !path.is_empty() {
                     path.push(b'/');

@@ -4,7 +4,7 @@
 
 use std::{fs, io, path::Path};
 
-use super::snapshot::{Special, Stamp};
+use super::snapshot::{SpecialFile, Stamp};
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
                       library does not show; opening one fails, and that is told"
         )
     )]
-    Special(Special),
+    Special(SpecialFile),
 }
 
 /// The names in a folder, and what they are where that is known.
@@ -38,7 +38,7 @@ mod unix {
         fs::{AtFlags, FileType, Mode, OFlags, Stat},
     };
 
-    use super::{Kind, Names, Path, Special, Stamp, fs, io};
+    use super::{Kind, Names, Path, SpecialFile, Stamp, fs, io};
 
     /// An open folder.
     #[derive(Debug)]
@@ -121,9 +121,9 @@ mod unix {
             FileType::RegularFile => Kind::File,
             FileType::Symlink => Kind::Link,
             FileType::Directory => Kind::Folder,
-            FileType::Fifo => Kind::Special(Special::Pipe),
-            FileType::Socket => Kind::Special(Special::Socket),
-            FileType::CharacterDevice | FileType::BlockDevice => Kind::Special(Special::Device),
+            FileType::Fifo => Kind::Special(SpecialFile::Pipe),
+            FileType::Socket => Kind::Special(SpecialFile::Socket),
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Special(SpecialFile::Device),
             FileType::Unknown => return None,
         })
     }

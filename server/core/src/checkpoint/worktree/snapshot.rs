@@ -3,7 +3,7 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-use super::permissions::{Audience, Audiences};
+use super::permissions::{ReadPermission, ReadPermissionSet};
 use crate::checkpoint::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
 pub(crate) use crate::fs::Stamp;
 #[cfg(test)]
@@ -82,27 +82,27 @@ impl<'a> Entry<'a> {
 
 /// Something in a folder that is not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct SkippedEntry {
     pub(crate) name: Box<[u8]>,
-    pub(crate) reason: Reason,
+    pub(crate) reason: SkipReason,
 }
 
 /// Why something is not captured. What is ignored or denied is not even left:
 /// the rules tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum SkipReason {
     /// A folder the settings exclude.
     Excluded,
     /// A file of so many bytes, over the limit.
     TooLarge(u64),
     /// No file, folder or link.
-    Special(Special),
+    Special(SpecialFile),
     /// The system does not let us read it: the error's number.
     Unreadable(i32),
     /// It kept changing while it was read.
-    Unsteady,
+    Unstable,
     /// git does not take the name.
-    Name,
+    InvalidName,
     /// The path is too long.
     TooLong,
     /// It is where this server keeps its own data.
@@ -113,23 +113,23 @@ pub(crate) enum Reason {
 
 /// What is neither file, folder nor link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
+pub(crate) enum SpecialFile {
     Pipe,
     Socket,
     Device,
 }
 
-impl Reason {
+impl SkipReason {
     /// May it change without the folder's stamp changing?
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn needs_recheck(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unsteady | Self::GitDirectory
+            Self::TooLarge(_) | Self::Unreadable(_) | Self::Unstable | Self::GitDirectory
         )
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Excluded => f.write_str("a folder that checkpoints.exclude names"),
@@ -139,15 +139,15 @@ impl fmt::Display for Reason {
                     "{bytes} bytes, which is over the limit of checkpoints.maxFileSize"
                 )
             }
-            Self::Special(Special::Pipe) => f.write_str("a named pipe"),
-            Self::Special(Special::Socket) => f.write_str("a socket"),
-            Self::Special(Special::Device) => f.write_str("a device"),
+            Self::Special(SpecialFile::Pipe) => f.write_str("a named pipe"),
+            Self::Special(SpecialFile::Socket) => f.write_str("a socket"),
+            Self::Special(SpecialFile::Device) => f.write_str("a device"),
             Self::Unreadable(number) => {
                 let error = std::io::Error::from_raw_os_error(*number);
                 write!(f, "cannot be read: {error}")
             }
-            Self::Unsteady => f.write_str("it kept changing while it was read"),
-            Self::Name => f.write_str("git does not allow this name"),
+            Self::Unstable => f.write_str("it kept changing while it was read"),
+            Self::InvalidName => f.write_str("git does not allow this name"),
             Self::TooLong => f.write_str("the path is too long"),
             Self::OwnData => f.write_str("this server keeps its own data there"),
             Self::GitDirectory => f.write_str("a git repository's own data"),
@@ -157,7 +157,7 @@ impl fmt::Display for Reason {
 
 /// The ignore rules a folder adds to those from above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rules {
+pub(crate) struct FolderRules {
     /// There is something called `.git`.
     pub(crate) git: bool,
     /// A repository begins here: what its `info/exclude` says.
@@ -166,9 +166,9 @@ pub(crate) struct Rules {
     pub(crate) gitignore: Option<Arc<[u8]>>,
 }
 
-impl Rules {
+impl FolderRules {
     /// Something that can have rules is there.
-    pub(crate) fn is_something(&self) -> bool {
+    pub(crate) fn has_sources(&self) -> bool {
         self.git || self.gitignore.is_some()
     }
 }
@@ -183,15 +183,15 @@ pub(crate) struct Folder {
     /// As long as the stamp stays, so do its names.
     pub(crate) settled: bool,
     /// There is something below it that is left or has rules.
-    pub(crate) notable: bool,
+    pub(crate) is_annotated: bool,
     /// Whom the files below it are for.
-    pub(crate) audiences: Audiences,
+    pub(crate) read_permissions: ReadPermissionSet,
     /// Files and links below it, and their bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     /// By name.
-    pub(crate) left: Box<[Left]>,
-    pub(crate) rules: Option<Box<Rules>>,
+    pub(crate) skipped: Box<[SkippedEntry]>,
+    pub(crate) rules: Option<Box<FolderRules>>,
     /// The names of the entries, one behind the other.
     names: Box<[u8]>,
     /// In git's order (`object::tree_order`).
@@ -211,8 +211,8 @@ pub(crate) struct Parts {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
     pub(crate) entries: Vec<(Box<[u8]>, Node)>,
-    pub(crate) left: Vec<Left>,
-    pub(crate) rules: Option<Rules>,
+    pub(crate) skipped: Vec<SkippedEntry>,
+    pub(crate) rules: Option<FolderRules>,
 }
 
 impl Folder {
@@ -222,30 +222,30 @@ impl Folder {
             stamp,
             settled,
             mut entries,
-            mut left,
+            mut skipped,
             rules,
         } = parts;
         entries.sort_unstable_by(|(left, a), (right, b)| {
             tree_order((left, a.is_folder()), (right, b.is_folder()))
         });
-        left.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        skipped.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let mut names = Vec::with_capacity(entries.iter().map(|(name, _)| name.len()).sum());
         let mut items = Vec::with_capacity(entries.len());
         let (mut files, mut bytes) = (0, 0);
-        let mut notable = !left.is_empty() || rules.is_some();
-        let mut audiences = Audiences::default();
+        let mut is_annotated = !skipped.is_empty() || rules.is_some();
+        let mut read_permissions = ReadPermissionSet::default();
         for (name, node) in entries {
             match &node {
                 Node::File(file) => {
                     files += 1;
                     bytes += file.stamp.size;
-                    audiences.add(Audience::of(file));
+                    read_permissions.add(ReadPermission::of(file));
                 }
                 Node::Folder(folder) => {
                     files += folder.files;
                     bytes += folder.bytes;
-                    notable |= folder.notable;
-                    audiences.add_all(folder.audiences);
+                    is_annotated |= folder.is_annotated;
+                    read_permissions.add_all(folder.read_permissions);
                 }
             }
             names.extend_from_slice(&name);
@@ -256,11 +256,11 @@ impl Folder {
             oid: Oid::EMPTY_TREE,
             stamp,
             settled,
-            notable,
-            audiences,
+            is_annotated,
+            read_permissions,
             files,
             bytes,
-            left: left.into(),
+            skipped: skipped.into(),
             rules: rules.map(Box::new),
             names: names.into(),
             items: items.into(),
@@ -344,7 +344,7 @@ impl Folder {
         self.oid == other.oid
             && self.stamp == other.stamp
             && self.settled == other.settled
-            && self.left == other.left
+            && self.skipped == other.skipped
             && self.rules == other.rules
             && self.names == other.names
             && self.items.len() == other.items.len()

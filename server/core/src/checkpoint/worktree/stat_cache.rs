@@ -6,8 +6,8 @@ mod encoding;
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use super::{
-    capture_filter::Judge,
-    scan::{self, Look, Scan},
+    capture_filter::CaptureFilter,
+    scan::{self, Scan, ScanOptions},
     scan_dir::os_name,
     snapshot::Folder,
 };
@@ -23,11 +23,11 @@ const CACHE_FILE: &str = "tree.cache";
 /// A larger cache is not read: some millions of files.
 const MAX_CACHE_BYTES: u64 = 1 << 30;
 /// Between two looks whether the memory is free.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+const LOCK_POLL: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// The last look.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct StatCache {
     pub(crate) scan: Option<Scan>,
     /// The tree of a checkpoint whose objects are all in the store, and the
     /// store's generation then: what equals it need not be stored again.
@@ -40,27 +40,30 @@ pub(crate) struct Memory {
 
 impl Checkpoints {
     /// Looks at the whole work tree and stores nothing.
-    pub(crate) fn look(&self, job: &Job<'_>) -> Result<Scan, Error> {
-        let judge = self.judge(job);
-        let mut memory = self.memory(job.cancel)?;
-        self.remember(&mut memory, &judge);
-        let look = Look {
-            last: memory.scan.as_ref(),
-            ..Look::default()
+    pub(crate) fn scan_worktree(&self, job: &Job<'_>) -> Result<Scan, Error> {
+        let filter = self.capture_filter(job);
+        let mut cache = self.lock_stat_cache(job.cancel)?;
+        self.load_stat_cache(&mut cache, &filter);
+        let options = ScanOptions {
+            last: cache.scan.as_ref(),
+            ..ScanOptions::default()
         };
-        let scan = scan::scan(job, &judge, look)?;
-        memory.scan = Some(scan.clone());
+        let scan = scan::scan(job, &filter, options)?;
+        cache.scan = Some(scan.clone());
         Ok(scan)
     }
 
     /// The folders whose entries are captured, as last seen; the root is the
     /// first. For those who watch them. Empty before the first look.
-    pub fn folders(&self) -> Vec<RelPath> {
-        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(tree) = memory.scan.as_ref().map(|scan| scan.tree.clone()) else {
+    pub fn captured_folders(&self) -> Vec<RelPath> {
+        let cache = self
+            .stat_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(tree) = cache.scan.as_ref().map(|scan| scan.tree.clone()) else {
             return Vec::new();
         };
-        drop(memory);
+        drop(cache);
         let mut folders = vec![RelPath::default()];
         let mut rest = vec![(RelPath::default(), &tree)];
         while let Some((path, folder)) = rest.pop() {
@@ -80,64 +83,75 @@ impl Checkpoints {
     ///
     /// # Errors
     /// `storage`.
-    pub fn save_memory(&self) -> Result<(), Error> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(scan) = &memory.scan else {
+    pub fn save_stat_cache(&self) -> Result<(), Error> {
+        let mut cache = self
+            .stat_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Some(scan) = &cache.scan else {
             return Ok(());
         };
-        let is_saved = memory.saved.as_ref();
+        let is_saved = cache.saved.as_ref();
         if is_saved.is_some_and(|saved| Arc::ptr_eq(saved, &scan.tree)) {
             return Ok(());
         }
         let tree = scan.tree.clone();
-        let stored = memory.stored.as_ref();
+        let stored = cache.stored.as_ref();
         let stored = stored.filter(|(stored, _)| stored.oid == tree.oid);
-        let bytes = encoding::encode(&encoding::Saved {
+        let bytes = encoding::encode(&encoding::CacheFile {
             tree: tree.clone(),
-            judged: scan.judged,
-            tracked: scan.tracked.clone(),
+            filter_fingerprint: scan.filter_fingerprint,
+            git_index: scan.git_index.clone(),
             stored: stored.map(|(_, generation)| *generation),
         });
         let dir = self.state_dir();
         self.storage.make_dir(&dir)?;
         files::replace(&dir.join(CACHE_FILE), &bytes)?;
-        memory.saved = Some(tree);
+        cache.saved = Some(tree);
         Ok(())
     }
 
     /// Whoever holds it is the only one who looks at the work tree in this
     /// process. Not for those who go on to wait for the store's lock.
-    pub(crate) fn memory(&self, cancel: &Cancel) -> Result<MutexGuard<'_, Memory>, Error> {
+    pub(crate) fn lock_stat_cache(
+        &self,
+        cancel: &Cancel,
+    ) -> Result<MutexGuard<'_, StatCache>, Error> {
         loop {
-            match self.memory.try_lock() {
-                Ok(memory) => return Ok(memory),
+            match self.stat_cache.try_lock() {
+                Ok(cache) => return Ok(cache),
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => {
                     cancel.check()?;
-                    std::thread::sleep(PAUSE);
+                    std::thread::sleep(LOCK_POLL);
                 }
             }
         }
     }
 
     /// Takes up what was saved, once. What can't be read is not there.
-    pub(crate) fn remember(&self, memory: &mut Memory, judge: &Judge<'_>) {
-        if memory.loaded {
+    pub(crate) fn load_stat_cache(&self, cache: &mut StatCache, filter: &CaptureFilter<'_>) {
+        if cache.loaded {
             return;
         }
-        memory.loaded = true;
+        cache.loaded = true;
         let path = self.state_dir().join(CACHE_FILE);
         let bytes = read_foreign(&path, MAX_CACHE_BYTES).ok().flatten();
         let Some(saved) = bytes.as_deref().and_then(encoding::decode) else {
             return;
         };
-        memory.stored = saved.stored.map(|when| (saved.tree.clone(), when));
-        memory.saved = Some(saved.tree.clone());
-        memory.scan = Some(scan::sum_up(judge, saved.judged, saved.tree, saved.tracked));
+        cache.stored = saved.stored.map(|when| (saved.tree.clone(), when));
+        cache.saved = Some(saved.tree.clone());
+        cache.scan = Some(scan::build_scan(
+            filter,
+            saved.filter_fingerprint,
+            saved.tree,
+            saved.git_index,
+        ));
     }
 
-    pub(crate) fn judge<'a>(&self, job: &Job<'a>) -> Judge<'a> {
-        Judge::new(
+    pub(crate) fn capture_filter<'a>(&self, job: &Job<'a>) -> CaptureFilter<'a> {
+        CaptureFilter::new(
             job.view,
             job.root,
             job.settings,

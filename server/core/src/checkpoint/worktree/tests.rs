@@ -11,9 +11,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{
-    capture_filter::{Frozen, Judge, RulesThen},
-    git_index::{Exempt, Tracked},
-    scan::{Look, Scan, scan},
+    capture_filter::{CaptureFilter, HistoricRules, SavedRules},
+    git_index::{GitIndexState, TrackedPaths},
+    scan::{Scan, ScanOptions, scan},
     snapshot::{File, Folder, Node, Parts, Stamp},
 };
 use crate::{
@@ -65,19 +65,19 @@ impl Tree {
             cancel: &Cancel::default(),
             progress: &|_| {},
         };
-        let judge = Judge::new(&view, 0, &self.settings, &self.ws, None);
-        let look = Look {
+        let filter = CaptureFilter::new(&view, 0, &self.settings, &self.ws, None);
+        let look = ScanOptions {
             last,
-            ..Look::default()
+            ..ScanOptions::default()
         };
-        scan(&job, &judge, look).unwrap()
+        scan(&job, &filter, look).unwrap()
     }
 }
 
 impl Tree {
     fn denies(&self, path: &str) -> bool {
         let view = self.access.view().0;
-        Judge::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
+        CaptureFilter::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
     }
 
     /// What is seen once every stamp has settled: then nothing is read again.
@@ -235,7 +235,7 @@ fn rules_that_are_too_many_judge_nothing() {
     tree.write("kept", "");
     let scan = tree.look(None);
     let none = |_: &RelPath| Ok(None);
-    let mut then = RulesThen::new(&scan.rules, &scan.rules, &none).unwrap();
+    let mut then = HistoricRules::new(&scan.rules, &scan.rules, &none).unwrap();
     assert!(then.excludes(&rel("kept"), false).unwrap());
 }
 
@@ -246,10 +246,10 @@ fn texts_that_are_in_old_notes_still_judge() {
         "denied":[{"above":{"root":"","text":"secret"}},{"below":{"path":"sub","text":[107,255]}}],
         "above":[{"root":"ws","text":"*.log"}],
         "repositories":[{"path":"in","text":"*.tmp"}],"gitignores":[{"path":"in","text":"x"}]}"#;
-    let kept: Frozen = serde_json::from_str(kept).unwrap();
+    let kept: SavedRules = serde_json::from_str(kept).unwrap();
     let none = |_: &RelPath| Ok(None);
-    let now = Frozen::default();
-    let mut then = RulesThen::new(&kept, &now, &none).unwrap();
+    let now = SavedRules::default();
+    let mut then = HistoricRules::new(&kept, &now, &none).unwrap();
     for (path, is_out) in [
         ("secret", true),
         ("a.log", true),
@@ -351,12 +351,12 @@ proptest! {
             .map(|(path, _)| (path.clone(), fs::read(tree.ws.join(path.as_path())).unwrap()))
             .collect();
         let gitignore = |path: &RelPath| -> Result<_, Error> { Ok(held.get(path).cloned()) };
-        let mut then = RulesThen::new(&kept, &scan.rules, &gitignore).unwrap();
+        let mut then = HistoricRules::new(&kept, &scan.rules, &gitignore).unwrap();
         for (path, is_dir) in walk(&tree.ws) {
             let is_captured = scan.tree.find(&path).is_some();
             let is_excluded = then.excludes(&path, is_dir).unwrap();
             // Tracked, so captured: its tree tells.
-            let is_exempt = is_captured && scan.tracked.exempt.holds(path.to_wire().0.as_bytes(), is_dir);
+            let is_exempt = is_captured && scan.git_index.tracked.contains(path.to_wire().0.as_bytes(), is_dir);
             if !is_exempt {
                 prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
             }
@@ -364,7 +364,7 @@ proptest! {
         // What was not there would have been captured, unless it is denied: then
         // it is not even named.
         let named = serde_json::to_value(&*scan.rules).unwrap()["tracked"].to_string();
-        for path in scan.tracked.exempt.beyond(&scan.tree) {
+        for path in scan.git_index.tracked.missing_from(&scan.tree) {
             let path = std::str::from_utf8(path).unwrap();
             if tree.denies(path) {
                 prop_assert!(!named.contains(&format!("\"{path}\"")), "{named}");
@@ -416,26 +416,26 @@ fn an_index_that_changes_nothing_costs_nothing() {
     tree.write(".gitignore", "*.log\n");
     track(&git, ["a/c.log".to_owned()].into_iter());
     let mut before = tree.settled();
-    while before.tracked.basis.is_none() {
+    while before.git_index.fingerprint.is_none() {
         before = tree.look(Some(&before));
     }
     assert!(before.tree.find(&rel("a/c.log")).is_some());
     assert!(Arc::ptr_eq(
-        &tree.look(Some(&before)).tracked,
-        &before.tracked
+        &tree.look(Some(&before)).git_index,
+        &before.git_index
     ));
     // Were it read, it would tell.
     let empty = Scan {
-        tracked: Arc::new(Tracked {
-            basis: before.tracked.basis,
-            exempt: Exempt::default(),
+        git_index: Arc::new(GitIndexState {
+            fingerprint: before.git_index.fingerprint,
+            tracked: TrackedPaths::default(),
         }),
         ..before.clone()
     };
-    assert!(tree.look(Some(&empty)).tracked.exempt.is_empty());
+    assert!(tree.look(Some(&empty)).git_index.tracked.is_empty());
     track(&git, ["a/b".to_owned()].into_iter());
     let after = tree.look(Some(&before));
-    assert!(!Arc::ptr_eq(&after.tracked, &before.tracked));
+    assert!(!Arc::ptr_eq(&after.git_index, &before.git_index));
     assert!(Arc::ptr_eq(&after.tree, &before.tree));
     track(&git, ["d.log".to_owned()].into_iter());
     assert!(tree.look(Some(&after)).tree.find(&rel("d.log")).is_some());

@@ -1,11 +1,11 @@
 //! Going through the work tree, on all cores, without recursion.
 //!
-//! Each folder is a [`Frame`]: it is opened, its entries are judged and looked
+//! Each folder is a [`DirTask`]: it is opened, its entries are judged and looked
 //! at (`entries`), its folders become frames of their own. Whoever completes the last piece
 //! of a frame puts the folder together and hands it to the frame above.
 //!
 //! A folder whose stamp did not move is not read again: its known entries are
-//! looked at. Where only some paths are wanted ([`Paths`]), only they are.
+//! looked at. Where only some paths are wanted ([`PathTree`]), only they are.
 
 pub(crate) mod dir_task;
 mod entries;
@@ -22,16 +22,16 @@ use rayon::Scope;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    capture_filter::{Chain, Judge},
-    git_index::Exempt,
-    read_file::{self, Found},
-    reserved_names::GIT_DIRECTORY,
-    scan::Sink,
+    capture_filter::{CaptureFilter, IgnoreStack},
+    git_index::TrackedPaths,
+    read_file::{self, ReadOutcome},
+    reserved_names::GIT_DIRECTORY_ENTRIES,
+    scan::BlobSink,
     scan_dir::{Dir, Kind},
-    snapshot::{Folder, Node, Reason, Rules, Stamp},
+    snapshot::{Folder, FolderRules, Node, SkipReason, Stamp},
     walk::{
-        dir_task::{Change, Frame, Paths, assemble},
-        entries::{Here, Name, Open, is_our_fault, out_of_means},
+        dir_task::{DirTask, EntryResult, PathTree, assemble},
+        entries::{DirContext, ListedName, OpenedDir, is_resource_error, resource_error},
     },
 };
 use crate::{
@@ -42,53 +42,53 @@ use crate::{
 };
 
 /// Files between two words about how far it is.
-const STRIDE: u64 = 256;
+const PROGRESS_STRIDE: u64 = 256;
 /// Below this many levels a folder is not opened from the one above it: that
 /// would keep more folders open than a process may.
-const OPEN_LEVELS: usize = 64;
+const MAX_OPEN_LEVELS: usize = 64;
 /// What a walk does with files.
 #[derive(Clone, Copy)]
-pub(crate) enum Reading<'a> {
+pub(crate) enum ContentMode<'a> {
     /// Nothing: what it finds has no content, and is read by the next walk.
-    No { max_files: u64, max_bytes: u64 },
+    Measure { max_files: u64, max_bytes: u64 },
     /// Reads what may have changed.
-    Yes(Option<&'a dyn Sink>),
+    Read(Option<&'a dyn BlobSink>),
 }
 
 /// One walk.
 pub(crate) struct Walk<'a> {
-    pub(crate) judge: &'a Judge<'a>,
+    pub(crate) filter: &'a CaptureFilter<'a>,
     /// What ignore rules do not apply to.
-    pub(crate) exempt: &'a Exempt,
+    pub(crate) tracked: &'a TrackedPaths,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
-    pub(crate) reading: Reading<'a>,
+    pub(crate) content_mode: ContentMode<'a>,
     /// Larger files are left, in bytes.
     pub(crate) max_file_size: u64,
     /// When it began, in nanoseconds since the epoch.
-    pub(crate) looked: i64,
+    pub(crate) started_at: i64,
     /// How many files there are, where that is known.
     pub(crate) total: Option<u64>,
     pub(crate) done: AtomicU64,
     pub(crate) files: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    is_over: AtomicBool,
-    end: Mutex<End>,
+    is_stopped: AtomicBool,
+    end: Mutex<WalkEnd>,
 }
 
 /// What came of a walk.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum WalkOutcome {
     Tree(Arc<Folder>),
     /// Only some paths were wanted, and rules moved that judge others too.
     RulesMoved,
-    /// There is more than [`Reading::No`] allows.
+    /// There is more than [`ContentMode::Measure`] allows.
     TooLarge,
 }
 
 /// How a walk ended.
 #[derive(Debug, Default)]
-pub(crate) enum End {
+pub(crate) enum WalkEnd {
     #[default]
     Nowhere,
     Tree(Arc<Folder>),
@@ -102,179 +102,179 @@ pub(crate) enum End {
 impl<'a> Walk<'a> {
     pub(crate) fn new(
         job: &Job<'a>,
-        (judge, exempt): (&'a Judge<'a>, &'a Exempt),
-        reading: Reading<'a>,
-        looked: i64,
+        (filter, tracked): (&'a CaptureFilter<'a>, &'a TrackedPaths),
+        content_mode: ContentMode<'a>,
+        started_at: i64,
         total: Option<u64>,
     ) -> Self {
         Self {
-            judge,
-            exempt,
+            filter,
+            tracked,
             cancel: job.cancel,
             progress: job.progress,
-            reading,
+            content_mode,
             max_file_size: job.settings.max_file_size,
-            looked,
+            started_at,
             total,
             done: AtomicU64::new(0),
             files: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            is_over: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
             end: Mutex::default(),
         }
     }
 
-    /// Goes. `rejudge` says that the rules of the last look no longer hold.
+    /// Goes. `reevaluate` says that the rules of the last look no longer hold.
     pub(crate) fn run(
         &self,
         root: Dir,
         last: Option<&Arc<Folder>>,
-        paths: Option<&Paths>,
-        rejudge: bool,
-    ) -> Result<Outcome, Error> {
-        let frame = Arc::new(Frame {
+        paths: Option<&PathTree>,
+        reevaluate: bool,
+    ) -> Result<WalkOutcome, Error> {
+        let task = Arc::new(DirTask {
             parent: None,
             name: Box::default(),
             depth: 0,
             anchor: Arc::new(root),
-            way: Vec::new(),
+            path_from_anchor: Vec::new(),
             last: last.cloned(),
             paths,
-            above: Chain::start(self.judge),
-            rejudge,
+            above: IgnoreStack::start(self.filter),
+            reevaluate,
             pending: AtomicUsize::new(1),
-            work: Mutex::default(),
+            state: Mutex::default(),
         });
-        rayon::scope(|scope| scope.spawn(|scope| self.visit(scope, frame)));
+        rayon::scope(|scope| scope.spawn(|scope| self.visit(scope, task)));
         self.cancel.check()?;
         match std::mem::take(&mut *self.end()) {
-            End::Tree(tree) => Ok(Outcome::Tree(tree)),
-            End::RulesMoved => Ok(Outcome::RulesMoved),
-            End::TooLarge => Ok(Outcome::TooLarge),
-            End::Failed(error) => Err(error),
-            End::Nowhere => Err(Error::cancelled()),
+            WalkEnd::Tree(tree) => Ok(WalkOutcome::Tree(tree)),
+            WalkEnd::RulesMoved => Ok(WalkOutcome::RulesMoved),
+            WalkEnd::TooLarge => Ok(WalkOutcome::TooLarge),
+            WalkEnd::Failed(error) => Err(error),
+            WalkEnd::Nowhere => Err(Error::cancelled()),
         }
     }
 
-    fn end(&self) -> MutexGuard<'_, End> {
+    fn end(&self) -> MutexGuard<'_, WalkEnd> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn stop(&self, end: End) {
+    pub(crate) fn stop(&self, end: WalkEnd) {
         let mut first = self.end();
-        if matches!(*first, End::Nowhere) {
+        if matches!(*first, WalkEnd::Nowhere) {
             *first = end;
         }
-        self.is_over.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed) || self.cancel.is_cancelled()
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || self.cancel.is_cancelled()
     }
 
-    fn visit<'s>(&'s self, scope: &Scope<'s>, frame: Arc<Frame<'s>>) {
-        if !self.is_over() {
-            match self.open(&frame) {
-                Ok(Some(open)) => self.look(scope, &frame, open),
+    fn visit<'s>(&'s self, scope: &Scope<'s>, task: Arc<DirTask<'s>>) {
+        if !self.is_stopped() {
+            match self.open(&task) {
+                Ok(Some(open)) => self.process_entries(scope, &task, open),
                 Ok(None) => {}
                 Err(end) => self.stop(end),
             }
         }
-        self.complete(frame);
+        self.complete(task);
     }
 
     /// Opens a folder, and finds out whether its names and rules are known.
     /// `None` when it cannot be opened.
-    fn open(&self, frame: &Frame<'_>) -> Result<Option<Open>, End> {
-        let lost = |error: &std::io::Error| {
+    fn open(&self, task: &DirTask<'_>) -> Result<Option<OpenedDir>, WalkEnd> {
+        let failure = |error: &std::io::Error| {
             let number = error.raw_os_error().unwrap_or(0);
-            if is_our_fault(number) {
-                return Err(End::Failed(out_of_means(number)));
+            if is_resource_error(number) {
+                return Err(WalkEnd::Failed(resource_error(number)));
             }
-            frame.work().lost = Some(match read_file::failed(error) {
-                Found::Left(reason) => Change::Left(reason),
-                _ => Change::Gone,
+            task.state().failure = Some(match read_file::failed(error) {
+                ReadOutcome::Skipped(reason) => EntryResult::Skipped(reason),
+                _ => EntryResult::Gone,
             });
             Ok(None)
         };
         let mut entered: Option<Dir> = None;
-        for name in &frame.way {
-            match entered.as_ref().unwrap_or(&frame.anchor).enter(name) {
+        for name in &task.path_from_anchor {
+            match entered.as_ref().unwrap_or(&task.anchor).enter(name) {
                 Ok(next) => entered = Some(next),
-                Err(error) => return lost(&error),
+                Err(error) => return failure(&error),
             }
         }
-        let dir = entered.map_or_else(|| frame.anchor.clone(), Arc::new);
+        let dir = entered.map_or_else(|| task.anchor.clone(), Arc::new);
         let stamp = match dir.stamp() {
             Ok(stamp) => stamp,
-            Err(error) => return lost(&error),
+            Err(error) => return failure(&error),
         };
-        if becomes_git_directory(frame, &dir) {
-            frame.work().lost = Some(Change::Left(Reason::GitDirectory));
+        if has_become_git_directory(task, &dir) {
+            task.state().failure = Some(EntryResult::Skipped(SkipReason::GitDirectory));
             return Ok(None);
         }
-        let known = frame.last.as_ref().filter(|last| {
-            let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !frame.rejudge;
-            frame.paths.is_some() || is_known
+        let known = task.last.as_ref().filter(|last| {
+            let is_known = is_same_folder(&last.stamp, &stamp) && last.settled && !task.reevaluate;
+            task.paths.is_some() || is_known
         });
         if let Some(known) = known {
             let before = known.rules.as_deref();
-            let now = before.map(|before| self.rules_again(frame, &dir, known, before));
+            let now = before.map(|before| self.reload_rules(task, &dir, known, before));
             if before == now.as_ref() {
-                let mut work = frame.work();
-                work.stamp = known.stamp;
-                work.settled = known.settled;
-                work.base = Some(known.clone());
-                let chain = self.chain(frame, before);
-                work.rules = now;
-                return Ok(Some(Open {
+                let mut state = task.state();
+                state.stamp = known.stamp;
+                state.settled = known.settled;
+                state.base = Some(known.clone());
+                let ignore_stack = self.ignore_stack(task, before);
+                state.rules = now;
+                return Ok(Some(OpenedDir {
                     dir,
-                    chain,
-                    rejudge: false,
+                    ignore_stack,
+                    reevaluate: false,
                     names: None,
                 }));
             }
-            if frame.paths.is_some() {
-                return Err(End::RulesMoved);
+            if task.paths.is_some() {
+                return Err(WalkEnd::RulesMoved);
             }
         }
         let names = match self.names(&dir) {
             Ok(names) => names,
-            Err(error) => return lost(&error),
+            Err(error) => return failure(&error),
         };
         if is_git_directory(&names) {
-            frame.work().lost = Some(Change::Left(Reason::GitDirectory));
+            task.state().failure = Some(EntryResult::Skipped(SkipReason::GitDirectory));
             return Ok(None);
         }
-        let rules = self.rules(frame, &dir, &names);
-        let before = frame.last.as_ref().map(|last| last.rules.as_deref());
-        let chain = self.chain(frame, rules.as_ref());
-        let rejudge = frame.rejudge || before.is_some_and(|before| before != rules.as_ref());
-        let mut work = frame.work();
-        work.stamp = stamp;
-        work.settled = stamp.is_settled(self.looked);
-        work.rules = rules;
-        Ok(Some(Open {
+        let rules = self.rules(task, &dir, &names);
+        let before = task.last.as_ref().map(|last| last.rules.as_deref());
+        let ignore_stack = self.ignore_stack(task, rules.as_ref());
+        let reevaluate = task.reevaluate || before.is_some_and(|before| before != rules.as_ref());
+        let mut state = task.state();
+        state.stamp = stamp;
+        state.settled = stamp.is_settled(self.started_at);
+        state.rules = rules;
+        Ok(Some(OpenedDir {
             dir,
-            chain,
-            rejudge,
+            ignore_stack,
+            reevaluate,
             names: Some(names),
         }))
     }
 
     /// The names in a folder, sorted, with their kinds where the system tells.
-    fn names(&self, dir: &Dir) -> std::io::Result<Vec<Name>> {
-        let mut names: Vec<Name> = dir
+    fn names(&self, dir: &Dir) -> std::io::Result<Vec<ListedName>> {
+        let mut names: Vec<ListedName> = dir
             .names()?
             .into_iter()
-            .map(|(name, kind)| Name { name, kind })
+            .map(|(name, kind)| ListedName { name, kind })
             .collect();
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(names)
     }
 
     /// The rules a folder with these names adds.
-    fn rules(&self, frame: &Frame<'_>, dir: &Dir, names: &[Name]) -> Option<Rules> {
+    fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
         let find = |wanted: &[u8]| {
             let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
             index.ok().map(|index| &names[index])
@@ -282,16 +282,22 @@ impl<'a> Walk<'a> {
         let git = find(b".git").is_some();
         let gitignore = find(gitignore::FILE_NAME.as_bytes())
             .filter(|entry| matches!(entry.kind, Some(Kind::File) | None));
-        let rules = Rules {
+        let rules = FolderRules {
             git,
-            excludes: git.then(|| self.excludes(frame)).flatten(),
+            excludes: git.then(|| self.excludes(task)).flatten(),
             gitignore: gitignore.and_then(|_| read_rules(dir)),
         };
-        rules.is_something().then_some(rules)
+        rules.has_sources().then_some(rules)
     }
 
     /// The same for a folder whose names are known.
-    fn rules_again(&self, frame: &Frame<'_>, dir: &Dir, known: &Folder, before: &Rules) -> Rules {
+    fn reload_rules(
+        &self,
+        task: &DirTask<'_>,
+        dir: &Dir,
+        known: &Folder,
+        before: &FolderRules,
+    ) -> FolderRules {
         let name = gitignore::FILE_NAME.as_bytes();
         let is_clean = || {
             let file = known.get(name)?.file()?.clone();
@@ -303,25 +309,25 @@ impl<'a> Walk<'a> {
             Some(_) => read_rules(dir),
             None => None,
         };
-        Rules {
+        FolderRules {
             git: before.git,
-            excludes: before.git.then(|| self.excludes(frame)).flatten(),
+            excludes: before.git.then(|| self.excludes(task)).flatten(),
             gitignore,
         }
     }
 
-    fn excludes(&self, frame: &Frame<'_>) -> Option<Arc<[u8]>> {
-        let place = self.judge.place(&frame.path());
+    fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
+        let place = self.filter.place(&task.path());
         gitignore::excludes_of(&place).map(Arc::from)
     }
 
     /// The rules in force in a folder.
-    fn chain(&self, frame: &Frame<'_>, own: Option<&Rules>) -> Chain {
+    fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
         match own {
             Some(own) if own.excludes.is_some() || own.gitignore.is_some() => {
-                frame.above.enter(self.judge.place(&frame.path()), own)
+                task.above.enter(self.filter.place(&task.path()), own)
             }
-            _ => frame.above.clone(),
+            _ => task.above.clone(),
         }
     }
 
@@ -329,39 +335,40 @@ impl<'a> Walk<'a> {
     pub(crate) fn descend<'s>(
         &'s self,
         scope: &Scope<'s>,
-        here: &Here<'s>,
+        context: &DirContext<'s>,
         name: &[u8],
         last: Option<&Arc<Folder>>,
-        paths: Option<&'s Paths>,
+        paths: Option<&'s PathTree>,
     ) {
-        let above = &here.frame;
-        let is_near = above.depth < OPEN_LEVELS || above.way.len() >= OPEN_LEVELS;
-        let (anchor, mut way) = match is_near {
-            true => (here.dir.clone(), Vec::new()),
-            false => (above.anchor.clone(), above.way.clone()),
+        let above = &context.task;
+        let is_near =
+            above.depth < MAX_OPEN_LEVELS || above.path_from_anchor.len() >= MAX_OPEN_LEVELS;
+        let (anchor, mut path_from_anchor) = match is_near {
+            true => (context.dir.clone(), Vec::new()),
+            false => (above.anchor.clone(), above.path_from_anchor.clone()),
         };
-        way.push(name.into());
-        let frame = Arc::new(Frame {
+        path_from_anchor.push(name.into());
+        let task = Arc::new(DirTask {
             parent: Some(above.clone()),
             name: name.into(),
             depth: above.depth + 1,
             anchor,
-            way,
+            path_from_anchor,
             last: last.cloned(),
             // All of it, when it is new.
             paths: paths.filter(|paths| !paths.whole && last.is_some()),
-            above: here.chain.clone(),
-            rejudge: here.rejudge,
+            above: context.ignore_stack.clone(),
+            reevaluate: context.reevaluate,
             pending: AtomicUsize::new(1),
-            work: Mutex::default(),
+            state: Mutex::default(),
         });
         above.pending.fetch_add(1, Ordering::Relaxed);
-        scope.spawn(|scope| self.visit(scope, frame));
+        scope.spawn(|scope| self.visit(scope, task));
     }
 
-    pub(crate) fn count_one(&self) {
+    pub(crate) fn count_entry(&self) {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done.is_multiple_of(STRIDE) {
+        if done.is_multiple_of(PROGRESS_STRIDE) {
             (self.progress)(Progress {
                 stage: "looking at files",
                 done,
@@ -372,59 +379,58 @@ impl<'a> Walk<'a> {
 
     /// A piece of work on a folder is complete; with the last one the folder is,
     /// which is a piece of work on the one above.
-    pub(crate) fn complete(&self, frame: Arc<Frame<'_>>) {
-        let mut frame = frame;
-        while frame.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
-            if self.is_over() {
+    pub(crate) fn complete(&self, task: Arc<DirTask<'_>>) {
+        let mut task = task;
+        while task.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if self.is_stopped() {
                 return;
             }
-            let change = assemble(&frame);
-            let Some(parent) = frame.parent.clone() else {
-                return self.arrive(change);
+            let change = assemble(&task);
+            let Some(parent) = task.parent.clone() else {
+                return self.finish(change);
             };
-            let mut work = parent.work();
-            let is_known = matches!((&work.base, &frame.last, &change),
-                (Some(_), Some(last), Change::Node(Node::Folder(now))) if Arc::ptr_eq(last, now));
+            let mut state = parent.state();
+            let is_known = matches!((&state.base, &task.last, &change),
+                (Some(_), Some(last), EntryResult::Node(Node::Folder(now))) if Arc::ptr_eq(last, now));
             if !is_known {
-                work.changes.push((frame.name.clone(), change));
+                state.changes.push((task.name.clone(), change));
             }
-            drop(work);
-            frame = parent;
+            drop(state);
+            task = parent;
         }
     }
 
-    fn arrive(&self, change: Change) {
+    fn finish(&self, change: EntryResult) {
         self.stop(match change {
-            Change::Node(Node::Folder(tree)) => End::Tree(tree),
-            Change::Left(reason) => End::Failed(no_root(&reason.to_string())),
-            _ => End::Failed(no_root("it is not there")),
+            EntryResult::Node(Node::Folder(tree)) => WalkEnd::Tree(tree),
+            EntryResult::Skipped(reason) => WalkEnd::Failed(root_error(&reason.to_string())),
+            _ => WalkEnd::Failed(root_error("it is not there")),
         });
     }
 }
 
 /// Are these the names in a git directory? (Its two folders may be links.)
-fn is_git_directory(names: &[Name]) -> bool {
-    GIT_DIRECTORY.iter().all(|wanted| {
+fn is_git_directory(names: &[ListedName]) -> bool {
+    GIT_DIRECTORY_ENTRIES.iter().all(|wanted| {
         let found = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
-        found.is_ok_and(|index| is_git_part(wanted, names[index].kind))
+        found.is_ok_and(|index| is_git_directory_entry(wanted, names[index].kind))
     })
 }
 
 /// Is it one by now, where only some paths are looked at?
-fn becomes_git_directory(frame: &Frame<'_>, dir: &Dir) -> bool {
+fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
     let is_wanted = |name: &&str| {
-        frame
-            .paths
+        task.paths
             .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
     };
-    GIT_DIRECTORY.iter().any(is_wanted)
-        && GIT_DIRECTORY.iter().all(|name| {
+    GIT_DIRECTORY_ENTRIES.iter().any(is_wanted)
+        && GIT_DIRECTORY_ENTRIES.iter().all(|name| {
             dir.stat(name.as_bytes())
-                .is_ok_and(|(kind, _)| is_git_part(name, Some(kind)))
+                .is_ok_and(|(kind, _)| is_git_directory_entry(name, Some(kind)))
         })
 }
 
-fn is_git_part(name: &str, kind: Option<Kind>) -> bool {
+fn is_git_directory_entry(name: &str, kind: Option<Kind>) -> bool {
     match kind {
         Some(Kind::File) => name == "HEAD",
         Some(Kind::Folder) => name != "HEAD",
@@ -461,7 +467,7 @@ fn is_same_folder(left: &Stamp, right: &Stamp) -> bool {
     (left.mtime, left.ctime, left.inode) == (right.mtime, right.ctime, right.inode)
 }
 
-fn no_root(why: &str) -> Error {
+fn root_error(why: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!("the workspace folder cannot be looked at: {why}"),

@@ -2,7 +2,7 @@
 
 use sightline_core::{
     cancel::Cancel,
-    checkpoint::{ConversationMark, Record},
+    checkpoint::{Checkpoint, ConversationMark},
     error::Error,
     storage::TaskId,
     task::{RewindId, RewindPoint},
@@ -15,12 +15,12 @@ use crate::handlers::{RequestContext, checkpoints::mark, tasks};
 pub(super) fn rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
-    record: &Record,
+    record: &Checkpoint,
 ) -> Result<(TaskId, RewindId), Error> {
     let store = context.server.task_store(&context.snapshot)?;
     let meta = tasks::meta(context, MessageMeta::default());
-    let is_its_task = record.notes.task.as_deref() == Some(task.as_str());
-    let mark = record.notes.messages.filter(|_| is_its_task);
+    let is_its_task = record.metadata.task.as_deref() == Some(task.as_str());
+    let mark = record.metadata.messages.filter(|_| is_its_task);
     let to = match mark {
         Some(ConversationMark {
             entry: Some(entry), ..
@@ -28,7 +28,7 @@ pub(super) fn rewind(
         Some(ConversationMark { messages: 0, .. }) => RewindPoint::Beginning,
         // The checkpoint was created without the task, or by a version that only stored
         // counts.
-        _ => RewindPoint::Time(i64::try_from(record.notes.created).unwrap_or(i64::MAX)),
+        _ => RewindPoint::Time(i64::try_from(record.metadata.created).unwrap_or(i64::MAX)),
     };
     let counted = mark.map(|mark| (mark.messages, mark.compactions));
     let id = store.rewind(task, to, counted, &meta, &context.cancel)?;

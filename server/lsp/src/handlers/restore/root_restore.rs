@@ -2,7 +2,7 @@
 
 use sightline_core::{
     cancel::Cancel,
-    checkpoint::restore::{Options, Preview, Restored, Wanted},
+    checkpoint::restore::{Options, Preview, RestoreTarget, Restored},
     error::Error,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
@@ -15,7 +15,7 @@ use super::super::{
 /// The files to restore in one root.
 pub(super) struct RootRestore {
     pub(super) found: Found,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RestoreTarget,
     /// Open documents with unsaved text, by path and URI.
     pub(super) unsaved: Vec<(RelPath, String)>,
     /// Open documents without unsaved text.
@@ -34,7 +34,7 @@ impl RootRestore {
         let open = below(work, found.root, open);
         let is_clean = |path: &RelPath| unsaved.iter().all(|(unsaved, _)| unsaved != path);
         Ok(Self {
-            wanted: Wanted {
+            wanted: RestoreTarget {
                 id: found.record.id,
                 paths,
             },

@@ -17,14 +17,14 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Judge, is_excluded, place, with_own};
+use super::{CaptureFilter, is_excluded, place, with_own};
 use crate::{
     access::{
         AccessView, EntryPlace,
         gitignore::{PatternSet, bytes_of, rule_lines},
     },
     checkpoint::worktree::{
-        git_index::Exempt,
+        git_index::TrackedPaths,
         reserved_names,
         scan_dir::{Dir, Kind},
         snapshot,
@@ -44,7 +44,7 @@ const MAX_TRACKED_BYTES: usize = 256 * 1024;
 /// below the root, with `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Frozen {
+pub struct SavedRules {
     /// There were too many to keep them: nothing can be judged by them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     too_many: bool,
@@ -65,12 +65,12 @@ pub struct Frozen {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gitignores: Vec<Below>,
     /// What was tracked although the rules ignore it and the tree does not tell;
-    /// folders by themselves end with `/` (see `Exempt`).
+    /// folders by themselves end with `/` (see `TrackedPaths`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tracked: Vec<Bytes>,
 }
 
-impl Frozen {
+impl SavedRules {
     /// The rules of a repository at the root of that number: the access rules, its
     /// `info/exclude` and whether that may be kept, and patterns of what was left
     /// out whatever any rule says.
@@ -237,19 +237,19 @@ fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied>
     rules.collect()
 }
 
-impl Judge<'_> {
+impl CaptureFilter<'_> {
     /// What has to be kept to judge by these rules later. `folders` are those
     /// that have rules, with the rules and whether their `.gitignore` is captured.
-    /// `tracked` is what `Exempt::beyond` gives.
-    pub(crate) fn freeze<'b>(
+    /// `tracked` is what `TrackedPaths::missing_from` gives.
+    pub(crate) fn save_rules<'b>(
         &self,
-        folders: impl Iterator<Item = (&'b [u8], &'b snapshot::Rules, bool)>,
+        folders: impl Iterator<Item = (&'b [u8], &'b snapshot::FolderRules, bool)>,
         tracked: impl Iterator<Item = &'b [u8]>,
-    ) -> Frozen {
-        let mut frozen = Frozen {
+    ) -> SavedRules {
+        let mut frozen = SavedRules {
             exclude: self.settings.exclude.clone(),
             max_file_size: self.settings.max_file_size,
-            ..Frozen::default()
+            ..SavedRules::default()
         };
         let mut size = 0;
         frozen.denied = access_rules(self.view, self.root, &mut size);
@@ -285,9 +285,9 @@ impl Judge<'_> {
             }
         }
         if size > MAX_FROZEN_BYTES {
-            return Frozen {
+            return SavedRules {
                 too_many: true,
-                ..Frozen::default()
+                ..SavedRules::default()
             };
         }
         // Without them a file that came later is kept where it could go.
@@ -326,36 +326,36 @@ impl Judge<'_> {
 
 /// Gives the content of a file that the checkpoint's tree holds, by its path
 /// below the root.
-type ReadThen<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a;
+type ReadSavedFile<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a;
 
 /// Judges paths by the rules that were in force for a checkpoint. It is asked
 /// about paths the checkpoint does not have: what its tree holds was captured,
 /// whatever the rules say of it.
-pub(crate) struct RulesThen<'a> {
-    frozen: &'a Frozen,
-    gitignore: &'a ReadThen<'a>,
+pub(crate) struct HistoricRules<'a> {
+    frozen: &'a SavedRules,
+    gitignore: &'a ReadSavedFile<'a>,
     /// A place that stands for the root: deep enough to have all above it that
     /// rules above it are relative to.
     base: PathBuf,
     /// The texts of now that are not kept, by their names.
     texts: HashMap<&'a str, &'a [u8]>,
-    denied: Vec<DeniedThen>,
+    denied: Vec<HistoricDenial>,
     /// Folders whose rules of then are not known any more.
     unknown: Vec<Vec<u8>>,
-    tracked: Exempt,
+    tracked: TrackedPaths,
     /// By folder; `None` when nothing in it was captured.
-    folders: HashMap<RelPath, Option<FolderThen>>,
+    folders: HashMap<RelPath, Option<HistoricFolder>>,
 }
 
 /// A folder something in which was captured.
 #[derive(Clone)]
-struct FolderThen {
+struct HistoricFolder {
     rules: gitignore::Rules,
     /// It was ignored: only what was tracked was captured.
     is_ignored: bool,
 }
 
-enum DeniedThen {
+enum HistoricDenial {
     /// Patterns, and the root's path below what they are relative to.
     Above(PatternSet, Vec<u8>),
     /// Patterns, and what they are relative to.
@@ -363,13 +363,13 @@ enum DeniedThen {
     All(Vec<u8>),
 }
 
-impl<'a> RulesThen<'a> {
+impl<'a> HistoricRules<'a> {
     /// `now` are the rules of now. `gitignore` gives the content of a
     /// `.gitignore` (a path below the root) that the checkpoint's tree holds.
     pub(crate) fn new(
-        frozen: &'a Frozen,
-        now: &'a Frozen,
-        gitignore: &'a ReadThen<'a>,
+        frozen: &'a SavedRules,
+        now: &'a SavedRules,
+        gitignore: &'a ReadSavedFile<'a>,
     ) -> Result<Self, Error> {
         let texts = now.texts().filter_map(|(_, text)| match text {
             Bytes::Named(named) => Some((&*named.sha256, named.text.as_deref()?)),
@@ -392,24 +392,24 @@ impl<'a> RulesThen<'a> {
         // Rules that cannot be compiled deny everything.
         let denied = frozen.denied.iter().map(|denied| match denied {
             Denied::Above(Above { root, text }) => match patterns(text) {
-                Ok(patterns) => DeniedThen::Above(patterns, root.as_slice().to_vec()),
-                Err(_) => DeniedThen::All(Vec::new()),
+                Ok(patterns) => HistoricDenial::Above(patterns, root.as_slice().to_vec()),
+                Err(_) => HistoricDenial::All(Vec::new()),
             },
             Denied::Below(Below { path, text }) => {
                 let base = path.as_slice().to_vec();
                 match patterns(text) {
-                    Ok(patterns) => DeniedThen::Below(patterns, base),
-                    Err(_) => DeniedThen::All(base),
+                    Ok(patterns) => HistoricDenial::Below(patterns, base),
+                    Err(_) => HistoricDenial::All(base),
                 }
             }
-            Denied::All(path) => DeniedThen::All(path.as_slice().to_vec()),
+            Denied::All(path) => HistoricDenial::All(path.as_slice().to_vec()),
         });
         Ok(Self {
             frozen,
             gitignore,
             base,
             denied: denied.collect(),
-            tracked: Exempt::new(
+            tracked: TrackedPaths::new(
                 frozen
                     .tracked
                     .iter()
@@ -438,7 +438,7 @@ impl<'a> RulesThen<'a> {
             self.enter(&parent)?;
         }
         Ok(match self.folders.get(&parent) {
-            Some(Some(folder)) => self.judge(folder, &parent, rel, is_dir).is_none(),
+            Some(Some(folder)) => self.decide(folder, &parent, rel, is_dir).is_none(),
             _ => true,
         })
     }
@@ -462,7 +462,7 @@ impl<'a> RulesThen<'a> {
                         rules.with_text(&self.ancestor(root.as_slice()), text.known(&self.texts))
                     },
                 );
-                let root = Some(FolderThen {
+                let root = Some(HistoricFolder {
                     rules: self.own(rules, &at)?,
                     is_ignored: false,
                 });
@@ -474,8 +474,8 @@ impl<'a> RulesThen<'a> {
             let below = at.child(name);
             above = match (self.folders.get(&below), above) {
                 (Some(known), _) => known.clone(),
-                (None, Some(above)) => match self.judge(&above, &at, &below, true) {
-                    Some(is_ignored) => Some(FolderThen {
+                (None, Some(above)) => match self.decide(&above, &at, &below, true) {
+                    Some(is_ignored) => Some(HistoricFolder {
                         rules: self.own(above.rules, &below)?,
                         is_ignored,
                     }),
@@ -516,7 +516,7 @@ impl<'a> RulesThen<'a> {
                 (self.gitignore)(&file)?.map(Arc::from)
             }
         };
-        let own = snapshot::Rules {
+        let own = snapshot::FolderRules {
             git: false,
             excludes: kept(&self.frozen.repositories),
             gitignore: gitignore
@@ -527,16 +527,16 @@ impl<'a> RulesThen<'a> {
 
     /// `None` when it was left alone; otherwise whether it is a folder of which
     /// only what is tracked was captured.
-    fn judge(
+    fn decide(
         &self,
-        above: &FolderThen,
+        above: &HistoricFolder,
         folder: &RelPath,
         rel: &RelPath,
         is_dir: bool,
     ) -> Option<bool> {
         let name = rel.name().unwrap_or_default();
         let bytes = name.as_encoded_bytes();
-        if reserved_names::is_repository(bytes) || reserved_names::is_refused(bytes, false) {
+        if reserved_names::is_repository(bytes) || reserved_names::is_refused_by_git(bytes, false) {
             return None;
         }
         if is_dir && is_excluded(&self.frozen.exclude, bytes) {
@@ -551,12 +551,12 @@ impl<'a> RulesThen<'a> {
         if !above.is_ignored && !above.rules.within(&folder).ignores(name, is_dir) {
             return Some(false);
         }
-        let is_held = self.tracked.holds(&path, is_dir);
-        is_held.then(|| !self.tracked.is_itself(&path))
+        let is_held = self.tracked.contains(&path, is_dir);
+        is_held.then(|| !self.tracked.is_whole_folder(&path))
     }
 }
 
-impl DeniedThen {
+impl HistoricDenial {
     fn denies(&self, path: &[u8], is_dir: bool) -> bool {
         let denies =
             |patterns: &PatternSet, path: &[u8]| patterns.deciding(path).of(is_dir).is_ignore();

@@ -18,8 +18,10 @@ use twox_hash::XxHash3_128;
 use crate::checkpoint::{
     store::object::{Mode, Oid},
     worktree::{
-        git_index::{Exempt, Tracked},
-        snapshot::{File, Folder, Left, Node, Parts, Reason, Rules, Special, Stamp},
+        git_index::{GitIndexState, TrackedPaths},
+        snapshot::{
+            File, Folder, FolderRules, Node, Parts, SkipReason, SkippedEntry, SpecialFile, Stamp,
+        },
     },
 };
 
@@ -28,27 +30,30 @@ const CHECKSUM_BYTES: usize = 16;
 
 /// What is saved.
 #[derive(Clone, Debug)]
-pub(crate) struct Saved {
+pub(crate) struct CacheFile {
     pub(crate) tree: Arc<Folder>,
-    /// See `Scan::judged`.
-    pub(crate) judged: u128,
-    /// See `Scan::tracked`.
-    pub(crate) tracked: Arc<Tracked>,
+    /// See `Scan::filter_fingerprint`.
+    pub(crate) filter_fingerprint: u128,
+    /// See `Scan::git_index`.
+    pub(crate) git_index: Arc<GitIndexState>,
     /// The store's generation when it held all of the tree, if it did.
     pub(crate) stored: Option<u64>,
 }
 
 /// The bytes of a cache.
-pub(crate) fn encode(saved: &Saved) -> Vec<u8> {
+pub(crate) fn encode(saved: &CacheFile) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
-    out.extend_from_slice(&saved.judged.to_le_bytes());
+    out.extend_from_slice(&saved.filter_fingerprint.to_le_bytes());
     out.push(u8::from(saved.stored.is_some()));
     number(&mut out, saved.stored.unwrap_or(0));
-    let Tracked { basis, exempt } = &*saved.tracked;
-    out.push(u8::from(basis.is_some()));
-    out.extend_from_slice(&basis.unwrap_or(0).to_le_bytes());
-    number(&mut out, exempt.paths().len() as u64);
-    for path in exempt.paths() {
+    let GitIndexState {
+        fingerprint,
+        tracked,
+    } = &*saved.git_index;
+    out.push(u8::from(fingerprint.is_some()));
+    out.extend_from_slice(&fingerprint.unwrap_or(0).to_le_bytes());
+    number(&mut out, tracked.paths().len() as u64);
+    for path in tracked.paths() {
         text(&mut out, path);
     }
     let mut rest = vec![(&*saved.tree, false)];
@@ -71,8 +76,8 @@ pub(crate) fn encode(saved: &Saved) -> Vec<u8> {
 fn write_folder(out: &mut Vec<u8>, folder: &Folder) {
     write_stamp(out, &folder.stamp);
     out.push(u8::from(folder.settled));
-    number(out, folder.left.len() as u64);
-    for Left { name, reason } in &folder.left {
+    number(out, folder.skipped.len() as u64);
+    for SkippedEntry { name, reason } in &folder.skipped {
         text(out, name);
         let (tag, value) = reason_number(reason);
         out.push(tag);
@@ -130,41 +135,41 @@ fn mode_number(mode: Mode) -> u8 {
     }
 }
 
-fn reason_number(reason: &Reason) -> (u8, u64) {
+fn reason_number(reason: &SkipReason) -> (u8, u64) {
     match reason {
-        Reason::Excluded => (0, 0),
-        Reason::TooLarge(bytes) => (1, *bytes),
-        Reason::Special(Special::Pipe) => (2, 0),
-        Reason::Special(Special::Socket) => (2, 1),
-        Reason::Special(Special::Device) => (2, 2),
-        Reason::Unreadable(error) => (3, u64::from(error.cast_unsigned())),
-        Reason::Unsteady => (4, 0),
-        Reason::Name => (5, 0),
-        Reason::TooLong => (6, 0),
-        Reason::OwnData => (7, 0),
-        Reason::GitDirectory => (8, 0),
+        SkipReason::Excluded => (0, 0),
+        SkipReason::TooLarge(bytes) => (1, *bytes),
+        SkipReason::Special(SpecialFile::Pipe) => (2, 0),
+        SkipReason::Special(SpecialFile::Socket) => (2, 1),
+        SkipReason::Special(SpecialFile::Device) => (2, 2),
+        SkipReason::Unreadable(error) => (3, u64::from(error.cast_unsigned())),
+        SkipReason::Unstable => (4, 0),
+        SkipReason::InvalidName => (5, 0),
+        SkipReason::TooLong => (6, 0),
+        SkipReason::OwnData => (7, 0),
+        SkipReason::GitDirectory => (8, 0),
     }
 }
 
 /// Reads a cache; `None` when it is none.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Saved> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
     let (bytes, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
     if XxHash3_128::oneshot(bytes).to_le_bytes() != checksum {
         return None;
     }
     let mut input = Input(bytes.strip_prefix(MAGIC)?);
-    let judged = u128::from_le_bytes(input.array()?);
+    let filter_fingerprint = u128::from_le_bytes(input.array()?);
     let is_stored = input.flag()?;
     let generation = input.number()?;
     let is_settled = input.flag()?;
-    let basis = u128::from_le_bytes(input.array()?);
-    let mut exempt = Vec::new();
+    let fingerprint = u128::from_le_bytes(input.array()?);
+    let mut tracked = Vec::new();
     for _ in 0..input.number()? {
-        exempt.push(input.text()?.into());
+        tracked.push(input.text()?.into());
     }
-    let tracked = Arc::new(Tracked {
-        basis: is_settled.then_some(basis),
-        exempt: Exempt::new(exempt),
+    let git_index = Arc::new(GitIndexState {
+        fingerprint: is_settled.then_some(fingerprint),
+        tracked: TrackedPaths::new(tracked),
     });
     let mut folders = Vec::new();
     while !input.0.is_empty() {
@@ -172,10 +177,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Saved> {
         folders.push(Arc::new(folder));
     }
     let tree = folders.pop()?;
-    folders.is_empty().then_some(Saved {
+    folders.is_empty().then_some(CacheFile {
         tree,
-        judged,
-        tracked,
+        filter_fingerprint,
+        git_index,
         stored: is_stored.then_some(generation),
     })
 }
@@ -188,13 +193,13 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
         ..Parts::default()
     };
     for _ in 0..input.number()? {
-        parts.left.push(Left {
+        parts.skipped.push(SkippedEntry {
             name: input.text()?.into(),
             reason: input.reason()?,
         });
     }
     if input.flag()? {
-        parts.rules = Some(Rules {
+        parts.rules = Some(FolderRules {
             git: input.flag()?,
             excludes: input.rules()?,
             gitignore: input.rules()?,
@@ -295,21 +300,21 @@ impl<'a> Input<'a> {
         })
     }
 
-    fn reason(&mut self) -> Option<Reason> {
+    fn reason(&mut self) -> Option<SkipReason> {
         let tag = self.byte()?;
         let value = self.number()?;
         Some(match (tag, value) {
-            (0, _) => Reason::Excluded,
-            (1, bytes) => Reason::TooLarge(bytes),
-            (2, 0) => Reason::Special(Special::Pipe),
-            (2, 1) => Reason::Special(Special::Socket),
-            (2, 2) => Reason::Special(Special::Device),
-            (3, error) => Reason::Unreadable(u32::try_from(error).ok()?.cast_signed()),
-            (4, _) => Reason::Unsteady,
-            (5, _) => Reason::Name,
-            (6, _) => Reason::TooLong,
-            (7, _) => Reason::OwnData,
-            (8, _) => Reason::GitDirectory,
+            (0, _) => SkipReason::Excluded,
+            (1, bytes) => SkipReason::TooLarge(bytes),
+            (2, 0) => SkipReason::Special(SpecialFile::Pipe),
+            (2, 1) => SkipReason::Special(SpecialFile::Socket),
+            (2, 2) => SkipReason::Special(SpecialFile::Device),
+            (3, error) => SkipReason::Unreadable(u32::try_from(error).ok()?.cast_signed()),
+            (4, _) => SkipReason::Unstable,
+            (5, _) => SkipReason::InvalidName,
+            (6, _) => SkipReason::TooLong,
+            (7, _) => SkipReason::OwnData,
+            (8, _) => SkipReason::GitDirectory,
             _ => return None,
         })
     }
@@ -335,26 +340,26 @@ mod tests {
         })
     }
 
-    fn sample() -> Saved {
+    fn sample() -> CacheFile {
         let folder = |parts| Node::Folder(Arc::new(Folder::new(parts)));
         let reasons = [
-            Reason::Excluded,
-            Reason::TooLarge(1 << 40),
-            Reason::Special(Special::Socket),
-            Reason::Unreadable(13),
-            Reason::Unsteady,
-            Reason::GitDirectory,
+            SkipReason::Excluded,
+            SkipReason::TooLarge(1 << 40),
+            SkipReason::Special(SpecialFile::Socket),
+            SkipReason::Unreadable(13),
+            SkipReason::Unstable,
+            SkipReason::GitDirectory,
         ];
-        let named = |(reason, name): (Reason, u8)| Left {
+        let named = |(reason, name): (SkipReason, u8)| SkippedEntry {
             name: [name].into(),
             reason,
         };
         let deep = folder(Parts {
             entries: vec![(b"x\xff".as_slice().into(), file(300))],
-            left: reasons.into_iter().zip(b'a'..).map(named).collect(),
+            skipped: reasons.into_iter().zip(b'a'..).map(named).collect(),
             ..Parts::default()
         });
-        let rules = Rules {
+        let rules = FolderRules {
             git: true,
             excludes: Some(Arc::from(b"*.o\n".as_slice())),
             gitignore: None,
@@ -377,12 +382,15 @@ mod tests {
             settled: true,
             ..Parts::default()
         };
-        Saved {
+        CacheFile {
             tree: Arc::new(Folder::new(parts)),
-            judged: 5,
-            tracked: Arc::new(Tracked {
-                basis: Some(7),
-                exempt: Exempt::new(vec![b"out/k".as_slice().into(), b"a.log".as_slice().into()]),
+            filter_fingerprint: 5,
+            git_index: Arc::new(GitIndexState {
+                fingerprint: Some(7),
+                tracked: TrackedPaths::new(vec![
+                    b"out/k".as_slice().into(),
+                    b"a.log".as_slice().into(),
+                ]),
             }),
             stored: Some(9),
         }
@@ -394,9 +402,9 @@ mod tests {
         let bytes = encode(&saved);
         let read = decode(&bytes).unwrap();
         assert_eq!(read.tree.oid, saved.tree.oid);
-        assert_eq!((read.judged, read.stored), (5, Some(9)));
-        assert_eq!(read.tracked.basis, Some(7));
-        assert_eq!(read.tracked.exempt, saved.tracked.exempt);
+        assert_eq!((read.filter_fingerprint, read.stored), (5, Some(9)));
+        assert_eq!(read.git_index.fingerprint, Some(7));
+        assert_eq!(read.git_index.tracked, saved.git_index.tracked);
         assert_eq!((read.tree.files, read.tree.bytes), (3, 301));
         assert_eq!(encode(&read), bytes);
     }

@@ -8,23 +8,23 @@ use std::{
 use crate::{
     access::gitignore::bytes_of,
     checkpoint::worktree::{
-        capture_filter::{Chain, Judge},
-        git_index::Exempt,
+        capture_filter::{CaptureFilter, IgnoreStack},
+        git_index::TrackedPaths,
         scan_dir::{Dir, os_name},
-        snapshot::{Folder, Left, Node, Parts, Reason, Rules, Stamp},
+        snapshot::{Folder, FolderRules, Node, Parts, SkipReason, SkippedEntry, Stamp},
     },
     path::RelPath,
 };
 
 /// Paths to look at, as a tree.
 #[derive(Debug, Default)]
-pub(crate) struct Paths {
+pub(crate) struct PathTree {
     /// This path itself, with all below it.
     pub(crate) whole: bool,
-    pub(crate) names: BTreeMap<Box<[u8]>, Paths>,
+    pub(crate) names: BTreeMap<Box<[u8]>, PathTree>,
 }
 
-impl Paths {
+impl PathTree {
     pub(crate) fn new<'a>(paths: impl Iterator<Item = &'a RelPath>) -> Self {
         let mut all = Self::default();
         for path in paths {
@@ -46,50 +46,50 @@ impl Paths {
 }
 
 /// A folder being looked at.
-pub(crate) struct Frame<'a> {
-    pub(crate) parent: Option<Arc<Frame<'a>>>,
+pub(crate) struct DirTask<'a> {
+    pub(crate) parent: Option<Arc<DirTask<'a>>>,
     /// In the folder above.
     pub(crate) name: Box<[u8]>,
     pub(crate) depth: usize,
     /// A folder that is open, and the names that lead from it to this one.
     pub(crate) anchor: Arc<Dir>,
-    pub(crate) way: Vec<Box<[u8]>>,
+    pub(crate) path_from_anchor: Vec<Box<[u8]>>,
     pub(crate) last: Option<Arc<Folder>>,
     /// Only these; `None` means all.
-    pub(crate) paths: Option<&'a Paths>,
-    pub(crate) above: Chain,
+    pub(crate) paths: Option<&'a PathTree>,
+    pub(crate) above: IgnoreStack,
     /// Rules above changed.
-    pub(crate) rejudge: bool,
+    pub(crate) reevaluate: bool,
     /// Pieces of work that are not complete.
     pub(crate) pending: AtomicUsize,
-    pub(crate) work: Mutex<Work>,
+    pub(crate) state: Mutex<DirState>,
 }
 
 /// What was found out about a folder so far.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct DirState {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
-    pub(crate) rules: Option<Rules>,
+    pub(crate) rules: Option<FolderRules>,
     /// What holds for names that are not in `changes`.
     pub(crate) base: Option<Arc<Folder>>,
-    pub(crate) changes: Vec<(Box<[u8]>, Change)>,
+    pub(crate) changes: Vec<(Box<[u8]>, EntryResult)>,
     /// It could not be opened.
-    pub(crate) lost: Option<Change>,
+    pub(crate) failure: Option<EntryResult>,
 }
 
 /// What became of a name.
 #[derive(Clone)]
-pub(crate) enum Change {
+pub(crate) enum EntryResult {
     Node(Node),
-    Left(Reason),
+    Skipped(SkipReason),
     /// There is none, or it is ignored.
     Gone,
 }
 
-impl Frame<'_> {
-    pub(crate) fn work(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+impl DirTask<'_> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, DirState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its path below the root.
@@ -106,50 +106,50 @@ impl Frame<'_> {
 
     /// Is it ignored, so that of what is in it only what is exempt is captured?
     /// It is captured itself.
-    pub(crate) fn is_ignored(&self, judge: &Judge<'_>, exempt: &Exempt) -> bool {
+    pub(crate) fn is_ignored(&self, filter: &CaptureFilter<'_>, tracked: &TrackedPaths) -> bool {
         // Only what holds something exempt can be.
-        if !exempt.holds(&self.path(), true) {
+        if !tracked.contains(&self.path(), true) {
             return false;
         }
-        let mut way = Vec::new();
+        let mut path_from_anchor = Vec::new();
         let mut at = self;
         while let Some(parent) = &at.parent {
-            way.push(at);
+            path_from_anchor.push(at);
             at = parent;
         }
         let (mut folder, mut is_ignored) = (Vec::new(), false);
-        for frame in way.into_iter().rev() {
-            let rules = || frame.above.rules().within(&judge.place(&folder));
-            is_ignored = is_ignored || rules().ignores(os_name(&frame.name), true);
+        for task in path_from_anchor.into_iter().rev() {
+            let rules = || task.above.rules().within(&filter.place(&folder));
+            is_ignored = is_ignored || rules().ignores(os_name(&task.name), true);
             if !folder.is_empty() {
                 folder.push(b'/');
             }
-            folder.extend_from_slice(&frame.name);
-            is_ignored &= !exempt.is_itself(&folder);
+            folder.extend_from_slice(&task.name);
+            is_ignored &= !tracked.is_whole_folder(&folder);
         }
         is_ignored
     }
 
-    pub(crate) fn note(&self, name: &[u8], change: Change) {
-        self.work().changes.push((name.into(), change));
+    pub(crate) fn note(&self, name: &[u8], change: EntryResult) {
+        self.state().changes.push((name.into(), change));
     }
 }
 
 /// Puts a folder together of which everything is known.
-pub(crate) fn assemble(frame: &Frame<'_>) -> Change {
-    let Work {
+pub(crate) fn assemble(task: &DirTask<'_>) -> EntryResult {
+    let DirState {
         stamp,
         settled,
         rules,
         base,
         mut changes,
-        lost,
-    } = std::mem::take(&mut *frame.work());
-    if let Some(lost) = lost {
-        return lost;
+        failure,
+    } = std::mem::take(&mut *task.state());
+    if let Some(failure) = failure {
+        return failure;
     }
     if let Some(base) = base.as_ref().filter(|_| changes.is_empty()) {
-        return Change::Node(Node::Folder(base.clone()));
+        return EntryResult::Node(Node::Folder(base.clone()));
     }
     changes.sort_by(|(left, _), (right, _)| left.cmp(right));
     let mut parts = Parts {
@@ -167,19 +167,19 @@ pub(crate) fn assemble(frame: &Frame<'_>) -> Change {
         let kept = base.entries().filter(|entry| !is_changed(entry.name));
         let kept = kept.map(|entry| (entry.name.into(), entry.node.clone()));
         parts.entries.extend(kept);
-        let kept = base.left.iter().filter(|left| !is_changed(&left.name));
-        parts.left.extend(kept.cloned());
+        let kept = base.skipped.iter().filter(|left| !is_changed(&left.name));
+        parts.skipped.extend(kept.cloned());
     }
     for (name, change) in changes {
         match change {
-            Change::Node(node) => parts.entries.push((name, node)),
-            Change::Left(reason) => parts.left.push(Left { name, reason }),
-            Change::Gone => {}
+            EntryResult::Node(node) => parts.entries.push((name, node)),
+            EntryResult::Skipped(reason) => parts.skipped.push(SkippedEntry { name, reason }),
+            EntryResult::Gone => {}
         }
     }
     let folder = Folder::new(parts);
-    let same = frame.last.as_ref().filter(|last| last.is_same(&folder));
-    Change::Node(Node::Folder(
+    let same = task.last.as_ref().filter(|last| last.is_same(&folder));
+    EntryResult::Node(Node::Folder(
         same.cloned().unwrap_or_else(|| Arc::new(folder)),
     ))
 }

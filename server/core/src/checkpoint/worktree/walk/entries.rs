@@ -10,18 +10,18 @@ use rayon::Scope;
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    End, Reading, Walk,
-    dir_task::{Change, Frame, Paths},
+    ContentMode, Walk, WalkEnd,
+    dir_task::{DirTask, EntryResult, PathTree},
 };
 use crate::{
     checkpoint::{
         store::object::{Mode, Oid},
         worktree::{
-            capture_filter::{Chain, Judge, Verdict},
-            git_index::Exempt,
-            read_file::{self, Found},
+            capture_filter::{CaptureFilter, Decision, IgnoreStack},
+            git_index::TrackedPaths,
+            read_file::{self, ReadOutcome},
             scan_dir::{Dir, Kind, os_name},
-            snapshot::{File, Folder, Node, Reason},
+            snapshot::{File, Folder, Node, SkipReason},
         },
     },
     error::Error,
@@ -29,178 +29,187 @@ use crate::{
 };
 
 /// Entries of one folder that one thread looks at.
-const CHUNK: usize = 512;
+const CHUNK_ENTRIES: usize = 512;
 /// How often a name that becomes something else under our eyes is looked at.
 const ATTEMPTS: usize = 3;
 
 /// Thread-local space is given back beyond this.
-const SPACE_KEPT: usize = 1 << 20;
+const MAX_RETAINED_BYTES: usize = 1 << 20;
 
 thread_local! {
     /// What a thread reads files into, when it reads none.
-    static SPACE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A folder that is open.
-pub(crate) struct Open {
+pub(crate) struct OpenedDir {
     pub(crate) dir: Arc<Dir>,
     /// The rules in it.
-    pub(crate) chain: Chain,
+    pub(crate) ignore_stack: IgnoreStack,
     /// Those of the last look do not hold.
-    pub(crate) rejudge: bool,
+    pub(crate) reevaluate: bool,
     /// Its names, when they had to be read.
-    pub(crate) names: Option<Vec<Name>>,
+    pub(crate) names: Option<Vec<ListedName>>,
 }
 
-pub(crate) struct Name {
+pub(crate) struct ListedName {
     pub(crate) name: Box<[u8]>,
     /// Where that is known already.
     pub(crate) kind: Option<Kind>,
 }
 
 /// What the pieces of work on one folder share.
-pub(crate) struct Here<'a> {
-    pub(crate) frame: Arc<Frame<'a>>,
+pub(crate) struct DirContext<'a> {
+    pub(crate) task: Arc<DirTask<'a>>,
     pub(crate) dir: Arc<Dir>,
-    pub(crate) chain: Chain,
-    pub(crate) rejudge: bool,
+    pub(crate) ignore_stack: IgnoreStack,
+    pub(crate) reevaluate: bool,
 }
 
 /// Judges the entries of one folder; prepared when the first one is judged.
-struct Judging<'j> {
-    judge: &'j Judge<'j>,
-    exempt: &'j Exempt,
-    here: &'j Here<'j>,
-    prepared: Option<Prepared<'j>>,
+struct EntryFilter<'j> {
+    filter: &'j CaptureFilter<'j>,
+    tracked: &'j TrackedPaths,
+    context: &'j DirContext<'j>,
+    prepared: Option<PreparedFilter<'j>>,
 }
 
-struct Prepared<'j> {
+struct PreparedFilter<'j> {
     path: Vec<u8>,
     scope: gitignore::Scope<'j>,
     /// Of the folder.
     is_ignored: bool,
 }
 
-impl<'j> Judging<'j> {
-    fn new(walk: &'j Walk<'j>, here: &'j Here<'j>) -> Self {
+impl<'j> EntryFilter<'j> {
+    fn new(walk: &'j Walk<'j>, context: &'j DirContext<'j>) -> Self {
         Self {
-            judge: walk.judge,
-            exempt: walk.exempt,
-            here,
+            filter: walk.filter,
+            tracked: walk.tracked,
+            context,
             prepared: None,
         }
     }
 
-    fn judge(&mut self, name: &[u8], kind: Kind) -> Verdict {
-        let (judge, exempt, here) = (self.judge, self.exempt, self.here);
-        let Prepared {
+    fn decide(&mut self, name: &[u8], kind: Kind) -> Decision {
+        let (filter, tracked, context) = (self.filter, self.tracked, self.context);
+        let PreparedFilter {
             path,
             scope,
             is_ignored,
         } = self.prepared.get_or_insert_with(|| {
-            let path = here.frame.path();
-            Prepared {
-                scope: here.chain.rules().within(&judge.place(&path)),
-                is_ignored: here.frame.is_ignored(judge, exempt),
+            let path = context.task.path();
+            PreparedFilter {
+                scope: context.ignore_stack.rules().within(&filter.place(&path)),
+                is_ignored: context.task.is_ignored(filter, tracked),
                 path,
             }
         });
         let is_dir = kind == Kind::Folder;
-        judge.judge(path, name, (is_dir, kind == Kind::Link), || {
+        filter.decide(path, name, (is_dir, kind == Kind::Link), || {
             let is_ignored = *is_ignored || scope.ignores(os_name(name), is_dir);
-            is_ignored && !exempt.holds_in(path, name, is_dir)
+            is_ignored && !tracked.contains_in(path, name, is_dir)
         })
     }
 }
 
 impl Walk<'_> {
     /// Looks at the entries of a folder.
-    pub(crate) fn look<'s>(&'s self, scope: &Scope<'s>, frame: &Arc<Frame<'s>>, open: Open) {
-        let Open {
+    pub(crate) fn process_entries<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        task: &Arc<DirTask<'s>>,
+        open: OpenedDir,
+    ) {
+        let OpenedDir {
             dir,
-            chain,
-            rejudge,
+            ignore_stack,
+            reevaluate,
             names,
         } = open;
-        let here = Here {
-            frame: frame.clone(),
+        let context = DirContext {
+            task: task.clone(),
             dir,
-            chain,
-            rejudge,
+            ignore_stack,
+            reevaluate,
         };
-        if let Some(paths) = frame.paths {
-            let mut judging = Judging::new(self, &here);
+        if let Some(paths) = task.paths {
+            let mut entry_filter = EntryFilter::new(self, &context);
             for (name, paths) in &paths.names {
-                self.consider(scope, &here, &mut judging, name, None, Some(paths));
+                self.process_entry(scope, &context, &mut entry_filter, name, None, Some(paths));
             }
         } else if let Some(names) = names {
-            self.share(scope, frame, names.len(), move |walk, scope, range| {
-                let mut judging = Judging::new(walk, &here);
-                for Name { name, kind } in &names[range] {
-                    if walk.is_over() {
+            self.for_each_chunk(scope, task, names.len(), move |walk, scope, range| {
+                let mut entry_filter = EntryFilter::new(walk, &context);
+                for ListedName { name, kind } in &names[range] {
+                    if walk.is_stopped() {
                         return;
                     }
-                    walk.consider(scope, &here, &mut judging, name, *kind, None);
+                    walk.process_entry(scope, &context, &mut entry_filter, name, *kind, None);
                 }
             });
-        } else if let Some(known) = frame.last.clone() {
-            self.share(scope, frame, known.len(), move |walk, scope, range| {
-                walk.look_again(scope, &here, &known, range);
+        } else if let Some(known) = task.last.clone() {
+            self.for_each_chunk(scope, task, known.len(), move |walk, scope, range| {
+                walk.recheck_entries(scope, &context, &known, range);
             });
         }
     }
 
     /// Does work on `count` entries, in pieces where they are many.
-    fn share<'s>(
+    fn for_each_chunk<'s>(
         &'s self,
         scope: &Scope<'s>,
-        frame: &Arc<Frame<'s>>,
+        task: &Arc<DirTask<'s>>,
         count: usize,
-        work: impl Fn(&'s Self, &Scope<'s>, Range<usize>) + Send + Sync + 's,
+        state: impl Fn(&'s Self, &Scope<'s>, Range<usize>) + Send + Sync + 's,
     ) {
-        if count <= CHUNK {
-            return work(self, scope, 0..count);
+        if count <= CHUNK_ENTRIES {
+            return state(self, scope, 0..count);
         }
-        let work = Arc::new(work);
-        for start in (0..count).step_by(CHUNK) {
-            let (work, frame) = (work.clone(), frame.clone());
-            frame.pending.fetch_add(1, Ordering::Relaxed);
+        let state = Arc::new(state);
+        for start in (0..count).step_by(CHUNK_ENTRIES) {
+            let (state, task) = (state.clone(), task.clone());
+            task.pending.fetch_add(1, Ordering::Relaxed);
             scope.spawn(move |scope| {
-                work(self, scope, start..count.min(start + CHUNK));
-                self.complete(frame);
+                state(self, scope, start..count.min(start + CHUNK_ENTRIES));
+                self.complete(task);
             });
         }
     }
 
     /// Looks at known entries of a folder whose names and rules did not change.
-    fn look_again<'s>(
+    fn recheck_entries<'s>(
         &'s self,
         scope: &Scope<'s>,
-        here: &Here<'s>,
+        context: &DirContext<'s>,
         known: &Folder,
         range: Range<usize>,
     ) {
-        let mut judging = Judging::new(self, here);
+        let mut entry_filter = EntryFilter::new(self, context);
         if range.start == 0 {
-            for left in known.left.iter().filter(|left| left.reason.may_pass()) {
-                self.consider(scope, here, &mut judging, &left.name, None, None);
+            for left in known
+                .skipped
+                .iter()
+                .filter(|left| left.reason.needs_recheck())
+            {
+                self.process_entry(scope, context, &mut entry_filter, &left.name, None, None);
             }
         }
         for index in range {
-            if self.is_over() {
+            if self.is_stopped() {
                 return;
             }
             let entry = known.entry(index);
             let file = match entry.node {
                 Node::Folder(folder) => {
-                    self.descend(scope, here, entry.name, Some(folder), None);
+                    self.descend(scope, context, entry.name, Some(folder), None);
                     continue;
                 }
                 Node::File(file) => file,
             };
-            self.count_one();
+            self.count_entry();
             if file.settled
-                && matches!(here.dir.stat(entry.name), Ok((_, stamp)) if stamp == file.stamp)
+                && matches!(context.dir.stat(entry.name), Ok((_, stamp)) if stamp == file.stamp)
             {
                 continue;
             }
@@ -208,143 +217,156 @@ impl Walk<'_> {
                 Mode::Link => Kind::Link,
                 _ => Kind::File,
             };
-            match self.content(here, entry.name, kind, Some(file)) {
-                Some(change) => here.frame.note(entry.name, change),
-                None => self.consider(scope, here, &mut judging, entry.name, None, None),
+            match self.read_content(context, entry.name, kind, Some(file)) {
+                Some(change) => context.task.note(entry.name, change),
+                None => {
+                    self.process_entry(scope, context, &mut entry_filter, entry.name, None, None)
+                }
             }
         }
     }
 
     /// Judges an entry, and looks at it when it is captured.
-    fn consider<'s>(
+    fn process_entry<'s>(
         &'s self,
         scope: &Scope<'s>,
-        here: &Here<'s>,
-        judging: &mut Judging<'_>,
+        context: &DirContext<'s>,
+        entry_filter: &mut EntryFilter<'_>,
         name: &[u8],
         kind: Option<Kind>,
-        paths: Option<&'s Paths>,
+        paths: Option<&'s PathTree>,
     ) {
-        let last = here.frame.last.as_ref().and_then(|last| last.get(name));
+        let last = context.task.last.as_ref().and_then(|last| last.get(name));
         let mut kind = kind;
         for _ in 0..ATTEMPTS {
             let found = match kind {
                 Some(kind) => Ok(kind),
-                None => here.dir.stat(name).map(|(kind, _)| kind),
+                None => context.dir.stat(name).map(|(kind, _)| kind),
             };
             let found = match found {
                 Ok(kind) => kind,
                 Err(error) => match read_file::failed(&error) {
-                    Found::Left(reason) => return here.frame.note(name, Change::Left(reason)),
+                    ReadOutcome::Skipped(reason) => {
+                        return context.task.note(name, EntryResult::Skipped(reason));
+                    }
                     _ => break,
                 },
             };
-            match judging.judge(name, found) {
-                Verdict::Capture => {}
-                Verdict::Ignored => break,
-                Verdict::Left(reason) => return here.frame.note(name, Change::Left(reason)),
+            match entry_filter.decide(name, found) {
+                Decision::Capture => {}
+                Decision::Ignored => break,
+                Decision::Skipped(reason) => {
+                    return context.task.note(name, EntryResult::Skipped(reason));
+                }
             }
             match found {
                 Kind::Special(special) => {
-                    let reason = Reason::Special(special);
-                    return here.frame.note(name, Change::Left(reason));
+                    let reason = SkipReason::Special(special);
+                    return context.task.note(name, EntryResult::Skipped(reason));
                 }
                 Kind::Folder => {
                     let last = last.and_then(|last| last.folder());
-                    return self.descend(scope, here, name, last, paths);
+                    return self.descend(scope, context, name, last, paths);
                 }
                 Kind::File | Kind::Link => {
-                    self.count_one();
+                    self.count_entry();
                     let last = last.and_then(|last| last.file());
                     let is_wanted = paths.is_some_and(|paths| paths.whole);
                     let known = last.filter(|last| {
                         let is_clean = |(kind, stamp)| kind == found && stamp == last.stamp;
-                        !is_wanted && last.settled && here.dir.stat(name).is_ok_and(is_clean)
+                        !is_wanted && last.settled && context.dir.stat(name).is_ok_and(is_clean)
                     });
                     if let Some(known) = known {
-                        return here
-                            .frame
-                            .note(name, Change::Node(Node::File(known.clone())));
+                        return context
+                            .task
+                            .note(name, EntryResult::Node(Node::File(known.clone())));
                     }
-                    match self.content(here, name, found, last) {
-                        Some(change) => return here.frame.note(name, change),
+                    match self.read_content(context, name, found, last) {
+                        Some(change) => return context.task.note(name, change),
                         None => kind = None,
                     }
                 }
             }
         }
-        here.frame.note(name, Change::Gone);
+        context.task.note(name, EntryResult::Gone);
     }
 
     /// Reads a file or link; `None` when it is something else by now.
-    fn content(
+    fn read_content(
         &self,
-        here: &Here<'_>,
+        context: &DirContext<'_>,
         name: &[u8],
         kind: Kind,
         last: Option<&File>,
-    ) -> Option<Change> {
-        let sink = match self.reading {
-            Reading::Yes(sink) => sink,
-            Reading::No {
+    ) -> Option<EntryResult> {
+        let sink = match self.content_mode {
+            ContentMode::Read(sink) => sink,
+            ContentMode::Measure {
                 max_files,
                 max_bytes,
-            } => return self.measure(here, name, kind, max_files, max_bytes),
+            } => return self.measure_file(context, name, kind, max_files, max_bytes),
         };
-        let mut buffer = SPACE.take();
+        let mut buffer = READ_BUFFER.take();
         let found = match kind {
-            Kind::Link => read_file::link(&here.dir, name, self.looked, &mut buffer),
+            Kind::Link => read_file::link(&context.dir, name, self.started_at, &mut buffer),
             _ => {
                 let mode = last.map(|last| last.mode);
                 let limit = self.max_file_size;
-                read_file::file(&here.dir, name, limit, self.looked, mode, &mut buffer)
+                read_file::file(
+                    &context.dir,
+                    name,
+                    limit,
+                    self.started_at,
+                    mode,
+                    &mut buffer,
+                )
             }
         };
         let change = match found {
-            Found::Other => return None,
-            Found::Left(Reason::Unreadable(number)) if is_our_fault(number) => {
-                self.stop(End::Failed(out_of_means(number)));
-                Change::Gone
+            ReadOutcome::Replaced => return None,
+            ReadOutcome::Skipped(SkipReason::Unreadable(number)) if is_resource_error(number) => {
+                self.stop(WalkEnd::Failed(resource_error(number)));
+                EntryResult::Gone
             }
-            Found::Left(reason) => Change::Left(reason),
-            Found::File(file) => {
+            ReadOutcome::Skipped(reason) => EntryResult::Skipped(reason),
+            ReadOutcome::File(file) => {
                 if let Some(sink) = sink
                     && last.is_none_or(|last| last.oid != file.oid)
                     && let Err(error) = sink.blob(file.oid, &buffer)
                 {
-                    self.stop(End::Failed(error));
+                    self.stop(WalkEnd::Failed(error));
                 }
-                Change::Node(Node::File(file))
+                EntryResult::Node(Node::File(file))
             }
         };
-        if buffer.capacity() <= SPACE_KEPT {
-            SPACE.set(buffer);
+        if buffer.capacity() <= MAX_RETAINED_BYTES {
+            READ_BUFFER.set(buffer);
         }
         Some(change)
     }
 
     /// What stands for the content of a file that is not read.
-    fn measure(
+    fn measure_file(
         &self,
-        here: &Here<'_>,
+        context: &DirContext<'_>,
         name: &[u8],
         kind: Kind,
         max_files: u64,
         max_bytes: u64,
-    ) -> Option<Change> {
-        let (found, stamp) = here.dir.stat(name).ok()?;
+    ) -> Option<EntryResult> {
+        let (found, stamp) = context.dir.stat(name).ok()?;
         if found != kind {
             return None;
         }
         if kind == Kind::File && stamp.size > self.max_file_size {
-            return Some(Change::Left(Reason::TooLarge(stamp.size)));
+            return Some(EntryResult::Skipped(SkipReason::TooLarge(stamp.size)));
         }
         let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
         let bytes = self.bytes.fetch_add(stamp.size, Ordering::Relaxed) + stamp.size;
         if files > max_files || bytes > max_bytes {
-            self.stop(End::TooLarge);
+            self.stop(WalkEnd::TooLarge);
         }
-        Some(Change::Node(Node::File(File {
+        Some(EntryResult::Node(Node::File(File {
             stamp,
             oid: Oid::EMPTY_TREE,
             mode: match kind {
@@ -357,7 +379,7 @@ impl Walk<'_> {
 }
 
 /// Did it fail for want of memory or open files, which says nothing of the entry?
-pub(crate) fn is_our_fault(number: i32) -> bool {
+pub(crate) fn is_resource_error(number: i32) -> bool {
     #[cfg(unix)]
     {
         use rustix::io::Errno;
@@ -372,7 +394,7 @@ pub(crate) fn is_our_fault(number: i32) -> bool {
     }
 }
 
-pub(crate) fn out_of_means(number: i32) -> Error {
+pub(crate) fn resource_error(number: i32) -> Error {
     let error = std::io::Error::from_raw_os_error(number);
     Error::new(
         ErrorKind::Internal,
