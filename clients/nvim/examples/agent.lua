@@ -1,15 +1,15 @@
---- An AI plugin on top of Sightline, small enough to read at once:
+--- A minimal AI plugin based on Sightline:
 ---
----   - the block goes before each prompt, so the model knows what is on the screen;
----   - its read tool is Sightline's, so unsaved text is seen and denied files are not;
----   - a command is judged before it runs;
----   - a checkpoint is taken before its first edit, so all of it can be taken back.
+---   - adds the environment block to each prompt;
+---   - reads files through Sightline, with unsaved text and without denied files;
+---   - checks commands before running them;
+---   - creates a checkpoint before its first edit, so that its edits can be undone.
 ---
---- `ask_model` stands for your own code: it gets the prompt and the tools, and
---- calls `done` when the model has finished.
+--- `ask_model` is your own code: it gets the prompt and the tools, and calls
+--- `done` when the model has finished.
 ---
 ---   local agent = require('agent').new({ ask_model = ask_model })
----   agent.ask('Mend the cart.', print)
+---   agent.ask('Fix the cart.', print)
 
 local sightline = require('sightline')
 
@@ -28,7 +28,7 @@ local M = {}
 ---@return Agent
 function M.new(options)
   local task = options.task or ('nvim-%d'):format(vim.uv.hrtime())
-  ---@type sightline.Target the project does not change when the user moves on
+  ---@type sightline.Target fixed, so that focus changes do not affect it
   local target = { root = vim.fn.getcwd() }
   ---@type string?
   local checkpoint
@@ -46,14 +46,14 @@ function M.new(options)
         local full = vim.fs.normalize(target.root .. '/' .. path)
         vim.fn.writefile(vim.split(text, '\n', { plain = true }), full, 'b')
         vim.cmd('silent! checktime')
-        -- So that the change is not reported back to the agent as the user's.
+        -- Prevents the change from being reported to the agent as a user edit.
         sightline.track_file({ taskId = task, path = path, operation = 'cline_edited' }, function(err)
           done(err and err.message)
         end, target)
       end
       sightline.check_access({ paths = { path } }, function(err, result)
         if err or result.paths[1].access ~= 'allowed' then
-          return done(err and err.message or path .. ' is not for agents')
+          return done(err and err.message or path .. ' is hidden from agents')
         elseif checkpoint then
           return write()
         end

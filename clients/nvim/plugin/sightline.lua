@@ -1,4 +1,4 @@
--- The command alone; everything else is loaded when it is used.
+-- Defines the command. All other modules are loaded on use.
 if vim.g.loaded_sightline then
   return
 end
@@ -8,7 +8,7 @@ vim.api.nvim_create_user_command('Sightline', function(command)
   require('sightline.commands').run(command.args, command.fargs)
 end, {
   nargs = '*',
-  desc = 'Environment block, checkpoints, access and tasks',
+  desc = 'Environment block, checkpoints, access checks and tasks',
   complete = function(lead, line, position)
     return require('sightline.commands').complete(lead, line, position)
   end,

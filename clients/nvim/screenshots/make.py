@@ -1,8 +1,8 @@
-"""Makes the screenshots of the README: a real Neovim in a real terminal (tmux).
+"""Takes the screenshots of the README with Neovim in a terminal (tmux).
 
     python3 make.py NVIM FOLDER_OF_SIGHTLINE
 
-Needs tmux. Writes SVG files beside itself; look at them before they are kept.
+Needs tmux. Writes SVG files to its own folder; review them before committing.
 """
 
 import pathlib, shutil, sys, tempfile
@@ -53,7 +53,7 @@ def main():
         shown.shot(HERE / "diff.svg")
         command("tabclose")
         command("Sightline restore")
-        shown.wait("Go back to")
+        shown.wait("Restore checkpoint")
         shown.keys("1", "Enter")
         shown.wait("Restore 2 files")
         shown.shot(HERE / "restore.svg")

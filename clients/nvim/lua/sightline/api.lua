@@ -1,8 +1,8 @@
---- The requests of the protocol as functions.
+--- Functions for the requests of the protocol.
 ---
---- Each takes params (see `lua/sightline/protocol.lua`), a callback and, if it
---- is not to be the server of the current project, a target. Each returns a
---- function that cancels it.
+--- Each takes params (see `lua/sightline/protocol.lua`), a callback and an optional
+--- target. The default target is the server of the current project. Each returns a
+--- function that cancels the request.
 
 local server = require('sightline.server')
 
@@ -10,122 +10,122 @@ local server = require('sightline.server')
 local M = {}
 
 ---@param method string
-local function asking(method)
+local function request_function(method)
   return function(params, callback, target)
     return server.request(method, params, callback, target)
   end
 end
 
---- The block an agent puts in front of its model.
+--- Returns the environment block.
 ---@type fun(params?: sightline.EnvironmentDetailsParams, callback: fun(err?: sightline.Error, result?: sightline.EnvironmentDetailsResult), target?: sightline.Target): fun()
-M.environment_details = asking('environmentDetails')
+M.environment_details = request_function('environmentDetails')
 
---- May an agent see these paths, may it run this command?
+--- Checks whether an agent may see paths or run a command.
 ---@type fun(params?: sightline.CheckAccessParams, callback: fun(err?: sightline.Error, result?: sightline.CheckAccessResult), target?: sightline.Target): fun()
-M.check_access = asking('checkAccess')
+M.check_access = request_function('checkAccess')
 
---- Files, without what may not be seen.
+--- Lists files without denied entries.
 ---@type fun(params?: sightline.ListFilesParams, callback: fun(err?: sightline.Error, result?: sightline.ListFilesResult), target?: sightline.Target): fun()
-M.list_files = asking('listFiles')
+M.list_files = request_function('listFiles')
 
---- The text of a file: unsaved text first, access enforced.
+--- Reads a file that the access rules allow. Unsaved text takes precedence.
 ---@type fun(params?: sightline.ReadFileParams, callback: fun(err?: sightline.Error, result?: sightline.ReadFileResult), target?: sightline.Target): fun()
-M.read_file = asking('readFile')
+M.read_file = request_function('readFile')
 
---- Records that a task read, changed or mentioned a file.
+--- Records that a task read, edited or mentioned a file.
 ---@type fun(params?: sightline.TrackFileParams, callback: fun(err?: sightline.Error, result?: sightline.TrackFileResult), target?: sightline.Target): fun()
-M.track_file = asking('trackFile')
+M.track_file = request_function('trackFile')
 
---- Records the model a task uses.
+--- Records the model used by a task.
 ---@type fun(params?: sightline.RecordModelParams, callback: fun(err?: sightline.Error, result?: sightline.RecordedResult), target?: sightline.Target): fun()
-M.record_model = asking('recordModel')
+M.record_model = request_function('recordModel')
 
---- Records system and editor a task runs on.
+--- Records the operating system and editor of a task.
 ---@type fun(params?: sightline.RecordEnvironmentParams, callback: fun(err?: sightline.Error, result?: sightline.RecordedResult), target?: sightline.Target): fun()
-M.record_environment = asking('recordEnvironment')
+M.record_environment = request_function('recordEnvironment')
 
---- What a task knows of its files, and where that is out of date.
+--- Returns the records of a task, and the files that changed since.
 ---@type fun(params?: sightline.TaskContextParams, callback: fun(err?: sightline.Error, result?: sightline.TaskContextResult), target?: sightline.Target): fun()
-M.task_context = asking('taskContext')
+M.task_context = request_function('taskContext')
 
 --- Counts the tokens of texts and messages.
 ---@type fun(params?: sightline.CountTokensParams, callback: fun(err?: sightline.Error, result?: sightline.CountTokensResult), target?: sightline.Target): fun()
-M.count_tokens = asking('countTokens')
+M.count_tokens = request_function('countTokens')
 
---- Decides which messages of a conversation are sent.
+--- Decides which messages of a conversation to send.
 ---@type fun(params?: sightline.TruncateHistoryParams, callback: fun(err?: sightline.Error, result?: sightline.TruncateHistoryResult), target?: sightline.Target): fun()
-M.truncate_history = asking('truncateHistory')
+M.truncate_history = request_function('truncateHistory')
 
---- Takes decisions about a conversation back, to a point in time.
+--- Discards truncation decisions made after a point in time.
 ---@type fun(params?: sightline.RollbackHistoryParams, callback: fun(err?: sightline.Error, result?: sightline.RollbackHistoryResult), target?: sightline.Target): fun()
-M.rollback_history = asking('rollbackHistory')
+M.rollback_history = request_function('rollbackHistory')
 
---- What a provider's error means for the conversation.
+--- Classifies an error of a provider.
 ---@type fun(params?: sightline.ClassifyErrorParams, callback: fun(err?: sightline.Error, result?: sightline.ClassifyErrorResult), target?: sightline.Target): fun()
-M.classify_error = asking('classifyError')
+M.classify_error = request_function('classifyError')
 
---- Stores messages of a task; they are durable when it calls back.
+--- Appends messages to a stored conversation durably.
 ---@type fun(params?: sightline.AppendMessagesParams, callback: fun(err?: sightline.Error, result?: sightline.AppendMessagesResult), target?: sightline.Target): fun()
-M.append_messages = asking('appendMessages')
+M.append_messages = request_function('appendMessages')
 
---- The stored conversation of a task.
+--- Loads the stored conversation of a task.
 ---@type fun(params?: sightline.LoadTaskParams, callback: fun(err?: sightline.Error, result?: sightline.LoadTaskResult), target?: sightline.Target): fun()
-M.load_task = asking('loadTask')
+M.load_task = request_function('loadTask')
 
---- The stored tasks, last updated first.
+--- Lists stored tasks, most recently updated first.
 ---@type fun(params?: sightline.ListTasksParams, callback: fun(err?: sightline.Error, result?: sightline.ListTasksResult), target?: sightline.Target): fun()
-M.list_tasks = asking('listTasks')
+M.list_tasks = request_function('listTasks')
 
---- Goes on with a task where it was interrupted.
+--- Resumes an interrupted task.
 ---@type fun(params?: sightline.ResumeTaskParams, callback: fun(err?: sightline.Error, result?: sightline.ResumeTaskResult), target?: sightline.Target): fun()
-M.resume_task = asking('resumeTask')
+M.resume_task = request_function('resumeTask')
 
---- Deletes a task with all that is stored of it.
+--- Deletes a task and all its stored data.
 ---@type fun(params?: sightline.DeleteTaskParams, callback: fun(err?: sightline.Error, result?: sightline.DeleteTaskResult), target?: sightline.Target): fun()
-M.delete_task = asking('deleteTask')
+M.delete_task = request_function('deleteTask')
 
---- Plans replacing the older part of a conversation by a summary.
+--- Plans a compaction and returns a prompt for the summary.
 ---@type fun(params?: sightline.PlanCompactionParams, callback: fun(err?: sightline.Error, result?: sightline.PlanCompactionResult), target?: sightline.Target): fun()
-M.plan_compaction = asking('planCompaction')
+M.plan_compaction = request_function('planCompaction')
 
---- Replaces the older part of a conversation by a summary.
+--- Replaces the older part of a conversation with a summary.
 ---@type fun(params?: sightline.ApplyCompactionParams, callback: fun(err?: sightline.Error, result?: sightline.ApplyCompactionResult), target?: sightline.Target): fun()
-M.apply_compaction = asking('applyCompaction')
+M.apply_compaction = request_function('applyCompaction')
 
---- Takes a checkpoint of the project.
+--- Creates a checkpoint of the project.
 ---@type fun(params?: sightline.CreateCheckpointParams, callback: fun(err?: sightline.Error, result?: sightline.Checkpoint), target?: sightline.Target): fun()
-M.create_checkpoint = asking('createCheckpoint')
+M.create_checkpoint = request_function('createCheckpoint')
 
---- The checkpoints of the project, newest first.
+--- Lists the checkpoints of the project, newest first.
 ---@type fun(params?: sightline.ListCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.ListCheckpointsResult), target?: sightline.Target): fun()
-M.list_checkpoints = asking('listCheckpoints')
+M.list_checkpoints = request_function('listCheckpoints')
 
---- What differs between two checkpoints, or one and now.
+--- Compares two checkpoints, or a checkpoint with the workspace.
 ---@type fun(params?: sightline.DiffCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.DiffCheckpointsResult), target?: sightline.Target): fun()
-M.diff_checkpoints = asking('diffCheckpoints')
+M.diff_checkpoints = request_function('diffCheckpoints')
 
---- What a restore would change, and a token that names this preview.
+--- Previews a restore and returns a token for it.
 ---@type fun(params?: sightline.PreviewRestoreParams, callback: fun(err?: sightline.Error, result?: sightline.PreviewRestoreResult), target?: sightline.Target): fun()
-M.preview_restore = asking('previewRestore')
+M.preview_restore = request_function('previewRestore')
 
 --- Restores files, the conversation or both.
 ---@type fun(params?: sightline.RestoreCheckpointParams, callback: fun(err?: sightline.Error, result?: sightline.RestoreCheckpointResult), target?: sightline.Target): fun()
-M.restore_checkpoint = asking('restoreCheckpoint')
+M.restore_checkpoint = request_function('restoreCheckpoint')
 
---- Takes a restore back.
+--- Undoes a restore.
 ---@type fun(params?: sightline.UndoRestoreParams, callback: fun(err?: sightline.Error, result?: sightline.RestoreCheckpointResult), target?: sightline.Target): fun()
-M.undo_restore = asking('undoRestore')
+M.undo_restore = request_function('undoRestore')
 
---- How many checkpoints there are, and how large.
+--- Returns the number of checkpoints and their disk usage.
 ---@type fun(params?: sightline.CheckpointStatsParams, callback: fun(err?: sightline.Error, result?: sightline.CheckpointStatsResult), target?: sightline.Target): fun()
-M.checkpoint_stats = asking('checkpointStats')
+M.checkpoint_stats = request_function('checkpointStats')
 
---- Deletes old checkpoints.
+--- Removes old checkpoints.
 ---@type fun(params?: sightline.PruneCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.PruneCheckpointsResult), target?: sightline.Target): fun()
-M.prune_checkpoints = asking('pruneCheckpoints')
+M.prune_checkpoints = request_function('pruneCheckpoints')
 
---- Checks the store of checkpoints.
+--- Checks the integrity of the checkpoints.
 ---@type fun(params?: sightline.VerifyCheckpointsParams, callback: fun(err?: sightline.Error, result?: sightline.VerifyCheckpointsResult), target?: sightline.Target): fun()
-M.verify_checkpoints = asking('verifyCheckpoints')
+M.verify_checkpoints = request_function('verifyCheckpoints')
 
 return M

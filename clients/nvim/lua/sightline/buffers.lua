@@ -1,12 +1,12 @@
---- Which buffers are files of the user, and which folder they belong to.
+--- Selects file buffers and determines their project folders.
 
 local config = require('sightline.config')
 
 local M = {}
 
---- Is this a file the user edits? Not a terminal, a list, a scratch buffer, a
---- folder or something behind a `scheme://`; not one that was opted out by
---- `vim.b.sightline = false` or the option `attach`.
+--- Returns whether a buffer is a file that is shared with the server. Terminals,
+--- lists, scratch buffers, folders and `scheme://` names are not, and neither are
+--- buffers excluded by `vim.b.sightline = false` or the option `attach`.
 ---@param bufnr integer
 ---@return boolean
 function M.is_file(bufnr)
@@ -20,28 +20,28 @@ function M.is_file(bufnr)
   return M.is_wanted(bufnr)
 end
 
---- Was it not opted out?
+--- Returns whether a buffer is not excluded.
 ---@param bufnr integer
 ---@return boolean
 function M.is_wanted(bufnr)
   return vim.b[bufnr].sightline ~= false and config.current.attach(bufnr) ~= false
 end
 
---- A path with `/`. A `$` in a name is a `$`.
+--- Normalizes a path to `/` without expanding `$`.
 ---@param path string
 ---@return string
 function M.normalize(path)
   return vim.fs.normalize(path, { expand_env = false })
 end
 
---- Its absolute path, with `/`.
+--- Returns the absolute path of a buffer, with `/`.
 ---@param bufnr integer
 ---@return string
 function M.path(bufnr)
   return M.normalize(vim.fn.fnamemodify(vim.api.nvim_buf_get_name(bufnr), ':p'))
 end
 
---- Is a path a folder or below it?
+--- Returns whether a path is a folder or below it.
 ---@param path string
 ---@param folder string
 ---@return boolean
@@ -49,16 +49,16 @@ function M.is_below(path, folder)
   return path == folder or vim.startswith(path, folder:gsub('/$', '') .. '/')
 end
 
---- The home folder and the file system's root are no projects: nobody means all
---- that is below them.
+--- Returns whether a folder is the home folder or the file system root, which are
+--- never projects by default.
 ---@param folder string
 ---@return boolean
-local function is_too_wide(folder)
+local function is_too_broad(folder)
   return folder == vim.fs.normalize('~') or vim.fs.dirname(folder) == folder
 end
 
---- The project of a path: by markers, else the working directory, else the
---- folder the file is in. `nil` when that would be the home folder.
+--- Returns the project of a path: by root markers, otherwise the working directory,
+--- otherwise the folder of the file. Returns `nil` if that is the home folder.
 ---@param path string
 ---@return string?
 function M.root_of(path)
@@ -69,16 +69,16 @@ function M.root_of(path)
     end
   end
   local cwd = M.normalize(vim.fn.getcwd())
-  if M.is_below(path, cwd) and not is_too_wide(cwd) then
+  if M.is_below(path, cwd) and not is_too_broad(cwd) then
     return cwd
   end
   local folder = vim.fn.isdirectory(path) == 1 and path or vim.fs.dirname(path)
-  if vim.fn.isdirectory(folder) == 1 and not is_too_wide(folder) then
+  if vim.fn.isdirectory(folder) == 1 and not is_too_broad(folder) then
     return folder
   end
 end
 
---- The loaded buffer of a path.
+--- Returns the loaded buffer of a path.
 ---@param path string
 ---@return integer?
 function M.of_path(path)

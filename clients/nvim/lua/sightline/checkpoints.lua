@@ -1,5 +1,4 @@
---- Taking checkpoints, going back to one after a look at what that changes, and
---- taking that back.
+--- Creates checkpoints, and restores and undoes them after a preview.
 
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
@@ -10,35 +9,36 @@ local show = require('sightline.show')
 
 local M = {}
 
----@type table<string, string> by root: what undoes the last restore
+---@type table<string, string> undo point of the last restore, by root
 local undo = {}
 
 local tokens = 0
 
---- A token for `$/progress`, which Neovim shows in `vim.lsp.status()`.
+--- Returns a token for `$/progress`, which Neovim shows in `vim.lsp.status()`.
 local function progress()
   tokens = tokens + 1
   return ('sightline-%d'):format(tokens)
 end
 
---- The project of this moment: what is opened meanwhile must not change it.
+--- Returns the current project, so that later focus changes do not affect the
+--- request.
 ---@return sightline.Target
-local function here()
+local function current_target()
   return { root = server.root() }
 end
 
---- Takes a checkpoint and says what is in it.
+--- Creates a checkpoint and shows its counts.
 ---@param label? string
 ---@param confirmed? boolean
 ---@param target? sightline.Target
 function M.create(label, confirmed, target)
-  target = target or here()
+  target = target or current_target()
   local params = { label = label, confirmLarge = confirmed or nil, workDoneToken = progress() }
   api.create_checkpoint(params, function(err, checkpoint)
     if err and err.kind == 'tooLarge' and not confirmed then
       return pickers.action(err.message, {
         {
-          label = 'Take it all the same',
+          label = 'Create anyway',
           run = function()
             M.create(label, true, target)
           end,
@@ -57,11 +57,11 @@ function M.create(label, confirmed, target)
   end, target)
 end
 
---- Shows what differs since a checkpoint, asking for one if none is named.
----@param spec? string `id`, or `id..id` for what is between two
+--- Shows the changes since a checkpoint. Asks for one if none is given.
+---@param spec? string `id`, or `id..id` to compare two
 ---@param paths? string[]
 function M.diff(spec, paths)
-  local target = here()
+  local target = current_target()
   if spec then
     local from, to = spec:match('^(.-)%.%.(.+)$')
     return pickers.resolve(from or spec, target, function(older)
@@ -78,8 +78,8 @@ function M.diff(spec, paths)
   end)
 end
 
---- Reloads the buffers of files that a restore changed, and closes those of files
---- it deleted if nothing shows them.
+--- Reloads the buffers of restored files, and deletes the hidden buffers of deleted
+--- files.
 ---@param outcomes sightline.RestoreOutcome[]
 ---@param target? sightline.Target
 ---@param force? boolean also buffers with unsaved text
@@ -97,7 +97,7 @@ function M.restored(outcomes, target, force)
         end)
       end
     elseif bufnr then
-      -- The user asked for this change, so there is nothing to ask about it.
+      -- The user confirmed this change, so reload without asking.
       local autoread = vim.bo[bufnr].autoread
       vim.bo[bufnr].autoread = true
       vim.cmd(('silent checktime %d'):format(bufnr))
@@ -126,15 +126,15 @@ local function report(verb, target, force)
     end, result.outcomes)
     local text = ('%s %s'):format(verb, show.count(#result.outcomes - #failed, 'file'))
     if #failed > 0 then
-      local first = ('%s (%s)'):format(failed[1].path, failed[1].error or 'no reason given')
-      text = ('%s; %s not: %s'):format(text, show.count(#failed, 'file'), first)
+      local first = ('%s (%s)'):format(failed[1].path, failed[1].error or 'unknown error')
+      text = ('%s; %s failed: %s'):format(text, show.count(#failed, 'file'), first)
       return show.say(text, vim.log.levels.WARN)
     end
-    show.say(text .. '; :Sightline undo takes it back')
+    show.say(text .. '; revert with :Sightline undo')
   end
 end
 
---- What a preview says, as lines.
+--- Formats a preview as lines.
 ---@param preview sightline.PreviewRestoreResult
 ---@return string[]
 local function preview_lines(preview)
@@ -148,7 +148,7 @@ local function preview_lines(preview)
   return lines
 end
 
---- Files that a restore would leave alone for unsaved text in a buffer.
+--- Returns the number of files that a restore would keep because of unsaved text.
 ---@param preview sightline.PreviewRestoreResult
 ---@param target sightline.Target
 ---@return integer
@@ -163,33 +163,33 @@ local function unsaved(preview, target)
   return found
 end
 
---- Something that is previewed and asked about before it is done.
----@class sightline.Wish
+--- A restore or undo that is previewed and confirmed.
+---@class sightline.RestoreOperation
 ---@field title string
 ---@field question string
----@field verb string for the button
----@field done string what the outcomes are called
----@field nothing string said when there is nothing to do
+---@field verb string label of the button
+---@field done string verb of the result message
+---@field nothing string message if there is nothing to do
 ---@field preview sightline.PreviewRestoreParams
 ---@field send fun(preview: sightline.PreviewRestoreResult, force?: boolean, callback: function)
 
---- Shows what `wish` would change, asks, and does it.
----@param wish sightline.Wish
+--- Previews an operation, asks for confirmation, and runs it.
+---@param operation sightline.RestoreOperation
 ---@param target sightline.Target
-local function review(wish, target)
-  local params = vim.tbl_extend('force', wish.preview, { workDoneToken = progress() })
+local function review(operation, target)
+  local params = vim.tbl_extend('force', operation.preview, { workDoneToken = progress() })
   api.preview_restore(params, function(err, preview)
     if not preview then
       return show.failed(err)
     end
     if #preview.changes + #preview.conflicts == 0 and not preview.taskId then
-      return show.say(wish.nothing)
+      return show.say(operation.nothing)
     end
     local lines = preview_lines(preview)
     if preview.taskId then
-      table.insert(lines, ('the conversation of task %s is put back too'):format(preview.taskId))
+      table.insert(lines, ('restores the conversation of task %s as well'):format(preview.taskId))
     end
-    local window = show.open(wish.title, lines)
+    local window = show.open(operation.title, lines)
     local function close()
       if vim.api.nvim_win_is_valid(window) then
         vim.api.nvim_win_close(window, true)
@@ -198,11 +198,11 @@ local function review(wish, target)
     local function go(force)
       return function()
         close()
-        local done = report(wish.done, target, force)
-        wish.send(preview, force, function(failed, result)
+        local done = report(operation.done, target, force)
+        operation.send(preview, force, function(failed, result)
           if failed and failed.kind == 'conflict' then
-            show.say('the files changed since the preview; look again', vim.log.levels.WARN)
-            return review(wish, target)
+            show.say('files changed since the preview; review it again', vim.log.levels.WARN)
+            return review(operation, target)
           end
           done(failed, result)
         end)
@@ -211,29 +211,29 @@ local function review(wish, target)
     local choices = {}
     if #preview.changes > 0 or preview.taskId then
       local files = #preview.changes > 0 and ' ' .. show.count(#preview.changes, 'file') or ''
-      table.insert(choices, { label = wish.verb .. files, run = go(nil) })
+      table.insert(choices, { label = operation.verb .. files, run = go(nil) })
     end
     local dirty = unsaved(preview, target)
     if dirty > 0 then
-      local label = ('%s, and lose the unsaved text of %s'):format(wish.verb, show.count(dirty, 'file'))
+      local label = ('%s and discard the unsaved text of %s'):format(operation.verb, show.count(dirty, 'file'))
       table.insert(choices, { label = label, run = go(true) })
     end
     table.insert(choices, {
-      label = 'Show the differences',
+      label = 'Show diff',
       run = function()
         close()
-        diff.open({ from = preview.undoId or wish.preview.id, paths = wish.preview.paths }, target)
+        diff.open({ from = preview.undoId or operation.preview.id, paths = operation.preview.paths }, target)
       end,
     })
     table.insert(choices, { label = 'Cancel', run = close })
     local later = vim.tbl_filter(function(change)
       return change.changedSince
     end, preview.changes)
-    local question = wish.question
+    local question = operation.question
     if #later > 0 then
       question = ('%s %s changed after the restore'):format(question, show.count(#later, 'file'))
     end
-    -- The preview is drawn before a prompt may take the screen.
+    -- Draw the preview before a prompt covers the screen.
     vim.cmd('redraw')
     pickers.action(question, choices)
   end, target)
@@ -246,10 +246,10 @@ local function preview_and_restore(id, paths, target)
   local short = id:sub(1, 8)
   review({
     title = 'restore ' .. short,
-    question = ('Go back to %s?'):format(short),
+    question = ('Restore %s?'):format(short),
     verb = 'Restore',
     done = 'restored',
-    nothing = ('nothing to restore: all is as it was in %s'):format(short),
+    nothing = ('already up to date with %s'):format(short),
     preview = { id = id, paths = paths },
     send = function(preview, force, callback)
       local params = { id = id, paths = paths, token = preview.token, force = force, workDoneToken = progress() }
@@ -258,33 +258,32 @@ local function preview_and_restore(id, paths, target)
   }, target)
 end
 
---- Goes back to a checkpoint, asking for one if none is named. Shows what that
---- changes first.
+--- Restores a checkpoint after a preview. Asks for one if none is given.
 ---@param id? string
 ---@param paths? string[]
 function M.restore(id, paths)
-  local target = here()
+  local target = current_target()
   if id then
     return pickers.resolve(id, target, function(whole)
       preview_and_restore(whole, paths, target)
     end)
   end
-  pickers.checkpoint('Go back to', {}, function(checkpoint)
+  pickers.checkpoint('Restore checkpoint', {}, function(checkpoint)
     preview_and_restore(checkpoint.id, paths, target)
   end)
 end
 
---- Takes a restore back: the one named, the last one of this session, or the last.
---- Shows what that changes first.
+--- Undoes a restore after a preview: the given one, otherwise the last one of this
+--- session, otherwise the last one.
 ---@param id? string
 function M.undo(id)
-  local target = here()
+  local target = current_target()
   review({
-    title = 'undo the restore',
+    title = 'undo restore',
     question = 'Undo the restore?',
     verb = 'Undo',
-    done = 'put back',
-    nothing = 'already up to date: all is as it was before the restore',
+    done = 'undo restored',
+    nothing = 'already up to date with the state before the restore',
     preview = { id = id or undo[target.root or ''] or 'last', undo = true },
     send = function(preview, force, callback)
       local params = { undoId = preview.undoId, token = preview.token, force = force, workDoneToken = progress() }

@@ -13,7 +13,7 @@ local M = {}
 ---@field run fun(words: string[], rest: string)
 ---@field complete? fun(lead: string, words: string[]): string[]
 
---- Completion waits for the server this long, in milliseconds.
+--- Maximum time completion waits for the server, in milliseconds.
 local COMPLETION_TIMEOUT = 500
 
 ---@return string[]
@@ -37,8 +37,8 @@ local function checkpoint_then_paths(lead, words)
   return vim.fn.getcompletion(lead, 'file')
 end
 
---- Everything after the first word, as absolute paths. Only `%` and `#` stand for
---- something else: full expansion would run what a file name has in backticks.
+--- Returns the words after the first one as absolute paths. Expands only `%` and `#`:
+--- full expansion would run backticks in file names.
 ---@param words string[]
 ---@return string[]?
 local function paths(words)
@@ -82,7 +82,7 @@ local function access(words, rest)
     if not params.paths then
       local bufnr = vim.api.nvim_get_current_buf()
       if not buffers.is_file(bufnr) then
-        return show.say('no file here; name a path, or a command after !', vim.log.levels.WARN)
+        return show.say('not a file buffer; give a path, or a command after !', vim.log.levels.WARN)
       end
       params.paths = { buffers.path(bufnr) }
     end
@@ -104,7 +104,7 @@ local function environment(words)
   for _, word in ipairs(words) do
     wanted[word] = true
   end
-  -- A look must not take news away from an agent.
+  -- Do not mark information as delivered to an agent.
   local params = { consume = false, includeFiles = wanted.files, mode = wanted.plan and 'plan' or nil }
   api.environment_details(params, function(err, result)
     if not result then
@@ -174,9 +174,9 @@ local function names()
   return all
 end
 
---- Runs `:Sightline ...`; asks which when nothing is named.
+--- Runs `:Sightline ...`. Asks for a subcommand if none is given.
 ---@param arguments string
----@param words? string[] the same, split at blanks that are not escaped
+---@param words? string[] the same, split at unescaped spaces
 function M.run(arguments, words)
   local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
   if name == '' then
@@ -188,7 +188,7 @@ function M.run(arguments, words)
   end
   local subcommand = M.subcommands[name]
   if not subcommand then
-    return show.say(('no subcommand `%s`; see :help :Sightline'):format(name), vim.log.levels.ERROR)
+    return show.say(('unknown subcommand `%s`; see :help :Sightline'):format(name), vim.log.levels.ERROR)
   end
   subcommand.run(vim.list_slice(words or {}, 2), rest)
 end

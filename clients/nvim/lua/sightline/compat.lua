@@ -1,4 +1,4 @@
---- What Neovim 0.10 and 0.11 call differently. Nothing else looks at versions.
+--- API differences between Neovim 0.10 and 0.11. No other module checks versions.
 
 local M = {}
 

@@ -1,14 +1,14 @@
---- Options of `setup`, all of them optional, and what a wrong one is told.
+--- Options of `setup` and their validation. All options are optional.
 
 local M = {}
 
 ---@class sightline.Options
 ---@field cmd? string[]|fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient Command line of the server. Default: `{ "sightline" }`.
----@field root_markers? (string|string[])[] Names that make a folder a project, the most telling first; names in a list count the same.
+---@field root_markers? (string|string[])[] Names that mark a project folder, by priority. Names in a nested list have the same priority.
 ---@field settings? sightline.Settings Settings of the server.
----@field attach? fun(bufnr: integer): boolean False keeps a buffer, or a terminal, from the server.
+---@field attach? fun(bufnr: integer): boolean Returns false to exclude a buffer or terminal.
 ---@field terminals? boolean Send terminals and their output. Default: `true`.
----@field debounce_ms? integer Changes of what is on the screen are sent at most this often. Default: `100`.
+---@field debounce_ms? integer Minimum interval between updates of the editor state. Default: `100`.
 
 ---@class sightline.Config
 ---@field cmd string[]|fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
@@ -21,8 +21,7 @@ local M = {}
 ---@type sightline.Config
 local defaults = {
   cmd = { 'sightline' },
-  -- A nested `.clineignore` is a root of its own, because that is where the
-  -- server looks for it.
+  -- A nested `.clineignore` is a root, because the server reads it from the root.
   root_markers = { '.clineignore', { '.git', '.hg', '.svn', '.jj' } },
   settings = {},
   attach = function()
@@ -41,11 +40,11 @@ local types = {
   debounce_ms = { 'number' },
 }
 
---- The options in force; the defaults until `setup` was called.
+--- The current options. The defaults before `setup` is called.
 ---@type sightline.Config
 M.current = defaults
 
---- What is wrong with these options, one short line each.
+--- Returns one line per invalid option.
 ---@param options table
 ---@return string[]
 function M.problems(options)
@@ -53,7 +52,7 @@ function M.problems(options)
   for name, value in pairs(options) do
     local wanted = types[name]
     if not wanted then
-      table.insert(problems, ('no option `%s`; see :help sightline-setup'):format(name))
+      table.insert(problems, ('unknown option `%s`; see :help sightline-setup'):format(name))
     elseif not vim.tbl_contains(wanted, type(value)) then
       local text = 'option `%s` must be a %s, not a %s'
       table.insert(problems, text:format(name, table.concat(wanted, ' or a '), type(value)))
@@ -63,8 +62,8 @@ function M.problems(options)
   return problems
 end
 
---- Puts options into force. A wrong one is left at its default, so that a slip
---- in `init.lua` never costs the whole plugin.
+--- Applies options. An invalid option keeps its default, so that a mistake in
+--- `init.lua` does not disable the plugin.
 ---@param options? sightline.Options
 ---@return string[] problems
 function M.apply(options)

@@ -1,6 +1,5 @@
---- Differences in a tab page of their own: left as it was, right as it is (the
---- file itself, to be edited) or as it was later. `]f` and `[f` go through the
---- files.
+--- Shows changes in a new tab page: the old text on the left, and the file itself or
+--- a newer checkpoint on the right. `]f` and `[f` go through the files.
 
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
@@ -11,7 +10,7 @@ local M = {}
 
 local LETTERS = { added = 'A', modified = 'M', deleted = 'D', renamed = 'R', typeChanged = 'T' }
 
---- A file that differs, in one line.
+--- Formats a changed file as one line.
 ---@param file sightline.FileDifference
 ---@return string
 function M.line(file)
@@ -21,14 +20,14 @@ function M.line(file)
 end
 
 ---@class sightline.Differences
----@field from string Id of the older side.
----@field to? string Id of the newer one; the files as they are when absent.
+---@field from string Id of the old checkpoint.
+---@field to? string Id of the new checkpoint. Defaults to the workspace.
 ---@field files sightline.FileDifference[]
 ---@field target? sightline.Target
 ---@field left integer Window.
 ---@field right integer
 
---- Absolute path of a file of a result.
+--- Returns the absolute path of a file in a result.
 ---@param file { path: string, uri?: string }
 ---@param target? sightline.Target
 ---@return string
@@ -45,7 +44,7 @@ local function put(window, bufnr, title)
   vim.api.nvim_win_call(window, function()
     vim.cmd('diffthis')
   end)
-  -- `%` begins a statusline item.
+  -- `%` starts a statusline item.
   vim.wo[window].winbar = title:gsub('%%', '%%%%')
 end
 
@@ -67,7 +66,7 @@ local function load(differences, index)
     end
     local filetype = vim.filetype.match({ filename = file.path }) or ''
     local function side(text, id)
-      local missing = now.binary and '(no text)' or now.omitted and ('(%s)'):format(now.omitted)
+      local missing = now.binary and '(binary)' or now.omitted and ('(%s)'):format(now.omitted)
       local name = ('%s/%s'):format(id:sub(1, 8), file.path)
       return show.scratch(name, missing and { missing } or text and show.lines(text) or {}, filetype)
     end
@@ -92,25 +91,25 @@ local function load(differences, index)
           load(differences, (index - 1 + step) % #differences.files + 1)
         end
       end
-      vim.keymap.set('n', ']f', go(1), { buffer = bufnr, desc = 'Next file that differs' })
-      vim.keymap.set('n', '[f', go(-1), { buffer = bufnr, desc = 'Previous file that differs' })
+      vim.keymap.set('n', ']f', go(1), { buffer = bufnr, desc = 'Next changed file' })
+      vim.keymap.set('n', '[f', go(-1), { buffer = bufnr, desc = 'Previous changed file' })
     end
     vim.api.nvim_exec_autocmds('User', { pattern = 'SightlineDiff', modeline = false, data = { path = file.path } })
   end, differences.target)
 end
 
---- Opens the differences between a checkpoint and another, or now.
+--- Opens the changes between a checkpoint and another, or the workspace.
 ---@param params { from: string, to?: string, paths?: string[] }
 ---@param target? sightline.Target
 function M.open(params, target)
-  -- The tab page to come must not change which project is meant.
+  -- The new tab page must not change the project.
   target = target or { root = server.root() }
   api.diff_checkpoints(params, function(err, result)
     if not result then
       return show.failed(err)
     end
     if #result.files == 0 then
-      return show.say(('nothing differs from %s'):format(params.from:sub(1, 8)))
+      return show.say(('no changes since %s'):format(params.from:sub(1, 8)))
     end
     vim.cmd('tabnew')
     vim.bo.bufhidden = 'wipe'
@@ -120,7 +119,7 @@ function M.open(params, target)
     vim.api.nvim_set_current_win(right)
     load({ from = params.from, to = params.to, files = result.files, target = target, left = left, right = right }, 1)
     if #result.files > 1 then
-      show.say(show.count(#result.files, 'file') .. ' differ; ]f and [f go through them')
+      show.say(show.count(#result.files, 'changed file') .. '; next with ]f, previous with [f')
     end
   end, target)
 end

@@ -1,8 +1,8 @@
---- What the server tells of its own accord, as `User` autocommands:
+--- Server notifications as `User` autocommands:
 ---
----   SightlineContext      the editor's state has a new revision
----   SightlineCheckpoint   a checkpoint was created, by whomever
----   SightlineAccessRules  the rules of a folder changed
+--- SightlineContext      the editor state has a new revision
+--- SightlineCheckpoint   a checkpoint was created
+--- SightlineAccessRules  the access rules of a folder changed
 
 local M = {}
 
@@ -12,18 +12,18 @@ function M.emit(pattern, data)
   vim.api.nvim_exec_autocmds('User', { pattern = pattern, modeline = false, data = data })
 end
 
-local function passed_on(pattern)
+local function forward(pattern)
   return function(_, params, context)
     M.emit(pattern, vim.tbl_extend('force', { client_id = context.client_id }, params or {}))
   end
 end
 
---- Handlers for the client's configuration.
+--- Handlers for the client configuration.
 ---@type table<string, lsp.Handler>
 M.handlers = {
-  ['sightline/didChangeContext'] = passed_on('SightlineContext'),
-  ['sightline/didCreateCheckpoint'] = passed_on('SightlineCheckpoint'),
-  ['sightline/didChangeAccessRules'] = passed_on('SightlineAccessRules'),
+  ['sightline/didChangeContext'] = forward('SightlineContext'),
+  ['sightline/didCreateCheckpoint'] = forward('SightlineCheckpoint'),
+  ['sightline/didChangeAccessRules'] = forward('SightlineAccessRules'),
 }
 
 return M

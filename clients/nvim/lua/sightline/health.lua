@@ -5,7 +5,7 @@ local server = require('sightline.server')
 
 local M = {}
 
---- Requests this plugin makes; a server without one lacks that feature.
+--- Requests used by the plugin. A server without one lacks that feature.
 local USED = {
   'environmentDetails',
   'checkAccess',
@@ -18,7 +18,7 @@ local USED = {
   'undoRestore',
 }
 
---- Runs the server's program with an argument.
+--- Runs the server program with an argument.
 ---@return integer code
 ---@return string output
 local function run(argument)
@@ -33,13 +33,13 @@ end
 local function check_program()
   local cmd = config.current.cmd
   if type(cmd) ~= 'table' then
-    return vim.health.info('`cmd` is a function; the program is not checked')
+    return vim.health.info('`cmd` is a function, so the program is not checked')
   end
   local path = vim.fn.exepath(cmd[1] or '')
   if path == '' then
-    return vim.health.error(('`%s` is not on the search path'):format(cmd[1] or ''), {
+    return vim.health.error(('`%s` is not on the PATH'):format(cmd[1] or ''), {
       'Install the server: cargo install --path server/lsp',
-      'Or name it: require("sightline").setup({ cmd = { "/path/to/sightline" } })',
+      'Or set its path: require("sightline").setup({ cmd = { "/path/to/sightline" } })',
     })
   end
   local code, version = run('--version')
@@ -56,14 +56,14 @@ local function check_client(client)
   local announced = server.announced(client)
   local roots = table.concat(server.roots(client), ', ')
   local attached = vim.tbl_count(client.attached_buffers or {})
-  local text = '%s: protocol %s, %d buffers attached, positions in %s'
+  local text = '%s: protocol %s, attached buffers: %d, position encoding %s'
   roots = roots ~= '' and roots or 'no folder'
   vim.health.ok(text:format(roots, tostring(announced.protocolVersion), attached, client.offset_encoding))
   local missing = vim.tbl_filter(function(method)
     return not vim.tbl_contains(announced.methods or {}, 'sightline/' .. method)
   end, USED)
   if #missing > 0 then
-    vim.health.warn('this server does not know: ' .. table.concat(missing, ', '), { 'Install a newer server.' })
+    vim.health.warn('unsupported by this server: ' .. table.concat(missing, ', '), { 'Install a newer server.' })
   end
 end
 
@@ -72,7 +72,7 @@ function M.check()
   if vim.fn.has('nvim-0.10') == 1 then
     vim.health.ok('Neovim ' .. tostring(vim.version()))
   else
-    vim.health.error('Neovim 0.10 or newer is needed')
+    vim.health.error('Neovim 0.10 or later is required')
   end
   if vim.fn.exists('#sightline') == 1 then
     vim.health.ok('setup was called')
@@ -89,11 +89,11 @@ function M.check()
     check_client(client)
   end
   if #clients == 0 then
-    vim.health.info('none runs; one is started with the first file of a project')
+    vim.health.info('no server is running; opening a file of a project starts one')
   end
-  local hindrance = server.hindrance()
-  if hindrance then
-    vim.health.error(hindrance, { 'See ' .. vim.lsp.get_log_path() })
+  local problem = server.start_problem()
+  if problem then
+    vim.health.error(problem, { 'See ' .. vim.lsp.get_log_path() })
   end
 end
 

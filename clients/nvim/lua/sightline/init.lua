@@ -1,5 +1,5 @@
---- Sightline for Neovim: tells the server what the editor shows, and puts its
---- answers in reach of people and of other plugins.
+--- Sightline for Neovim: sends the editor state to the server, and provides its
+--- features to users and other plugins.
 
 local buffers = require('sightline.buffers')
 local config = require('sightline.config')
@@ -11,7 +11,7 @@ local terminals = require('sightline.terminals')
 ---@class sightline.Plugin: sightline.Api
 local M = setmetatable({}, { __index = require('sightline.api') })
 
---- After any of these the screen may show something else.
+--- Events after which the editor state may have changed.
 local SCREEN_EVENTS = {
   'BufEnter',
   'BufWinEnter',
@@ -45,7 +45,7 @@ local function listen()
   on({ 'BufEnter', 'WinEnter' }, function()
     state.focus()
   end)
-  -- Later, when the file type is known and scripts are done with the buffer.
+  -- Deferred until the file type is known and scripts have finished.
   on({ 'BufReadPost', 'BufNewFile', 'BufFilePost', 'BufEnter' }, function(event)
     vim.schedule(function()
       if vim.api.nvim_buf_is_valid(event.buf) then
@@ -55,7 +55,7 @@ local function listen()
     end)
   end)
   on('LspAttach', function(event)
-    -- One that something else started, such as `vim.lsp.enable`.
+    -- A client that was started elsewhere, such as by `vim.lsp.enable`.
     local client = vim.lsp.get_client_by_id(event.data.client_id)
     if client and server.announced(client) then
       state.changed()
@@ -75,7 +75,7 @@ local function listen()
     return
   end
   on('TermOpen', function(event)
-    -- The id and the title of the process come with the event, or after it.
+    -- The process id and title may be set after the event.
     vim.schedule(function()
       if vim.api.nvim_buf_is_valid(event.buf) then
         terminals.opened(event.buf)
@@ -91,7 +91,7 @@ local function listen()
   end)
 end
 
---- Starts it all. Every option may be left out; calling it again replaces them.
+--- Starts the plugin. All options are optional. A second call replaces the options.
 ---@param options? sightline.Options
 function M.setup(options)
   for _, problem in ipairs(config.apply(options)) do
@@ -114,14 +114,14 @@ function M.setup(options)
   end
 end
 
---- For a statusline; `''` where there is no server.
----@param bufnr? integer the current one when absent
+--- Returns a statusline component, or `''` without a server.
+---@param bufnr? integer defaults to the current buffer
 ---@return string
 function M.statusline(bufnr)
   return statusline.component(bufnr)
 end
 
---- What `statusline` is made of.
+--- Returns the data of `statusline`.
 ---@param bufnr? integer
 ---@return sightline.Status
 function M.status(bufnr)
@@ -136,7 +136,7 @@ function M.restored(result, target, force)
   require('sightline.checkpoints').restored(result.outcomes, target or { root = server.root() }, force)
 end
 
---- Is this buffer told to the server?
+--- Returns whether a buffer is shared with the server.
 ---@param bufnr integer
 ---@return boolean
 function M.is_shared(bufnr)

@@ -1,23 +1,23 @@
---- Choosing by `vim.ui.select`, so that whatever picker is installed shows it.
+--- Selection with `vim.ui.select`, so that the picker of the user shows it.
 
 local api = require('sightline.api')
 local show = require('sightline.show')
 
 local M = {}
 
---- What a checkpoint is called: label, else why it was taken, else its task.
+--- Returns the display name of a checkpoint: label, purpose or task.
 ---@param checkpoint sightline.Checkpoint
 ---@return string
 function M.title(checkpoint)
   if checkpoint.label then
     return checkpoint.label
   elseif checkpoint.purpose == 'undo' then
-    return 'before a restore'
+    return 'before restore'
   end
   return checkpoint.taskId and 'task ' .. checkpoint.taskId or 'no label'
 end
 
---- A checkpoint in one line.
+--- Formats a checkpoint as one line.
 ---@param checkpoint sightline.Checkpoint
 ---@return string
 function M.line(checkpoint)
@@ -31,7 +31,7 @@ function M.line(checkpoint)
   )
 end
 
---- Asks for a checkpoint; the callback is not called when none was chosen.
+--- Asks for a checkpoint. Does not call back if none is selected.
 ---@param prompt string
 ---@param params sightline.ListCheckpointsParams
 ---@param callback fun(checkpoint: sightline.Checkpoint)
@@ -41,7 +41,7 @@ function M.checkpoint(prompt, params, callback)
       return show.failed(err)
     end
     if #result.checkpoints == 0 then
-      return show.say('no checkpoint yet; :Sightline checkpoint takes one')
+      return show.say('no checkpoints; create one with :Sightline checkpoint')
     end
     vim.ui.select(result.checkpoints, {
       prompt = prompt,
@@ -55,8 +55,8 @@ function M.checkpoint(prompt, params, callback)
   end)
 end
 
---- The whole id of a checkpoint that people named by its first digits; the
---- callback is not called when none or several begin so.
+--- Resolves the first digits of a checkpoint id. Does not call back unless exactly
+--- one checkpoint matches.
 ---@param digits string
 ---@param target sightline.Target
 ---@param callback fun(id: string)
@@ -72,14 +72,14 @@ function M.resolve(digits, target, callback)
       return vim.startswith(checkpoint.id, digits)
     end, result.checkpoints)
     if #found ~= 1 then
-      local text = #found == 0 and 'no checkpoint begins with %s' or 'several checkpoints begin with %s'
+      local text = #found == 0 and 'no checkpoint matches %s' or 'several checkpoints match %s'
       return show.say(text:format(digits), vim.log.levels.ERROR)
     end
     callback(found[1].id)
   end, target)
 end
 
---- Asks for one of several things to do; `nil` is not passed on.
+--- Asks for an action and runs it.
 ---@param prompt string
 ---@param choices { label: string, run: fun() }[]
 function M.action(prompt, choices)

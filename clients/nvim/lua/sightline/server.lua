@@ -1,8 +1,7 @@
---- The servers: one for each project folder, started when one is needed, asked
---- over LSP.
+--- Servers: one per project folder, started on demand.
 ---
---- Whatever answered `initialize` with the capability `experimental.sightline`
---- is one of them, whoever started it and whatever it is called.
+--- Every LSP client whose server announces the capability `experimental.sightline` is
+--- used, regardless of its name and of who started it.
 
 local buffers = require('sightline.buffers')
 local compat = require('sightline.compat')
@@ -11,39 +10,39 @@ local config = require('sightline.config')
 local M = {}
 
 ---@class sightline.Error
----@field message string What was attempted, what was wrong, what to do.
----@field kind string Stable: `notFound`, `accessDenied`, `conflict`, ..., and `stopped` when there is no server.
----@field code? integer Code of the JSON-RPC error.
----@field data? table Its data.
+---@field message string Failed operation, cause and fix.
+---@field kind string Stable kind: `notFound`, `accessDenied`, `conflict`, ..., and `stopped` without a server.
+---@field code? integer JSON-RPC error code.
+---@field data? table JSON-RPC error data.
 
----@class sightline.Target Which server is asked; that of the current project when empty.
----@field bufnr? integer The one of this buffer.
----@field root? string The one of this folder.
+---@class sightline.Target Selects a server. Defaults to the server of the current project.
+---@field bufnr? integer Server of this buffer.
+---@field root? string Server of this folder.
 
 ---@class sightline.Server
 ---@field id integer Id of the LSP client.
----@field root? string Its folder.
----@field ready boolean Was `initialize` answered?
----@field waiting fun(err?: sightline.Error, client?: vim.lsp.Client)[] To be called when it is ready, or never will be.
----@field pending table<table, fun(err: sightline.Error)> Requests without an answer yet.
----@field by_command table<string, boolean> Methods that are only known as commands.
----@field stopping? boolean Were we the ones who ended it?
+---@field root? string Folder of the server.
+---@field ready boolean Whether `initialize` is complete.
+---@field waiting fun(err?: sightline.Error, client?: vim.lsp.Client)[] Callbacks to call when the server is ready or has failed.
+---@field pending table<table, fun(err: sightline.Error)> Pending requests.
+---@field by_command table<string, boolean> Methods that are only available as commands.
+---@field stopping? boolean Whether the plugin stopped the server.
 
 ---@type table<string, sightline.Server> by root, `''` without one
 local servers = {}
 
----@type integer[] when servers ended by themselves, in seconds
+---@type integer[] times of crashes, in seconds
 local crashes = {}
 
---- A server that ends this often within a minute is left alone.
-local MOST_CRASHES = 3
+--- Number of crashes within a minute after which a server is not restarted.
+local MAX_CRASHES = 3
 
 local METHOD_NOT_FOUND = -32601
 
---- Called with each client that is ready, and with the id of each that ended.
+--- Called with each client that becomes ready, and with the id of each that exits.
 M.on_ready = function(_) end
 M.on_exit = function(_) end
---- Called before a request is sent, so that it sees the editor as it is.
+--- Called before each request, to send the current editor state.
 M.before_request = function(_) end
 
 ---@param message string
@@ -53,14 +52,14 @@ local function problem(message, kind)
   return { message = message, kind = kind }
 end
 
---- What the server announced of itself, if it is one of ours.
+--- Returns the announced capability, or `nil` if the server is not Sightline.
 ---@param client vim.lsp.Client
 ---@return { protocolVersion: integer, methods: string[] }?
 function M.announced(client)
   return vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sightline')
 end
 
---- The folders of a client.
+--- Returns the folders of a client.
 ---@param client vim.lsp.Client
 ---@return string[]
 function M.roots(client)
@@ -69,7 +68,7 @@ function M.roots(client)
   end, client.workspace_folders or {})
 end
 
---- Every server that is ready.
+--- Returns the clients of all servers that are ready.
 ---@return vim.lsp.Client[]
 function M.clients()
   return vim.tbl_filter(function(client)
@@ -77,7 +76,7 @@ function M.clients()
   end, vim.lsp.get_clients())
 end
 
---- The server of the innermost folder a path is in.
+--- Returns the server of the innermost folder that contains a path.
 ---@param path string
 ---@return vim.lsp.Client?
 function M.of_path(path)
@@ -92,7 +91,7 @@ function M.of_path(path)
   return best
 end
 
---- How the server of a folder fares.
+--- Returns the state of the server of a folder.
 ---@param root? string
 ---@return 'ready'|'starting'|'stopped'
 function M.state(root)
@@ -103,8 +102,8 @@ function M.state(root)
   return server.ready and 'ready' or 'starting'
 end
 
---- Attaches a buffer to every server whose folder it is in: an agent at work in
---- an outer folder must see unsaved text of an inner one too.
+--- Attaches a buffer to every server whose folder contains it, so that a server of an
+--- outer folder also gets unsaved text of an inner one.
 ---@param bufnr integer
 local function attach_everywhere(bufnr)
   local path = buffers.path(bufnr)
@@ -117,7 +116,7 @@ local function attach_everywhere(bufnr)
   end
 end
 
---- A client has answered `initialize`.
+--- Handles a client that has completed `initialize`.
 ---@param client vim.lsp.Client
 function M.ready(client)
   local server
@@ -126,7 +125,7 @@ function M.ready(client)
   end
   if not M.announced(client) then
     if server then
-      local text = 'the program `%s` started is no Sightline server'
+      local text = '`%s` is not a Sightline server'
       M.fail(server, problem(text:format(tostring(vim.tbl_get(config.current, 'cmd', 1))), 'unsupported'))
     end
     return
@@ -150,7 +149,7 @@ function M.ready(client)
   end
 end
 
---- A server that will answer nothing any more: tells all who wait.
+--- Removes a server and fails all its waiting and pending callbacks.
 ---@param server sightline.Server
 ---@param err sightline.Error
 function M.fail(server, err)
@@ -172,37 +171,37 @@ end
 ---@param server sightline.Server
 ---@param code integer
 ---@param signal integer
-local function ended(server, code, signal)
+local function handle_exit(server, code, signal)
   M.on_exit(server.id)
-  M.fail(server, problem('the Sightline server ended; see :checkhealth sightline', 'stopped'))
+  M.fail(server, problem('the Sightline server exited; see :checkhealth sightline', 'stopped'))
   if server.stopping or (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then
     return
   end
-  -- Neovim itself tells of it.
+  -- Neovim reports the exit itself.
   table.insert(crashes, os.time())
 end
 
---- Why no server can be started, if so.
+--- Returns the reason why no server can be started, if any.
 ---@return string?
-function M.hindrance()
+function M.start_problem()
   local cmd = config.current.cmd
   if type(cmd) == 'table' and vim.fn.executable(cmd[1] or '') == 0 then
-    return ('`%s` is not on the search path; install it with `cargo install --path server/lsp`'):format(cmd[1] or '')
+    return ('`%s` is not on the PATH; install it with `cargo install --path server/lsp`'):format(cmd[1] or '')
   end
   while crashes[1] and crashes[1] < os.time() - 60 do
     table.remove(crashes, 1)
   end
-  if #crashes >= MOST_CRASHES then
-    return 'the server ended by itself again and again; `:Sightline restart` tries once more'
+  if #crashes >= MAX_CRASHES then
+    return 'the server crashed repeatedly; run `:Sightline restart` to try again'
   end
 end
 
---- What a client of ours is started with.
+--- Returns the configuration of a client.
 ---@param root? string
 ---@return vim.lsp.ClientConfig
 local function client_config(root)
   local settings = config.current.settings
-  -- The events this plugin passes on come only when they are asked for.
+  -- The server sends notifications only on request.
   local options = vim.tbl_extend('keep', vim.deepcopy(settings), { notifications = true })
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   capabilities.experimental = { sightline = { protocolVersion = 1 } }
@@ -219,7 +218,7 @@ local function client_config(root)
     end,
     handlers = require('sightline.events').handlers,
     on_init = function(client)
-      -- After Neovim has attached the buffers that waited.
+      -- Scheduled after Neovim has attached waiting buffers.
       vim.schedule(function()
         M.ready(client)
       end)
@@ -227,7 +226,7 @@ local function client_config(root)
   }
 end
 
---- The server of a folder, started if there is none.
+--- Returns the server of a folder. Starts it if necessary.
 ---@param root? string
 ---@return sightline.Server?
 ---@return sightline.Error?
@@ -245,28 +244,28 @@ function M.ensure(root)
       return server
     end
   end
-  local hindrance = M.hindrance()
-  if hindrance then
-    return nil, problem(hindrance, 'stopped')
+  local reason = M.start_problem()
+  if reason then
+    return nil, problem(reason, 'stopped')
   end
   local options = client_config(root)
   options.on_exit = function(code, signal)
     vim.schedule(function()
-      ended(server, code, signal)
+      handle_exit(server, code, signal)
     end)
   end
   local started, id = pcall(compat.start, options)
   if not started or not id then
-    return nil, problem('the server could not be started: ' .. tostring(id), 'stopped')
+    return nil, problem('cannot start the server: ' .. tostring(id), 'stopped')
   end
   server.id = id
   servers[root or ''] = server
   return server
 end
 
-local told = {}
+local reported = {}
 
---- Attaches a buffer to the server of its project, and starts that if need be.
+--- Attaches a buffer to the server of its project. Starts the server if necessary.
 ---@param bufnr integer
 function M.attach(bufnr)
   if not buffers.is_file(bufnr) then
@@ -278,15 +277,15 @@ function M.attach(bufnr)
     attach_everywhere(bufnr)
     return
   end
-  -- Once, not with every file.
-  if err and not told[err.message] then
-    told[err.message] = true
-    -- Short: what does not fit on one line stops people until they press a key.
-    vim.notify('sightline: no server could be started; see :checkhealth sightline', vim.log.levels.WARN)
+  -- Report the problem once, not for every file.
+  if err and not reported[err.message] then
+    reported[err.message] = true
+    -- Keep it short: a message longer than a line requires a key press.
+    vim.notify('sightline: cannot start the server; see :checkhealth sightline', vim.log.levels.WARN)
   end
 end
 
---- The file the user is or was in: a chat or a picker in front does not change
+--- Returns the current or last used file, so that a chat or picker does not change
 --- the project.
 ---@return integer?
 local function last_file()
@@ -303,7 +302,7 @@ local function last_file()
   return files[1] and files[1].bufnr
 end
 
---- The folder a target means.
+--- Returns the folder of a target.
 ---@param target? sightline.Target
 ---@return string?
 function M.root(target)
@@ -319,7 +318,7 @@ function M.root(target)
   return buffers.root_of(named and buffers.path(bufnr) or buffers.normalize(vim.fn.getcwd()))
 end
 
---- Calls back with the client of a target as soon as it is ready.
+--- Calls back with the client of a target when it is ready.
 ---@param target? sightline.Target
 ---@param callback fun(err?: sightline.Error, client?: vim.lsp.Client, server?: sightline.Server)
 local function with_client(target, callback)
@@ -335,7 +334,7 @@ local function with_client(target, callback)
   end
   local client = vim.lsp.get_client_by_id(server.id)
   if not client or compat.is_stopped(client) then
-    M.fail(server, problem('the Sightline server ended', 'stopped'))
+    M.fail(server, problem('the Sightline server exited', 'stopped'))
     return with_client(target, callback)
   end
   callback(nil, client, server)
@@ -348,12 +347,12 @@ local function from_response(err)
   return { message = err.message, kind = data and data.kind or 'unsupported', code = err.code, data = data }
 end
 
---- Asks the server of a target. A method it does not know is tried as the command
---- of the same name, and remembered as one.
+--- Sends a request to the server of a target. An unknown method is retried as the
+--- command of the same name, and later sent as a command.
 ---
---- The callback is called exactly once: with an answer, an error, or
---- `kind = "stopped"` when the server ends first, `"cancelled"` when the
---- returned function was called first.
+--- The callback is called exactly once: with a result or an error. The error kind is
+--- `"stopped"` if the server exits first, and `"cancelled"` if the returned function
+--- is called first.
 ---@param method string without `sightline/`
 ---@param params? table
 ---@param callback fun(err?: sightline.Error, result?: any)
@@ -370,7 +369,7 @@ function M.request(method, params, callback, target)
 
   with_client(target, function(err, client, server)
     if not client or not server then
-      return finish(err or problem('there is no server', 'stopped'))
+      return finish(err or problem('no server is running', 'stopped'))
     end
     if done then
       return
@@ -391,14 +390,14 @@ function M.request(method, params, callback, target)
         end
         server.pending[key] = nil
         if failed and as_command and vim.tbl_get(failed, 'data', 'kind') == nil then
-          local text = 'the server does not know `%s` (%s); a newer one may'
+          local text = 'the server does not support `%s` (%s); install a newer one'
           return finish({ message = text:format(method, failed.message), kind = 'unsupported', code = failed.code })
         end
         finish(failed and from_response(failed), result)
       end)
       if not sent then
         server.pending[key] = nil
-        return finish(problem('the Sightline server ended', 'stopped'))
+        return finish(problem('the Sightline server exited', 'stopped'))
       end
       cancel_sent = function()
         server.pending[key] = nil
@@ -421,10 +420,10 @@ function M.request(method, params, callback, target)
   end
 end
 
---- Ends every server this plugin started; `callback` when all are gone.
+--- Stops every server started by the plugin. Calls `callback` when all have exited.
 ---@param callback? fun()
 function M.stop(callback)
-  crashes, told = {}, {}
+  crashes, reported = {}, {}
   local left = {}
   for _, server in pairs(servers) do
     server.stopping = true

@@ -1,23 +1,22 @@
---- What people get to see: one-line messages and read-only windows.
+--- User interface: one-line messages and read-only windows.
 
 local M = {}
 
 ---@param message string
 ---@param level? integer of `vim.log.levels`
 function M.say(message, level)
-  -- Below what a prompt left on the screen it would wait for a key.
+  -- Clear the remains of a prompt, which would require a key press.
   vim.cmd('redraw')
   vim.notify('sightline: ' .. message, level or vim.log.levels.INFO)
 end
 
---- An error, in one line.
+--- Shows an error as one line.
 ---@param err sightline.Error
 function M.failed(err)
   M.say(err.message:gsub('%s*\n%s*', ' '), vim.log.levels.ERROR)
 end
 
---- A scratch buffer that holds these lines and cannot be changed. Its name is
---- only a label: nothing is ever read from or written to it.
+--- Creates a read-only scratch buffer. Its name is only a label.
 ---@param name string
 ---@param lines string[]
 ---@param filetype? string
@@ -25,7 +24,7 @@ end
 function M.scratch(name, lines, filetype)
   local bufnr = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-  -- A name is taken while another window still shows it; the content counts.
+  -- Fails if another window still shows a buffer of this name.
   pcall(vim.api.nvim_buf_set_name, bufnr, 'sightline://' .. name)
   vim.bo[bufnr].bufhidden = 'wipe'
   vim.bo[bufnr].modifiable = false
@@ -36,8 +35,8 @@ function M.scratch(name, lines, filetype)
   return bufnr
 end
 
---- Shows lines in a window of their own; `q` closes it. It is at the top because
---- Neovim's own prompts cover the bottom of the screen.
+--- Shows lines in a new window at the top, because prompts of Neovim cover the bottom
+--- of the screen. `q` closes it.
 ---@param name string
 ---@param lines string[]
 ---@param filetype? string
@@ -62,7 +61,7 @@ function M.open(name, lines, filetype)
   return window
 end
 
---- Text as lines for a buffer.
+--- Splits text into buffer lines.
 ---@param text string
 ---@return string[]
 function M.lines(text)
@@ -73,7 +72,7 @@ function M.lines(text)
   return lines
 end
 
---- A number of things: `1 file`, `2 files`.
+--- Formats a number with a noun: `1 file`, `2 files`.
 ---@param number integer
 ---@param thing string
 ---@return string
@@ -81,7 +80,7 @@ function M.count(number, thing)
   return ('%d %s%s'):format(number, thing, number == 1 and '' or 's')
 end
 
---- A time of the protocol for people.
+--- Formats a time of the protocol.
 ---@param milliseconds integer
 ---@return string
 function M.time(milliseconds)

@@ -1,5 +1,5 @@
---- What the editor shows: tabs, windows, focus. Taken whole, sent when it
---- differs from what the server has, at most every `debounce_ms`.
+--- Sends the editor state (tabs, windows, focus) to the servers if it changed, at
+--- most every `debounce_ms`.
 
 local buffers = require('sightline.buffers')
 local compat = require('sightline.compat')
@@ -9,7 +9,7 @@ local terminals = require('sightline.terminals')
 
 local M = {}
 
---- Offset of a byte column in a line, in the units of a position encoding.
+--- Converts a byte column to an offset in a position encoding.
 ---@param line string
 ---@param column integer from 0
 ---@param encoding string
@@ -34,12 +34,12 @@ local function position(bufnr, row, column, encoding)
   return { line = row, character = offset(line, column, encoding) }
 end
 
---- From the start of one line to the end of another, both from 0.
+--- Returns the range from the start of one line to the end of another.
 local function lines(bufnr, first, last, encoding)
   return { start = { line = first, character = 0 }, ['end'] = position(bufnr, last, vim.v.maxcol, encoding) }
 end
 
---- Lines of a window on the screen, without those in closed folds.
+--- Returns the visible lines of a window, without closed folds.
 ---@return sightline.Range[]
 local function visible_ranges(window, bufnr, encoding)
   local count = vim.api.nvim_buf_line_count(bufnr)
@@ -72,7 +72,7 @@ local function visible_ranges(window, bufnr, encoding)
   return ranges
 end
 
---- The selection of the current window, else the cursor.
+--- Returns the selection of a window, or its cursor.
 ---@return sightline.Range[]
 local function selections(window, bufnr, encoding)
   local function range(first_row, first_column, last_row, last_column)
@@ -93,7 +93,7 @@ local function selections(window, bufnr, encoding)
   if b[1] < a[1] or (b[1] == a[1] and b[2] < a[2]) then
     a, b = b, a
   end
-  -- 'selection' says whether the character below the end belongs to it.
+  -- The option 'selection' determines whether the last character is included.
   local function after(row, column)
     local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
     if vim.o.selection == 'exclusive' or column >= #line then
@@ -119,13 +119,12 @@ local function uri(bufnr)
   return vim.uri_from_fname(buffers.path(bufnr))
 end
 
---- Windows by when they last had a file and the focus, the last one first.
+--- File windows by last focus, most recent first.
 ---@type integer[]
 local focused = {}
 
---- The window whose file is the active editor. A chat, a picker or a terminal in
---- front leaves it where it was, as long as that is on the screen. To be called
---- whenever the focus moves.
+--- Returns the window of the active editor. A chat, picker or terminal does not
+--- change it as long as it is visible. Must be called on focus changes.
 ---@return integer?
 function M.focus()
   local current = vim.api.nvim_get_current_win()
@@ -148,7 +147,8 @@ function M.focus()
   end
 end
 
---- One tab for each file of each tab page, then the loaded files in no window.
+--- Returns a tab for each file of each tab page, then for listed files without a
+--- window.
 ---@return sightline.Tab[]
 local function tabs()
   local found, placed = {}, {}
@@ -182,7 +182,7 @@ end
 ---@field editors sightline.DidChangeVisibleEditorsParams
 ---@field focus sightline.DidFocusParams
 
---- What the editor shows now.
+--- Returns the current editor state.
 ---@param encoding string position encoding of the server
 ---@return sightline.Snapshot
 function M.snapshot(encoding)
@@ -209,10 +209,10 @@ local METHODS = {
   focus = 'textDocument/didFocus',
 }
 
----@type table<integer, table<string, string>> what each client was sent last
+---@type table<integer, table<string, string>> last state sent, by client
 local sent = {}
 
---- Sends a client what is new.
+--- Sends the changed state to a client.
 ---@param client vim.lsp.Client
 ---@param snapshot? sightline.Snapshot
 function M.send(client, snapshot)
@@ -228,7 +228,7 @@ function M.send(client, snapshot)
   terminals.send(client)
 end
 
---- Sends every server what is new, now.
+--- Sends the changed state to every server immediately.
 function M.flush()
   local snapshots = {}
   for _, client in ipairs(server.clients()) do
@@ -238,7 +238,7 @@ function M.flush()
   end
 end
 
---- A client that ended.
+--- Forgets a client that exited.
 ---@param id integer
 function M.forget(id)
   sent[id] = nil
@@ -247,7 +247,7 @@ end
 
 local scheduled = false
 
---- Something may have changed: it is sent soon, together with what follows.
+--- Schedules an update after a possible change.
 function M.changed()
   if scheduled then
     return

@@ -1,5 +1,4 @@
---- What a statusline may show, kept up to date by events, so that drawing one
---- asks nobody.
+--- Statusline data, updated by events, so that drawing sends no requests.
 
 local api = require('sightline.api')
 local buffers = require('sightline.buffers')
@@ -9,17 +8,17 @@ local M = {}
 
 ---@class sightline.Status
 ---@field server 'ready'|'starting'|'stopped'
----@field access? 'allowed'|'denied'|'outside' May an agent see the file?
----@field checkpoint? sightline.Checkpoint The newest one of the project.
+---@field access? 'allowed'|'denied'|'outside' Access of agents to the file.
+---@field checkpoint? sightline.Checkpoint Latest checkpoint of the project.
 
 ---@type table<integer, 'allowed'|'denied'|'outside'>
 local access = {}
----@type table<integer, string?> roots, which cost a look at the disk
+---@type table<integer, string?> roots, cached because they require disk access
 local roots = {}
 ---@type table<string, sightline.Checkpoint> by root
 local newest = {}
 
---- Looks up what is known of a buffer's file.
+--- Updates the status of the file of a buffer.
 ---@param bufnr integer
 function M.refresh(bufnr)
   if not buffers.is_file(bufnr) then
@@ -39,7 +38,7 @@ function M.refresh(bufnr)
   end, { bufnr = bufnr })
 end
 
---- Looks up everything that is on the screen.
+--- Updates the status of all visible files.
 function M.refresh_all()
   for _, window in ipairs(vim.api.nvim_list_wins()) do
     M.refresh(vim.api.nvim_win_get_buf(window))
@@ -51,7 +50,7 @@ function M.forget(bufnr)
   access[bufnr], roots[bufnr] = nil, nil
 end
 
---- A checkpoint was created, by whomever.
+--- Handles a new checkpoint.
 ---@param checkpoint sightline.Checkpoint
 function M.created(checkpoint)
   if checkpoint.purpose ~= 'undo' then
@@ -60,7 +59,7 @@ function M.created(checkpoint)
   end
 end
 
---- What is known of a buffer's file and project.
+--- Returns the status of the file and project of a buffer.
 ---@param bufnr? integer
 ---@return sightline.Status
 function M.status(bufnr)
@@ -69,7 +68,7 @@ function M.status(bufnr)
   return { server = server.state(root), access = access[bufnr], checkpoint = root and newest[root] }
 end
 
---- For a statusline: `Sightline`, followed by what is out of the ordinary.
+--- Returns a statusline component: `Sightline` and notable states.
 ---@param bufnr? integer
 ---@return string
 function M.component(bufnr)

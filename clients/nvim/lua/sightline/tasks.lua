@@ -1,4 +1,4 @@
---- Stored conversations: looking at one, its checkpoints, deleting it.
+--- Stored conversations: show, restore, delete.
 
 local api = require('sightline.api')
 local checkpoints = require('sightline.checkpoints')
@@ -45,9 +45,9 @@ end
 ---@param task sightline.TaskSummary
 ---@param target sightline.Target
 local function delete(task, target)
-  pickers.action(('Delete `%s` and its checkpoints? This cannot be taken back.'):format(task.title), {
+  pickers.action(('Delete `%s` and its checkpoints? This cannot be undone.'):format(task.title), {
     {
-      label = 'Delete it',
+      label = 'Delete',
       run = function()
         api.delete_task({ taskId = task.taskId }, function(err, result)
           if not result then
@@ -61,7 +61,7 @@ local function delete(task, target)
   })
 end
 
---- Lists the stored tasks and asks what to do with one.
+--- Lists stored tasks and asks for an action on one.
 function M.pick()
   local target = { root = server.root() }
   api.list_tasks({}, function(err, result)
@@ -69,7 +69,7 @@ function M.pick()
       return show.failed(err)
     end
     if #result.tasks == 0 then
-      return show.say('no conversation is stored')
+      return show.say('no stored conversations')
     end
     vim.ui.select(result.tasks, {
       prompt = 'Task',
@@ -83,20 +83,20 @@ function M.pick()
         return
       end
       local function restore()
-        pickers.checkpoint('Go back to', { taskId = task.taskId }, function(checkpoint)
+        pickers.checkpoint('Restore checkpoint', { taskId = task.taskId }, function(checkpoint)
           checkpoints.restore(checkpoint.id)
         end)
       end
       pickers.action(task.title, {
         {
-          label = 'Show the conversation',
+          label = 'Show conversation',
           run = function()
             show_conversation(task, target)
           end,
         },
-        { label = 'Go back to one of its checkpoints', run = restore },
+        { label = 'Restore a checkpoint', run = restore },
         {
-          label = 'Delete it',
+          label = 'Delete',
           run = function()
             delete(task, target)
           end,

@@ -1,8 +1,7 @@
---- Terminals: what runs in them, and what they printed since it was sent.
+--- Sends terminals, their commands and new output to the servers.
 ---
---- What a terminal printed is read from its buffer. Whether its shell is busy is
---- told by shell integration (OSC 133) where the shell has it, else by whether the
---- shell has child processes.
+--- Output is read from the terminal buffer. Whether a shell is busy is determined by
+--- shell integration (OSC 133) if available, otherwise by its child processes.
 
 local buffers = require('sightline.buffers')
 local compat = require('sightline.compat')
@@ -10,10 +9,10 @@ local config = require('sightline.config')
 
 local M = {}
 
---- More unsent output than this loses its beginning, in bytes.
-local MOST_OUTPUT = 64 * 1024
+--- Maximum unsent output per terminal, in bytes. Older output is dropped.
+local MAX_OUTPUT = 64 * 1024
 
---- Programs that wait for commands when they are started without arguments.
+--- Programs that read commands if started without arguments.
 local SHELLS = {}
 for _, name in ipairs({
   'sh',
@@ -36,25 +35,25 @@ for _, name in ipairs({
 end
 
 ---@class sightline.TerminalBuffer
----@field pid? integer Its first process.
----@field started string Its command line.
----@field whole boolean Does `started` have the arguments?
----@field shell boolean Does it wait for commands?
----@field cwd? string Working directory told by the shell (OSC 7) or at the start.
----@field busy? boolean What shell integration said; `nil` without it.
----@field command? string The command that ran last.
----@field exit_code? integer Its exit code.
----@field ended boolean Did the first process end?
----@field lines integer Lines of the buffer that were read.
----@field last string What was read of the last of them.
----@field unsent table<integer, string> Output by client.
+---@field pid? integer First process.
+---@field started string Initial command line.
+---@field whole boolean Whether `started` includes the arguments.
+---@field shell boolean Whether it reads commands.
+---@field cwd? string Working directory reported by the shell (OSC 7), or the initial one.
+---@field busy? boolean State from shell integration, `nil` without it.
+---@field command? string Last command.
+---@field exit_code? integer Exit code of the last command.
+---@field ended boolean Whether the first process has exited.
+---@field lines integer Number of buffer lines that were read.
+---@field last string Text read from the last of these lines.
+---@field unsent table<integer, string> Unsent output, by client.
 
 ---@type table<integer, sightline.TerminalBuffer>
 local known = {}
 ---@type table<integer, string>
 local sent = {}
 
---- Told when a terminal changed.
+--- Called when a terminal changes.
 M.on_change = function() end
 
 ---@param path string
@@ -68,7 +67,7 @@ local function read(path)
   return text
 end
 
---- The command line of a process where the system tells, else its name.
+--- Returns the command line of a process if available, otherwise its name.
 ---@param pid integer
 ---@return string?
 local function command_line(pid)
@@ -86,7 +85,7 @@ local function is_shell(started)
   local words = vim.split(vim.trim(started), '%s+')
   local name = vim.fs.basename((words[1] or ''):gsub('\\', '/')):gsub('%.exe$', '')
   for index = 2, #words do
-    -- A login or interactive shell is still one that waits for commands.
+    -- Login and interactive shells also read commands.
     if not vim.tbl_contains({ '-i', '-l', '-il', '-li', '--login', '-NoLogo' }, words[index]) then
       return false
     end
@@ -94,7 +93,7 @@ local function is_shell(started)
   return SHELLS[name] or false
 end
 
---- Takes up what the terminal printed since it was read last.
+--- Reads the new output of a terminal.
 ---@param bufnr integer
 ---@param terminal sightline.TerminalBuffer
 ---@param busy boolean
@@ -102,11 +101,11 @@ local function read_output(bufnr, terminal, busy)
   local total = vim.api.nvim_buf_line_count(bufnr)
   local first = math.max(0, math.min(terminal.lines, total) - 1)
   local lines = vim.api.nvim_buf_get_lines(bufnr, first, -1, false)
-  -- Below the last output the screen is blank.
+  -- Drop blank lines below the last output.
   while #lines > 0 and vim.trim(lines[#lines]) == '' do
     table.remove(lines)
   end
-  -- The last line of an idle shell is its prompt and what is being typed.
+  -- The last line of an idle shell is its prompt and the current input.
   local prompt = not busy and not terminal.ended and terminal.shell
   if prompt and #lines > 0 then
     table.remove(lines)
@@ -116,7 +115,7 @@ local function read_output(bufnr, terminal, busy)
   end
   local last_line = first + #lines
   if last_line < terminal.lines then
-    -- The screen was cleared, or the prompt stands on a line that was read.
+    -- The screen was cleared, or the prompt is on a line that was already read.
     terminal.lines = prompt and terminal.lines or last_line
     return
   end
@@ -135,15 +134,15 @@ local function read_output(bufnr, terminal, busy)
   end
   for client, unsent in pairs(terminal.unsent) do
     local all = unsent .. output
-    if #all > MOST_OUTPUT then
-      all = all:sub(-MOST_OUTPUT):gsub('^[^\n]*\n', '', 1)
+    if #all > MAX_OUTPUT then
+      all = all:sub(-MAX_OUTPUT):gsub('^[^\n]*\n', '', 1)
     end
     terminal.unsent[client] = all
   end
 end
 
---- A terminal that was started with a list has only the program in its name. The
---- process knows the rest, but not before it has become that program.
+--- The name of a terminal that was started with a list contains only the program.
+--- Reads the arguments from the process once it runs that program.
 ---@param terminal sightline.TerminalBuffer
 local function complete(terminal)
   local whole = not terminal.whole and terminal.pid and command_line(terminal.pid)
@@ -185,7 +184,7 @@ local function describe(bufnr, terminal)
   }
 end
 
---- Sends a client its terminals, if anything about them is new.
+--- Sends the terminals to a client if they changed.
 ---@param client vim.lsp.Client
 function M.send(client)
   if not config.current.terminals then
@@ -221,7 +220,7 @@ function M.send(client)
   end
 end
 
---- A client that ended.
+--- Forgets a client that exited.
 ---@param id integer
 function M.forget(id)
   sent[id] = nil
@@ -230,7 +229,7 @@ function M.forget(id)
   end
 end
 
---- A buffer that is a terminal.
+--- Handles a new terminal buffer.
 ---@param bufnr integer
 function M.opened(bufnr)
   if known[bufnr] or not config.current.terminals or vim.bo[bufnr].buftype ~= 'terminal' then
@@ -256,7 +255,7 @@ function M.opened(bufnr)
       if not terminal then
         return true
       end
-      -- The scrollback is full: what was read moved up.
+      -- The scrollback is full, so lines that were read moved up.
       if first == 0 and new_last < last and last <= terminal.lines then
         terminal.lines = terminal.lines - (last - new_last)
       end
@@ -270,7 +269,7 @@ function M.opened(bufnr)
   M.on_change()
 end
 
---- The first process of a terminal ended.
+--- Handles the exit of the first process of a terminal.
 ---@param bufnr integer
 ---@param status? integer exit code
 function M.closed(bufnr, status)
@@ -281,7 +280,7 @@ function M.closed(bufnr, status)
   end
 end
 
---- A terminal program sent an escape sequence to the editor.
+--- Handles an escape sequence sent by a terminal program.
 ---@param bufnr integer
 ---@param sequence string
 function M.requested(bufnr, sequence)
