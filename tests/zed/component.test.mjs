@@ -54,7 +54,7 @@ describe("the Zed extension", { skip: missing }, () => {
     const zed = await start(make);
     assert.throws(
       () => zed.extension.languageServerCommand(server, zed.worktree),
-      (error) => /not on the search path.*cargo install.*"binary"/s.test(error.payload ?? error),
+      (error) => /not on the PATH.*cargo install.*"binary"/s.test(error.payload ?? error),
     );
   });
 

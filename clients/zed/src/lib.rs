@@ -1,8 +1,7 @@
 //! Starts the Sightline language server in Zed.
 //!
-//! An extension can neither send nor see LSP messages, so this one only says
-//! how the server is started and passes the settings on. What it says is made in
-//! [`start`]; here Zed is asked and answered.
+//! Extensions cannot send or receive LSP messages, so this one only starts the server
+//! and passes settings. The logic is in [`start`]; this module calls the Zed API.
 
 pub mod start;
 

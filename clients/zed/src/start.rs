@@ -1,40 +1,40 @@
-//! What Zed is told: how to start the server, and its settings.
+//! Command and settings of the server.
 //!
-//! Plain data in, plain data out, so that all of it is tested without Zed. The
-//! settings are those of `lsp.sightline` in Zed's `settings.json`.
+//! The functions work on plain data, so that they can be tested without Zed. The
+//! settings are those of `lsp.sightline` in the `settings.json` of Zed.
 
 use serde_json::{json, Map, Value};
 
-/// The name in `extension.toml`, in the settings and on the search path.
+/// Name in `extension.toml` and the settings, and program name.
 pub const SERVER: &str = "sightline";
 
-/// `lsp.sightline.binary`.
+/// The setting `lsp.sightline.binary`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Binary {
-    /// A program to start instead of the one on the search path.
+    /// Program to start instead of the one on the `PATH`.
     pub path: Option<String>,
-    /// Its arguments instead of `--stdio`.
+    /// Arguments instead of `--stdio`.
     pub arguments: Option<Vec<String>>,
-    /// Variables on top of those of the project's shell.
+    /// Environment variables in addition to those of the project shell.
     pub variables: Vec<(String, String)>,
 }
 
-/// A program to start.
+/// The command to start.
 #[derive(Debug, PartialEq)]
 pub struct Start {
-    /// The program: an absolute path, or as the user wrote it.
+    /// Program: an absolute path, or the value of the setting.
     pub program: String,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<String>,
-    /// Its variables; no name twice.
+    /// Environment variables with unique names.
     pub variables: Vec<(String, String)>,
 }
 
-/// How the server is started: what the user set wins over what was found on
-/// the search path of the project's shell.
+/// Returns the command that starts the server. Settings take precedence over the `PATH`
+/// of the project shell.
 ///
 /// # Errors
-/// Where there is no server, what to do about it.
+/// The server is not found; the message explains how to install it.
 pub fn start(
     binary: Binary,
     found: Option<String>,
@@ -42,8 +42,8 @@ pub fn start(
 ) -> Result<Start, String> {
     let set = binary.path.filter(|path| !path.trim().is_empty());
     let program = set.or(found).ok_or(
-        "`sightline` is not on the search path. Install it (`cargo install --path server/lsp` \
-         in its repository), or name it in Zed's settings: \
+        "`sightline` is not on the PATH. Install it (`cargo install --path server/lsp` in its \
+         repository), or set its path in the Zed settings: \
          {\"lsp\": {\"sightline\": {\"binary\": {\"path\": \"/path/to/sightline\"}}}}",
     )?;
     let mut variables = shell;
@@ -58,9 +58,8 @@ pub fn start(
     })
 }
 
-/// The server's `initializationOptions`: both blocks of the user's settings are
-/// the same object to the server, and it should know all of it when it starts.
-/// `initialization_options` wins where both say something.
+/// Returns the `initializationOptions` of the server: `settings` merged with
+/// `initialization_options`, which take precedence.
 pub fn initialization_options(options: Option<Value>, settings: Option<Value>) -> Option<Value> {
     match (settings.map(bare), options.map(bare)) {
         (Some(mut settings), Some(options)) => {
@@ -71,13 +70,13 @@ pub fn initialization_options(options: Option<Value>, settings: Option<Value>) -
     }
 }
 
-/// What Zed answers to `workspace/configuration`. It looks up the section the
-/// server asks for in this object, so the settings stand below the server's name.
+/// Returns the object in which Zed looks up `workspace/configuration` sections: the
+/// settings below the name of the server.
 pub fn workspace_configuration(settings: Option<Value>) -> Option<Value> {
     settings.map(|settings| json!({ SERVER: bare(settings) }))
 }
 
-/// Settings without the section's name, which some write and some leave out.
+/// Removes the optional section name from the settings.
 fn bare(settings: Value) -> Value {
     match settings {
         Value::Object(mut all) if all.len() == 1 && all.contains_key(SERVER) => {
@@ -117,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_on_the_search_path_is_started_with_the_shells_variables() {
+    fn server_on_path_is_started_with_shell_variables() {
         let started = start(
             Binary::default(),
             Some("/bin/sightline".into()),
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_set_wins() {
+    fn settings_take_precedence() {
         let binary = Binary {
             path: Some("/opt/sightline".into()),
             arguments: Some(vec![]),
@@ -152,21 +151,21 @@ mod tests {
     }
 
     #[test]
-    fn without_a_server_the_error_says_what_to_do() {
+    fn missing_server_error_explains_installation() {
         let empty = Binary {
             path: Some(" ".into()),
             ..Binary::default()
         };
         for binary in [Binary::default(), empty] {
             let error = start(binary, None, vec![]).unwrap_err();
-            assert!(error.contains("not on the search path"), "{error}");
+            assert!(error.contains("not on the PATH"), "{error}");
             assert!(error.contains("cargo install"), "{error}");
             assert!(error.contains("\"binary\""), "{error}");
         }
     }
 
     #[test]
-    fn the_server_starts_with_all_the_user_set() {
+    fn initialization_options_include_all_settings() {
         let settings = json!({ "storage": { "path": "/a" }, "notifications": true });
         let options = json!({ "storage": { "path": "/b" }, "log": { "level": "debug" } });
         assert_eq!(initialization_options(None, None), None);
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_is_of_this_extension_and_names_no_language_twice() {
+    fn manifest_matches_extension_and_has_unique_languages() {
         let manifest = include_str!("../extension.toml");
         assert!(manifest.contains(&format!("[language_servers.{SERVER}]")));
         let version = format!("version = \"{}\"", env!("CARGO_PKG_VERSION"));
