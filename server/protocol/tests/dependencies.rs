@@ -1,4 +1,4 @@
-//! Which crate may depend on which: the direction the whole design stands on.
+//! Tests the dependency direction between crates.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,9 +6,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What a crate must not name in its manifest, in any kind of dependency.
+/// Forbidden dependencies of any kind, by crate.
 const FORBIDDEN: [(&str, &[&str]); 2] = [
-    // Wire types are plain data that any crate can use.
+    // Wire types are plain data for any crate.
     (
         "sightline-protocol",
         &[
@@ -20,7 +20,7 @@ const FORBIDDEN: [(&str, &[&str]); 2] = [
             "notify",
         ],
     ),
-    // What the product knows works without an editor and without a runtime.
+    // The core works without an editor and without an async runtime.
     (
         "sightline-core",
         &["sightline", "tower-lsp", "tokio", "lsp-types", "notify"],
@@ -28,11 +28,11 @@ const FORBIDDEN: [(&str, &[&str]); 2] = [
 ];
 
 #[test]
-fn no_crate_depends_on_what_it_must_not_know() {
+fn crates_have_no_forbidden_dependencies() {
     let packages = packages();
     for (crate_name, forbidden) in FORBIDDEN {
         let named = dependencies(&packages, crate_name);
-        assert!(!named.is_empty(), "{crate_name} names no dependency at all");
+        assert!(!named.is_empty(), "{crate_name} has no dependencies");
         for name in forbidden {
             assert!(
                 !named.iter().any(|known| known == name),
@@ -40,15 +40,15 @@ fn no_crate_depends_on_what_it_must_not_know() {
             );
         }
     }
-    // The other direction, which also proves that edges are seen at all.
+    // Allowed dependencies, which shows that the check finds dependencies.
     for name in ["sightline-core", "sightline-protocol", "tower-lsp", "tokio"] {
         let named = dependencies(&packages, "sightline");
         assert!(named.iter().any(|known| known == name), "{name}");
     }
 }
 
-/// The manifests of the workspace as cargo reads them: renamed, optional and
-/// platform-specific dependencies included.
+/// Returns the workspace packages from cargo metadata, including renamed, optional and
+/// platform-specific dependencies.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
@@ -65,7 +65,7 @@ fn dependencies(packages: &[Value], crate_name: &str) -> Vec<String> {
     let package = packages
         .iter()
         .find(|package| package["name"] == crate_name)
-        .unwrap_or_else(|| panic!("no crate {crate_name} in the workspace"));
+        .unwrap_or_else(|| panic!("the workspace has no crate {crate_name}"));
     let dependencies = package["dependencies"].as_array().unwrap();
     dependencies
         .iter()

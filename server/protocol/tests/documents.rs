@@ -1,5 +1,4 @@
-//! The documents people read: what they link to is there, and code that is
-//! shown as a file is that file.
+//! Tests of the documents: links resolve, and included code equals its file.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use sightline_protocol::emit::REWRITE_COMMAND;
 
-/// Stands above a block of code that is a whole file.
+/// Marks a code block that includes a whole file.
 const SHOWN: &str = "<!-- the file: ";
 
 fn repository() -> PathBuf {
     fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap()
 }
 
-/// Every document, with its text.
+/// Returns every document with its text.
 fn documents() -> Vec<(PathBuf, String)> {
     let mut open = vec![repository()];
     let mut found = Vec::new();
@@ -25,7 +24,8 @@ fn documents() -> Vec<(PathBuf, String)> {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             if path.is_dir() && !path.is_symlink() {
-                // `text`: parts of generated documents, with links from there.
+                // `text` contains parts of generated documents, with links relative to
+                // those.
                 let is_ours = !matches!(name.as_str(), "target" | "node_modules" | ".git" | "text");
                 open.extend(is_ours.then_some(path));
             } else if name.ends_with(".md") {
@@ -37,7 +37,7 @@ fn documents() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The lines outside blocks of code.
+/// Returns the lines outside code blocks.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -47,7 +47,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The anchors of a document, as git hosts make them of its headings.
+/// Returns the anchors that git hosts generate for the headings of a document.
 fn anchors(text: &str) -> Vec<String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let headings = prose(text).filter(|line| line.starts_with('#'));
@@ -67,7 +67,7 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The targets of the links of a line, also of one that only defines a target.
+/// Returns the link targets of a line, including link definitions.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let direct = line
         .split("](")
@@ -76,12 +76,12 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     direct.chain(definition(line).map(|(_, target)| target))
 }
 
-/// The name and target of a line `[name]: target`.
+/// Parses a link definition `[name]: target`.
 fn definition(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix('[')?.split_once("]: ")
 }
 
-/// The names by which links of a line lead to a definition: `[text][name]`.
+/// Returns the names of reference links in a line: `[text][name]`.
 fn references(line: &str) -> Vec<String> {
     let without_code: String = line.split('`').step_by(2).collect();
     let names = without_code.split("][").skip(1);
@@ -92,7 +92,7 @@ fn references(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_resolve() {
     let documents = documents();
     let mut checked = 0;
     let mut broken = Vec::new();
@@ -118,12 +118,12 @@ fn links_lead_somewhere() {
             }
         }
     }
-    assert!(checked > 100, "only {checked} links were found");
+    assert!(checked > 100, "found only {checked} links");
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 #[test]
-fn names_of_links_are_defined_and_used() {
+fn link_definitions_are_complete_and_used() {
     let mut checked = 0;
     for (path, text) in documents() {
         let path = path.display();
@@ -133,18 +133,24 @@ fn names_of_links_are_defined_and_used() {
             .map(|(name, _)| name)
             .collect();
         for name in &used {
-            assert!(defined.contains(name.as_str()), "{path}: no [{name}]: ...");
+            assert!(
+                defined.contains(name.as_str()),
+                "{path}: undefined link [{name}]"
+            );
         }
         for name in defined {
             checked += 1;
-            assert!(used.contains(name), "{path}: nothing leads to [{name}]");
+            assert!(
+                used.contains(name),
+                "{path}: unused link definition [{name}]"
+            );
         }
     }
-    assert!(checked > 10, "only {checked} definitions were found");
+    assert!(checked > 10, "found only {checked} definitions");
 }
 
 #[test]
-fn every_document_is_in_the_index() {
+fn index_lists_every_document() {
     let docs = repository().join("docs");
     let index = fs::read_to_string(docs.join("README.md")).unwrap();
     let listed: Vec<&str> = prose(&index).flat_map(links).collect();
@@ -154,12 +160,12 @@ fn every_document_is_in_the_index() {
         };
         let name = name.to_str().unwrap();
         let is_listed = listed.contains(&name) || name == "README.md";
-        assert!(is_listed, "docs/README.md does not lead to {name}");
+        assert!(is_listed, "docs/README.md does not link to {name}");
     }
 }
 
 #[test]
-fn the_map_has_every_module_once() {
+fn architecture_lists_every_module_once() {
     let text = fs::read_to_string(repository().join("ARCHITECTURE.md")).unwrap();
     let mut checked = 0;
     for part in text.split("\n`server/").skip(1) {
@@ -187,7 +193,7 @@ fn the_map_has_every_module_once() {
 }
 
 #[test]
-fn code_that_is_shown_is_the_file() {
+fn included_code_equals_its_file() {
     let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut shown = 0;
     for (path, text) in documents() {
@@ -210,9 +216,9 @@ fn code_that_is_shown_is_the_file() {
             let path = path.display();
             assert!(
                 current == text,
-                "{path} shows a file as it no longer is. To rewrite it: {REWRITE_COMMAND}"
+                "{path} includes an outdated file. To update it: {REWRITE_COMMAND}"
             );
         }
     }
-    assert!(shown > 0, "no file is shown");
+    assert!(shown > 0, "found no included file");
 }

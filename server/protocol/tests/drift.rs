@@ -1,5 +1,5 @@
-//! The generated files are what the wire types say, and are good for what they
-//! are made for: references lead somewhere, everything is explained, Lua loads.
+//! Tests of the generated files: they are up to date, references resolve, everything is
+//! documented, and Lua loads.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ fn generated_json(path: &str) -> Value {
     serde_json::from_str(&generated(path)).unwrap()
 }
 
-/// The worked examples of the documents, by the last part of a method's name.
+/// Returns the worked examples, by the last component of the method name.
 fn examples() -> Examples {
     let folder = fs::read_dir(repository().join("docs/examples")).unwrap();
     folder
@@ -40,7 +40,7 @@ fn examples() -> Examples {
 }
 
 #[test]
-fn files_equal_what_the_types_say() {
+fn generated_files_are_up_to_date() {
     let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut differences = String::new();
     let documents = emit::documents(&examples()).unwrap();
@@ -57,22 +57,22 @@ fn files_equal_what_the_types_say() {
         }
         let diff = TextDiff::from_lines(found.as_str(), expected.as_str());
         let mut diff = diff.unified_diff();
-        differences.push_str(&diff.header(path, "what the types say").to_string());
+        differences.push_str(&diff.header(path, "generated from the types").to_string());
     }
     assert!(
         differences.is_empty(),
-        "Generated files are out of date:\n\n{differences}\nTo rewrite them:\n    {REWRITE_COMMAND}\n"
+        "Generated files are out of date:\n\n{differences}\nTo update them:\n    {REWRITE_COMMAND}\n"
     );
 }
 
 #[test]
-fn every_reference_resolves() {
+fn references_resolve() {
     let mut checked = 0;
     let mut check = |name: &str, document: &Value, target: &str| {
         let pointer = target.strip_prefix('#').expect("a local reference");
         assert!(
             document.pointer(pointer).is_some(),
-            "{name}: `{target}` leads nowhere"
+            "{name}: unresolved reference `{target}`"
         );
         checked += 1;
     };
@@ -111,7 +111,7 @@ fn targets(value: &Value) -> Vec<String> {
 }
 
 #[test]
-fn schemas_are_found_by_name() {
+fn schemas_are_available_by_name() {
     for name in ["CheckAccessParams", "SectionSettings", "ErrorData"] {
         let schema: Value =
             serde_json::from_str(&emit::schema(name).unwrap().expect(name)).unwrap();
@@ -131,23 +131,23 @@ fn schemas_are_found_by_name() {
 }
 
 #[test]
-fn everything_is_explained_to_client_authors() {
+fn types_and_fields_are_documented() {
     let mut documents = vec![generated_json("schemas/protocol.schema.json")];
     documents.push(generated_json("schemas/settings.schema.json"));
     for document in documents {
         let definitions = document["definitions"].as_object().unwrap();
         for (name, definition) in definitions {
-            explained(name, definition);
+            assert_documented(name, definition);
             let properties = definition["properties"].as_object().into_iter().flatten();
             for (field, property) in properties {
-                explained(&format!("{name}.{field}"), property);
+                assert_documented(&format!("{name}.{field}"), property);
             }
             for choice in definition["oneOf"].as_array().into_iter().flatten() {
-                explained(&format!("{name}: {}", choice["const"]), choice);
+                assert_documented(&format!("{name}: {}", choice["const"]), choice);
             }
             assert!(
                 !name.ends_with(|last: char| last.is_ascii_digit()),
-                "{name}: two types have this name"
+                "{name}: duplicate type name"
             );
         }
     }
@@ -156,21 +156,19 @@ fn everything_is_explained_to_client_authors() {
     }
 }
 
-fn explained(name: &str, schema: &Value) {
+fn assert_documented(name: &str, schema: &Value) {
     let text = schema["description"].as_str().unwrap_or_default();
     assert!(!text.is_empty(), "{name} has no description");
     assert!(
         !text.contains("[`") && !text.contains("::"),
-        "{name} speaks of Rust: {text}"
+        "{name}: the description refers to Rust: {text}"
     );
 }
 
 #[test]
 fn lua_loads() {
     let Some(mut interpreter) = lua_interpreter() else {
-        println!(
-            "skipped: no Neovim or Lua found; set SIGHTLINE_NVIM to a Neovim, or install `lua`"
-        );
+        println!("skipped: found no Neovim or Lua; set SIGHTLINE_NVIM or install `lua`");
         return;
     };
     let output = interpreter
@@ -188,8 +186,8 @@ fn lua_loads() {
     assert_eq!(listed, names, "{errors}");
 }
 
-/// Neovim from `SIGHTLINE_NVIM`, else the first interpreter on the search path,
-/// ready for a script and its arguments.
+/// Returns Neovim from `SIGHTLINE_NVIM`, otherwise the first Lua interpreter on the
+/// `PATH`, ready for a script and its arguments.
 fn lua_interpreter() -> Option<Command> {
     if let Some(path) = std::env::var_os("SIGHTLINE_NVIM") {
         let mut neovim = Command::new(path);

@@ -1,5 +1,5 @@
--- Loads the generated module named by the first argument and prints the method
--- names it holds, one a line. Run by drift.rs.
+-- Loads the generated module given as the first argument and prints its method
+-- names, one per line. Run by drift.rs.
 local protocol = dofile(arg[1])
 assert(type(protocol.PROTOCOL_VERSION) == "number", "no PROTOCOL_VERSION")
 for _, kind in ipairs({ "methods", "notifications", "server_notifications" }) do

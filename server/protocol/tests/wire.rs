@@ -1,5 +1,5 @@
-//! What goes over the wire stays what clients in use know: the method table is
-//! sound, recorded messages still read and write the same, nothing is null.
+//! Tests of wire compatibility: the method table is valid, recorded messages survive a
+//! round trip, and no field is null.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,7 +14,7 @@ use sightline_protocol::emit;
 use sightline_protocol::method::{self, Direction, METHODS, Notification, Request};
 use sightline_protocol::settings::Settings;
 
-/// Reads a value as its type and writes it again.
+/// Deserializes a value as its type and serializes it again.
 type RoundTrip = fn(&Value) -> Result<Value, serde_json::Error>;
 
 struct Wire {
@@ -43,7 +43,8 @@ fn round_trip<T: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, s
     serde_json::to_value(T::deserialize(value)?)
 }
 
-/// Every method with its types; `the_list_is_complete` compares it to the table.
+/// Returns every method with its types; `wire_list_is_complete` compares them with the
+/// table.
 fn wires() -> Vec<Wire> {
     vec![
         request::<method::EnvironmentDetails>(),
@@ -89,8 +90,9 @@ fn transcripts() -> PathBuf {
 }
 
 fn read(path: &Path) -> Value {
-    let text = fs::read_to_string(path)
-        .unwrap_or_else(|error| panic!("{}: {error}. Every method has a sample.", path.display()));
+    let text = fs::read_to_string(path).unwrap_or_else(|error| {
+        panic!("{}: {error}. Every method needs a sample.", path.display())
+    });
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -99,7 +101,7 @@ fn sample(wire: &Wire) -> Value {
     read(&transcripts().join(format!("samples/{short}.json")))
 }
 
-/// The messages of a sample, each with the reader of its type.
+/// Returns the messages of a sample, each with the round trip of its type.
 fn messages(wire: &Wire) -> Vec<(String, Value, RoundTrip)> {
     let sample = sample(wire);
     let mut keys = vec!["params"];
@@ -127,7 +129,7 @@ fn messages(wire: &Wire) -> Vec<(String, Value, RoundTrip)> {
 }
 
 #[test]
-fn the_list_is_complete() {
+fn wire_list_is_complete() {
     let listed: Vec<(&str, bool)> = wires()
         .iter()
         .map(|w| (w.name, w.result.is_some()))
@@ -140,12 +142,12 @@ fn the_list_is_complete() {
 }
 
 #[test]
-fn method_names_are_ours_and_unique() {
+fn method_names_have_our_prefix_and_are_unique() {
     let mut seen = BTreeSet::new();
     for method in METHODS {
-        assert!(seen.insert(method.name), "{} is there twice", method.name);
-        // Nothing under our prefix can clash with LSP. `textDocument/didFocus`
-        // is not in LSP 3.17; other servers and clients know it by this name.
+        assert!(seen.insert(method.name), "{} is listed twice", method.name);
+        // Names with our prefix cannot conflict with LSP. `textDocument/didFocus` is
+        // not in LSP 3.17; other servers and clients use this name.
         let short = method
             .name
             .strip_prefix("sightline/")
@@ -161,7 +163,7 @@ fn method_names_are_ours_and_unique() {
 }
 
 #[test]
-fn samples_read_and_write_the_same() {
+fn samples_survive_a_round_trip() {
     for wire in wires() {
         for (name, message, round_trip) in messages(&wire) {
             let again = round_trip(&message).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -206,10 +208,9 @@ fn keys(value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// An absent field stays absent: whatever may be missing from a message is not
-/// written as null.
+/// Absent fields stay absent and are not serialized as null.
 #[test]
-fn nothing_is_ever_null() {
+fn absent_fields_are_not_null() {
     let mut optional = 0;
     for wire in wires() {
         for (name, message, round_trip) in messages(&wire) {
@@ -225,7 +226,7 @@ fn nothing_is_ever_null() {
     assert!(optional > 0, "no sample has an optional field");
 }
 
-/// The value again and again, each time without one field somewhere in it.
+/// Returns copies of the value, each without one of its fields.
 fn without_each_field(value: &Value) -> Vec<Value> {
     match value {
         Value::Object(map) => {

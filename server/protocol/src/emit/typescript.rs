@@ -9,7 +9,7 @@ use crate::method::{Direction, METHODS};
 pub(super) fn write(definitions: &[Definition]) -> String {
     let mut out = format!(
         "// Generated from the types in server/protocol. Do not edit. Change the types, then run\n\
-         // {REWRITE_COMMAND}\n\n\
+         //   {REWRITE_COMMAND}\n\n\
          /** Protocol version of these types. */\n\
          export const PROTOCOL_VERSION = {PROTOCOL_VERSION};\n"
     );
