@@ -1,8 +1,8 @@
-//! Taking a checkpoint.
+//! Creates checkpoints.
 //!
-//! The work tree is looked at, and what was read on the way is in a pack
-//! already. Then the tree is compared with that of the newest checkpoint: what
-//! differs is counted, and what of it is stored nowhere is read once more.
+//! The scan adds changed files to the pack as it reads them. Then the tree is compared with the
+//! tree of the newest checkpoint: differences are counted, and files whose content is not stored
+//! yet are read again.
 
 mod missing_objects;
 #[cfg(test)]
@@ -41,23 +41,22 @@ use super::{
 };
 use crate::{error::Error, path::RelPath};
 
-/// Skipped paths that are kept with a checkpoint; the rest are counted. Few in tests.
+/// Maximum number of skipped paths stored with a checkpoint; the rest are counted. Small in tests.
 pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
-/// Of a checkpoint so many small objects are stored again rather than looked for
-/// in every pack: where little changed, looking would be most of the work. Idle
-/// folding takes out what is stored twice.
+/// Number of small objects that are written without checking whether they are stored. After a small
+/// change, the check would dominate. Combining packs removes duplicates.
 const MAX_UNCHECKED_OBJECTS: usize = 128;
-/// What is larger is always looked for, in bytes.
+/// Size above which an object is always checked, in bytes.
 const SMALL_OBJECT_BYTES: usize = 64 * 1024;
-/// How often what changes while it is stored is looked at again.
+/// How often files that change while they are stored are scanned again.
 const MAX_ATTEMPTS: usize = 5;
 
 impl Checkpoints {
-    /// Takes a checkpoint. With `changes` that are complete it costs what changed.
+    /// Creates a checkpoint. With complete `changes`, the cost depends on the number of changes.
     ///
     /// # Errors
-    /// `unsupported` for a folder no checkpoint is taken of; `accessDenied` while
-    /// the access rules can't be used; `tooLarge` until confirmed; `busy`; `cancelled`; `storage`. Nothing is kept then.
+    /// `unsupported` for a refused folder; `accessDenied` while the access rules cannot be used;
+    /// `tooLarge` until confirmed; `busy`; `cancelled`; `storage`. No checkpoint is created then.
     pub fn create(
         &self,
         job: &Job<'_>,
@@ -80,9 +79,9 @@ impl Checkpoints {
         Ok(checkpoint)
     }
 
-    /// As [`Self::create`], by who holds the lock; always looks at everything,
-    /// and gives what it saw, and what `during_write` made of that while the
-    /// checkpoint went to the disk. Can be cancelled afterwards too.
+    /// Like [`Self::create`], for a caller that holds the lock. Always scans the whole work tree,
+    /// and returns the scan. Runs `during_write` on the scan while the checkpoint is written, and
+    /// returns its result. The operation stays cancellable afterwards.
     pub(super) fn create_locked<T: Send>(
         &self,
         lock: &StoreLock,
@@ -95,8 +94,7 @@ impl Checkpoints {
         self.capture(lock, job, request, (None, false), during_write)
     }
 
-    /// `is_final` says that this is all there is to do: it can't be cancelled any
-    /// more once it is being stored.
+    /// `is_final` makes the operation uncancellable once the checkpoint is written.
     fn capture<T: Send>(
         &self,
         _lock: &StoreLock,
@@ -118,11 +116,11 @@ impl Checkpoints {
         let opened: Result<_, Error> = if cache.loaded {
             opened()
         } else {
-            // Both read a lot, and neither needs the other.
+            // Both read files and are independent.
             rayon::join(opened, || self.load_stat_cache(cache, &filter)).0
         };
         let (repository, generation, checkpoints) = opened?;
-        // What others made is neither what ours follows nor what it differs from.
+        // Fetched checkpoints do not count as the previous one.
         let newest = checkpoints
             .iter()
             .find(|checkpoint| !checkpoint.metadata.fetched);
@@ -203,7 +201,7 @@ impl Checkpoints {
         };
         let (stored, made) = rayon::join(stored, || during_write(&seen));
         let (id, metadata): (Oid, CheckpointMetadata) = stored?;
-        // What changed while it was stored was looked at again.
+        // Some files changed while they were stored, so the scan is newer.
         let made = match Arc::ptr_eq(&scan.tree, &seen.tree) {
             true => made,
             false => during_write(&scan),
@@ -221,8 +219,8 @@ impl Checkpoints {
         Ok((checkpoint, scan, made))
     }
 
-    /// Sees to it that everything the tree names is in the store or in the pack,
-    /// and counts what differs from the checkpoint before.
+    /// Adds every object of the tree that is not stored yet to the pack. Counts the differences to
+    /// the previous checkpoint.
     fn store_missing(
         &self,
         job: &Job<'_>,
@@ -243,7 +241,7 @@ impl Checkpoints {
                 })?;
                 return Ok(counts);
             }
-            // What is read differs from what was seen: seen again, with its content.
+            // Scan changed files again, and store their content.
             *scan = match scan::update(job, filter, scan, &changed, Some(sink))? {
                 Some(scan) => scan,
                 None => {
@@ -265,8 +263,8 @@ impl Checkpoints {
         ))
     }
 
-    /// Stores files whose content was seen before and not kept. Gives those that
-    /// are not what was seen.
+    /// Stores files whose content was scanned before but is not stored. Returns the files that have
+    /// changed since.
     fn store_files(
         &self,
         job: &Job<'_>,
@@ -300,7 +298,7 @@ impl Checkpoints {
     }
 }
 
-/// The content of a file or link below `root`, reached without following links.
+/// Reads a file or link below `root` without following links.
 fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, Vec<u8>)> {
     let mut dir = Dir::open(root).ok()?;
     for name in path.parent()?.components() {
@@ -318,21 +316,21 @@ fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, V
     }
 }
 
-/// Where objects go, and whether they are there.
+/// Adds objects to the pack unless they are stored already.
 struct ObjectSink<'a> {
     pack: PackWriter<'a>,
     repository: &'a Repository,
-    /// The packs there were when an object was first looked for: enough for who holds
-    /// the lock, and may store once more what only git put elsewhere.
+    /// Packs at the time of the first lookup. They only grow while the lock is held; at worst an
+    /// object is stored twice.
     packed: OnceLock<Arc<PackSet>>,
-    /// There is no checkpoint: asking for objects is idle.
+    /// Whether the store is empty, so that lookups are unnecessary.
     is_empty: bool,
-    /// Objects that were not looked for.
+    /// Number of objects added without a lookup.
     unchecked: AtomicUsize,
 }
 
 impl ObjectSink<'_> {
-    /// `is_small` says that it may as well be stored again.
+    /// `is_small` allows storing the object again without a lookup.
     fn has(&self, oid: Oid, is_small: bool) -> bool {
         if self.pack.has(oid) {
             return true;
@@ -357,7 +355,7 @@ impl BlobSink for ObjectSink<'_> {
     }
 }
 
-/// What was taken from a source; given back unless it was used.
+/// Changes taken from a source, returned to it unless they were used.
 struct PendingChanges<'a> {
     source: &'a dyn ChangeSource,
     changes: Option<Changes>,
@@ -371,8 +369,8 @@ impl Drop for PendingChanges<'_> {
     }
 }
 
-/// A time that is later than that of the newest checkpoint, whatever the clock
-/// says, in milliseconds since the epoch; and the order within it.
+/// Returns a time in milliseconds since the epoch that is not before the newest checkpoint, and the
+/// sequence number within it.
 fn time_after(newest: Option<&CheckpointMetadata>) -> (u64, u64) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(1));

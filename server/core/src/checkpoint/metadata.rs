@@ -1,4 +1,4 @@
-//! What is kept with a checkpoint, and which checkpoints there are.
+//! Lists checkpoints, and reads and caches their metadata.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,14 +16,14 @@ use super::{
 };
 use crate::{error::Error, line::one_line};
 
-/// Longest subject of a commit, in characters; the notes have the whole label.
+/// Maximum length of a commit subject, in characters. The metadata holds the whole label.
 const MAX_SUBJECT_CHARS: usize = 100;
-/// Records are remembered up to so many bytes of notes.
+/// Maximum size of the cached metadata, in bytes.
 const MAX_CACHED_BYTES: usize = 16 << 20;
-/// So many are read by one thread before another one helps.
+/// Minimum number of commits one thread reads before rayon splits the work.
 const MIN_READS_PER_THREAD: usize = 8;
 
-/// The message of a checkpoint's commit: a line for people, then the notes as JSON.
+/// Builds the commit message: the label as subject, then the metadata as JSON.
 pub(super) fn message(metadata: &CheckpointMetadata) -> String {
     let label: String = metadata
         .label
@@ -36,27 +36,27 @@ pub(super) fn message(metadata: &CheckpointMetadata) -> String {
         "" => "checkpoint",
         label => label,
     };
-    // Notes are plain data with text keys, which JSON can always say.
+    // Plain data with string keys always serializes.
     let json = serde_json::to_string(metadata).unwrap_or_default();
     format!("{subject}\n\n{json}\n")
 }
 
-/// The notes of a commit; `None` for a commit that is no checkpoint.
+/// Parses the metadata of a commit. Returns `None` if the commit is not a checkpoint.
 pub(super) fn metadata_of(commit: &Commit) -> Option<CheckpointMetadata> {
     let (_, json) = commit.message.split_once("\n\n")?;
     let metadata: CheckpointMetadata = serde_json::from_str(json).ok()?;
     (metadata.created > 0).then_some(metadata)
 }
 
-/// Records that were read; they never change.
+/// Cache of metadata, which never changes.
 #[derive(Debug, Default)]
 pub(super) struct MetadataCache(Mutex<CachedMetadata>);
 
 #[derive(Debug, Default)]
 struct CachedMetadata {
-    /// With the bytes of its notes.
+    /// Each checkpoint with the size of its metadata in bytes.
     checkpoints: HashMap<Oid, (Arc<Checkpoint>, usize)>,
-    /// Bytes of notes remembered.
+    /// Total size of the cached metadata, in bytes.
     bytes: usize,
 }
 
@@ -65,7 +65,7 @@ impl MetadataCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets all but these.
+    /// Drops all entries except `ids`.
     fn retain(&self, ids: &[Oid]) {
         let mut known = self.lock();
         if known.checkpoints.len() <= ids.len() {
@@ -76,7 +76,7 @@ impl MetadataCache {
         known.bytes = known.checkpoints.values().map(|(_, bytes)| bytes).sum();
     }
 
-    /// Takes a record that was just made, which spares reading it.
+    /// Adds a checkpoint that was just created.
     pub(super) fn insert(&self, checkpoint: &Arc<Checkpoint>) {
         let bytes = message(&checkpoint.metadata).len();
         let mut known = self.lock();
@@ -88,7 +88,7 @@ impl MetadataCache {
         }
     }
 
-    /// The readable ones of `ids`, in no order.
+    /// Returns the checkpoints of `ids` that can be read, in no particular order.
     fn of(&self, ids: &[Oid], repository: &Repository) -> Result<Vec<Arc<Checkpoint>>, Error> {
         let mut checkpoints = Vec::with_capacity(ids.len());
         let mut unknown = Vec::new();
@@ -127,7 +127,7 @@ impl MetadataCache {
     }
 }
 
-/// A checkpoint, and how many bytes its message has; `fetched` is when it was.
+/// Reads a checkpoint and the size of its message. `fetched` is the time when it was fetched.
 fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Checkpoint>, usize)> {
     let commit = reader.commit(id).ok()?;
     let mut metadata = metadata_of(&commit)?;
@@ -143,10 +143,10 @@ fn read(reader: &ObjectReader, id: Oid, fetched: Option<u64>) -> Option<(Arc<Che
 }
 
 impl Checkpoints {
-    /// One checkpoint.
+    /// Returns one checkpoint.
     ///
     /// # Errors
-    /// `notFound` when there is none of that id; `storage`.
+    /// `notFound` if it does not exist; `storage`.
     pub fn get(&self, id: Oid) -> Result<Arc<Checkpoint>, Error> {
         let found = match self.repository()? {
             Some(repository) if refs::exists(repository.dir(), id)? => {
@@ -157,7 +157,6 @@ impl Checkpoints {
         found.ok_or_else(|| self.not_found(id))
     }
 
-    /// The error for a checkpoint that does not exist, or does no longer.
     pub(super) fn not_found(&self, id: Oid) -> Error {
         let message = format!(
             "there is no checkpoint {id} of {}; list the checkpoints to see which there are",
@@ -166,8 +165,8 @@ impl Checkpoints {
         Error::new(ErrorKind::NotFound, message)
     }
 
-    /// Checkpoints, the newest first. Commits that are no checkpoints or can't
-    /// be read are left out; [`Self::verify`] tells of them.
+    /// Lists checkpoints, newest first. Omits commits that are not checkpoints or cannot be read;
+    /// [`Self::verify`] reports those.
     ///
     /// # Errors
     /// `storage`.
@@ -188,7 +187,7 @@ impl Checkpoints {
     }
 }
 
-/// The newest first.
+/// Sorts newest first.
 fn sort(checkpoints: &mut [Arc<Checkpoint>]) {
     checkpoints.sort_unstable_by_key(|checkpoint| {
         std::cmp::Reverse((

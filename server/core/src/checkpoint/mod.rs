@@ -1,24 +1,23 @@
-//! Checkpoints: the work tree as it was, kept in a git repository of our own.
+//! Checkpoints of a workspace root, stored in a bare git repository.
 //!
-//! Nothing here changes the workspace but [`restore`], and that only after it
-//! has taken a checkpoint of what it is about to change.
+//! [`restore`] is the only part that changes the workspace. It first saves the current state as a
+//! checkpoint.
 //!
 //! ```text
-//! <data directory>/projects/<name>-<hash>/checkpoints.git   a bare repository, readable by git
+//! <data directory>/projects/<name>-<hash>/checkpoints.git   bare repository, readable by git
 //! <data directory>/projects/<name>-<hash>/state/            lock, stat cache, journal
 //! ```
 //!
-//! Reading order: `object` (git's objects as bytes), `repository` (the store:
-//! objects, refs, self-check) with `pack`, `packed`, `loose`, `reader`, `checkpoints`, `fetched` and `lock`; `tree`
-//! (the work tree in memory) with `audience`, `stat_cache` and `cache`; `rules` (what is
-//! captured) with `names`, `tracked` and `protect`; `scan` (looking at the work tree) with
-//! `walk`, `frame`, `entries`, `read` and `disk`; `create` with `delta`;
-//! [`changes`] (what a watcher knows); `compare`, `place` and [`diff`]; [`restore`];
-//! `prune`; [`import`] and [`transfer`].
+//! A checkpoint is a commit without parents. Its tree is the work tree, its message holds the
+//! [`CheckpointMetadata`], and one ref names it, so any checkpoint can be pruned alone.
 //!
-//! A checkpoint is a commit without parents whose tree is the work tree and
-//! whose message holds its [`CheckpointMetadata`]; one ref names it, so that any of them can
-//! be pruned without the others noticing.
+//! Reading order:
+//!
+//! - `store`: the repository: objects, packs, refs, lock, fsck and repair.
+//! - `worktree`: scanning the work tree, and the rules that select the captured files.
+//! - `create`, `metadata` and `prune`: creating, listing and removing checkpoints.
+//! - `tree_diff` and [`diff`]: comparing checkpoints and the work tree.
+//! - [`restore`], [`cline_import`] and `remote`.
 
 pub mod cline_import;
 mod create;
@@ -62,16 +61,16 @@ use restore::Recovered;
 use store::{refs, repair::VerifiedStore, repository::Repository};
 use worktree::{capture_filter::SavedRules, stat_cache::StatCache};
 
-/// What is captured, and how much of it.
+/// Which files are captured, and the limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Larger files are skipped, in bytes.
+    /// Maximum size of a captured file, in bytes. Larger files are skipped.
     pub max_file_size: u64,
     /// Names of folders that are skipped at any depth.
     pub exclude: Vec<String>,
-    /// More files than this need a confirmation.
+    /// Number of files above which the first checkpoint needs a confirmation.
     pub max_files: u64,
-    /// More bytes than this need a confirmation.
+    /// Total size above which the first checkpoint needs a confirmation, in bytes.
     pub max_total_size: u64,
 }
 
@@ -88,39 +87,38 @@ impl Default for Settings {
     }
 }
 
-/// What long work tells while it goes on.
+/// Progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is being done: "looking at files", "storing", "restoring", ...
+    /// Current stage: "scanning files", "storing", "restoring", …
     pub stage: &'static str,
-    /// How many of them are done.
+    /// Items processed so far.
     pub done: u64,
-    /// Of how many, where that is known.
+    /// Total number of items, if known.
     pub total: Option<u64>,
 }
 
-/// The circumstances of one piece of work. Progress is told from several
-/// threads, often; the listener throttles.
+/// Context of one operation on the checkpoints of a root.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// The access rules of this moment.
+    /// Access rules in force.
     pub view: &'a AccessView,
-    /// Which root of the view the checkpoints are of.
+    /// Index of the root in the view.
     pub root: usize,
-    /// What is captured.
+    /// Capture settings.
     pub settings: &'a Settings,
-    /// Looked at in every loop.
+    /// Checked in every loop.
     pub cancel: &'a Cancel,
-    /// Hears how far the work is.
+    /// Called often and from several threads; the listener throttles.
     pub progress: &'a (dyn Fn(Progress) + Sync),
 }
 
 impl Job<'_> {
-    /// The rules can be used. Where they can't, everything is denied: a
-    /// checkpoint would be empty, and nothing would seem to differ.
+    /// Returns an error if the access rules cannot be used. Everything would be denied: a
+    /// checkpoint would be empty, and no difference would be found.
     ///
     /// # Errors
-    /// `accessDenied` says what is wrong with which rules.
+    /// `accessDenied` names the rules and the problem.
     fn require_rules(&self) -> Result<(), Error> {
         match self.view.unusable(self.root) {
             None => Ok(()),
@@ -132,77 +130,77 @@ impl Job<'_> {
     }
 }
 
-/// Why a checkpoint is taken.
+/// Why a checkpoint was created.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Purpose {
-    /// Someone asked for it.
+    /// On request.
     #[default]
     Asked,
-    /// Before a restore, to be able to undo it.
+    /// Before a restore, so that it can be undone.
     Undo {
-        /// What was about to be restored.
+        /// Checkpoint that was about to be restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         restoring: Option<Oid>,
-        /// Only these paths were, and what is below them; empty means all.
+        /// Restored paths, with everything below them. Empty means all.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         paths: Vec<NamedPath>,
     },
-    /// It came from another tool's store.
+    /// Imported from another tool's store.
     Imported,
 }
 
-/// Where the conversation of a task stood.
+/// Position in a task's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationMark {
-    /// How many messages it had.
+    /// Number of messages since the last compaction.
     pub messages: u64,
-    /// How often it had been compacted, which begins the count again.
+    /// Number of compactions; each one restarts the message count.
     pub compactions: u64,
-    /// The entry of the task's log that was the newest: what the conversation
-    /// was follows from it. `None` when it was empty.
+    /// Newest entry of the task's log, which identifies the conversation. `None` if the log is
+    /// empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<Uuid>,
 }
 
-/// A checkpoint that is wanted.
+/// Parameters of a new checkpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The task it belongs to.
+    /// Task it belongs to.
     pub task: Option<TaskId>,
-    /// What people call it.
+    /// Label chosen by the user.
     pub label: Option<String>,
-    /// Why it is taken.
+    /// Why it is created.
     pub purpose: Purpose,
-    /// Where the task's conversation stood.
+    /// Position in the task's conversation.
     pub messages: Option<ConversationMark>,
-    /// Names those taken together, one of each root.
+    /// Identifier shared by checkpoints created together, one of each root.
     pub group: Option<String>,
-    /// The folders of those, as URIs.
+    /// URIs of the roots in the group.
     pub group_roots: Vec<String>,
-    /// What took the conversation back, to undo that too.
+    /// Conversation rewind that restoring this checkpoint also undoes.
     pub rewind: Option<String>,
-    /// Go ahead however large the tree is.
+    /// Skips the confirmation for large work trees.
     pub confirm_large: bool,
 }
 
-/// Something that is not in the checkpoint although it is in the workspace.
+/// A workspace path that a checkpoint does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Path below the root, with `/`; percent-encoded when `encoded`.
+    /// Path relative to the root, with `/`; percent-encoded if `encoded`.
     pub path: String,
-    /// Its bytes are not UTF-8, and `path` is percent-encoded.
+    /// Whether `path` is percent-encoded because its bytes are not UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encoded: bool,
-    /// Why, for people.
+    /// Human-readable reason.
     pub reason: String,
 }
 
 impl Skipped {
-    /// May its name be shown by the rules of this view? Rules may have come since,
-    /// and another machine had others. What stands for more than is listed has no
-    /// name.
+    /// Returns whether `view` allows showing the path. The rules may have changed since, or the
+    /// checkpoint may come from another machine. The entry that counts unlisted paths has an empty
+    /// path.
     pub fn may_be_shown(&self, view: &AccessView, root: usize) -> bool {
         let named = NamedPath {
             path: self.path.clone(),
@@ -216,24 +214,24 @@ impl Skipped {
     }
 }
 
-/// A path as it is kept with a checkpoint.
+/// A path as stored in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedPath {
-    /// Path below the root, with `/`; percent-encoded when `encoded`.
+    /// Path relative to the root, with `/`; percent-encoded if `encoded`.
     pub path: String,
-    /// Its bytes are not UTF-8, and `path` is percent-encoded.
+    /// Whether `path` is percent-encoded because its bytes are not UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encoded: bool,
 }
 
 impl NamedPath {
-    /// Names `path`.
+    /// Encodes `path`.
     pub fn of(path: &RelPath) -> Self {
         let (path, encoded) = path.to_wire();
         Self { path, encoded }
     }
 
-    /// The path; `None` when it is none below a root.
+    /// Decodes the path. Returns `None` if it leads out of the root.
     pub fn to_path(&self) -> Option<RelPath> {
         if !self.encoded {
             return RelPath::new(Path::new(&self.path));
@@ -247,92 +245,92 @@ impl NamedPath {
     }
 }
 
-/// Differences to the checkpoint before, in files.
+/// Number of files that differ from the previous checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// New files.
     pub added: u64,
-    /// Files with other content, mode or type.
+    /// Files with another content, mode or type.
     pub modified: u64,
-    /// Files that are gone.
+    /// Removed files.
     pub deleted: u64,
 }
 
-/// What is kept with a checkpoint, as JSON in the commit's message.
+/// Metadata of a checkpoint, stored as JSON in the commit message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CheckpointMetadata {
-    /// When, in milliseconds since the epoch.
+    /// Creation time, in milliseconds since the epoch.
     pub created: u64,
-    /// The order of checkpoints of one millisecond.
+    /// Orders checkpoints created in the same millisecond.
     pub sequence: u64,
-    /// The task it belongs to.
+    /// Task it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What people call it.
+    /// Label chosen by the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Why it was taken.
+    /// Why it was created.
     pub purpose: Purpose,
-    /// The commit of another tool that it was imported from.
+    /// Commit of another tool that it was imported from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imported: Option<String>,
-    /// Where the task's conversation stood.
+    /// Position in the task's conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<ConversationMark>,
-    /// Names those taken together, one of each root.
+    /// Identifier shared by checkpoints created together, one of each root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The folders of those, as URIs.
+    /// URIs of the roots in the group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub group_roots: Vec<String>,
-    /// What took the conversation back, to undo that too.
+    /// Conversation rewind that restoring this checkpoint also undoes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewind: Option<String>,
-    /// Differences to the one before.
+    /// Differences to the previous checkpoint.
     pub counts: Counts,
-    /// Files it holds.
+    /// Number of files.
     pub files: u64,
-    /// Their sizes, in bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
-    /// What is not in it, and why.
+    /// Skipped paths, with reasons.
     pub skipped: Vec<Skipped>,
-    /// The rules in force that its tree does not hold itself.
+    /// Rules in force that the tree does not hold itself.
     pub rules: SavedRules,
-    /// Files that are not for everyone to read.
+    /// Files with restricted read permissions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub restricted: Vec<RestrictedPath>,
-    /// How long it took, in milliseconds.
+    /// Time it took to create, in milliseconds.
     pub duration_ms: u64,
-    /// It was fetched from elsewhere; known here, and not written with it.
+    /// Whether it was fetched from a remote. Known locally, not part of the commit.
     #[serde(skip)]
     pub fetched: bool,
 }
 
-/// A checkpoint.
+/// A stored checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// The commit.
+    /// Commit id.
     pub id: Oid,
-    /// The commit's tree.
+    /// Tree of the commit.
     pub tree: Oid,
-    /// What is kept with it.
+    /// Its metadata.
     pub metadata: CheckpointMetadata,
 }
 
-/// Which checkpoints are listed.
+/// Selects checkpoints to list.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Only those of this task.
+    /// Only checkpoints of this task.
     pub task: Option<TaskId>,
-    /// At most so many, the newest.
+    /// Maximum number of checkpoints; the newest are kept.
     pub limit: Option<usize>,
 }
 
-/// The checkpoints of one workspace root. Cheap while unused: nothing is read
-/// or created before the first call that needs it. Work that changes the store
-/// or the memory of the work tree excludes other such work, in this process and
-/// in others.
+/// The checkpoints of one workspace root.
+///
+/// Nothing is read or created before it is needed. Operations that change the store or the stat
+/// cache exclude each other, across threads and processes.
 #[derive(Debug)]
 pub struct Checkpoints {
     storage: Storage,
@@ -342,14 +340,14 @@ pub struct Checkpoints {
     stat_cache: Mutex<StatCache>,
     metadata_cache: metadata::MetadataCache,
     rebuilt: Mutex<Option<Arc<Rebuilt>>>,
-    /// An interrupted restore that other work completed first.
+    /// Interrupted restore that another operation completed first.
     recovered: Mutex<Option<Recovered>>,
-    /// The store as its last writer here left it.
+    /// Store as this process last verified or wrote it.
     verified: Mutex<Option<VerifiedStore>>,
 }
 
 impl Checkpoints {
-    /// The checkpoints of `root`. Creates nothing.
+    /// Returns the checkpoints of `root`. Creates nothing.
     pub fn new(storage: &Storage, root: &Root) -> Self {
         Self {
             storage: storage.clone(),
@@ -363,35 +361,32 @@ impl Checkpoints {
         }
     }
 
-    /// The root they are of.
+    /// Workspace root.
     pub fn root(&self) -> &Root {
         &self.root
     }
 
-    /// The bare repository, which need not exist.
+    /// Path of the bare repository, which may not exist.
     pub fn git_dir(&self) -> PathBuf {
         self.project.join("checkpoints.git")
     }
 
-    /// Where lock, cache and journal lie.
     fn state_dir(&self) -> PathBuf {
         self.project.join("state")
     }
 
-    /// The work tree's folder.
     fn work_tree(&self) -> &Path {
         self.root.canonical.as_path()
     }
 
-    /// What became of the store when it was found broken; told once, and worth
-    /// telling people.
+    /// Takes the report of a damaged store that was rebuilt, to be shown to the user once.
     pub fn take_rebuilt(&self) -> Option<Arc<Rebuilt>> {
         let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
         rebuilt.take()
     }
 
-    /// Returns an interrupted restore that other work completed since this was last
-    /// called; worth telling people.
+    /// Takes the report of an interrupted restore that another operation completed, to be shown to
+    /// the user once.
     pub fn take_recovered(&self) -> Option<Recovered> {
         let mut recovered = self
             .recovered
@@ -400,8 +395,8 @@ impl Checkpoints {
         recovered.take()
     }
 
-    /// Turns the failure of work on these checkpoints into `notFound` where another
-    /// process pruned one of them: names go first, then objects.
+    /// Turns a storage error into `notFound` if one of the checkpoints was pruned by another
+    /// process. Pruning removes refs before objects.
     fn unless_pruned<T>(&self, ids: &[Oid], done: Result<T, Error>) -> Result<T, Error> {
         done.map_err(|error| {
             let is_pruned = |id: &&Oid| matches!(refs::exists(&self.git_dir(), **id), Ok(false));
@@ -412,7 +407,7 @@ impl Checkpoints {
         })
     }
 
-    /// The store, made or rebuilt where needed; by who holds the lock.
+    /// Opens the store, and creates or rebuilds it if needed. The caller holds the lock.
     fn open_or_create(&self) -> Result<Repository, Error> {
         if let Some(repository) = self.verified_repository() {
             return Ok(repository);
@@ -427,8 +422,7 @@ impl Checkpoints {
         Ok(repository)
     }
 
-    /// The store, when nobody touched it since it was opened or written here; by
-    /// who holds the lock.
+    /// Returns the verified store if nothing changed since. The caller holds the lock.
     fn verified_repository(&self) -> Option<Repository> {
         self.verified()
             .as_ref()
@@ -439,7 +433,7 @@ impl Checkpoints {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store as it is; `None` when there is none yet.
+    /// Opens the store without changing it. Returns `None` if it does not exist.
     fn repository(&self) -> Result<Option<Repository>, Error> {
         Repository::open(&self.git_dir())
     }

@@ -1,9 +1,8 @@
-//! What is kept, and what it costs.
+//! Removes checkpoints and unreachable objects, and reports the size of the store.
 //!
-//! Names go first, durably, then the objects nothing leads to any more: packs
-//! of which nothing is left are removed, those of which all is left stay, and
-//! what is left of the others moves into a new pack before they go. A mark
-//! tells the next one that this was begun and not ended.
+//! Refs are removed first. Then packs without reachable objects are removed, fully reachable packs
+//! stay, and the reachable objects of the others are copied to a new pack. The marker file
+//! [`MARKER`] makes the next run finish an interrupted one.
 
 #[cfg(test)]
 mod tests;
@@ -28,65 +27,65 @@ use crate::{
     storage::{TaskId, files},
 };
 
-/// Stands in the store while objects are taken out.
+/// Exists while objects are being removed.
 const MARKER: &str = "unpruned";
-/// More packs are folded.
+/// Number of packs above which small packs are combined.
 const MAX_PACKS: usize = 50;
-/// So many bytes that are as they are get deflated: a few large undo points.
+/// Minimum size of uncompressed content that idle work compresses, in bytes; a few large undo
+/// points.
 const MIN_COMPRESS_BYTES: u64 = 128 << 20;
-/// More names in files of their own are put together.
+/// Number of loose refs above which they are packed.
 const MAX_LOOSE_REFS: usize = 50;
-/// What an object takes in an index, and a checkpoint besides its objects, in bytes.
+/// Estimated size of an object's index entry, and of a checkpoint without its objects, in bytes.
 const INDEX_ENTRY_BYTES: u64 = 28;
 const CHECKPOINT_OVERHEAD: u64 = 1300;
 
-/// What stays. Whatever is given must hold for a checkpoint to stay.
+/// Which checkpoints to keep. A checkpoint must satisfy every given condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// The newest so many; undo points are not counted, and go with the age of
-    /// those. Of fetched ones so many as well, undo points among them.
+    /// Number of newest checkpoints. Undo points are not counted; they go when older than the
+    /// counted ones. Applies separately to fetched checkpoints, including their undo points.
     pub newest: Option<usize>,
-    /// Those created at or after this, in milliseconds since the epoch.
+    /// Earliest creation time, in milliseconds since the epoch.
     pub since: Option<u64>,
-    /// So many bytes of store; fetched ones go first, then the oldest. The
-    /// newest checkpoint and the newest undo point that were made here stay
-    /// however large they are.
+    /// Maximum size of the store, in bytes. Fetched checkpoints go first, then the oldest. The
+    /// newest local checkpoint and the newest local undo point always stay.
     pub max_bytes: Option<u64>,
-    /// All but those of this task.
+    /// Removes the checkpoints of this task.
     pub without_task: Option<TaskId>,
-    /// All but this one.
+    /// Removes this checkpoint.
     pub without: Option<Oid>,
 }
 
-/// What went.
+/// Result of a prune.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// The checkpoints.
+    /// Ids of the removed checkpoints.
     pub removed: Vec<Oid>,
-    /// What the store takes less, in bytes.
+    /// Bytes by which the store shrank.
     pub freed_bytes: u64,
 }
 
-/// What the store holds.
+/// Size of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Checkpoints.
+    /// Number of checkpoints.
     pub count: u64,
-    /// The store's size on disk, in bytes: the lengths of its files.
+    /// Total size of the store's files, in bytes.
     pub bytes: u64,
-    /// When the oldest was created, in milliseconds since the epoch.
+    /// Creation time of the oldest checkpoint, in milliseconds since the epoch.
     pub oldest: Option<u64>,
-    /// When the newest was created, in milliseconds since the epoch.
+    /// Creation time of the newest checkpoint, in milliseconds since the epoch.
     pub newest: Option<u64>,
 }
 
 impl Checkpoints {
-    /// Removes checkpoints and gives their space back. Cheap when none goes.
-    /// What an interrupted restore needs always stays.
+    /// Removes checkpoints and frees their space. Cheap if nothing is removed. Keeps what an
+    /// interrupted restore needs.
     ///
     /// # Errors
-    /// `busy`; `cancelled`, and nothing is removed then; `storage`: when it
-    /// comes after the names were removed, the next one gives the space back.
+    /// `busy`; `cancelled`, with nothing removed; `storage`. If it fails after the refs were
+    /// removed, the next run frees the space.
     pub fn prune(&self, keep: &Keep, cancel: &Cancel) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
         if self.repository()?.is_none() {
@@ -96,7 +95,7 @@ impl Checkpoints {
         let repository = self.open_or_create()?;
         let before = packs::dir_size(repository.dir());
         if keep.max_bytes.is_some_and(|limit| limit < before) {
-            // It may do. Where it fails, what follows makes room without it.
+            // A failure is not fatal: the next steps free space without it.
             let _ = uncompressed_packs::compress(&repository, 0, cancel);
             cancel.check()?;
         }
@@ -114,8 +113,8 @@ impl Checkpoints {
             let removed = remove(&repository, &checkpoints, doomed, budget, cancel)?;
             let size = packs::dir_size(repository.dir());
             pruned.freed_bytes = before.saturating_sub(size);
-            // What is left was estimated: as long as it is too much, nothing or
-            // something having gone, less is asked for.
+            // The remaining size was an estimate. While it is still too large, lower the budget,
+            // even if the last round removed nothing.
             let excess = size.saturating_sub(keep.max_bytes.unwrap_or(u64::MAX));
             less = match removed.is_empty() {
                 true => excess.max(less * 2),
@@ -131,7 +130,7 @@ impl Checkpoints {
         Ok(pruned)
     }
 
-    /// Tells what [`Self::prune`] would remove, and changes nothing. The bytes are an
+    /// Returns what [`Self::prune`] would remove, without changing anything. The bytes are an
     /// estimate: packs share objects, and undo points are compressed first.
     ///
     /// # Errors
@@ -166,8 +165,7 @@ impl Checkpoints {
         Ok(pruned)
     }
 
-    /// What an interrupted restore goes on with: its undo point, and what it
-    /// restores.
+    /// Returns the checkpoints an interrupted restore needs: its undo point and its target.
     fn needed(&self, checkpoints: &[Arc<Checkpoint>]) -> Vec<Oid> {
         if !self.has_journal() {
             return Vec::new();
@@ -184,11 +182,11 @@ impl Checkpoints {
         })
     }
 
-    /// Idle work: finishes what was interrupted, folds many small packs into
-    /// one, saves the memory of the work tree. Cheap when there is nothing to do.
+    /// Idle work: finishes an interrupted prune, combines small packs, compresses uncompressed
+    /// ones, and saves the stat cache. Cheap if there is nothing to do.
     ///
     /// # Errors
-    /// `busy`; `cancelled`; `storage`. The store holds all it held then.
+    /// `busy`; `cancelled`; `storage`. No checkpoint is lost then.
     pub fn tidy(&self, cancel: &Cancel) -> Result<(), Error> {
         if self.repository()?.is_none() {
             return Ok(());
@@ -204,11 +202,11 @@ impl Checkpoints {
             fold_packs(&repository, cancel)?;
             uncompressed_packs::compress(&repository, MIN_COMPRESS_BYTES, cancel)?;
         }
-        // Who has the memory may be waiting for the lock.
+        // Not under the lock: the owner of the stat cache may be waiting for it.
         self.save_stat_cache()
     }
 
-    /// What the store holds.
+    /// Returns the size of the store.
     ///
     /// # Errors
     /// `storage`.
@@ -234,9 +232,10 @@ fn is_undo(checkpoint: &Checkpoint) -> bool {
     matches!(checkpoint.metadata.purpose, Purpose::Undo { .. })
 }
 
-/// Which of them go by age, number, task and name. `checkpoints` are newest first.
+/// Selects the checkpoints that age, number, task or id removes. `checkpoints` are sorted newest
+/// first.
 fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashSet<Oid> {
-    // Where among all of them the oldest stands that is within the number.
+    // Position of the oldest checkpoint within the number to keep.
     let last_of = |fetched: bool| {
         let newest = keep.newest?;
         let counted = checkpoints.iter().enumerate().filter(|(_, checkpoint)| {
@@ -265,7 +264,7 @@ fn select(checkpoints: &[Arc<Checkpoint>], keep: &Keep, needed: &[Oid]) -> HashS
     going.map(|(_, checkpoint)| checkpoint.id).collect()
 }
 
-/// What objects take in packs.
+/// Returns the size of objects in packs, in bytes.
 fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     let sizes = objects.iter().map(|oid| {
         let packed = packs.iter().find_map(|pack| pack.index.find(*oid));
@@ -274,8 +273,8 @@ fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     sizes.sum()
 }
 
-/// Adds the oldest to the doomed ones until the rest fits into `budget` bytes; also
-/// gives the objects that stay.
+/// Adds the oldest checkpoints to `doomed` until the rest fits into `budget` bytes. Also returns
+/// the reachable objects.
 fn fit_to_budget<'r>(
     (repository, reader, packs): (&Repository, &'r ObjectReader, &[Pack]),
     checkpoints: &[Arc<Checkpoint>],
@@ -285,8 +284,7 @@ fn fit_to_budget<'r>(
 ) -> Result<(HashSet<Oid>, ReachableSet<'r>), Error> {
     let mut reach = ReachableSet::new(reader);
     let kept: HashSet<Oid> = checkpoints.iter().map(|checkpoint| checkpoint.id).collect();
-    // Names of others, and of checkpoints that can't be read, hold what they
-    // lead to as well.
+    // Refs of other programs, and of unreadable checkpoints, also keep objects.
     let mut tips: Vec<Oid> = Vec::new();
     for (name, tip) in refs::all(repository.dir())? {
         let is_record = refs::id_of(&name).is_some_and(|id| kept.contains(&id));
@@ -304,7 +302,7 @@ fn fit_to_budget<'r>(
             .iter()
             .filter(|checkpoint| !doomed.contains(&checkpoint.id)),
     );
-    // First those that stay however large they are.
+    // First the checkpoints that always stay.
     let newest = |undo: bool| {
         let is_ours = |checkpoint: &&Arc<Checkpoint>| {
             !checkpoint.metadata.fetched && is_undo(checkpoint) == undo
@@ -342,8 +340,8 @@ fn fit_to_budget<'r>(
     Ok((doomed, reach))
 }
 
-/// Removes the doomed ones, and the oldest until what is left fits into
-/// `budget` bytes; gives those removed.
+/// Removes the `doomed` checkpoints, and the oldest until the rest fits into `budget` bytes.
+/// Returns the removed ones.
 fn remove(
     repository: &Repository,
     checkpoints: &[Arc<Checkpoint>],
@@ -361,7 +359,7 @@ fn remove(
         return Ok(Vec::new());
     }
     let live = reach.into_objects();
-    // What is open can't be removed everywhere.
+    // Windows does not remove open files.
     drop(reader);
     cancel.commit()?;
     repository.next_generation()?;
@@ -379,7 +377,7 @@ fn remove(
     Ok(removed.filter(|id| doomed.contains(id)).collect())
 }
 
-/// Takes out what is not live; false when something could not be removed yet.
+/// Removes unreachable objects. Returns false if some files could not be removed yet.
 fn remove_objects(
     repository: &Repository,
     packs: &[Pack],
@@ -396,7 +394,7 @@ fn remove_objects(
             mixed.push(pack);
         }
     }
-    // First what gives space without needing any.
+    // First the removals that need no extra space.
     let mut all_gone = packs::remove(repository, dead.into_iter())?;
     for (_, path) in loose.iter().filter(|(oid, _)| !is_live(*oid)) {
         fs::remove_file(path).map_err(|error| files::failed("remove", path, &error))?;
@@ -408,7 +406,7 @@ fn remove_objects(
     Ok(all_gone)
 }
 
-/// Removes packs in whose place a new one is, unless that one is no smaller.
+/// Removes packs that were combined into a new one, or the new one if it is not smaller.
 fn remove_replaced(
     repository: &Repository,
     made: Option<Pack>,
@@ -420,14 +418,14 @@ fn remove_replaced(
     let is_other = |pack: &&Pack| pack.path != made.path;
     let size: u64 = old.iter().map(|pack| pack.len).sum();
     if made.len >= size && old.iter().all(is_other) {
-        // git had written differences, which take less.
+        // The old packs held deltas, which are smaller.
         return packs::remove(repository, std::iter::once(&made));
     }
     packs::remove(repository, old.iter().copied().filter(is_other))
 }
 
-/// Folds the small packs so that each of the others is more than twice as large
-/// as all smaller ones together: an object is copied a few times in its life.
+/// Combines small packs, so that each remaining pack is more than twice as large as all smaller
+/// ones together. This bounds how often an object is copied.
 fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     let entries = fs::read_dir(repository.pack_dir()).into_iter().flatten();
     if entries.count() <= 2 * MAX_PACKS {
@@ -454,7 +452,7 @@ fn fold_packs(repository: &Repository, cancel: &Cancel) -> Result<(), Error> {
     let Some(made) = packs::combine(repository, &folded, |_| true, cancel)? else {
         return Ok(());
     };
-    // Smaller or not, one is better than many.
+    // Fewer packs are better even if the size is the same.
     let old = folded.into_iter().filter(|pack| pack.path != made.path);
     packs::remove(repository, old)?;
     Ok(())

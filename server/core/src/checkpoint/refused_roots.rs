@@ -1,7 +1,6 @@
-//! Folders no checkpoint is taken of: home, the filesystem's root, Desktop, ...
+//! Folders that checkpoints refuse: the home directory, the filesystem root, Desktop and similar.
 //!
-//! They are opened by mistake, hold what belongs to nothing in particular, and
-//! putting them back would change everything a person has.
+//! They are often opened by mistake, and a restore would change all of a user's files.
 
 use std::{
     fs,
@@ -12,17 +11,15 @@ use sightline_protocol::error::ErrorKind;
 
 use crate::error::Error;
 
-/// Folders of a home directory that are no project, where the desktop does not
-/// say otherwise.
+/// Folders of the home directory that are not projects, unless the desktop configures others.
 const USER_FOLDERS: [&str; 3] = ["Desktop", "Documents", "Downloads"];
-/// How the desktop names them.
+/// Their keys in the desktop configuration.
 const USER_DIR_KEYS: [&str; 3] = ["XDG_DESKTOP_DIR", "XDG_DOCUMENTS_DIR", "XDG_DOWNLOAD_DIR"];
 
-/// Refuses such a folder, and the data directory or one in it; `root` is
-/// without links.
+/// Refuses these folders, and the data directory. `root` contains no links.
 ///
 /// # Errors
-/// `unsupported`, with what to do.
+/// `unsupported`, and which folder to open instead.
 pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
@@ -68,7 +65,7 @@ fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Opti
         .then_some("a folder for documents of all kinds")
 }
 
-/// The folder a line of `user-dirs.dirs` names: `XDG_DESKTOP_DIR="$HOME/Desktop"`.
+/// Parses a line of `user-dirs.dirs` such as `XDG_DESKTOP_DIR="$HOME/Desktop"`.
 fn user_dir(line: &str, home: &Path) -> Option<PathBuf> {
     let (key, value) = line.trim().split_once('=')?;
     if !USER_DIR_KEYS.contains(&key) {

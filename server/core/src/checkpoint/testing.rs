@@ -1,5 +1,4 @@
-//! What the store's tests are made with: stores in scratch folders, filled
-//! without a work tree, and the real git to look at them.
+//! Test utilities: stores in temporary folders, filled without a work tree, and checks with git.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +27,7 @@ use crate::{
     storage::Storage,
 };
 
-/// The real git, whatever the machine's configuration.
+/// A git command that ignores the machine's configuration.
 pub(super) fn git_command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     git.env_clear()
@@ -51,15 +50,15 @@ pub(super) fn git(dir: &Path, arguments: &[&str]) -> String {
     format!("{}{said}", String::from_utf8_lossy(&stdout))
 }
 
-/// The real git finds no fault with the store.
+/// Asserts that `git fsck` finds no problem.
 pub(super) fn fsck(dir: &Path) {
     let said = git(dir, &["fsck", "--strict", "--full", "--no-dangling"]);
-    // That there is no branch is a notice, not a fault.
+    // The missing branch is only a notice.
     let mut faults = said.lines().filter(|line| !line.starts_with("notice: "));
     assert_eq!(faults.next(), None);
 }
 
-/// Nobody else may read or list anything below `folder`.
+/// Asserts that only the user can access anything below `folder`.
 pub(super) fn assert_private(folder: &Path) {
     #[cfg(unix)]
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -73,17 +72,17 @@ pub(super) fn assert_private(folder: &Path) {
     }
 }
 
-/// The checkpoints of an empty work tree in a scratch folder.
+/// The checkpoints of an empty work tree in a temporary folder.
 pub(super) struct Scratch {
     pub(super) folder: Folder,
     pub(super) storage: Storage,
     pub(super) checkpoints: Checkpoints,
 }
 
-/// A file of a made-up work tree: its path, content and mode.
+/// Path, content and mode of a file.
 pub(super) type TestFile<'a> = (&'a [u8], &'a [u8], Mode);
 
-/// A folder of ours, or one that somebody else removes.
+/// A temporary folder, or one that is owned elsewhere.
 pub(super) enum Folder {
     Ours(TempDir),
     Theirs(PathBuf),
@@ -103,7 +102,7 @@ impl Scratch {
         Self::within(Folder::Ours(tempfile::tempdir().unwrap()))
     }
 
-    /// Another look at the same one, as by another process.
+    /// Opens the same store again, as another process would.
     pub(super) fn at(folder: &Path) -> Self {
         Self::within(Folder::Theirs(folder.to_path_buf()))
     }
@@ -134,7 +133,7 @@ impl Scratch {
         Repository::open_or_create(&self.storage, &self.dir()).unwrap()
     }
 
-    /// A checkpoint of files that were created at `created`.
+    /// Creates a checkpoint of `files`, with creation time `created`.
     pub(super) fn checkpoint(&self, created: u64, files: &[TestFile<'_>]) -> Oid {
         self.checkpoint_with(
             CheckpointMetadata {
@@ -173,7 +172,7 @@ impl Scratch {
         repository.write_checkpoint(pack, tree, &metadata).unwrap()
     }
 
-    /// Acts under the rules of this moment.
+    /// Runs `act` with the current access rules.
     pub(super) fn job<R>(&self, cancel: &Cancel, act: impl FnOnce(&Job<'_>) -> R) -> R {
         let roots = Roots::new(vec![self.checkpoints.root().clone()]);
         act(&Job {
@@ -205,10 +204,10 @@ impl Scratch {
     }
 }
 
-/// Files and what they are, by their paths with `/`.
+/// Files by path with `/`.
 type Files = BTreeMap<Vec<u8>, (Oid, Mode)>;
 
-/// Builds the trees of paths with `/`, in git's order.
+/// Builds tree objects from paths.
 fn tree_of(files: &Files, put: &mut impl FnMut(&[u8]) -> Oid) -> Oid {
     let mut entries: Vec<(Mode, Vec<u8>, Oid)> = Vec::new();
     let mut folders: BTreeMap<Vec<u8>, Files> = BTreeMap::new();
@@ -237,7 +236,7 @@ fn tree_of(files: &Files, put: &mut impl FnMut(&[u8]) -> Oid) -> Oid {
     put(&encode_tree(entries))
 }
 
-/// Bytes that do not compress, the same for the same seed.
+/// Incompressible bytes, equal for equal seeds.
 pub(super) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

@@ -1,5 +1,5 @@
-//! What a tree in memory has that an older one had not: how many files, and
-//! which objects no store has yet. Descends only where names of objects differ.
+//! Compares a new tree with the previous one: counts the differing files, and finds the objects
+//! that are not stored yet. Skips equal subtrees.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -20,25 +20,25 @@ use crate::{
     path::RelPath,
 };
 
-/// What a tree is compared with.
+/// The tree to compare with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BaseTree<'a> {
-    /// A tree in memory whose objects are in the store.
+    /// A snapshot whose objects are all in the store.
     InMemory(&'a Arc<Folder>),
-    /// A tree in the store.
+    /// A tree object in the store.
     Stored(Oid),
     Empty,
 }
 
-/// What the store lacks.
+/// Objects that the store lacks.
 #[derive(Debug, Default)]
 pub(crate) struct MissingObjects<'a> {
     pub(crate) files: Vec<(RelPath, Mode, Oid)>,
     pub(crate) folders: Vec<&'a Arc<Folder>>,
 }
 
-/// Compares `tree` with an older one. `has` tells whether an object, and
-/// whether that is a folder, need not be stored; what it does not have is missing.
+/// Compares `tree` with `base`. `has` takes an object and whether it is a folder, and returns
+/// whether the object need not be stored.
 pub(crate) fn find_missing<'a>(
     tree: &'a Arc<Folder>,
     base: BaseTree<'a>,
@@ -143,7 +143,6 @@ impl OldFolder<'_> {
     }
 }
 
-/// An entry of the older tree.
 struct OldEntry<'n, 'a> {
     name: &'n [u8],
     mode: Mode,

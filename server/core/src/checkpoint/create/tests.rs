@@ -1,4 +1,4 @@
-//! Checkpoints of work trees: what they follow, and what comes in between.
+//! Tests of creating checkpoints.
 
 use std::{
     fs,
@@ -62,7 +62,7 @@ fn a_fetched_checkpoint_is_not_the_one_before() {
     let theirs = scratch.checkpoint(newer, &[(b"b", b"theirs", Mode::File)]);
     remote_refs::write_all(&scratch.dir(), &[(theirs, newer)].into()).unwrap();
     assert!(scratch.get(theirs).metadata.fetched);
-    // Another process, which remembers nothing.
+    // A new process with empty caches.
     let scratch = Scratch::at(scratch.folder.path());
     write(&scratch, "a", "22");
     let (_, metadata) = create(&scratch);
@@ -78,7 +78,7 @@ fn a_file_that_changes_while_it_is_stored_is_stored_as_it_is_then() {
     let scratch = Scratch::new();
     write(&scratch, "a", "first");
     create(&scratch);
-    // What is remembered of the file stays, and its content goes.
+    // The stat cache keeps the file, the store loses its content.
     let none = Keep {
         newest: Some(0),
         ..Keep::default()
@@ -131,7 +131,7 @@ fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
     assert_eq!(skipped.len(), MAX_SKIPPED + 1);
     let last = skipped.last().unwrap();
     assert_eq!((&*last.path, &*last.reason), ("", "3 more are skipped"));
-    // All of them would be captured now.
+    // Now all of them would be captured.
     let wanted = RestoreTarget {
         id: checkpoint.id,
         paths: Vec::new(),

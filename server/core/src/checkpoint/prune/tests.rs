@@ -1,4 +1,4 @@
-//! What goes, what stays, and that what stays is all there.
+//! Tests that pruning removes what it should, and keeps the rest intact.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,7 +29,7 @@ fn prune(scratch: &Scratch, keep: &Keep) -> Vec<Oid> {
     pruned.removed
 }
 
-/// What a dry run says, which changes nothing.
+/// Runs a dry run, and checks that it changes nothing.
 fn would_prune(scratch: &Scratch, keep: &Keep) -> Vec<Oid> {
     let before = (scratch.ids(), pack_count(scratch));
     let checkpoints = &scratch.checkpoints;
@@ -51,7 +51,7 @@ fn undo(created: u64, restoring: Option<Oid>) -> CheckpointMetadata {
     }
 }
 
-/// Everything is there, for us and for git.
+/// Asserts that the server and git find no damage.
 fn assert_whole(scratch: &Scratch) {
     let problems = scratch.verify();
     assert_eq!(problems, [""; 0]);
@@ -154,7 +154,7 @@ fn space_comes_back_and_what_is_shared_stays() {
         (3, Some(1), Some(3))
     );
     assert!(before.bytes > 900_000);
-    // The first pack has what all share: it is taken apart.
+    // The first pack holds the shared object, so it is rewritten.
     let keep = Keep {
         newest: Some(1),
         ..Keep::default()
@@ -195,7 +195,7 @@ fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
     let size = || scratch.checkpoints.stats().unwrap().bytes;
     let before = size();
     assert!(before > 500_000, "{before}");
-    // There is not much of it.
+    // Too little to be compressed.
     scratch.checkpoints.tidy(&Cancel::default()).unwrap();
     assert!(size() > 500_000);
 
@@ -281,7 +281,7 @@ fn the_oldest_go_until_the_rest_fits() {
     assert_eq!(scratch.ids(), [ids[5], ids[4], ids[3], undone]);
     assert!(scratch.checkpoints.stats().unwrap().bytes <= 350_000);
     assert_whole(&scratch);
-    // The newest and the newest undo point stay however small the limit.
+    // The newest checkpoint and the newest undo point always stay.
     prune(&scratch, &keep(1));
     assert_eq!(scratch.ids(), [ids[5], undone]);
     assert_whole(&scratch);
@@ -368,7 +368,7 @@ fn many_small_packs_become_one_and_an_open_reader_goes_on() {
     for id in &ids {
         reader.tree(reader.commit(*id).unwrap().tree).unwrap();
     }
-    // Nothing went, so what was known to be stored still is.
+    // No object was removed, so knowledge about stored objects stays valid.
     assert_eq!(scratch.repository().generation().unwrap(), generation);
     assert_whole(&scratch);
     let keep = Keep {
@@ -387,7 +387,7 @@ fn what_an_interrupted_prune_left_goes_next_time() {
     let content = noise(3, 50_000);
     let gone = scratch.checkpoint(1, &[(b"f", &content, Mode::File)]);
     let kept = scratch.checkpoint(2, &[]);
-    // As after a kill between the names and the objects.
+    // As after a kill between removing refs and objects.
     fs::write(scratch.dir().join("unpruned"), "").unwrap();
     fs::remove_file(scratch.dir().join(format!("refs/checkpoints/{gone}"))).unwrap();
     let pruned = scratch
@@ -442,8 +442,8 @@ fn a_damaged_object_stops_pruning_before_anything_goes() {
     assert!(pack.exists());
 }
 
-/// What the child of the next two tests does: checkpoints and prunes without
-/// end, and says what is safe.
+/// Child process of the next two tests: creates and prunes checkpoints, and reports the durable
+/// ones.
 #[test]
 fn child_that_writes_without_end() {
     let Some(folder) = std::env::var_os("SIGHTLINE_TEST_WRITER") else {
@@ -517,8 +517,7 @@ fn a_killed_writer_loses_nothing_it_told_of() {
             .filter(|(_, is)| **is)
             .map(|(id, _)| id)
             .collect();
-        // Killed while pruning, it may have removed without telling, but never
-        // one of the five newest.
+        // A kill during pruning may lose the report of a removal, but never one of the five newest.
         let by_age: BTreeMap<u64, String> = ids
             .iter()
             .map(|id| (scratch.get(*id).metadata.created, id.to_string()))
@@ -543,14 +542,14 @@ fn a_killed_writer_loses_nothing_it_told_of() {
     }
 }
 
-/// A limit on the size of files stands for a disk that is full.
+/// A limit on the file size simulates a full disk.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_fails_a_checkpoint_and_loses_none() {
     let scratch = Scratch::new();
     let small = scratch.checkpoint(1, &[(b"f", b"small", Mode::File)]);
     let child = Command::new("sh")
-        // Blocks of 512 bytes; without the signal a write fails as on a full disk.
+        // In blocks of 512 bytes. With the signal ignored, a write fails as on a full disk.
         .args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
         .args([

@@ -1,8 +1,7 @@
-//! Reads everything checkpoints are made of and says what is wrong with it.
+//! Verifies checkpoints.
 //!
-//! Three passes, none of which goes into itself: trees from the top, each once;
-//! file contents, in parallel; and, only where something is wrong, the ways that
-//! lead to it. What comes from elsewhere may nest deeper than any stack.
+//! Three passes: trees, each once; blobs, in parallel; and, if there are problems, the paths that
+//! lead to them. None is recursive, because a fetched tree may nest deeper than the stack.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,27 +28,26 @@ use crate::{
     path::RelPath,
 };
 
-/// Deeper trees are not made by any work tree: a path has 4096 bytes at most.
+/// Maximum depth of a tree. A path of 4096 bytes cannot be deeper.
 const MAX_DEPTH: usize = 2048;
-/// More files are in no work tree, but a few small trees that name each other
-/// many times can pretend to.
+/// Maximum number of files in a tree. A few small trees that name each other repeatedly can claim
+/// more.
 const MAX_FILES: u64 = 100_000_000;
-/// Of larger files one is in memory at a time, in bytes.
+/// Size from which blobs are read one at a time, in bytes.
 const LARGE_BLOB_BYTES: u64 = 16 << 20;
-/// So many problems are told.
+/// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 1000;
-/// Entries no tree of ours has. They may be denied, so they are not named.
+/// Names that the server never writes. They are not quoted, because they may be denied.
 pub(crate) const UNSAFE_NAME: &str = "an entry whose name leads elsewhere or into a repository";
 pub(crate) const UNSORTED: &str = "an entry in the wrong place or twice";
 
 impl Checkpoints {
-    /// Reads every object of every checkpoint; the problems found, each a
-    /// sentence that names the checkpoint. Paths that access rules deny now are
-    /// counted, not named. What is damaged is noted in the store, which is rebuilt
-    /// by whoever writes to it next.
+    /// Reads every object of every checkpoint. Returns the problems, each a sentence that names the
+    /// checkpoint. Denied paths are only counted. Damage is recorded, and the next writer rebuilds
+    /// the store.
     ///
     /// # Errors
-    /// `cancelled`; `storage` when the names can't be read.
+    /// `cancelled`; `storage` if the refs cannot be read.
     pub fn verify(&self, job: &Job<'_>) -> Result<Vec<String>, Error> {
         let Some(repository) = self.repository()? else {
             return Ok(Vec::new());
@@ -71,9 +69,9 @@ impl Checkpoints {
         let mut denies = |path: &RelPath, is_dir| denied.denies(path, is_dir);
         let ids = repository.ids()?;
         let found = check_checkpoints(&repository, &ids, None, job.cancel, &mut denies)?;
-        // What is taken out while it is looked at is not damaged.
+        // Objects that were pruned during the check are not damaged.
         let is_same = generation == repository.generation().ok();
-        // Rules may come that deny what it is, so the note does not name it.
+        // Names no path, because a later rule may deny it.
         if let Some((id, _)) = found.first().filter(|_| is_same)
             && let Err(error) = repository.record_damage(&format!("checkpoint {id} is not whole"))
         {
@@ -85,9 +83,9 @@ impl Checkpoints {
     }
 }
 
-/// What is wrong with these checkpoints: which one, and what, naming no path of
-/// which `denies` says so (the path, and whether it is a folder's). Objects of
-/// more than `largest` bytes are not read and are wrong.
+/// Verifies checkpoints. Returns the problems with the id of the checkpoint. Paths that `denies`
+/// rejects (given the path, and whether it is a folder) are not named. Objects of more than
+/// `largest` bytes are not read, and are a problem.
 pub(crate) fn check_checkpoints(
     repository: &Repository,
     ids: &[Oid],
@@ -124,7 +122,7 @@ pub(crate) fn check_checkpoints(
     Ok(problems)
 }
 
-/// The tree of a checkpoint's commit.
+/// Reads the tree of a checkpoint's commit.
 fn commit(reader: &ObjectReader, id: Oid) -> Result<Oid, String> {
     let bytes = reader
         .try_read(Kind::Commit, id)
@@ -136,20 +134,20 @@ fn commit(reader: &ObjectReader, id: Oid) -> Result<Oid, String> {
 
 #[derive(Default)]
 struct FsckState {
-    /// Trees and what is below them: levels, files.
+    /// Depth and number of files of each tree.
     trees: HashMap<Oid, (usize, u64)>,
-    /// Those trees, each behind all below it.
+    /// The same trees, each after the trees below it.
     order: Vec<Oid>,
     blobs: HashSet<Oid>,
-    /// What is wrong with an object by itself.
+    /// Problems of single objects.
     bad: HashMap<Oid, String>,
-    /// Trees with something wrong below them.
+    /// Trees with a problem below them.
     tainted: HashSet<Oid>,
 }
 
 enum Visit {
     Enter(Oid),
-    /// All below it is known: its trees, and how many files are in it itself.
+    /// All subtrees are known: the tree, its subtrees, and the number of its files.
     Leave(Oid, Vec<Oid>, u64),
 }
 
@@ -168,7 +166,7 @@ impl FsckState {
                             (Vec::new(), 0)
                         }
                     };
-                    // A tree never has itself below it: its name is a hash.
+                    // A tree cannot contain itself, because its id is a hash.
                     steps.push(Visit::Leave(oid, below.clone(), files));
                     steps.extend(below.into_iter().map(Visit::Enter));
                 }
@@ -178,7 +176,7 @@ impl FsckState {
         Ok(())
     }
 
-    /// The folders among entries, and how many files there are.
+    /// Splits entries into subtrees and a number of files, and records the blobs.
     fn split_entries(&mut self, entries: Vec<(Mode, Oid)>) -> (Vec<Oid>, u64) {
         let (mut below, mut files) = (Vec::new(), 0);
         for (mode, oid) in entries {
@@ -238,7 +236,7 @@ impl FsckState {
         Ok(())
     }
 
-    /// Marks every tree that leads to something bad.
+    /// Marks every tree with a problem below it.
     fn mark_tainted(&mut self, reader: &ObjectReader, cancel: &Cancel) -> Result<(), Error> {
         for oid in &self.order {
             cancel.check()?;
@@ -253,7 +251,7 @@ impl FsckState {
         Ok(())
     }
 
-    /// The ways from a tree to what is bad, as sentences.
+    /// Describes the problems below a tree, with their paths.
     fn describe_problems(
         &self,
         reader: &ObjectReader,
@@ -295,8 +293,8 @@ impl FsckState {
                         path.push(b'/');
                     }
                     path.extend_from_slice(entry.name);
-                    // No file system has such a path, only a tree somebody made up;
-                    // asking the rules about all above it would take much memory.
+                    // No file system has such a path, only a forged tree. Checking the rules of all
+                    // its parents would take too much memory.
                     if path.len() > MAX_PATH_BYTES {
                         told.push(format!(
                             "a path of over {MAX_PATH_BYTES} bytes is not whole"
@@ -316,7 +314,7 @@ impl FsckState {
     }
 }
 
-/// The entries of a tree that is as trees of ours are, or what is wrong with it.
+/// Reads a tree. Returns a problem if the server could not have written it.
 fn read_tree(reader: &ObjectReader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String> {
     if oid == Oid::EMPTY_TREE {
         return Ok(Vec::new());
@@ -347,7 +345,7 @@ fn read_tree(reader: &ObjectReader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String
     Ok(plain)
 }
 
-/// Names that would lead elsewhere or into a repository.
+/// Returns whether the name could lead out of the folder or into a repository.
 pub(crate) fn is_unsafe_name(name: &[u8]) -> bool {
     let text = std::str::from_utf8(name).unwrap_or_default();
     let leads = name.is_empty() || name.contains(&b'/') || matches!(name, b"." | b"..");
@@ -370,7 +368,7 @@ mod tests {
         testing::{Scratch, noise},
     };
 
-    /// A checkpoint whose tree has these bytes, whatever they are.
+    /// Creates a checkpoint with these raw trees; the last one is the root.
     fn odd(scratch: &Scratch, created: u64, trees: &[Vec<u8>]) -> Oid {
         let repository = scratch.repository();
         let pack = PackWriter::new(&repository).unwrap();
@@ -548,7 +546,7 @@ mod tests {
     fn a_path_too_long_for_any_disk_is_not_built() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
-        // What it has is no tree.
+        // Not a valid tree.
         let mut trees = vec![b"100644 f".to_vec()];
         let name = [b'n'; 250];
         for _ in 0..=MAX_PATH_BYTES / name.len() {

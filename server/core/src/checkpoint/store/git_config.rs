@@ -1,13 +1,13 @@
-//! The configuration of a store, or of a repository of Cline's.
+//! Reads the git configuration of a store, or of a repository of Cline's.
 
 use std::path::Path;
 
 use crate::{git::config::Config, storage::files::read_text};
 
-/// Reads a configuration, without files that it includes.
+/// Reads a configuration file without its includes.
 ///
 /// # Errors
-/// Says why git can't open a repository with this configuration.
+/// Why git cannot open a repository with this configuration.
 pub(crate) fn read(path: &Path) -> Result<Config, String> {
     let cannot = |cause: &str| format!("cannot read {}: {cause}", path.display());
     let text = read_text(path).map_err(|error| cannot(&error.to_string()))?;

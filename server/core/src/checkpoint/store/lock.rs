@@ -1,7 +1,7 @@
-//! One writer of a store at a time, among threads and processes.
+//! Allows one writer of a store at a time, among threads and processes.
 //!
-//! The lock is the operating system's, on a file: a process that is gone holds
-//! none, whatever the file says. The file says who holds it, for people.
+//! The lock is an operating system lock on a file, so the kernel releases it when a process ends.
+//! The content of the file names the holder for error messages.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -23,20 +23,20 @@ use crate::{
 };
 
 const LOCK_FILE: &str = "lock";
-/// How long another holder is waited for.
+/// How long to wait for another holder.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Who holds it.
+/// Holder of the lock.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Owner {
     pid: u32,
-    /// Another machine may share the data directory.
+    /// Tells machines apart that share a data directory.
     host: String,
-    /// In milliseconds since the epoch.
+    /// Time of the acquisition, in milliseconds since the epoch.
     since: u64,
 }
 
-/// The right to change the store, its state and the work tree; given back when dropped.
+/// Permission to change the store, its state and the work tree. Released on drop.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     file: File,
@@ -44,19 +44,18 @@ pub(crate) struct StoreLock {
 
 impl Drop for StoreLock {
     fn drop(&mut self) {
-        // So that nobody is told of an owner who is gone.
+        // Keeps error messages from naming a holder that is gone.
         let _ = self.file.set_len(0);
-        // A process that another thread starts just now has the file open as well, and
-        // so the lock, until it runs its program.
+        // Closing the file is not enough: a child process between `fork` and `exec` shares it.
         let _ = self.file.unlock();
     }
 }
 
-/// Waits for another holder, a few seconds at most.
+/// Acquires the lock, and waits a few seconds for another holder.
 ///
 /// # Errors
-/// `busy` names who holds it; `cancelled`; `storage` when it can't be made or
-/// the file system knows no locks.
+/// `busy` names the holder; `cancelled`; `storage` if the lock file cannot be created, or the file
+/// system does not support locks.
 pub(crate) fn acquire(
     storage: &Storage,
     state_dir: &Path,
@@ -83,7 +82,7 @@ fn acquire_within(
         let file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
         admit(&path, &file)?;
         wait(&file, &path, cancel, deadline)?;
-        // Whoever held it may have removed the folder and the file with it.
+        // The previous holder may have removed the folder together with the file.
         if is_same_file(&file, &path) {
             let mut lock = StoreLock { file };
             lock.write_owner();
@@ -143,7 +142,7 @@ fn busy(path: &Path) -> Error {
 }
 
 impl StoreLock {
-    /// Says who holds it. Nothing depends on that, so nothing fails with it.
+    /// Writes the holder to the lock file. Errors are ignored: it only serves error messages.
     fn write_owner(&mut self) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let millis = since.map_or(0, |since| since.as_millis());
@@ -198,7 +197,7 @@ mod tests {
         assert!(error.message.contains("since 20"), "{error}");
         drop(held);
         let held = now(Duration::ZERO).unwrap();
-        // Nothing that makes sense is no reason to fail.
+        // An unreadable holder must not cause an error.
         fs::write(state.join(LOCK_FILE), "{").unwrap();
         let error = now(Duration::ZERO).unwrap_err();
         assert!(error.message.contains("another process"), "{error}");
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(fs::read(state.join(LOCK_FILE)).unwrap(), b"");
     }
 
-    /// As in a process between `fork` and `exec`.
+    /// Simulates a process between `fork` and `exec`.
     #[test]
     fn a_lock_ends_where_it_is_given_back_though_others_have_its_file() {
         let (_folder, storage, state) = scratch();
@@ -264,7 +263,7 @@ mod tests {
         let held = acquire(&storage, &state, &cancel).unwrap();
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| acquire(&storage, &state, &cancel));
-            // Until both have opened the file that is removed.
+            // Wait until both have opened the file that is removed below.
             while opened() < 2 {
                 std::thread::yield_now();
             }

@@ -1,5 +1,5 @@
-//! Reads objects in files of their own ("loose"), which only git writes. Git does not
-//! always flush them, so a power cut leaves them torn: nothing is believed unchecked.
+//! Reads loose objects, which only git writes. git does not always flush them, so a power failure
+//! can truncate them: every object is verified.
 
 use std::{
     fs::File,
@@ -16,34 +16,34 @@ use super::{
 };
 use crate::storage::files::{is_dir, open_regular};
 
-/// Size of the part of a file that its header is looked for in, in bytes.
+/// Number of bytes read to find the header.
 const START: u64 = 128;
-/// Longest header, in bytes: `commit`, a space, 20 digits and a zero byte fit in.
+/// Maximum length of a header, in bytes: `commit`, a space, 20 digits and a zero byte fit.
 const MAX_HEADER: usize = 32;
 
-/// A file whose header was read.
+/// An object file whose header was parsed.
 struct Opened {
     file: File,
-    /// What was read of the file.
+    /// Compressed bytes read so far.
     deflated: Vec<u8>,
-    /// Size of the inflated header, in bytes.
+    /// Length of the inflated header, in bytes.
     header: usize,
     kind: Kind,
     length: u64,
 }
 
-/// Returns whether there is a file for the object, whatever is in it.
+/// Returns whether the object has a file. Does not read it.
 pub(crate) fn exists(objects: &Path, oid: Oid) -> bool {
     path(objects, oid).is_some_and(|path| path.is_file())
 }
 
-/// Returns the kind and the length of an object, as its file says.
+/// Returns the kind and length that the file states.
 pub(crate) fn header(objects: &Path, oid: Oid) -> Result<(Kind, u64), Unreadable> {
     let opened = open(objects, oid)?;
     Ok((opened.kind, opened.length))
 }
 
-/// Reads an object of at most `largest` bytes, and compares it with its name.
+/// Reads an object of at most `largest` bytes, and verifies its id.
 pub(crate) fn read(objects: &Path, oid: Oid, largest: u64) -> Result<(Kind, Vec<u8>), Unreadable> {
     let opened = open(objects, oid)?;
     if opened.length > largest {
@@ -66,7 +66,7 @@ fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
     let read = file.by_ref().take(START).read_to_end(&mut deflated);
     read.map_err(|_| Unreadable::Damaged)?;
     let mut start = [0xff; MAX_HEADER];
-    // Whatever is wrong behind the header shows later.
+    // Errors after the header are found when the content is read.
     let _ = Decompress::new(true).decompress(&deflated, &mut start, FlushDecompress::None);
     let (kind, length, header) = decode_header(&start).ok_or(Unreadable::Damaged)?;
     Ok(Opened {
@@ -79,10 +79,11 @@ fn open(objects: &Path, oid: Oid) -> Result<Opened, Unreadable> {
 }
 
 impl Opened {
-    /// Returns the content if the file holds exactly what its header says.
+    /// Inflates the content. Returns `None` unless the file holds exactly what its header states.
     fn inflate(mut self) -> Option<Vec<u8>> {
         let stored = self.file.metadata().ok()?.len();
-        // Deflate makes nothing much larger, and nothing smaller than a part of it.
+        // Bounds both directions: deflate hardly enlarges data, and compresses it by a limited
+        // ratio.
         let most = self.length.saturating_add(self.length / 64 + 1024);
         if stored > most || self.length > stored.saturating_mul(MAX_RATIO) {
             return None;
@@ -91,7 +92,7 @@ impl Opened {
         let whole = usize::try_from(self.length)
             .ok()?
             .checked_add(self.header)?;
-        // One more, so that a longer content shows.
+        // One extra byte, to detect content that is too long.
         let mut bytes = Vec::with_capacity(whole + 1);
         let mut inflate = Decompress::new(true);
         let status = inflate
@@ -104,7 +105,7 @@ impl Opened {
     }
 }
 
-/// Reads `KIND LENGTH` and the zero byte that ends it. Returns also how many bytes that takes.
+/// Parses `KIND LENGTH` and the zero byte. Also returns the length of the header.
 fn decode_header(start: &[u8]) -> Option<(Kind, u64, usize)> {
     let end = memchr::memchr(0, start)?;
     let (kind, digits) = str::from_utf8(&start[..end]).ok()?.split_once(' ')?;
@@ -112,11 +113,11 @@ fn decode_header(start: &[u8]) -> Option<(Kind, u64, usize)> {
         .into_iter()
         .find(|known| known.name() == kind)?;
     let length: u64 = digits.parse().ok()?;
-    // There is one way to write it: no sign, no zeros in front.
+    // The length is canonical: no sign, no leading zeros.
     (length.to_string() == digits).then_some((kind, length, end + 1))
 }
 
-/// Returns the file of an object; `None` when its folder is none, as a link to one.
+/// Returns the path of an object, or `None` if its folder is missing or a link.
 fn path(objects: &Path, oid: Oid) -> Option<PathBuf> {
     let name = oid.to_string();
     let (folder, file) = name.split_at(2);

@@ -1,4 +1,10 @@
-//! The store of checkpoints: a bare git repository with refs, packs and loose objects.
+//! The store of checkpoints: a bare git repository that git can read.
+//!
+//! [`repository`] opens it, and is the place to start. Objects are encoded in [`object`], written
+//! as packs by [`pack_writer`], and read by [`object_reader`] through [`pack_reader`] and
+//! [`loose`]. [`refs`] names the checkpoints, and [`remote_refs`] lists the fetched ones. [`lock`]
+//! allows one writer at a time. [`fsck`] finds damage, [`repair`] rebuilds a damaged store, and
+//! [`reachable`] and [`packs`] serve pruning.
 
 pub(crate) mod fsck;
 pub(crate) mod git_config;

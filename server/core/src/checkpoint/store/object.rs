@@ -1,4 +1,4 @@
-//! git's objects as bytes: names, modes, trees and commits. No files here.
+//! Encodes and decodes git objects: object ids, modes, trees and commits. Does no I/O.
 
 use std::{cmp::Ordering, fmt, str::FromStr};
 
@@ -7,18 +7,18 @@ use sha1::{Digest, Sha1};
 
 use crate::error::Error;
 
-/// The name of an object: SHA-1 of its kind, length and bytes.
+/// Id of a git object: SHA-1 of its kind, length and content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Oid(pub(crate) [u8; 20]);
 
 impl Oid {
-    /// The tree without entries.
+    /// The empty tree.
     pub(crate) const EMPTY_TREE: Oid = Oid([
         0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92,
         0x88, 0xfb, 0xee, 0x49, 0x04,
     ]);
 
-    /// The 20 bytes.
+    /// The 20 bytes of the id.
     pub fn as_bytes(&self) -> &[u8; 20] {
         &self.0
     }
@@ -39,8 +39,8 @@ impl fmt::Debug for Oid {
 impl FromStr for Oid {
     type Err = Error;
 
-    /// Takes 40 hexadecimal digits, with the word `HEAD ` in front or without:
-    /// stored tasks of Cline have both.
+    /// Parses 40 hexadecimal digits, optionally after `HEAD `: Cline's stored tasks contain both
+    /// forms.
     fn from_str(text: &str) -> Result<Self, Error> {
         let digits = text.strip_prefix("HEAD ").unwrap_or(text).as_bytes();
         let wrong = || {
@@ -76,18 +76,18 @@ impl<'de> Deserialize<'de> for Oid {
     }
 }
 
-/// What an object is.
+/// Kind of a git object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Commit,
     Tree,
     Blob,
-    /// Never made by us; someone may tag what is in the store.
+    /// Never written by the server, but users can tag commits in the store.
     Tag,
 }
 
 impl Kind {
-    /// As it is written in front of the bytes that are hashed.
+    /// The name used in object headers.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",
@@ -98,14 +98,14 @@ impl Kind {
     }
 }
 
-/// The name of an object.
+/// Returns the id of an object.
 pub(crate) fn name_of(kind: Kind, bytes: &[u8]) -> Oid {
     let mut hash = Hasher::new(kind, bytes.len() as u64);
     hash.update(bytes);
     hash.finish()
 }
 
-/// The name of an object whose bytes come in pieces; its length is known before.
+/// Computes the id of an object in pieces. Its length must be known first.
 pub(crate) struct Hasher(Sha1);
 
 impl Hasher {
@@ -124,21 +124,21 @@ impl Hasher {
     }
 }
 
-/// What an entry of a tree is.
+/// Mode of a tree entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
-    /// A file.
+    /// Regular file.
     File,
-    /// A file that may be executed.
+    /// Executable file.
     Executable,
-    /// A symbolic link; its blob is where it points.
+    /// Symbolic link; its blob is the target.
     Link,
-    /// A folder.
+    /// Folder.
     Folder,
 }
 
 impl Mode {
-    /// As in a tree object.
+    /// The mode as tree objects spell it.
     pub(crate) fn octal(self) -> &'static str {
         match self {
             Self::File => "100644",
@@ -150,18 +150,18 @@ impl Mode {
 
     fn from_octal(octal: &[u8]) -> Option<Self> {
         match octal {
-            // Group-writable files are written so by very old versions of git.
+            // Very old versions of git write group-writable files this way.
             b"100644" | b"100664" => Some(Self::File),
             b"100755" => Some(Self::Executable),
             b"120000" => Some(Self::Link),
             b"40000" | b"040000" => Some(Self::Folder),
-            // A repository within: 160000. It has no object here.
+            // 160000 is a submodule; its commit is in another repository.
             _ => None,
         }
     }
 }
 
-/// An entry of a tree object.
+/// Entry of a tree object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TreeEntry {
     pub(crate) mode: Mode,
@@ -169,7 +169,7 @@ pub(crate) struct TreeEntry {
     pub(crate) oid: Oid,
 }
 
-/// git's order of names in a tree: a folder counts as if it ended with `/`.
+/// Orders tree entries as git does: folders sort as if their names ended with `/`.
 pub(crate) fn tree_order(left: (&[u8], bool), right: (&[u8], bool)) -> Ordering {
     let key = |(name, is_folder): (&[u8], bool), at: usize| {
         name.get(at)
@@ -183,7 +183,7 @@ pub(crate) fn tree_order(left: (&[u8], bool), right: (&[u8], bool)) -> Ordering 
         .then_with(|| left.0.len().cmp(&right.0.len()))
 }
 
-/// The bytes of a tree; the entries stand in [`tree_order`].
+/// Encodes a tree. The entries must be in [`tree_order`].
 pub(crate) fn encode_tree<'a>(entries: impl Iterator<Item = (Mode, &'a [u8], Oid)>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (mode, name, oid) in entries {
@@ -196,7 +196,7 @@ pub(crate) fn encode_tree<'a>(entries: impl Iterator<Item = (Mode, &'a [u8], Oid
     bytes
 }
 
-/// An entry of a tree whose mode may be one we have no use for.
+/// Tree entry whose mode may be unsupported.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawEntry<'a> {
     pub(crate) mode: &'a [u8],
@@ -205,18 +205,18 @@ pub(crate) struct RawEntry<'a> {
 }
 
 impl RawEntry<'_> {
-    /// `None` for a mode we have no use for.
+    /// Returns `None` for an unsupported mode.
     pub(crate) fn mode(&self) -> Option<Mode> {
         Mode::from_octal(self.mode)
     }
 
-    /// Is it a repository within, whose commit is elsewhere?
+    /// Returns whether the entry is a submodule.
     pub(crate) fn is_repository(&self) -> bool {
         self.mode == b"160000"
     }
 }
 
-/// Every entry of a tree; `None` when the bytes are no tree.
+/// Decodes every entry of a tree. Returns `None` if the bytes are not a tree.
 pub(crate) fn raw_entries(mut bytes: &[u8]) -> Option<Vec<RawEntry<'_>>> {
     let mut entries = Vec::new();
     while !bytes.is_empty() {
@@ -233,8 +233,8 @@ pub(crate) fn raw_entries(mut bytes: &[u8]) -> Option<Vec<RawEntry<'_>>> {
     Some(entries)
 }
 
-/// The entries of a tree; those of a mode we have no use for are left out.
-/// `None` when the bytes are no tree.
+/// Decodes the entries of a tree that have a supported mode. Returns `None` if the bytes are not a
+/// tree.
 pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
     let usable = |entry: &RawEntry<'_>| {
         Some(TreeEntry {
@@ -250,12 +250,12 @@ pub(crate) fn decode_tree(bytes: &[u8]) -> Option<Vec<TreeEntry>> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Commit {
     pub(crate) tree: Oid,
-    /// Seconds since the epoch.
+    /// Commit time, in seconds since the epoch.
     pub(crate) time: u64,
     pub(crate) message: String,
 }
 
-/// Whom commits are by: no person.
+/// Author and committer of every commit.
 const AUTHOR: &str = "Sightline <sightline@localhost>";
 
 impl Commit {
@@ -269,8 +269,8 @@ impl Commit {
             .into_bytes()
     }
 
-    /// `None` when the bytes are no commit. Parents and further headers, which
-    /// commits of others have, are passed over.
+    /// Decodes a commit. Returns `None` if the bytes are not a commit. Ignores parents and other
+    /// headers that foreign commits have.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
         let (headers, message) = text.split_once("\n\n")?;
@@ -297,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    /// What the real git says to `input`, in an empty repository.
+    /// Returns the output of git for `input`, in an empty repository.
     fn git(arguments: &[&str], input: &[u8]) -> String {
         let folder = tempfile::tempdir().unwrap();
         let run = |arguments: &[&str], input: &[u8]| {

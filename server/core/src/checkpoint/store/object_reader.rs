@@ -1,4 +1,4 @@
-//! Reads objects of a store, and believes none whose bytes do not have its name.
+//! Reads objects from packs and loose files, and verifies their ids.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,37 +15,37 @@ use super::{
 };
 use crate::error::Error;
 
-/// Within so much time a folder may change twice and keep its stamp.
+/// Time in which a folder can change twice without changing its modification time.
 const TIMESTAMP_TICK: Duration = Duration::from_millis(50);
 
-/// Reads objects. Not shared between threads.
+/// Reads objects; each thread needs its own.
 ///
-/// libgit2 reads none of them: a torn file makes it inflate for ever, and a pipe in a
-/// file's place makes it wait.
+/// libgit2 is not used: it loops forever on a truncated loose object, and blocks on a pipe in place
+/// of a file.
 pub(crate) struct ObjectReader {
     objects: PathBuf,
     list: Arc<PackList>,
     packed: RefCell<Option<Arc<PackSet>>>,
     open: RefCell<PackHandles>,
-    /// The stamp of the folder of packs when they were last listed for an object that was
-    /// not found, unless it was so young that the next pack may get the same.
+    /// Modification time of the pack folder when a missing object last caused a listing. `None` if
+    /// it was too recent to notice the next pack.
     stamp: Cell<Option<SystemTime>>,
     largest: u64,
 }
 
-/// Why an object can't be read.
+/// Why an object cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// There is no such object.
+    /// The object does not exist.
     Missing,
-    /// Its bytes are not what its name says, or make no sense.
+    /// The content does not match the id, or cannot be decoded.
     Damaged,
-    /// It, or what it is stored as a difference to, has more bytes than are read.
+    /// The object, or the base of its delta, exceeds the size limit; its size in bytes.
     TooLarge(u64),
 }
 
 impl Unreadable {
-    /// What is wrong, said of the object.
+    /// Describes the problem as a predicate of the object.
     pub(crate) fn describe(self) -> String {
         match self {
             Self::Missing => "is missing".to_owned(),
@@ -56,12 +56,12 @@ impl Unreadable {
 }
 
 impl ObjectReader {
-    /// Opens nothing yet.
+    /// Creates a reader without opening files.
     pub(crate) fn new(dir: &Path, list: &Arc<PackList>) -> Self {
         Self::with_limit(u64::MAX, dir, list)
     }
 
-    /// Reads no object of more than `largest` bytes.
+    /// Creates a reader that refuses objects of more than `largest` bytes.
     pub(crate) fn with_limit(largest: u64, dir: &Path, list: &Arc<PackList>) -> Self {
         Self {
             objects: dir.join("objects"),
@@ -74,12 +74,12 @@ impl ObjectReader {
     }
 
     /// # Errors
-    /// `storage` when it is missing or damaged; so in all of these.
+    /// `storage` if the object is missing or damaged. The same holds for the other methods.
     pub(crate) fn blob(&self, oid: Oid) -> Result<Vec<u8>, Error> {
         self.read(Kind::Blob, oid)
     }
 
-    /// Length in bytes without reading it all.
+    /// Returns the length in bytes without reading the content.
     pub(crate) fn blob_len(&self, oid: Oid) -> Result<u64, Error> {
         match self.header(oid) {
             Ok((Kind::Blob, length)) => Ok(length),
@@ -88,8 +88,8 @@ impl ObjectReader {
         }
     }
 
-    /// What an object of whatever kind says its length is, in bytes; `None` when
-    /// it can't be read.
+    /// Returns the length that the header of an object states, in bytes, or `None` if it cannot be
+    /// read.
     pub(crate) fn len(&self, oid: Oid) -> Option<u64> {
         self.header(oid).ok().map(|(_, length)| length)
     }
@@ -119,18 +119,18 @@ impl ObjectReader {
             .ok_or_else(|| self.unreadable(Kind::Commit, oid, Unreadable::Damaged))
     }
 
-    /// Is there such an object? One that was written a moment ago is seen.
+    /// Returns whether the object exists, including one that was just written.
     pub(crate) fn contains(&self, oid: Oid) -> bool {
         let has = || self.packed().has(oid) || loose::exists(&self.objects, oid);
         has() || (self.refresh() && has())
     }
 
-    /// The bytes of an object of whatever kind.
+    /// Reads an object of any kind.
     pub(crate) fn read_any(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
         self.retry_after_refresh(|| self.find(oid))
     }
 
-    /// The bytes of an object, or what is wrong with it.
+    /// Reads an object of a known kind.
     pub(crate) fn try_read(&self, kind: Kind, oid: Oid) -> Result<Vec<u8>, Unreadable> {
         let read = self.packed().read(&mut self.open.borrow_mut(), kind, oid);
         if let Some(bytes) = read.filter(|bytes| name_of(kind, bytes) == oid) {
@@ -142,8 +142,7 @@ impl ObjectReader {
         }
     }
 
-    /// Is an object whole, or what is wrong with it? In a pack it is when its bytes
-    /// there are those that were written; only others are inflated and hashed.
+    /// Verifies an object. In a pack, its checksum is enough; otherwise it is inflated and hashed.
     pub(crate) fn verify(&self, kind: Kind, oid: Oid) -> Result<(), Unreadable> {
         let mut open = self.open.borrow_mut();
         if self.packed().matches_checksum(&mut open, kind, oid) {
@@ -153,8 +152,8 @@ impl ObjectReader {
         self.try_read(kind, oid).map(drop)
     }
 
-    /// As [`Self::check`]; gives the bytes of an object in a pack that has no more than
-    /// `most`.
+    /// Like [`Self::verify`]. Returns the content if the object is in a pack and has at most `most`
+    /// bytes.
     pub(crate) fn verify_and_read(
         &self,
         kind: Kind,
@@ -181,7 +180,7 @@ impl ObjectReader {
             .map_err(|why| self.unreadable(kind, oid, why))
     }
 
-    /// Looks through the packs there were, and the files of single objects.
+    /// Searches the known packs, then the loose objects.
     fn find(&self, oid: Oid) -> Result<(Kind, Vec<u8>), Unreadable> {
         let packed = self.packed().object(&mut self.open.borrow_mut(), oid);
         packed.or_else(|why| {
@@ -196,7 +195,7 @@ impl ObjectReader {
         })
     }
 
-    /// What another process packs anew while we read moves elsewhere once.
+    /// A concurrent repack moves objects to another pack.
     fn retry_after_refresh<T>(
         &self,
         look: impl Fn() -> Result<T, Unreadable>,
@@ -204,10 +203,10 @@ impl ObjectReader {
         look().or_else(|why| if self.refresh() { look() } else { Err(why) })
     }
 
-    /// Lists the packs again; false when none can have come or gone since the last time.
+    /// Lists the packs again. Returns false if they cannot have changed since the last time.
     fn refresh(&self) -> bool {
         let packs = self.objects.join("pack");
-        // Before it is looked at, so that what comes meanwhile is seen.
+        // Read before listing, so that packs added in between are noticed.
         let stamp = settled_stamp(&packs);
         if stamp.is_some() && stamp == self.stamp.get() {
             return false;
@@ -233,7 +232,7 @@ impl ObjectReader {
     }
 }
 
-/// When packs last came or went; `None` where that can't be told.
+/// Returns the modification time of the pack folder, or `None` if it is too recent.
 fn settled_stamp(packs: &Path) -> Option<SystemTime> {
     let stamp = fs::metadata(packs).ok()?.modified().ok()?;
     let age = stamp.elapsed().ok()?;

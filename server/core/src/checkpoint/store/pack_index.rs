@@ -1,4 +1,4 @@
-//! The index of a pack, version 2: which object begins where.
+//! Pack indexes, version 2: the offset and checksum of each object.
 
 use std::{cmp::Ordering, path::Path};
 
@@ -8,24 +8,24 @@ use super::object::Oid;
 use crate::{error::Error, storage::files};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
-/// Magic and fan-out table.
+/// Length of the magic number and fan-out table.
 const NAMES_AT: usize = 8 + 256 * 4;
-/// Two checksums end the file.
+/// Length of the two checksums at the end.
 const TRAILER: usize = 40;
-/// Offsets from here on do not fit beside the flag that says so.
+/// First offset that needs the table of 64-bit offsets.
 const LARGE: u64 = 1 << 31;
 
-/// An object of a pack.
+/// An object in a pack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PackIndexEntry {
     pub(crate) oid: Oid,
-    /// Of the bytes in the pack.
+    /// CRC-32 of its entry in the pack.
     pub(crate) crc: u32,
-    /// Where they begin.
+    /// Offset of its entry in the pack.
     pub(crate) offset: u64,
 }
 
-/// The bytes of the index; sorts the entries by name.
+/// Encodes an index. Sorts the entries by id.
 pub(crate) fn encode(entries: &mut [PackIndexEntry], pack_checksum: &[u8; 20]) -> Vec<u8> {
     entries.sort_unstable_by_key(|entry| entry.oid);
     let mut bytes = Vec::with_capacity(NAMES_AT + entries.len() * 28 + TRAILER);
@@ -66,12 +66,12 @@ pub(crate) fn encode(entries: &mut [PackIndexEntry], pack_checksum: &[u8; 20]) -
     bytes
 }
 
-/// An index as it was read.
+/// A decoded index.
 #[derive(Debug)]
 pub(crate) struct Index {
     bytes: Vec<u8>,
     count: usize,
-    /// Where objects begin in the pack, ascending, and where the last one ends.
+    /// Ascending offsets of all entries, and the end of the last one.
     bounds: Vec<u64>,
 }
 
@@ -79,9 +79,9 @@ impl Index {
     /// Reads the index of a pack of `pack_len` bytes.
     ///
     /// # Errors
-    /// `storage` when it can't be read or makes no sense.
+    /// `storage` if it cannot be read or is damaged.
     pub(crate) fn read(path: &Path, pack_len: u64) -> Result<Self, Error> {
-        // An object takes nine bytes of a pack at least, and 36 of its index at most.
+        // An entry has at least 9 bytes in the pack, and at most 36 in the index.
         let most = pack_len.saturating_mul(4).saturating_add(4096);
         let bytes = files::read_foreign(path, most)?.unwrap_or_default();
         Self::decode(bytes, pack_len).ok_or_else(|| {
@@ -122,43 +122,43 @@ impl Index {
         Some(index)
     }
 
-    /// The checksum the pack ends with.
+    /// Returns the checksum that the pack must end with.
     pub(crate) fn pack_checksum(&self) -> Option<&[u8; 20]> {
         self.bytes.last_chunk::<TRAILER>()?.first_chunk()
     }
 
-    /// How many objects the pack has.
+    /// Number of objects.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// The objects, by name.
+    /// Ids of the objects, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = Oid> {
         (0..self.count).map(|at| self.name(at))
     }
 
-    /// Is there such an object in the pack?
+    /// Returns whether the pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
         self.place(oid).is_some()
     }
 
-    /// The bytes an object takes in the pack.
+    /// Returns the range of an object's entry in the pack.
     pub(crate) fn find(&self, oid: Oid) -> Option<std::ops::Range<u64>> {
         self.range(self.place(oid)?)
     }
 
-    /// The bytes of the object that begins at `start` in the pack; `None` when none does.
+    /// Returns the range of the entry that begins at `start`.
     pub(crate) fn range_from(&self, start: u64) -> Option<std::ops::Range<u64>> {
         let at = self.bounds.binary_search(&start).ok()?;
         Some(start..*self.bounds.get(at + 1)?)
     }
 
-    /// The checksum of those bytes.
+    /// Returns the checksum of an object's entry.
     pub(crate) fn crc(&self, oid: Oid) -> Option<u32> {
         self.crc_at(self.place(oid)?)
     }
 
-    /// Both, looked for once.
+    /// Returns the range and checksum with one lookup.
     pub(crate) fn find_with_crc(&self, oid: Oid) -> Option<(std::ops::Range<u64>, u32)> {
         let at = self.place(oid)?;
         self.range(at).zip(self.crc_at(at))
@@ -174,7 +174,7 @@ impl Index {
         word(&self.bytes, NAMES_AT + self.count * 20 + at * 4)
     }
 
-    /// Where its name stands among the names.
+    /// Returns the position of an id in the sorted table.
     fn place(&self, oid: Oid) -> Option<usize> {
         let first = usize::from(oid.0[0]);
         let fan = |at: usize| word(&self.bytes, 8 + at * 4).map_or(0, |count| count as usize);

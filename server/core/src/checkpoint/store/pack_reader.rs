@@ -1,8 +1,8 @@
-//! Objects read from packs by the index, each inflated at once: several times
-//! as fast as libgit2, which inflates with zlib, piece by piece.
+//! Reads objects from packs.
 //!
-//! Objects that `git gc` stored as differences to others are put together again in
-//! [`PackSet::object`]; the faster ways know only whole ones.
+//! Each object is inflated with libdeflate in one call, several times faster than libgit2's
+//! streaming zlib. [`PackSet::object`] also resolves the deltas that `git gc` writes; the fast
+//! paths only handle undeltified objects.
 
 use std::{
     collections::HashMap,
@@ -27,22 +27,20 @@ use super::{
 };
 use crate::storage::files::{is_dir, open_regular};
 
-/// Deflate makes nothing smaller than this part of it.
+/// Maximum compression ratio of deflate.
 pub(crate) const MAX_RATIO: u64 = 1032;
-/// Differences to differences at most; git writes no more than 4095.
+/// Maximum length of a delta chain. git writes at most 4095.
 const MAX_DELTA_CHAIN: usize = 4096;
-/// Kinds of entries that are differences: to what begins so many bytes before it, and
-/// to the object of that name.
+/// Type codes of deltas: with a base at an offset before it, and with the id of the base.
 const OFFSET_DELTA: u8 = 6;
 const REF_DELTA: u8 = 7;
 
-/// The packs of a store when they were listed. Shared by the threads of one piece
-/// of work.
+/// The packs of a store at one time, shared by threads.
 #[derive(Debug)]
 pub(crate) struct PackSet {
-    /// The newest first.
+    /// Newest first.
     packs: Vec<Arc<PackFile>>,
-    /// Where the last object was found: the next one is likely there too.
+    /// Index of the pack that had the last object, searched first.
     last: AtomicUsize,
 }
 
@@ -53,13 +51,13 @@ struct PackFile {
 }
 
 impl PackFile {
-    /// Read when it is first asked for; `None` when it can't be.
+    /// Returns the index of the pack, read on first use, or `None` if it cannot be read.
     fn index(&self) -> Option<&Index> {
         let read = || {
             let mut file = open_regular(&self.path).ok()?;
             let length = file.metadata().ok()?.len();
             let index = Index::read(&self.path.with_extension("idx"), length).ok()?;
-            // Of a pack that was cut or written over, nothing is believed.
+            // A pack that was truncated or overwritten is not used.
             let mut checksum = [0; 20];
             file.seek(SeekFrom::End(-20)).ok()?;
             file.read_exact(&mut checksum).ok()?;
@@ -69,7 +67,7 @@ impl PackFile {
     }
 }
 
-/// The list of packs, made when it is first asked for.
+/// The current list of packs, read on first use.
 #[derive(Debug, Default)]
 pub(crate) struct PackList(Mutex<Option<Arc<PackSet>>>);
 
@@ -79,7 +77,7 @@ impl PackList {
         Arc::clone(list.get_or_insert_with(|| Arc::new(PackSet::list(dir, None))))
     }
 
-    /// Packs came: who asks from now on sees them.
+    /// Lists the packs again, if they were listed before.
     pub(crate) fn refresh(&self, dir: &Path) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = list.take() {
@@ -88,15 +86,15 @@ impl PackList {
     }
 }
 
-/// So many packs a thread has open.
+/// Maximum number of packs a thread keeps open.
 const MAX_OPEN_PACKS: usize = 8;
 
-/// The packs a thread reads from, and what it reads with.
+/// Open packs and buffers of a thread.
 pub(crate) struct PackHandles {
     files: Vec<(usize, File)>,
     raw: Vec<u8>,
     inflate: Decompressor,
-    /// Size of the largest object that is read, in bytes.
+    /// Maximum size of an object, in bytes.
     largest: u64,
 }
 
@@ -116,13 +114,13 @@ impl PackHandles {
         }
     }
 
-    /// The object that was read last.
+    /// Inflates the entry in `raw`.
     fn inflated(&mut self, kind: Kind) -> Option<Vec<u8>> {
         let (length, header) = pack_writer::header(&self.raw, kind)?;
         self.inflate_from(header, length).ok()
     }
 
-    /// Inflates `length` bytes from there on.
+    /// Inflates `length` bytes of `raw`, from offset `start`.
     fn inflate_from(&mut self, start: usize, length: u64) -> Result<Vec<u8>, Unreadable> {
         let deflated = self.raw.get(start..).ok_or(Unreadable::Damaged)?;
         if length > (deflated.len() as u64).saturating_mul(MAX_RATIO) {
@@ -141,8 +139,8 @@ impl PackHandles {
 }
 
 impl PackSet {
-    /// Lists the packs in a folder; opens none, and keeps what is known of those
-    /// that were there before.
+    /// Lists the packs of a folder without opening them. Reuses the indexes that `before` has
+    /// already read.
     pub(crate) fn list(dir: &Path, before: Option<&Self>) -> Self {
         let entries = is_dir(dir).then(|| fs::read_dir(dir).ok()).flatten();
         let entries = entries.into_iter().flatten().flatten();
@@ -162,7 +160,7 @@ impl PackSet {
             .collect();
         let listed = |(_, index): (SystemTime, PathBuf)| {
             let path = index.with_extension("pack");
-            // What is in a pack is in its name.
+            // The name of a pack is a hash of its content.
             known.get(&*path).map_or_else(
                 || {
                     let index = OnceLock::new();
@@ -177,14 +175,14 @@ impl PackSet {
         }
     }
 
-    /// The bytes of an object, which are not compared with its name yet.
+    /// Reads an object. Its id is not verified.
     pub(crate) fn read(&self, open: &mut PackHandles, kind: Kind, oid: Oid) -> Option<Vec<u8>> {
         self.raw(open, oid)?;
         open.inflated(kind)
     }
 
-    /// As [`Self::matches_checksum`], `None` for no; gives the bytes of an object that has
-    /// no more than `most`, instead, which are not compared with its name yet.
+    /// Like [`Self::matches_checksum`], with `None` for no match. Returns the content of an object
+    /// of at most `most` bytes instead of comparing the checksum; its id is not verified.
     pub(crate) fn verify_and_read(
         &self,
         open: &mut PackHandles,
@@ -199,22 +197,21 @@ impl PackSet {
         (crc32fast::hash(&open.raw) == crc).then_some(None)
     }
 
-    /// Does it stand in its pack byte by byte as it was written, by the checksum
-    /// in the index?
+    /// Returns whether the entry of an object matches its checksum in the index.
     pub(crate) fn matches_checksum(&self, open: &mut PackHandles, kind: Kind, oid: Oid) -> bool {
         let crc = self.raw(open, oid);
         crc.is_some_and(|crc| crc32fast::hash(&open.raw) == crc)
             && pack_writer::header(&open.raw, kind).is_some()
     }
 
-    /// Is there such an object in any of them?
+    /// Returns whether any pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
         let mut indexes = self.packs.iter().filter_map(|listed| listed.index());
         indexes.any(|index| index.has(oid))
     }
 
-    /// Reads an object, whole or stored as a difference, and compares it with its name.
-    /// Where one pack has it damaged, another one may have it whole.
+    /// Reads an object, resolves deltas, and verifies its id. If one pack has a damaged copy, tries
+    /// the others.
     pub(crate) fn object(
         &self,
         open: &mut PackHandles,
@@ -234,18 +231,18 @@ impl PackSet {
         Err(problem)
     }
 
-    /// The kind and the length of an object that is stored whole, as its pack says.
+    /// Returns the kind and length of an object that is not a delta, as its entry states them.
     pub(crate) fn header(&self, open: &mut PackHandles, oid: Oid) -> Option<(Kind, u64)> {
         let (at, range) =
             (0..self.packs.len()).find_map(|at| Some((at, self.index(at)?.find(oid)?)))?;
-        // A header takes ten bytes at most.
+        // A header has at most ten bytes.
         let end = range.end.min(range.start.saturating_add(10));
         self.load(open, at, range.start..end)?;
         let (code, length, _) = pack_writer::any_header(&open.raw)?;
         Some((pack_writer::kind_of_code(code)?, length))
     }
 
-    /// Puts together the object whose entry takes these bytes of a pack.
+    /// Reads the object of a pack entry, and applies its deltas.
     fn resolve(
         &self,
         open: &mut PackHandles,
@@ -257,7 +254,7 @@ impl PackSet {
         let mut room = open.largest;
         let (kind, mut bytes) = loop {
             let start = range.start;
-            // Names may lead in a circle.
+            // Bases given by id can form a cycle.
             if deltas.len() > MAX_DELTA_CHAIN || seen.contains(&start) {
                 return Err(Unreadable::Damaged);
             }
@@ -283,7 +280,7 @@ impl PackSet {
         Ok((kind, bytes))
     }
 
-    /// Reads an object as it stands in a pack, and gives its checksum.
+    /// Reads the entry of an object into `open.raw`, and returns its checksum from the index.
     fn raw(&self, open: &mut PackHandles, oid: Oid) -> Option<u32> {
         let last = self.last.load(Ordering::Relaxed);
         let order = std::iter::once(last).chain((0..self.packs.len()).filter(|at| *at != last));
@@ -303,7 +300,7 @@ impl PackSet {
         self.packs.get(at)?.index()
     }
 
-    /// Reads these bytes of a pack.
+    /// Reads a range of a pack into `open.raw`.
     fn load(&self, open: &mut PackHandles, at: usize, range: Range<u64>) -> Option<()> {
         let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         open.raw.resize(length, 0);
@@ -317,8 +314,7 @@ impl PackSet {
     }
 }
 
-/// What the entry at `start` is a difference to, as bytes of the pack, and where its own
-/// deflated bytes begin.
+/// Returns the range of a delta's base in the pack, and the offset of its compressed bytes.
 fn base_of(
     code: u8,
     entry: &[u8],
@@ -334,7 +330,7 @@ fn base_of(
             while byte & 0x80 != 0 {
                 at += 1;
                 byte = *entry.get(at)?;
-                // Each byte more begins where the ones before it end.
+                // git's offset encoding: each continuation byte also adds one.
                 back = back.checked_add(1)?.checked_mul(128)? + u64::from(byte & 0x7f);
             }
             Some((index.range_from(start.checked_sub(back)?)?, at + 1))
@@ -347,7 +343,7 @@ fn base_of(
     }
 }
 
-/// Applies a difference: copies of ranges of `base`, and bytes of its own between them.
+/// Applies a delta: instructions that copy ranges of `base` or insert new bytes.
 fn apply(mut delta: &[u8], base: &[u8], largest: u64) -> Result<Vec<u8>, Unreadable> {
     let from = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
     let length = delta_length(&mut delta).ok_or(Unreadable::Damaged)?;
@@ -357,7 +353,7 @@ fn apply(mut delta: &[u8], base: &[u8], largest: u64) -> Result<Vec<u8>, Unreada
     let mut bytes = Vec::new();
     while let Some(code) = delta.split_off_first() {
         let piece = match code & 0x80 {
-            // Zero is reserved.
+            // Instruction 0 is reserved.
             0 => delta
                 .split_off(..usize::from(*code))
                 .filter(|piece| !piece.is_empty()),
@@ -373,7 +369,7 @@ fn apply(mut delta: &[u8], base: &[u8], largest: u64) -> Result<Vec<u8>, Unreada
     is_whole.then_some(bytes).ok_or(Unreadable::Damaged)
 }
 
-/// Seven bits a byte, the lowest first.
+/// Decodes a little-endian base-128 number.
 fn delta_length(delta: &mut &[u8]) -> Option<u64> {
     let (mut length, mut shift) = (0, 0);
     loop {
@@ -386,8 +382,8 @@ fn delta_length(delta: &mut &[u8]) -> Option<u64> {
     }
 }
 
-/// The range of `base` that an instruction copies: four bytes of its start and three of its
-/// size, of which those are there whose bit in `code` is set.
+/// Decodes a copy instruction: up to four bytes of offset and three of size. The bits of `code`
+/// tell which bytes are present.
 fn copied<'a>(code: u8, delta: &mut &[u8], base: &'a [u8]) -> Option<&'a [u8]> {
     let mut number = |bits: Range<u8>| {
         let first = bits.start;
@@ -475,7 +471,7 @@ mod tests {
         assert!(!damaged.matches_checksum(&mut PackHandles::default(), Kind::Blob, oid));
         let kept = damaged.verify_and_read(&mut PackHandles::default(), (Kind::Blob, oid), 1000);
         assert_eq!(kept, None);
-        // Of the same length, and written over: it has nothing.
+        // Same length, but overwritten: the pack is not used.
         bytes.fill(0);
         fs::write(&pack.path, &bytes).unwrap();
         assert!(packed.has(oid));
@@ -513,7 +509,7 @@ mod tests {
     fn no_delta_makes_more_than_it_says_or_reads_what_is_not_there() {
         let base = b"0123456789";
         let read = |delta: &[u8], largest| apply(delta, base, largest);
-        // Two copies of the base, and a byte between them.
+        // Two copies of the base, with one inserted byte in between.
         let copy = [0x90, 10];
         let whole = [&[10, 21][..], &copy, &[1, b'-'], &copy].concat();
         assert_eq!(read(&whole, 21).unwrap(), b"0123456789-0123456789");

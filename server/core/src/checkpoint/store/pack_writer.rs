@@ -1,8 +1,8 @@
-//! Objects of one checkpoint, written as one pack that git reads.
+//! Writes the objects of one checkpoint as a pack that git can read.
 //!
-//! The objects go, each deflated by itself, into a file with an unfinished
-//! name in the place of packs; [`PackWriter::finish`] makes it a pack. Its index
-//! gets its name last: git and we see a pack by its index.
+//! Each object is compressed separately and appended to a temporary file among the packs.
+//! [`PackWriter::finish`] renames it into place, the index last: git and the server find a pack by
+//! its index.
 
 use std::{
     cell::RefCell,
@@ -31,47 +31,44 @@ use crate::{
     threads::both,
 };
 
-/// How unfinished files of ours begin: `tmp_` is swept by git as well.
+/// Prefix of temporary files. git also removes old files that start with `tmp_`.
 pub(crate) const UNFINISHED: &str = "tmp_sightline_";
-/// So many bytes are gathered before they are written. A pack that stays below
-/// costs one write.
+/// Size of the write buffer, in bytes. A smaller pack takes a single write.
 const WRITE_BUFFER_BYTES: usize = 1 << 20;
-/// What is larger than this is tried before it is compressed as a whole.
+/// Size from which a sample decides whether an object is compressed, in bytes.
 const PROBE_THRESHOLD: usize = 16 * 1024;
-/// So much of it is tried.
+/// Size of the sample, in bytes.
 const PROBE_BYTES: usize = 4096;
-/// So many bytes of contents a writer in a hurry leaves as they are: as much as is
-/// soon written, and no loss of room that lasts ([`super::uncompressed_packs`]).
+/// Maximum content stored uncompressed per pack, in bytes. Large enough for most undo points, small
+/// enough to write quickly and to compress later, see [`super::uncompressed_packs`].
 const MAX_STORED_BYTES: usize = 16 << 20;
-/// Thread-local space is given back beyond this.
+/// Maximum capacity of the thread-local buffer between objects, in bytes.
 const MAX_RETAINED_BYTES: usize = 4 << 20;
 
-/// What a `.keep` of ours holds. It tells git to leave a pack alone that no
-/// name leads to yet.
+/// Content of the server's `.keep` files. They make git keep a pack that no ref reaches yet.
 pub(crate) const KEEP: &[u8] = b"sightline is about to name what is in this pack\n";
 
-/// A pack that is whole. git leaves it alone until this is dropped, which is to
-/// be when names lead to its objects.
+/// Keeps git from removing a new pack. Dropped once refs reach its objects.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct KeepGuard {
     pub(crate) path: PathBuf,
-    /// So many bytes of contents in it are not deflated.
+    /// Size of the content stored uncompressed, in bytes.
     pub(crate) stored_bytes: usize,
-    /// Someone else's stays.
+    /// Whether the `.keep` file was created by this guard.
     is_ours: bool,
 }
 
 impl Drop for KeepGuard {
     fn drop(&mut self) {
         if self.is_ours {
-            // One that stays is swept by the next who holds the lock.
+            // The next writer removes a file that stays.
             let _ = fs::remove_file(self.path.with_extension("keep"));
         }
     }
 }
 
-/// Tells git to leave a pack alone; one that is told so already stays so.
+/// Creates the `.keep` file of a pack, unless it exists.
 fn keep(path: &Path) -> io::Result<KeepGuard> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -92,29 +89,29 @@ fn keep(path: &Path) -> io::Result<KeepGuard> {
     })
 }
 
-/// Collects objects from several threads into one unfinished pack; dropped
-/// without [`PackWriter::finish`], nothing remains.
+/// Collects objects from several threads into one pack. Removes its files on drop unless
+/// [`PackWriter::finish`] is called.
 pub(crate) struct PackWriter<'a> {
     repository: &'a Repository,
     names: Mutex<HashSet<Oid>>,
     pack: Mutex<PackBuffer>,
-    /// Is somebody waiting?
+    /// Whether contents are stored uncompressed, up to a limit.
     is_uncompressed: bool,
-    /// Bytes that may still go in without being deflated.
+    /// Bytes that may still be stored uncompressed.
     stored_bytes: AtomicUsize,
 }
 
 struct PackBuffer {
-    /// Made when the first bytes are written.
+    /// Created by the first write.
     file: Option<NamedTempFile>,
     buffer: Vec<u8>,
     written: u64,
     entries: Vec<PackIndexEntry>,
-    /// An object is missing: this must not become a pack.
+    /// Whether an object could not be written, so that the pack is incomplete.
     failed: bool,
 }
 
-/// A pack and its index, written in full, without their names.
+/// A complete pack and index in temporary files.
 struct FinishedPack {
     pack: NamedTempFile,
     index: NamedTempFile,
@@ -122,10 +119,10 @@ struct FinishedPack {
 }
 
 impl FinishedPack {
-    /// Gives them their names.
+    /// Renames both into place.
     fn rename_into_place(self, dir: &Path) -> io::Result<KeepGuard> {
         let path = dir.join(format!("pack-{}.pack", self.name));
-        // First this: git takes out what nothing leads to once it sees it.
+        // First, because git removes unreachable objects as soon as it sees the pack.
         let kept = keep(&path)?;
         self.pack.persist(&path).map_err(|error| error.error)?;
         let index = path.with_extension("idx");
@@ -135,10 +132,10 @@ impl FinishedPack {
 }
 
 impl<'a> PackWriter<'a> {
-    /// Begins a pack. Creates nothing yet.
+    /// Starts a pack. Creates no file yet.
     ///
     /// # Errors
-    /// `storage` when the store has no place for packs.
+    /// `storage` if the store has no pack folder.
     pub(crate) fn new(repository: &'a Repository) -> Result<Self, Error> {
         let dir = repository.pack_dir();
         let place = fs::symlink_metadata(&dir);
@@ -147,7 +144,7 @@ impl<'a> PackWriter<'a> {
             return Err(failed("store in", &dir, &Io::NotADirectory.into()));
         }
         let mut buffer = b"PACK\0\0\0\x02".to_vec();
-        // The number of objects, known in the end.
+        // Number of objects, filled in at the end.
         buffer.extend_from_slice(&[0; 4]);
         Ok(Self {
             repository,
@@ -164,7 +161,7 @@ impl<'a> PackWriter<'a> {
         })
     }
 
-    /// Somebody waits for what comes after this pack.
+    /// Stores contents uncompressed, for callers that wait for the pack.
     pub(crate) fn store_uncompressed(self) -> Self {
         Self {
             is_uncompressed: true,
@@ -173,12 +170,11 @@ impl<'a> PackWriter<'a> {
         }
     }
 
-    /// Takes an object whose name is known. Compresses outside the lock.
-    /// An object that is in this pack already costs nothing; whether it is in
-    /// the store already is the caller's to know.
+    /// Adds an object, and compresses it outside the lock. An object that this pack already has is
+    /// ignored. The caller checks whether the store already has it.
     ///
     /// # Errors
-    /// `storage` when it can't be written; the pack can't be finished then.
+    /// `storage` if it cannot be written; the pack cannot be finished then.
     pub(crate) fn put(&self, kind: Kind, oid: Oid, bytes: &[u8]) -> Result<(), Error> {
         if !lock(&self.names).insert(oid) {
             return Ok(());
@@ -199,8 +195,7 @@ impl<'a> PackWriter<'a> {
         })
     }
 
-    /// Takes an object as it stands in another pack, which is not a difference
-    /// to another object.
+    /// Adds an object in its encoded form, copied from another pack. It must not be a delta.
     pub(crate) fn put_raw_entry(&self, oid: Oid, entry: &[u8]) -> Result<(), Error> {
         if !lock(&self.names).insert(oid) {
             return Ok(());
@@ -208,7 +203,7 @@ impl<'a> PackWriter<'a> {
         self.append(oid, entry)
     }
 
-    /// Is it in this pack?
+    /// Returns whether this pack has the object.
     pub(crate) fn has(&self, oid: Oid) -> bool {
         lock(&self.names).contains(&oid)
     }
@@ -223,11 +218,11 @@ impl<'a> PackWriter<'a> {
         appended.map_err(|error| self.failed(&error))
     }
 
-    /// Makes the pack durable and visible; hold what is given until names lead
-    /// to its objects. Without objects it does nothing.
+    /// Flushes the pack and renames it into place. The caller holds the guard until refs reach the
+    /// objects. Returns `None` if the pack is empty.
     ///
     /// # Errors
-    /// `storage`; nothing is visible then.
+    /// `storage`; no pack is added then.
     pub(crate) fn finish(self) -> Result<Option<KeepGuard>, Error> {
         let dir = self.dir();
         let kept = self.finish_with(|| Ok(()))?;
@@ -237,9 +232,8 @@ impl<'a> PackWriter<'a> {
         Ok(kept)
     }
 
-    /// As [`Self::finish`], but the folder of packs is the caller's to flush; what
-    /// `flush` flushes goes to the disk with the pack, and the pack does not become
-    /// visible when it fails.
+    /// Like [`Self::finish`], but the caller flushes the pack folder. `flush` runs in parallel with
+    /// flushing the pack; if it fails, no pack is added.
     pub(crate) fn finish_with(
         self,
         flush: impl Fn() -> Result<(), Error> + Sync,
@@ -266,7 +260,7 @@ impl<'a> PackWriter<'a> {
         }
         let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
         let finished = pack.seal(&dir).map_err(to_error)?;
-        // One wait for the disk instead of three.
+        // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = both(flush, || {
             let index = || finished.index.as_file().sync_all();
             both(index, || finished.pack.as_file().sync_all())
@@ -323,7 +317,7 @@ impl PackBuffer {
         Ok(())
     }
 
-    /// Writes all that is left; nothing is flushed or visible yet.
+    /// Writes the rest of the pack and the index. Nothing is flushed or renamed yet.
     fn seal(mut self, dir: &Path) -> io::Result<FinishedPack> {
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("over four thousand million objects"))?
@@ -351,7 +345,7 @@ impl PackBuffer {
         })
     }
 
-    /// Puts the number of objects into what is written, and gives its SHA-1.
+    /// Writes the number of objects into the header, and returns the SHA-1 of the pack.
     fn count_and_hash(&mut self, count: [u8; 4]) -> io::Result<[u8; 20]> {
         let Some(file) = &self.file else {
             return Err(io::Error::other("the pack has no file"));
@@ -374,8 +368,8 @@ impl PackBuffer {
                 }
             }
         };
-        // What is written goes to the disk while it is hashed. That it did not get
-        // there is told once only, not again when the checksum is in.
+        // Flushes while hashing. A failed flush must be checked here: the kernel reports it only
+        // once.
         let (flushed, hash) = both(|| file.sync_data(), hash);
         flushed?;
         hash
@@ -399,12 +393,12 @@ thread_local! {
     });
 }
 
-/// 0 stores, 1 is the fastest that compresses.
+/// 0 stores, 1 is the fastest level that compresses.
 fn level(level: i32) -> CompressionLvl {
     CompressionLvl::new(level).unwrap_or_default()
 }
 
-/// What a thread compresses with.
+/// Compressors and buffers of a thread.
 struct Compression {
     fast: Compressor,
     raw: Compressor,
@@ -413,7 +407,7 @@ struct Compression {
 }
 
 impl Compression {
-    /// Makes `entry` the object as it stands in a pack.
+    /// Encodes an object as a pack entry in `entry`.
     fn fill(&mut self, kind: Kind, bytes: &[u8], deflate: bool) {
         self.entry.clear();
         push_header(&mut self.entry, kind, bytes.len() as u64);
@@ -426,34 +420,33 @@ impl Compression {
         let header = self.entry.len();
         let bound = compressor.zlib_compress_bound(bytes.len());
         self.entry.resize(header + bound, 0);
-        // The bound is what it says: there is room.
+        // The buffer has the size of the bound, so this cannot fail.
         let length = compressor
             .zlib_compress(bytes, &mut self.entry[header..])
             .unwrap_or(0);
         self.entry.truncate(header + length);
     }
 
-    /// Tries a piece from the middle: what is packed already often begins with
-    /// a header that is not.
+    /// Compresses a sample from the middle, because compressed formats often begin with an
+    /// uncompressed header.
     fn is_compressible(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() < PROBE_THRESHOLD {
             return true;
         }
         let start = (bytes.len() - PROBE_BYTES) / 2;
         let piece = &bytes[start..start + PROBE_BYTES];
-        // Without room for it, it did not get smaller.
+        // Fails if the sample does not shrink by a sixteenth.
         let room = &mut self.probe[..PROBE_BYTES - PROBE_BYTES / 16];
         self.fast.zlib_compress(piece, room).is_ok()
     }
 }
 
-/// A folder is mostly names of objects, which do not get smaller: deflating a
-/// small one costs more than it saves.
+/// Small trees consist mostly of hashes, which do not compress.
 fn may_be_compressible(kind: Kind, bytes: &[u8]) -> bool {
     kind != Kind::Tree || bytes.len() >= PROBE_THRESHOLD
 }
 
-/// What stands for a kind in a header.
+/// Type code in an entry header.
 fn type_code(kind: Kind) -> u8 {
     match kind {
         Kind::Commit => 1,
@@ -463,15 +456,15 @@ fn type_code(kind: Kind) -> u8 {
     }
 }
 
-/// The length an entry of that kind says its object has, and where its deflated
-/// bytes begin; `None` for one of another kind, and for a difference.
+/// Parses the header of an entry of a known kind. Returns the length of the object and the offset
+/// of its compressed bytes, or `None` for another kind or a delta.
 pub(crate) fn header(entry: &[u8], kind: Kind) -> Option<(u64, usize)> {
     let (code_of_entry, length, at) = any_header(entry)?;
     (code_of_entry == type_code(kind)).then_some((length, at))
 }
 
-/// What stands for the kind in the header of an entry, the length it tells, and where
-/// it ends.
+/// Parses the header of any entry. Returns its type code, the length, and the offset where the
+/// header ends.
 pub(crate) fn any_header(entry: &[u8]) -> Option<(u8, u64, usize)> {
     let first = *entry.first()?;
     let (mut length, mut shift, mut at) = (u64::from(first & 15), 4, 1);
@@ -489,22 +482,21 @@ pub(crate) fn any_header(entry: &[u8]) -> Option<(u8, u64, usize)> {
     Some(((first >> 4) & 7, length, at))
 }
 
-/// The kind that a header has `type_code` for; `None` for a difference.
+/// Returns the kind of a type code, or `None` for a delta.
 pub(crate) fn kind_of_code(wanted: u8) -> Option<Kind> {
     [Kind::Commit, Kind::Tree, Kind::Blob, Kind::Tag]
         .into_iter()
         .find(|kind| type_code(*kind) == wanted)
 }
 
-/// Is it a content that was left as it is, for want of time or because it does not
-/// get smaller?
+/// Returns whether the entry is stored uncompressed.
 pub(crate) fn is_stored(entry: &[u8]) -> bool {
-    // Two bytes of zlib, then that of the first block: its kind is 0.
+    // Two bytes of zlib header, then the header of the first block; type 0 is stored.
     let block = header(entry, Kind::Blob).and_then(|(_, begin)| entry.get(begin + 2));
     block.is_some_and(|block| block & 0b110 == 0)
 }
 
-/// Kind and length, seven bits a byte, the first one four.
+/// Appends kind and length in git's variable-length encoding.
 fn push_header(entry: &mut Vec<u8>, kind: Kind, length: u64) {
     let mut rest = length >> 4;
     let mut byte = (type_code(kind) << 4) | (length & 15) as u8;

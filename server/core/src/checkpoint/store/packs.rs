@@ -1,5 +1,4 @@
-//! The packs of a store as files: which there are, taking them apart, taking
-//! them away.
+//! Lists, combines and removes the packs of a store.
 
 use std::{
     fs::{self, File},
@@ -22,7 +21,7 @@ use crate::{
     storage::files::{failed, no_regular_file, open_regular, read_text, sync_dir},
 };
 
-/// A pack without an index that is older was left by someone who is gone.
+/// Age at which a pack without an index counts as abandoned.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
 /// A pack and its index.
@@ -30,21 +29,21 @@ const STALE: Duration = Duration::from_secs(24 * 3600);
 pub(crate) struct Pack {
     pub(crate) path: PathBuf,
     pub(crate) index: Index,
-    /// Of the pack, in bytes.
+    /// Size of the pack, in bytes.
     pub(crate) len: u64,
 }
 
 impl Pack {
-    /// Someone told git to leave it alone.
+    /// Returns whether a `.keep` file protects the pack.
     pub(crate) fn is_kept(&self) -> bool {
         self.path.with_extension("keep").exists()
     }
 }
 
-/// Every pack of the store.
+/// Lists every pack of the store.
 ///
 /// # Errors
-/// `storage` when one can't be read.
+/// `storage` if one cannot be read.
 pub(crate) fn all(repository: &Repository) -> Result<Vec<Pack>, Error> {
     let dir = repository.pack_dir();
     let entries = fs::read_dir(&dir).map_err(|error| failed("list", &dir, &error))?;
@@ -70,9 +69,8 @@ fn open(path: &Path) -> Result<Pack, Error> {
     })
 }
 
-/// Writes the wanted objects of some packs into one new pack and gives it once
-/// it is whole; `None` when nothing was wanted. Cancelled or failed, nothing
-/// has changed.
+/// Writes the wanted objects of some packs into one new pack, and returns it. Returns `None` if no
+/// object is wanted. If it is cancelled or fails, nothing has changed.
 pub(crate) fn combine(
     repository: &Repository,
     from: &[&Pack],
@@ -100,7 +98,7 @@ pub(crate) fn combine(
             }
             read_range(&mut file, range, &mut bytes)
                 .map_err(|error| failed("read", &pack.path, &error))?;
-            // What was stored in a hurry is deflated now.
+            // Resolves deltas, and compresses what was stored uncompressed.
             if is_delta(&bytes) || is_stored(&bytes) {
                 copy(&reader, &writer, oid)?;
                 continue;
@@ -132,14 +130,14 @@ fn read_range(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::i
     }
 }
 
-/// git writes objects as differences to others; we never do.
+/// Returns whether the entry is a delta, which only git writes.
 fn is_delta(entry: &[u8]) -> bool {
     entry
         .first()
         .is_none_or(|byte| !matches!((byte >> 4) & 7, 1..=4))
 }
 
-/// Copies an object, whatever way it is stored.
+/// Copies an object, and resolves deltas.
 pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter<'_>, oid: Oid) -> Result<(), Error> {
     let (kind, bytes) = reader
         .read_any(oid)
@@ -154,8 +152,8 @@ fn damaged(path: &Path) -> Error {
     ))
 }
 
-/// Takes packs away, their index first: without it a pack is not seen. What
-/// someone else holds open (on Windows) stays; false then.
+/// Removes packs, their index first, so that no reader finds a partial pack. Returns false if some
+/// files are still open elsewhere (on Windows).
 pub(crate) fn remove<'a>(
     repository: &Repository,
     packs: impl Iterator<Item = &'a Pack>,
@@ -164,7 +162,7 @@ pub(crate) fn remove<'a>(
     let mut any = false;
     for pack in packs {
         if !any {
-            // What git derived from the packs there were.
+            // Files that git derived from the previous packs.
             let objects = repository.dir().join("objects");
             all_gone &= is_gone(&objects.join("pack/multi-pack-index"));
             all_gone &= is_gone(&objects.join("info/commit-graph"));
@@ -192,7 +190,7 @@ fn is_gone(path: &Path) -> bool {
     }
 }
 
-/// Objects in files of their own, as git writes them.
+/// Lists the loose objects that git wrote.
 pub(crate) fn loose_objects(repository: &Repository) -> Vec<(Oid, PathBuf)> {
     let mut found = Vec::new();
     let objects = repository.dir().join("objects");
@@ -211,7 +209,7 @@ pub(crate) fn loose_objects(repository: &Repository) -> Vec<(Oid, PathBuf)> {
     found
 }
 
-/// Removes what killed writers told git to leave alone; by who holds the lock.
+/// Removes the `.keep` files of killed writers. The caller holds the lock.
 pub(crate) fn remove_stale_keeps(repository: &Repository) {
     let entries = fs::read_dir(repository.pack_dir());
     for entry in entries.into_iter().flatten().flatten() {
@@ -219,7 +217,7 @@ pub(crate) fn remove_stale_keeps(repository: &Repository) {
         let is_keep = path
             .extension()
             .is_some_and(|extension| extension == "keep");
-        // git's own are empty or say who wrote them. Ours may be cut short.
+        // git's own files are empty or name their writer. One of ours may be truncated.
         let is_ours = || {
             let is_short = entry.metadata().is_ok_and(|found| found.len() <= 64);
             let is_start = |text: String| !text.is_empty() && KEEP.starts_with(text.as_bytes());
@@ -231,8 +229,8 @@ pub(crate) fn remove_stale_keeps(repository: &Repository) {
     }
 }
 
-/// Removes packs that never got an index, once they are old: git, like us,
-/// names a pack before its index.
+/// Removes old packs without an index. Like git, the server renames a pack into place before its
+/// index.
 pub(crate) fn remove_orphans(repository: &Repository) {
     for entry in fs::read_dir(repository.pack_dir())
         .into_iter()
@@ -253,7 +251,7 @@ pub(crate) fn remove_orphans(repository: &Repository) {
     }
 }
 
-/// Refuses a store with links, pipes and devices in it: git would follow them, or wait.
+/// Refuses a store that contains links, pipes or devices: git would follow them or block.
 pub(crate) fn require_regular_files(dir: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
     for entry in entries {
@@ -267,7 +265,7 @@ pub(crate) fn require_regular_files(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// The lengths of all files below, in bytes.
+/// Returns the total size of all files below a folder, in bytes.
 pub(crate) fn dir_size(dir: &Path) -> u64 {
     let mut total = 0;
     let mut folders = vec![dir.to_path_buf()];
@@ -292,7 +290,6 @@ mod tests {
         testing::{Scratch, git, noise},
     };
 
-    /// Tells git, and us, to leave a pack alone.
     fn keep(pack: &Pack) {
         fs::write(pack.path.with_extension("keep"), "mine\n").unwrap();
     }
@@ -345,7 +342,7 @@ mod tests {
             let file = (&b"f"[..], &content[..], Mode::File);
             scratch.checkpoint(at as u64 + 1, &[file]);
         }
-        // Differences take much less than what they stand for.
+        // Deltas are much smaller than the objects they encode.
         git(&scratch.dir(), &["repack", "-adfq"]);
         let before = dir_size(&scratch.dir());
         let newest = Keep {

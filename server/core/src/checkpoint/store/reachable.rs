@@ -1,4 +1,4 @@
-//! Which objects names lead to: what must not go.
+//! Finds the objects that refs reach, which must not be removed.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{cancel::Cancel, error::Error};
 
-/// The objects reached so far.
+/// The objects found so far.
 pub(crate) struct ReachableSet<'a> {
     reader: &'a ObjectReader,
     objects: HashSet<Oid>,
@@ -23,24 +23,24 @@ impl<'a> ReachableSet<'a> {
         }
     }
 
-    /// All objects reached; nothing is read any more.
+    /// Returns all objects found.
     pub(crate) fn into_objects(self) -> HashSet<Oid> {
         self.objects
     }
 
-    /// Forgets objects again.
+    /// Removes objects from the set.
     pub(crate) fn forget(&mut self, objects: &[Oid]) {
         for oid in objects {
             self.objects.remove(oid);
         }
     }
 
-    /// Goes on to everything `tip` leads to; the objects that were not reached
-    /// before, a folder's after it.
+    /// Adds everything reachable from `tip`. Returns the objects that were new, each folder before
+    /// its entries.
     ///
     /// # Errors
-    /// `storage` for one that is there and can't be read: what it leads to is
-    /// not known. What is missing leads nowhere. `cancelled`.
+    /// `storage` for an object that exists and cannot be read, because its references are unknown.
+    /// A missing object has none. `cancelled`.
     pub(crate) fn add(&mut self, tip: Oid, cancel: &Cancel) -> Result<Vec<Oid>, Error> {
         let mut reached = Vec::new();
         let mut waiting = vec![tip];
@@ -80,7 +80,7 @@ impl<'a> ReachableSet<'a> {
     }
 }
 
-/// Returns what these headers of a commit or a tag name.
+/// Returns the ids in these headers of a commit or tag.
 pub(crate) fn named_by_headers(bytes: &[u8], headers: &[&str]) -> Vec<Oid> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().take_while(|line| !line.is_empty());

@@ -1,7 +1,6 @@
-//! The names of checkpoints: `refs/checkpoints/<commit id>`, as git keeps them,
-//! each in a file of its own or together in `packed_refs-refs`.
+//! Refs of checkpoints: `refs/checkpoints/<commit id>`, as loose files or in `packed-refs`.
 //!
-//! A name says which commit it stands for; what its file holds is for git.
+//! The name of a ref already states its commit. The content of its file is for git.
 
 use std::{
     collections::BTreeMap,
@@ -21,24 +20,24 @@ use crate::{
     threads::both,
 };
 
-/// Where names of checkpoints begin.
+/// Prefix of the refs of checkpoints.
 pub(crate) const PREFIX: &str = "refs/checkpoints/";
-/// Where names of fetched commits begin that nobody has looked at yet.
+/// Prefix of the refs of fetched commits that are not verified yet.
 pub(crate) const INCOMING: &str = "refs/incoming/";
 const PACKED: &str = "packed-refs";
-/// A lock of git's that is older was left by someone who is gone.
+/// Age at which git's lock file counts as abandoned.
 const STALE: Duration = Duration::from_secs(600);
 
-/// A line of `packed_refs-refs`, and the one below it that says what a tag is of.
+/// A line of `packed-refs`, with the `^` line of an annotated tag.
 #[derive(Clone, Debug)]
 struct PackedRef {
     oid: Oid,
     peeled: Option<Oid>,
 }
 
-/// The commits of checkpoints, in no order, each once.
+/// Returns the ids of all checkpoints, sorted and without duplicates.
 pub(crate) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
-    // Packed ones are read last: a name moves from its file into them.
+    // Packed refs are read last, because packing moves refs from files into them.
     let mut ids: Vec<Oid> = loose_ids(dir)?.into_iter().map(|(id, _)| id).collect();
     ids.extend(packed_refs(dir)?.keys().filter_map(|name| id_of(name)));
     ids.sort_unstable();
@@ -46,7 +45,7 @@ pub(crate) fn ids(dir: &Path) -> Result<Vec<Oid>, Error> {
     Ok(ids)
 }
 
-/// Those with a file of their own, and the file.
+/// Returns the ids of checkpoints with a loose ref, and the path of the ref.
 pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
     let folder = dir.join(PREFIX);
     let entries = match fs::read_dir(&folder) {
@@ -58,7 +57,7 @@ pub(crate) fn loose_ids(dir: &Path) -> Result<Vec<(Oid, PathBuf)>, Error> {
     Ok(entries.flatten().filter_map(id).collect())
 }
 
-/// Every name in the store and what it is of, also names that are not ours.
+/// Returns every ref of the store and its target, including refs the server did not write.
 pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
     let mut names: BTreeMap<String, Oid> = BTreeMap::new();
     let mut folders = vec![(dir.join("refs"), "refs/".to_owned())];
@@ -93,13 +92,12 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
     Ok(names)
 }
 
-/// What `HEAD` is of, when it is of a commit and not of a name.
+/// Returns the commit of a detached `HEAD`.
 fn head(dir: &Path) -> Option<Oid> {
     plain_id(read_text(&dir.join("HEAD")).ok()?.trim_end())
 }
 
-/// The commit that `HEAD` leads to, by a name or by itself; `None` when its branch has none
-/// yet.
+/// Resolves `HEAD` to a commit. Returns `None` if its branch has no commit yet.
 pub(crate) fn resolve_head(dir: &Path) -> Result<Option<Oid>, Error> {
     let head = dir.join("HEAD");
     let text = read_text(&head).map_err(|error| failed("read", &head, &error))?;
@@ -123,7 +121,7 @@ fn commit_in(path: &Path, text: &str) -> Result<Oid, Error> {
         .ok_or_else(|| Error::storage(format!("{} does not name a commit", path.display())))
 }
 
-/// Is it a checkpoint's?
+/// Returns whether a checkpoint has this id.
 pub(crate) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
     if fs::symlink_metadata(loose(dir, id)).is_ok() {
         return Ok(true);
@@ -131,14 +129,14 @@ pub(crate) fn exists(dir: &Path, id: Oid) -> Result<bool, Error> {
     Ok(packed_refs(dir)?.contains_key(&name_of(id)))
 }
 
-/// Names a commit, durably.
+/// Writes and flushes the ref of a commit.
 pub(crate) fn publish(dir: &Path, id: Oid) -> Result<(), Error> {
     let name = PendingRef::write(dir, id)?;
     name.flush()?;
     name.publish()
 }
 
-/// A commit's name that is written and not there yet; dropped, nothing stays.
+/// A ref that is written to its lock file; removed on drop unless published.
 pub(crate) struct PendingRef {
     folder: PathBuf,
     id: Oid,
@@ -150,7 +148,7 @@ impl PendingRef {
         let folder = dir.join(PREFIX);
         let path = folder.join(format!("{id}.lock"));
         let create = || match create_new(&path) {
-            // Whoever writes names holds our lock, so this one is of the dead.
+            // Writers hold the store's lock, so this lock file is stale.
             Err(error) if error.kind() == Io::AlreadyExists => {
                 fs::remove_file(&path)?;
                 create_new(&path)
@@ -164,21 +162,22 @@ impl PendingRef {
         Ok(name)
     }
 
-    /// Its bytes are on the disk.
+    /// Flushes the content of the ref.
     pub(crate) fn flush(&self) -> Result<(), Error> {
         self.file.sync_all().map_err(|error| self.failed(&error))
     }
 
-    /// Gives the commit its name, durably, once [`Self::flush`] is done and its
-    /// objects are on the disk.
+    /// Renames the ref into place and flushes its folder. The caller flushed the ref with
+    /// [`Self::flush`], and its objects.
     pub(crate) fn publish(self) -> Result<(), Error> {
         self.rename_into_place()?;
         sync_dir(&self.folder)
     }
 
-    /// As that, with the folder where its objects are, which is flushed as well.
-    /// Both go to the disk in one wait: a name without its objects was told to no
-    /// one, and the next who opens the store takes it out.
+    /// Like [`Self::publish`], and also flushes the folder `objects`.
+    ///
+    /// Both flushes run in parallel. If only the ref survives a crash, nothing was acknowledged
+    /// yet, and the next open removes the ref.
     pub(crate) fn publish_with(self, objects: &Path) -> Result<(), Error> {
         self.rename_into_place()?;
         let (objects, names) = both(|| sync_dir(objects), || sync_dir(&self.folder));
@@ -201,13 +200,13 @@ impl PendingRef {
 
 impl Drop for PendingRef {
     fn drop(&mut self) {
-        // Once it has its name there is none.
+        // Fails once the ref was renamed into place.
         let _ = fs::remove_file(self.path());
     }
 }
 
-/// Writes names anew whose files do not say what they are names of: we go by
-/// the name, but one such file keeps git from listing any.
+/// Rewrites loose refs with wrong content. The server goes by the name, but one such file prevents
+/// git from listing any ref.
 pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
     for (id, path) in loose_ids(dir)? {
         let is_folder = || fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
@@ -218,9 +217,8 @@ pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does a name's own file say what it is of? Not behind a link, and a few bytes
-/// at most. One that is gone says nothing wrong: another process put the name
-/// into `packed_refs-refs` or took it away since.
+/// Returns whether the file of a loose ref names its commit. Does not follow links. A missing file
+/// is valid: another process may have packed or removed the ref.
 pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
     let said = || -> io::Result<Option<Oid>> {
         let found = fs::symlink_metadata(path)?;
@@ -235,7 +233,7 @@ pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
     }
 }
 
-/// Takes names away, durably.
+/// Removes refs and flushes their folders.
 pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<(), Error> {
     let names = all(dir)?;
     let removed: Vec<&String> = names.keys().filter(|name| is_removed(name)).collect();
@@ -246,7 +244,7 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     let before = kept.len();
     kept.retain(|name, _| !is_removed(name));
     if kept.len() < before {
-        // First these: a name whose file is gone would come back out of them.
+        // Packed refs first: otherwise a ref whose file is gone would reappear.
         PackedRefsLock::take(dir)?.write(&kept)?;
     }
     let mut folders = std::collections::BTreeSet::new();
@@ -263,8 +261,7 @@ pub(crate) fn remove(dir: &Path, is_removed: impl Fn(&str) -> bool) -> Result<()
     folders.iter().try_for_each(|folder| sync_dir(folder))
 }
 
-/// Moves checkpoints' names out of files of their own, where there are more
-/// than `at_least`.
+/// Moves loose refs of checkpoints into `packed-refs` if there are more than `at_least`.
 pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
     let files = loose_ids(dir)?;
     if files.len() <= at_least {
@@ -289,7 +286,7 @@ pub(crate) fn pack(dir: &Path, at_least: usize) -> Result<(), Error> {
     sync_dir(&dir.join(PREFIX))
 }
 
-/// Removes what killed writers left; by who holds the store's lock.
+/// Removes the lock files of killed writers. The caller holds the store's lock.
 pub(crate) fn sweep(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir.join(PREFIX)) else {
         return;
@@ -301,12 +298,13 @@ pub(crate) fn sweep(dir: &Path) {
     }
 }
 
-/// git's lock on `packed_refs-refs`: someone may run git in the store.
+/// git's lock on `packed-refs`, respected because users may run git in the store.
 struct PackedRefsLock<'a> {
     dir: &'a Path,
     path: PathBuf,
     file: File,
-    /// It has become `packed_refs-refs`, and the lock may be another's now.
+    /// Whether the lock file was renamed to `packed-refs`. A new lock file would belong to another
+    /// process.
     is_written: bool,
 }
 
@@ -390,7 +388,7 @@ fn packed_refs(dir: &Path) -> Result<BTreeMap<String, PackedRef>, Error> {
     Ok(names)
 }
 
-/// Is it a name as git allows it, which leads nowhere else as a path?
+/// Returns whether git allows the name, and it stays within the store as a path.
 fn is_valid_name(name: &str) -> bool {
     let is_odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let is_part = |part: &str| {
@@ -406,7 +404,7 @@ fn is_valid_name(name: &str) -> bool {
         && name.split('/').all(is_part)
 }
 
-/// The file of a name, unless a link or something else is on the way to it.
+/// Returns the path of a loose ref, or `None` if a link or file is in the way.
 fn file_of(dir: &Path, name: &str) -> Option<PathBuf> {
     let mut path = dir.to_path_buf();
     let mut parts = name.split('/').peekable();
@@ -428,12 +426,12 @@ fn loose(dir: &Path, id: Oid) -> PathBuf {
     dir.join(name_of(id))
 }
 
-/// The commit a checkpoint's name stands for.
+/// Returns the commit that the ref of a checkpoint names.
 pub(crate) fn id_of(name: &str) -> Option<Oid> {
     plain_id(name.strip_prefix(PREFIX)?)
 }
 
-/// Forty lower-case hexadecimal digits and nothing else.
+/// Parses exactly forty lower-case hexadecimal digits.
 pub(crate) fn plain_id(text: &str) -> Option<Oid> {
     let plain = |c: u8| matches!(c, b'0'..=b'9' | b'a'..=b'f');
     (text.len() == 40 && text.bytes().all(plain))
@@ -485,7 +483,7 @@ mod tests {
         ] {
             lines.push_str(&format!("{id} {name}\n"));
         }
-        // A link on the way to one that is a name.
+        // A link among the parent folders of a valid name.
         let folder = outside.with_file_name("folder");
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("x"), "precious").unwrap();

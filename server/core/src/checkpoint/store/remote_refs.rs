@@ -1,9 +1,8 @@
-//! Which checkpoints came from elsewhere, and when.
+//! The list of checkpoints that were fetched from a remote.
 //!
-//! What a checkpoint says of itself, whoever made it wrote: that it is the
-//! newest, that it undoes something, that it belongs to a task. Of those that
-//! were fetched none of it is believed. A file in the store lists them; it is
-//! on the disk before any of them counts, and it is never pushed.
+//! The metadata of a fetched checkpoint was written by another machine. It could claim to be the
+//! newest checkpoint, an undo point, or part of a task, so these claims are ignored. The list is
+//! flushed before the refs of fetched checkpoints are written. It is never pushed.
 
 use std::{collections::HashMap, fmt::Write as _, path::Path};
 
@@ -15,10 +14,10 @@ use crate::{
 };
 
 const FILE_NAME: &str = "fetched";
-/// Clocks differ by less.
+/// Maximum clock difference between machines, in milliseconds.
 const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
 
-/// The fetched ones and when they were, in milliseconds since the epoch.
+/// Reads the fetched checkpoints and the times they were fetched, in milliseconds since the epoch.
 pub(crate) fn all(dir: &Path) -> Result<HashMap<Oid, u64>, Error> {
     let text = read(&dir.join(FILE_NAME))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -29,7 +28,7 @@ pub(crate) fn all(dir: &Path) -> Result<HashMap<Oid, u64>, Error> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-/// Writes down all of them, durably.
+/// Writes and flushes the list.
 pub(crate) fn write_all(dir: &Path, fetched: &HashMap<Oid, u64>) -> Result<(), Error> {
     let mut lines: Vec<_> = fetched.iter().collect();
     lines.sort_unstable();
@@ -40,7 +39,7 @@ pub(crate) fn write_all(dir: &Path, fetched: &HashMap<Oid, u64>) -> Result<(), E
     write(&dir.join(FILE_NAME), text.as_bytes())
 }
 
-/// Forgets those that are no more.
+/// Removes checkpoints that no longer exist from the list.
 pub(crate) fn retain(dir: &Path) -> Result<(), Error> {
     let mut fetched = all(dir)?;
     let before = fetched.len();
@@ -54,14 +53,14 @@ pub(crate) fn retain(dir: &Path) -> Result<(), Error> {
     }
 }
 
-/// What is left of the notes of one that was fetched at `when`.
+/// Removes claims that a fetched checkpoint may not make. `when` is the time it was fetched.
 pub(crate) fn clear_untrusted(metadata: &mut CheckpointMetadata, when: u64) {
     metadata.fetched = true;
     metadata.task = None;
     metadata.group = None;
     metadata.group_roots.clear();
     metadata.rewind = None;
-    // Nothing was made after it was fetched.
+    // A checkpoint cannot be newer than the fetch.
     if metadata.created > when.saturating_add(CLOCK_SKEW) {
         metadata.created = when.max(1);
         metadata.sequence = 0;

@@ -1,5 +1,5 @@
-//! Is a store whole? And what is done when it is not: it is kept aside, and a
-//! new one is made of every checkpoint that can still be read in full.
+//! Detects a damaged store, and rebuilds it from the checkpoints that are still intact. The damaged
+//! store is kept beside the new one.
 
 use std::{
     collections::HashSet,
@@ -26,17 +26,16 @@ use crate::{
     storage::files::{failed, open_regular, read_text, sync_dir},
 };
 
-/// After so long what looked like damage is looked at again.
+/// Delay before apparent damage is checked again.
 const RECHECK_DELAY: Duration = Duration::from_millis(100);
-/// A store that is written to is looked through so often, whatever is the case.
+/// Maximum time between quick checks of a store that is written to.
 const MAX_UNCHECKED: Duration = Duration::from_mins(1);
 
-/// What is wrong with a store, looking at what is cheap to look at: its own
-/// files, that packs are in pairs, and the newest checkpoint. What someone found
-/// by looking at more was noted.
+/// Runs the quick checks: the repository's own files, complete packs, and the newest checkpoint.
+/// Also returns damage that `verify` recorded.
 ///
 /// # Errors
-/// `storage` when it can't be looked at, which says nothing about what is in it.
+/// `storage` if the store cannot be accessed, which is not damage.
 pub(crate) fn find_problem(repository: &Repository) -> Result<Option<String>, Error> {
     if let Some(damage) = repository.damage()? {
         return Ok(Some(damage));
@@ -45,7 +44,7 @@ pub(crate) fn find_problem(repository: &Repository) -> Result<Option<String>, Er
         return Ok(None);
     }
     require_access(repository.dir())?;
-    // Someone may run git in it, which moves objects from file to file.
+    // A concurrent `git gc` moves objects between files.
     thread::sleep(RECHECK_DELAY);
     let Some(problem) = quick_check(repository) else {
         return Ok(None);
@@ -54,19 +53,18 @@ pub(crate) fn find_problem(repository: &Repository) -> Result<Option<String>, Er
     Ok(Some(problem))
 }
 
-/// A store that was found whole, and what tells that nothing was added to it or
-/// taken out since: then it is not looked through again.
+/// A verified store, and the state that shows whether it has changed since.
 #[derive(Debug)]
 pub(crate) struct VerifiedStore {
     repository: Repository,
     newest: Option<Oid>,
-    /// The files of packs, and the names of checkpoints.
+    /// File names in the pack folder and the ref folder.
     files: [Vec<OsString>; 2],
     checked_at: Instant,
 }
 
 impl VerifiedStore {
-    /// The caller holds the lock, and just found it whole.
+    /// Captures the state of a verified store. The caller holds the lock.
     pub(crate) fn of(repository: &Repository) -> Result<Option<Self>, Error> {
         let newest = newest(repository.dir())?;
         Ok(files(repository.dir()).map(|files| Self {
@@ -77,13 +75,13 @@ impl VerifiedStore {
         }))
     }
 
-    /// The caller holds the lock, and just added this checkpoint.
+    /// Updates the state after a checkpoint was added. The caller holds the lock.
     pub(crate) fn note_added(&mut self, newest: Oid) {
         self.newest = Some(newest);
         self.files = files(self.repository.dir()).unwrap_or_default();
     }
 
-    /// The store, when it still is as it was.
+    /// Returns the store if it has not changed.
     pub(crate) fn reopen_if_unchanged(&self) -> Option<Repository> {
         let dir = self.repository.dir();
         let is_same = self.checked_at.elapsed() < MAX_UNCHECKED
@@ -95,7 +93,7 @@ impl VerifiedStore {
     }
 }
 
-/// The sorted names in the two folders where a store grows.
+/// Returns the sorted file names of the pack folder and the ref folder.
 fn files(dir: &Path) -> Option<[Vec<OsString>; 2]> {
     let names = |folder: PathBuf| {
         let entries = fs::read_dir(folder).ok()?;
@@ -120,7 +118,7 @@ fn quick_check(repository: &Repository) -> Option<String> {
     }
 }
 
-/// As [`quick_check`], but for its packs, at this newest checkpoint.
+/// Like [`quick_check`], without the packs, and with a known newest checkpoint.
 fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
@@ -139,8 +137,8 @@ fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String
     tree.err().map(|error| error.message)
 }
 
-/// Every folder of the store can be listed, and every file opened. What is
-/// gone, or a file in place of a folder, is for others to judge.
+/// Requires that every folder of the store can be listed, and every file opened. Missing entries
+/// and wrong types are left to the other checks.
 fn require_access(dir: &Path) -> Result<(), Error> {
     let mut folders = vec![dir.to_path_buf()];
     for part in ["objects", "objects/pack", "refs", refs::PREFIX] {
@@ -182,7 +180,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// An index without its pack, or one of them without its content.
+/// Finds an index without its pack, or with a truncated file.
 fn find_incomplete_pack(packs: &Path) -> Option<String> {
     let entries = match fs::read_dir(packs) {
         Ok(entries) => entries,
@@ -197,9 +195,9 @@ fn find_incomplete_pack(packs: &Path) -> Option<String> {
         if index.extension() != Some(OsStr::new("idx")) {
             continue;
         }
-        // The smallest there can be: no object, only tables and checksums.
+        // Minimum sizes: tables and checksums without any object.
         let is_whole = is_file(&index, 1072) && is_file(&index.with_extension("pack"), 32);
-        // git takes an index away first.
+        // git removes the index first.
         if !is_whole && fs::symlink_metadata(&index).is_ok() {
             return Some(format!("the pack of {} is not whole", index.display()));
         }
@@ -207,7 +205,7 @@ fn find_incomplete_pack(packs: &Path) -> Option<String> {
     None
 }
 
-/// The newest checkpoint by the time its file was written.
+/// Returns the checkpoint whose ref was written last.
 fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
     let loose = refs::loose_ids(dir)?;
     let written = |path: &Path| {
@@ -222,7 +220,7 @@ fn newest(dir: &Path) -> Result<Option<Oid>, Error> {
     }
 }
 
-/// A path beside the store: its name with a suffix.
+/// Returns the path of the store with a suffix added to its name.
 pub(crate) fn sibling(dir: &Path, suffix: &str) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".");
@@ -230,8 +228,8 @@ pub(crate) fn sibling(dir: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A rebuilt store whose maker was killed before it got into its place: the
-/// broken one is kept aside already.
+/// Moves a rebuilt store into place if its rebuild was killed after the damaged store was moved
+/// away. Returns whether there was one.
 pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     let rebuilt = sibling(dir, "rebuilt");
     if !rebuilt.is_dir() {
@@ -242,14 +240,14 @@ pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes a new store of what is whole, then keeps the broken one aside.
+/// Builds a new store from the intact checkpoints, and moves the damaged store aside.
 pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Error> {
     let dir = broken.dir();
     let parent = dir.parent().unwrap_or(dir);
     let unfinished = sibling(dir, "unfinished");
     let rebuilt = sibling(dir, "rebuilt");
     if rebuilt.is_dir() {
-        // Of a maker that was killed before the broken one was put aside.
+        // Left by a rebuild that was killed before the damaged store was moved away.
         fs::remove_dir_all(&rebuilt).map_err(|error| failed("remove", &rebuilt, &error))?;
     }
     let made = Repository::make(&unfinished)?;
@@ -265,7 +263,7 @@ pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Er
     Ok(Rebuilt { kept, reason, lost })
 }
 
-/// The first free name for a store that is kept aside.
+/// Returns an unused name for the damaged store.
 fn free_name(dir: &Path) -> PathBuf {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());
@@ -276,15 +274,15 @@ fn free_name(dir: &Path) -> PathBuf {
         .unwrap_or_else(|| name(millis))
 }
 
-/// Copies every checkpoint that can be read in full; gives the others.
+/// Copies every intact checkpoint. Returns the others.
 fn salvage(broken: &Repository, made: &Repository) -> Result<Vec<Oid>, Error> {
     let ids = refs::ids(broken.dir()).unwrap_or_else(|_| {
-        // Names that can be read are better than none.
+        // Falls back to the refs that can be read.
         let loose = refs::loose_ids(broken.dir()).unwrap_or_default();
         loose.into_iter().map(|(id, _)| id).collect()
     });
     broken.refresh_packs();
-    // Half a store is not for anyone to cancel.
+    // Not cancellable: half a store is of no use.
     let cancel = Cancel::default();
     let lost: HashSet<Oid> = check_checkpoints(broken, &ids, None, &cancel, &mut |_, _| true)?
         .into_iter()

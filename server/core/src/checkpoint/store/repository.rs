@@ -1,8 +1,8 @@
-//! The store of one root: a bare repository of our own that git reads.
+//! The bare repository of one root.
 //!
-//! Whoever writes holds the lock; reading needs no lock. Objects are
-//! on the disk before a name of theirs is, and names are gone before their
-//! objects are: a process killed anywhere leaves what was or what is to be.
+//! Writers hold the lock, readers need none. Objects are flushed before the ref that names them is
+//! written, and refs are removed before their objects. A killed process therefore leaves the state
+//! before or after its change.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ use crate::{
 };
 
 const HEAD: &str = "ref: refs/heads/main\n";
-/// git is not to do by itself what [`crate::checkpoint::prune`] does, nor to run anything.
+/// Disables hooks, and the automatic `git gc` that would compete with [`crate::checkpoint::prune`].
 const CONFIG: &str = "[core]
 \trepositoryformatversion = 0
 \tfilemode = true
@@ -44,21 +44,21 @@ const CONFIG: &str = "[core]
 \tauto = false
 ";
 const GENERATION: &str = "generation";
-/// What was found damaged in it, until it is rebuilt.
+/// File that describes damage found by `verify`; removed by the rebuild.
 const DAMAGE: &str = "damage";
 
-/// What became of a store that was broken.
+/// Report of a damaged store that was rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// Where the broken one is kept.
+    /// Where the damaged store was moved.
     pub kept: PathBuf,
-    /// What was wrong with it.
+    /// What was damaged.
     pub reason: String,
-    /// Checkpoints that could not be read in full and are no more.
+    /// Checkpoints that could not be read completely and were dropped.
     pub lost: Vec<Oid>,
 }
 
-/// The bare repository of one root.
+/// Handle of the bare repository of one root.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
     dir: PathBuf,
@@ -67,7 +67,7 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    /// `None` when there is none. Never changes anything.
+    /// Opens the repository without changing it. Returns `None` if it does not exist.
     pub(crate) fn open(dir: &Path) -> Result<Option<Self>, Error> {
         match fs::symlink_metadata(dir) {
             Ok(found) if found.is_dir() => Ok(Some(Self::at(dir))),
@@ -80,8 +80,8 @@ impl Repository {
         }
     }
 
-    /// Opens it, or makes a new one. The caller holds the lock. A repository
-    /// that is broken is quarantined (renamed) and rebuilt from what is whole.
+    /// Opens the repository, or creates it. The caller holds the lock. A damaged repository is
+    /// renamed and rebuilt from the intact checkpoints.
     pub(crate) fn open_or_create(storage: &Storage, dir: &Path) -> Result<Self, Error> {
         let Some(repository) = Self::open(dir)? else {
             if repair::finish_rebuild(dir)? {
@@ -119,7 +119,7 @@ impl Repository {
         }
     }
 
-    /// Makes an empty one at `dir`, in place of what a killed one left there.
+    /// Creates an empty repository at `dir`, replacing the leftovers of a killed process.
     pub(crate) fn make(dir: &Path) -> Result<Self, Error> {
         match fs::remove_dir_all(dir) {
             Err(error) if error.kind() != Io::NotFound => {
@@ -137,7 +137,7 @@ impl Repository {
         Ok(repository)
     }
 
-    /// Why git can't open it; `None` when it can.
+    /// Returns why git cannot open the repository, if it cannot.
     pub(crate) fn open_problem(&self) -> Option<String> {
         for folder in ["objects", "refs"] {
             if !is_dir(&self.dir.join(folder)) {
@@ -148,11 +148,10 @@ impl Repository {
         if read_text(&path).is_ok_and(|config| config == CONFIG) {
             return None;
         }
-        // Others may set what they like in it.
+        // Users may change other settings.
         git_config::read(&path).err()
     }
 
-    /// As one that was opened whole.
     pub(crate) fn without_rebuilt(self) -> Self {
         Self {
             rebuilt: None,
@@ -160,7 +159,7 @@ impl Repository {
         }
     }
 
-    /// What became of it when this was opened.
+    /// Report of the rebuild that opening this repository caused.
     pub(crate) fn rebuilt(&self) -> Option<&Arc<Rebuilt>> {
         self.rebuilt.as_ref()
     }
@@ -173,38 +172,38 @@ impl Repository {
         self.dir.join("objects/pack")
     }
 
-    /// Readers from now on look into packs that came since the first of them.
+    /// Makes new readers see packs that were added since the list was read.
     pub(crate) fn refresh_packs(&self) {
         self.packs.refresh(&self.pack_dir());
     }
 
-    /// The packs there are now.
+    /// Returns the current packs.
     pub(crate) fn current_packs(&self) -> Arc<PackSet> {
         self.refresh_packs();
         self.packs.get(&self.pack_dir())
     }
 
-    /// Reads objects; one per thread.
+    /// Returns an object reader; each thread needs its own.
     pub(crate) fn reader(&self) -> ObjectReader {
         ObjectReader::new(&self.dir, &self.packs)
     }
 
-    /// As [`Self::reader`], for objects of at most `largest` bytes.
+    /// Like [`Self::reader`], for objects of at most `largest` bytes.
     pub(crate) fn reader_with_limit(&self, largest: u64) -> ObjectReader {
         ObjectReader::with_limit(largest, &self.dir, &self.packs)
     }
 
-    /// The checkpoints' commits, in no order.
+    /// Ids of the checkpoints, sorted.
     pub(crate) fn ids(&self) -> Result<Vec<Oid>, Error> {
         refs::ids(&self.dir)
     }
 
-    /// Names a commit, durably; its objects are on the disk already.
+    /// Writes and flushes the ref of a commit whose objects are already flushed.
     pub(crate) fn publish(&self, id: Oid) -> Result<(), Error> {
         refs::publish(&self.dir, id)
     }
 
-    /// Makes a checkpoint of a tree whose objects are in `pack` or in the store.
+    /// Creates a checkpoint of a tree whose objects are in `pack` or in the store.
     pub(crate) fn write_checkpoint(
         &self,
         pack: PackWriter<'_>,
@@ -220,13 +219,13 @@ impl Repository {
             uncompressed_packs::record(&self.dir, &kept.path, kept.stored_bytes);
         }
         drop(kept);
-        // Someone may run git in the store, which takes out what it thinks unused.
+        // A concurrent `git gc` may have removed objects before the ref existed.
         self.reader().commit(id)?;
         Ok(id)
     }
 
-    /// Another number whenever objects may have been taken out of the store:
-    /// who knows what was stored at one generation knows nothing at another.
+    /// Returns the generation, which changes whenever objects may have been removed. Knowledge
+    /// about stored objects is only valid within one generation.
     pub(crate) fn generation(&self) -> Result<u64, Error> {
         let path = self.dir.join(GENERATION);
         let text = read(&path)?.unwrap_or_default();
@@ -239,24 +238,23 @@ impl Repository {
         })
     }
 
-    /// Says, durably, that something in it is damaged: the next writer rebuilds it.
+    /// Records and flushes a description of damage. The next writer rebuilds the store.
     pub(crate) fn record_damage(&self, what: &str) -> Result<(), Error> {
         write(&self.dir.join(DAMAGE), one_line(what).as_bytes())
     }
 
-    /// What was noted, if anything was.
+    /// Returns the recorded damage, if any.
     pub(crate) fn damage(&self) -> Result<Option<String>, Error> {
         let noted = read(&self.dir.join(DAMAGE))?;
         Ok(noted.map(|noted| String::from_utf8_lossy(&noted).into_owned()))
     }
 
-    /// Counts up, before objects are taken out.
+    /// Starts a new generation; called before objects are removed.
     pub(crate) fn next_generation(&self) -> Result<(), Error> {
         self.set_generation(self.generation().unwrap_or_default().saturating_add(1))
     }
 
-    /// The time is a part of it: a store made anew never has a generation of
-    /// the one before it.
+    /// Includes the time, so that a recreated store never repeats an earlier generation.
     fn set_generation(&self, at_least: u64) -> Result<(), Error> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let millis = since.map_or(0, |since| since.as_millis());
@@ -264,7 +262,7 @@ impl Repository {
         write(&self.dir.join(GENERATION), format!("{next}\n").as_bytes())
     }
 
-    /// Removes what killed writers left: every live one holds the lock.
+    /// Removes the temporary files of killed writers. A live writer would hold the lock.
     fn remove_leftovers(&self) {
         refs::sweep(&self.dir);
         packs::remove_stale_keeps(self);
@@ -279,7 +277,7 @@ impl Repository {
     }
 }
 
-/// Puts the commit of a checkpoint into a pack; it has no name yet.
+/// Adds the commit of a checkpoint to a pack. It has no ref yet.
 pub(crate) fn put_commit(
     pack: &PackWriter<'_>,
     tree: Oid,

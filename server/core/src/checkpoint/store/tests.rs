@@ -1,4 +1,4 @@
-//! The store as a whole, seen by us and by the real git.
+//! Tests of the whole store, checked with git.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -110,7 +110,7 @@ fn git_takes_nothing_out_that_is_about_to_be_named() {
     let text = fs::read(&keep).unwrap();
     drop(kept);
     assert!(!keep.exists());
-    // As one left it that was killed, and as someone meant it.
+    // As left by a killed writer, and by other programs.
     fs::write(&keep, &text).unwrap();
     let theirs = repository.pack_dir().join("pack-x.keep");
     fs::write(&theirs, "fetch-pack 1 on here\n").unwrap();
@@ -129,7 +129,7 @@ fn what_can_not_be_looked_at_is_not_damaged() {
     let names = scratch.dir().join("refs/checkpoints");
     let aside = scratch.folder.path().join("aside");
     fs::rename(&names, &aside).unwrap();
-    // Whoever runs this may read what has no rights; nobody follows this.
+    // Permissions do not stop root, but a link that points to itself does.
     std::os::unix::fs::symlink("checkpoints", &names).unwrap();
     let opened = Repository::open_or_create(&scratch.storage, &scratch.dir());
     assert_eq!(opened.unwrap_err().kind, ErrorKind::Storage);
@@ -168,7 +168,7 @@ fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
     let line = "a line that is long enough\n";
-    // The second would be too much of it.
+    // The second content exceeds the limit of uncompressed bytes.
     let contents = [line.repeat(10_000), line.repeat(700_000)].map(String::into_bytes);
     let pack = PackWriter::new(&repository).unwrap().store_uncompressed();
     for content in &contents {
@@ -291,7 +291,7 @@ fn a_name_whose_file_is_wrong_is_written_anew() {
     fsck(&scratch.dir());
 }
 
-/// Breaks a store with two checkpoints and gives what the next opening makes of it.
+/// Damages a store with two checkpoints, and reopens it.
 fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebuilt>) {
     let scratch = Scratch::new();
     let shared = noise(1, 30_000);
@@ -318,7 +318,7 @@ fn broken(how: impl FnOnce(&Scratch, Oid, Oid)) -> (Scratch, Vec<Oid>, Arc<Rebui
     (scratch, vec![first, second], rebuilt)
 }
 
-/// The packs, the one with the most first.
+/// Paths of the packs, largest first.
 fn packs_by_size(scratch: &Scratch) -> Vec<PathBuf> {
     let mut packs = packs::all(&scratch.repository()).unwrap();
     packs.sort_by_key(|pack| std::cmp::Reverse(pack.len));
@@ -348,7 +348,7 @@ fn a_store_without_its_own_files_is_rebuilt_in_full() {
 
 #[test]
 fn what_can_not_be_read_in_full_is_lost_and_told_and_the_rest_is_kept() {
-    // The second checkpoint's pack goes; the first stands by itself.
+    // Removes the pack of the second checkpoint. The first does not need it.
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
         let of_second = packs_by_size(scratch).into_iter().find(|path| {
             let packs = packs::all(&scratch.repository()).unwrap();
@@ -376,12 +376,12 @@ fn what_can_not_be_read_in_full_is_lost_and_told_and_the_rest_is_kept() {
 fn a_rebuild_that_was_killed_is_gone_on_with() {
     let scratch = Scratch::new();
     let id = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
-    // Between the two renames.
+    // Killed between the two renames.
     let dir = scratch.dir();
     fs::rename(&dir, dir.with_extension("git.rebuilt")).unwrap();
     assert!(scratch.repository().rebuilt().is_none());
     assert_eq!(scratch.ids(), [id]);
-    // Before the first of them.
+    // Killed before the first rename.
     fs::create_dir(dir.with_extension("git.rebuilt")).unwrap();
     fs::create_dir(dir.with_extension("git.unfinished")).unwrap();
     fs::remove_file(dir.join("HEAD")).unwrap();

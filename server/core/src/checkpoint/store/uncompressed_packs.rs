@@ -1,9 +1,9 @@
-//! Packs that were written in a hurry, and deflating them later.
+//! Tracks packs with uncompressed content, and compresses them later.
 //!
-//! While a restore waits for its undo point, contents are stored as they are. A file
-//! beside the store's names lists those packs; once there is much in them, idle work
-//! deflates it, and so does who is about to remove checkpoints for want of room. A
-//! line lost in a crash costs room only, until packs are folded.
+//! A restore waits for its undo point, so contents are stored uncompressed. The file [`LIST`] in
+//! the store lists these packs. Idle work compresses them once they are large, and so does pruning
+//! by size before it removes a checkpoint. An entry lost in a crash only costs disk space until the
+//! pack is combined with others.
 
 use std::{
     fs,
@@ -21,10 +21,10 @@ use crate::{
     storage::files::{failed, open, read_text},
 };
 
-/// Holds a line `BYTES NAME` for each of them.
+/// Name of the list, with a line `BYTES NAME` for each pack.
 pub(crate) const LIST: &str = "hurried";
 
-/// Notes that so many bytes of a pack are as they are.
+/// Adds a pack with this many uncompressed bytes to the list.
 pub(crate) fn record(dir: &Path, pack: &Path, bytes: usize) {
     let name = pack.file_name().unwrap_or_default().to_string_lossy();
     let mut options = fs::OpenOptions::new();
@@ -32,14 +32,15 @@ pub(crate) fn record(dir: &Path, pack: &Path, bytes: usize) {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let list = open(&dir.join(LIST), &mut options);
-    // The checkpoint is stored, whatever comes of this.
+    // Errors are ignored: the checkpoint is already stored.
     let _ = list.and_then(|mut list| list.write_all(format!("{bytes} {name}\n").as_bytes()));
 }
 
-/// Deflates what is in them if it is so many bytes or more. Who calls it holds the lock.
+/// Compresses the listed packs if they have at least `bytes` uncompressed bytes. The caller holds
+/// the lock.
 ///
 /// # Errors
-/// `cancelled`; `storage`. The store holds all it held then.
+/// `cancelled`; `storage`. The store is unchanged then.
 pub(crate) fn compress(repository: &Repository, bytes: u64, cancel: &Cancel) -> Result<(), Error> {
     let path = repository.dir().join(LIST);
     let text = match read_text(&path) {
@@ -48,7 +49,7 @@ pub(crate) fn compress(repository: &Repository, bytes: u64, cancel: &Cancel) -> 
         Err(error) => return Err(failed("read", &path, &error)),
     };
     let lines = text.lines().filter_map(|line| line.split_once(' '));
-    // Some may have been folded or pruned meanwhile.
+    // Packs may have been combined or pruned since.
     let there = |name: &str| repository.pack_dir().join(name).exists();
     let listed: Vec<(u64, &str)> = lines
         .filter(|(_, name)| there(name))
@@ -58,7 +59,7 @@ pub(crate) fn compress(repository: &Repository, bytes: u64, cancel: &Cancel) -> 
     if listed.is_empty() {
         return forget();
     }
-    // The list may be damaged.
+    // Saturates, because the list may be damaged.
     let all = listed.iter().map(|(bytes, _)| *bytes);
     if all.fold(0, u64::saturating_add) < bytes {
         return Ok(());
