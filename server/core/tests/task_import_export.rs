@@ -300,9 +300,9 @@ fn one_null_costs_that_entry_only() {
     assert_eq!(
         imported.problems,
         [
-            "left out 2 of the messages, which are not objects",
-            "left out 1 of the entries of ui_messages.json, which make no sense",
-            "left out 3 of the entries of context_history.json, which make no sense",
+            "skipped 2 of the messages: not objects",
+            "skipped 1 of the entries of ui_messages.json: malformed",
+            "skipped 3 of the entries of context_history.json: malformed",
         ]
     );
     // Blocks and members that are null stay as they are.
@@ -471,10 +471,7 @@ fn a_line_too_long_to_be_read_again_is_named() {
     let imported = scratch.store.import(&dir, None, 5, &cancel).unwrap();
     assert_eq!(imported.messages, 2);
     let named = imported.problems.join("\n");
-    assert!(
-        named.contains("1 of the log's lines, which make no sense"),
-        "{named}"
-    );
+    assert!(named.contains("1 of the log's lines: malformed"), "{named}");
     assert!(
         named.contains("1 of the log's lines, which are over"),
         "{named}"

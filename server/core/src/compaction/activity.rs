@@ -32,11 +32,11 @@ const PATH_KEYS: [&str; 5] = [
 /// Keys under which tool calls pass a command.
 const COMMAND_KEYS: [&str; 2] = ["command", "cmd"];
 /// Words in the names of tools that change files.
-const CHANGING: [&str; 6] = ["write", "edit", "replace", "patch", "diff", "create_file"];
+const CHANGE_WORDS: [&str; 6] = ["write", "edit", "replace", "patch", "diff", "create_file"];
 /// Words in the names of tools that read files.
-const READING: [&str; 3] = ["read", "view", "open_file"];
+const READ_WORDS: [&str; 3] = ["read", "view", "open_file"];
 /// Words in the names of tools that run commands.
-const RUNNING: [&str; 5] = ["command", "bash", "shell", "exec", "terminal"];
+const RUN_WORDS: [&str; 5] = ["command", "bash", "shell", "exec", "terminal"];
 /// Prefix and suffix of a command result header, for agents that write tool calls as text.
 const COMMAND_HEADER: (&str, &str) = ("[execute_command for '", "'] Result:");
 
@@ -91,20 +91,20 @@ enum ToolEffect {
 /// # Errors
 /// `cancelled`.
 pub(super) fn gather(
-    turns: &[ScannedMessage<'_>],
+    messages: &[ScannedMessage<'_>],
     previous: Option<&PreviousSummary>,
     tracked: &[TrackedFile],
     workspace: &WorkspaceAccess<'_>,
     cancel: &Cancel,
 ) -> Result<Activity, Error> {
-    let mut seen = ActivityCollector::default();
+    let mut collector = ActivityCollector::default();
     for file in tracked {
-        seen.file(&file.path, |facts| {
-            facts.changed |= file.agent_edited_at.is_some();
-            facts.changed_by_user |= file.user_edited_at.is_some();
-            facts.read |= file.read_at.is_some();
+        collector.file(&file.path, |entry| {
+            entry.changed |= file.agent_edited_at.is_some();
+            entry.changed_by_user |= file.user_edited_at.is_some();
+            entry.read |= file.read_at.is_some();
             let times = [file.agent_edited_at, file.user_edited_at, file.read_at];
-            facts.time = facts.time.max(times.into_iter().flatten().max());
+            entry.time = entry.time.max(times.into_iter().flatten().max());
         });
     }
     for listed in previous
@@ -113,25 +113,25 @@ pub(super) fn gather(
         .flat_map(activity_list::parse)
     {
         match listed {
-            ListItem::Changed(path) => seen.file(path, |facts| facts.changed = true),
-            ListItem::Read(path) => seen.file(path, |facts| facts.read = true),
-            ListItem::Command(command) => seen.command(command),
+            ListItem::Changed(path) => collector.file(path, |entry| entry.changed = true),
+            ListItem::Read(path) => collector.file(path, |entry| entry.read = true),
+            ListItem::Command(command) => collector.command(command),
         }
     }
-    for (position, turn) in turns.iter().enumerate() {
+    for (position, message) in messages.iter().enumerate() {
         cancel.check()?;
         // File contents in a summary were added by the compaction, not by the agent.
         if position > 0 || previous.is_none() {
-            seen.turn(position, turn);
+            collector.message(position, message);
         }
     }
-    seen.allowed(workspace, cancel)
+    collector.allowed(workspace, cancel)
 }
 
 #[derive(Default)]
 struct ActivityCollector {
     files: Vec<FileActivity>,
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
     /// Sequence number of the last run of each command.
     commands: HashMap<String, usize>,
     ran: usize,
@@ -148,22 +148,22 @@ impl ActivityCollector {
         if key.is_empty() {
             return;
         }
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let index = *self.indexes.entry(key).or_insert_with(|| {
             self.files.push(FileActivity {
                 path: path.to_owned(),
                 ..FileActivity::default()
             });
             self.files.len() - 1
         });
-        note(&mut self.files[place]);
+        note(&mut self.files[index]);
     }
 
-    fn named(&mut self, path: &str, position: usize, what: ToolEffect) {
-        self.file(path, |facts| {
-            facts.mentions += 1;
-            facts.changed |= what == ToolEffect::Changes;
-            facts.read |= what == ToolEffect::Reads;
-            facts.position = facts.position.max(Some(position));
+    fn named(&mut self, path: &str, position: usize, effect: ToolEffect) {
+        self.file(path, |entry| {
+            entry.mentions += 1;
+            entry.changed |= effect == ToolEffect::Changes;
+            entry.read |= effect == ToolEffect::Reads;
+            entry.position = entry.position.max(Some(position));
         });
     }
 
@@ -176,17 +176,17 @@ impl ActivityCollector {
         self.commands.insert(command.to_owned(), self.ran);
     }
 
-    fn turn(&mut self, position: usize, turn: &ScannedMessage<'_>) {
-        for part in turn.parts() {
+    fn message(&mut self, position: usize, message: &ScannedMessage<'_>) {
+        for part in message.parts() {
             match part {
                 MessagePart::Text(json) => self.text(json, position),
                 MessagePart::Call { id, name, input } => self.call(id, &name, input, position),
                 MessagePart::Result { id, failed, parts } => {
                     let change = id.and_then(|id| self.changes.remove(id));
                     if let Some((path, position)) = change.filter(|_| !failed) {
-                        self.file(&path, |facts| {
-                            facts.changed = true;
-                            facts.position = facts.position.max(Some(position));
+                        self.file(&path, |entry| {
+                            entry.changed = true;
+                            entry.position = entry.position.max(Some(position));
                         });
                     }
                     for part in parts {
@@ -201,7 +201,7 @@ impl ActivityCollector {
             }
         }
         // Only the next user message can answer a call.
-        if turn.is_user() {
+        if message.is_user() {
             self.changes.clear();
         }
     }
@@ -214,10 +214,10 @@ impl ActivityCollector {
                 .find(|(key, _)| keys.iter().any(|name| string_equals(key, name)));
             found.and_then(|(_, value)| string(value))
         };
-        let what = tool_effect(name, value(&["command"]).as_deref());
+        let effect = tool_effect(name, value(&["command"]).as_deref());
         if let Some(path) = value(&PATH_KEYS) {
-            match id.filter(|_| what == ToolEffect::Changes) {
-                None => self.named(&path, position, what),
+            match id.filter(|_| effect == ToolEffect::Changes) {
+                None => self.named(&path, position, effect),
                 // Counts as a change once its result reports success.
                 Some(id) => {
                     self.named(&path, position, ToolEffect::Other);
@@ -226,7 +226,7 @@ impl ActivityCollector {
                 }
             }
         }
-        if what == ToolEffect::Runs
+        if effect == ToolEffect::Runs
             && let Some(command) = value(&COMMAND_KEYS)
         {
             self.command(&command);
@@ -236,11 +236,11 @@ impl ActivityCollector {
     /// Collects from a text: the header of a tool result, and tagged files.
     fn text(&mut self, json: &str, position: usize) {
         if let Some(header) = parse_header(json) {
-            let what = match header.tool {
+            let effect = match header.tool {
                 FileTool::Read => ToolEffect::Reads,
                 FileTool::Edit => ToolEffect::Changes,
             };
-            self.named(&header.path, position, what);
+            self.named(&header.path, position, effect);
         }
         let has_command = json.contains("[execute_command for");
         if !has_command
@@ -268,18 +268,18 @@ impl ActivityCollector {
     /// Keeps what access rules allow, under the names used in results.
     fn allowed(self, workspace: &WorkspaceAccess<'_>, cancel: &Cancel) -> Result<Activity, Error> {
         let mut files: Vec<FileActivity> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
-        for mut facts in self.files {
+        let mut indexes: HashMap<String, usize> = HashMap::new();
+        for mut entry in self.files {
             cancel.check()?;
-            let Some(path) = (workspace.name)(&facts.path) else {
+            let Some(path) = (workspace.name)(&entry.path) else {
                 continue;
             };
-            match places.get(&path) {
-                Some(place) => files[*place].merge(&facts),
+            match indexes.get(&path) {
+                Some(index) => files[*index].merge(&entry),
                 None => {
-                    places.insert(path.clone(), files.len());
-                    facts.path = path;
-                    files.push(facts);
+                    indexes.insert(path.clone(), files.len());
+                    entry.path = path;
+                    files.push(entry);
                 }
             }
         }
@@ -308,16 +308,16 @@ impl ActivityCollector {
 fn tool_effect(name: &str, command: Option<&str>) -> ToolEffect {
     let name = name.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
-    if has(&CHANGING) {
+    if has(&CHANGE_WORDS) {
         return if command == Some("view") {
             ToolEffect::Reads
         } else {
             ToolEffect::Changes
         };
     }
-    if has(&RUNNING) {
+    if has(&RUN_WORDS) {
         ToolEffect::Runs
-    } else if has(&READING) {
+    } else if has(&READ_WORDS) {
         ToolEffect::Reads
     } else {
         ToolEffect::Other
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn tools_by_name() {
-        for (name, what) in [
+        for (name, effect) in [
             ("write_to_file", ToolEffect::Changes),
             ("MultiEdit", ToolEffect::Changes),
             ("apply_patch", ToolEffect::Changes),
@@ -340,7 +340,7 @@ mod tests {
             ("list_files", ToolEffect::Other),
             ("", ToolEffect::Other),
         ] {
-            assert_eq!(tool_effect(name, None), what, "{name}");
+            assert_eq!(tool_effect(name, None), effect, "{name}");
         }
         let view = tool_effect("str_replace_based_edit_tool", Some("view"));
         assert_eq!(view, ToolEffect::Reads);

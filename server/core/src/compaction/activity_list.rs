@@ -30,8 +30,8 @@ pub(super) enum ListItem<'a> {
 
 /// Formats the list, oldest first. Returns `None` if there is no activity. Omits the oldest
 /// lines that do not fit into `max` bytes.
-pub(super) fn text(facts: &Activity, max: usize) -> Option<String> {
-    let mut files: Vec<_> = facts.files.iter().collect();
+pub(super) fn text(activity: &Activity, max: usize) -> Option<String> {
+    let mut files: Vec<_> = activity.files.iter().collect();
     files.sort_by(|a, b| (a.position, a.time, &a.path).cmp(&(b.position, b.time, &b.path)));
     let paths = |keep: fn(bool, bool) -> bool| -> Vec<String> {
         let kept = files.iter().filter(|file| keep(file.changed, file.read));
@@ -39,7 +39,7 @@ pub(super) fn text(facts: &Activity, max: usize) -> Option<String> {
     };
     let changed = paths(|changed, _| changed);
     let read = paths(|changed, read| read && !changed);
-    let commands = facts.commands.iter().map(|command| {
+    let commands = activity.commands.iter().map(|command| {
         // Escaping and truncating again must not change the line.
         let line = one_line(command).into_owned();
         truncate::with_ellipsis(&line, COMMAND_BYTES).into_owned()
@@ -95,7 +95,7 @@ pub(super) fn parse<'a>(text: &'a str) -> impl Iterator<Item = ListItem<'a>> {
 mod tests {
     use super::{super::activity::FileActivity, *};
 
-    fn facts(files: &[(&str, bool, usize)], commands: &[&str]) -> Activity {
+    fn activity(files: &[(&str, bool, usize)], commands: &[&str]) -> Activity {
         let file = |(path, changed, position): &(&str, bool, usize)| FileActivity {
             path: (*path).to_owned(),
             changed: *changed,
@@ -111,11 +111,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let facts = facts(
+        let activity = activity(
             &[("b\n- x", true, 5), ("a b", true, 2), ("c", false, 3)],
             &["cargo test", "echo 'a\nFiles read:\n- d'"],
         );
-        let text = text(&facts, MAX_BYTES).unwrap();
+        let text = text(&activity, MAX_BYTES).unwrap();
         assert_eq!(
             text,
             "Files changed:\n- a b\n- b\\n- x\nFiles read:\n- c\n\
@@ -145,9 +145,9 @@ mod tests {
             .map(|(at, name)| (name.as_str(), at % 2 == 0, at))
             .collect();
         let long = "x".repeat(10_000);
-        let facts = facts(&files, &[long.as_str(); 200]);
+        let activity = activity(&files, &[long.as_str(); 200]);
         for max in [0, 10, 100, 500, MAX_BYTES] {
-            let text = text(&facts, max).unwrap_or_default();
+            let text = text(&activity, max).unwrap_or_default();
             assert!(text.len() <= max, "{} of {max}", text.len());
             if max >= 500 {
                 assert!(text.contains("Files changed:\n(older ones are not listed)\n- file"));

@@ -31,7 +31,7 @@ pub(super) struct SelectedFile {
 
 impl SelectedFile {
     /// Describes the part of the file that is included.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn label(&self) -> String {
         let KeyFile { path, lines, .. } = &self.file;
         format!("{path} ({lines} of {} lines)", self.total_lines)
     }
@@ -42,7 +42,7 @@ impl SelectedFile {
         let newline = if self.text.ends_with('\n') { "" } else { "\n" };
         format!(
             "# File {}\n\n<file_content path=\"{path}\">\n{}{newline}</file_content>",
-            self.shown(),
+            self.label(),
             self.text
         )
     }
@@ -53,7 +53,7 @@ impl SelectedFile {
 /// # Errors
 /// `cancelled`.
 pub(super) fn choose(
-    facts: &Activity,
+    activity: &Activity,
     workspace: &WorkspaceAccess<'_>,
     max_files: u32,
     max_lines: u32,
@@ -66,7 +66,7 @@ pub(super) fn choose(
     let mut tries = 0;
     let mut chosen: Vec<SelectedFile> = Vec::new();
     let mut names = HashSet::new();
-    for file in in_order(&facts.files) {
+    for file in by_importance(&activity.files) {
         cancel.check()?;
         if chosen.len() == max_files || max_lines == 0 || left == 0 || tries == MAX_TRIES {
             break;
@@ -111,9 +111,11 @@ pub(super) fn fitting(
         }
         fits
     };
-    let costed = chosen.into_iter().zip(costs);
-    let fitting = costed.filter_map(|(file, cost)| fits(cost).then_some(file));
-    fitting.collect()
+    chosen
+        .into_iter()
+        .zip(costs)
+        .filter_map(|(file, cost)| fits(cost).then_some(file))
+        .collect()
 }
 
 fn reason(file: &FileActivity) -> KeyFileReason {
@@ -126,7 +128,7 @@ fn reason(file: &FileActivity) -> KeyFileReason {
     }
 }
 
-fn in_order(files: &[FileActivity]) -> Vec<&FileActivity> {
+fn by_importance(files: &[FileActivity]) -> Vec<&FileActivity> {
     let mut files: Vec<&FileActivity> = files.iter().collect();
     files.sort_by_cached_key(|file| {
         (
@@ -152,7 +154,7 @@ mod tests {
         }
     }
 
-    fn some() -> Activity {
+    fn sample_activity() -> Activity {
         let mut files = vec![
             file("once-early", false, 1, Some(2)),
             file("twice", false, 2, Some(3)),
@@ -174,7 +176,7 @@ mod tests {
     }
 
     fn choose_from(
-        facts: &Activity,
+        activity: &Activity,
         read: &dyn Fn(&str) -> Option<String>,
         limits: (u32, u32, usize),
     ) -> Vec<SelectedFile> {
@@ -190,12 +192,24 @@ mod tests {
             },
         };
         let (files, lines, bytes) = limits;
-        choose(facts, &workspace, files, lines, bytes, &Cancel::default()).unwrap()
+        choose(
+            activity,
+            &workspace,
+            files,
+            lines,
+            bytes,
+            &Cancel::default(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn changed_then_mentioned_then_recent() {
-        let all = choose_from(&some(), &|_| Some("x".to_owned()), (u32::MAX, 9, 1000));
+        let all = choose_from(
+            &sample_activity(),
+            &|_| Some("x".to_owned()),
+            (u32::MAX, 9, 1000),
+        );
         let all: Vec<_> = all.iter().map(|chosen| &*chosen.file.path).collect();
         assert_eq!(
             all,
@@ -219,21 +233,21 @@ mod tests {
             "often" => Some(String::new()),
             _ => Some("1\n2\n3".to_owned()),
         };
-        let chosen = choose_from(&some(), &read, (2, 2, 1000));
-        let shown: Vec<_> = chosen.iter().map(SelectedFile::shown).collect();
-        assert_eq!(shown, ["by-user (2 of 3 lines)", "twice (2 of 3 lines)"]);
+        let chosen = choose_from(&sample_activity(), &read, (2, 2, 1000));
+        let label: Vec<_> = chosen.iter().map(SelectedFile::label).collect();
+        assert_eq!(label, ["by-user (2 of 3 lines)", "twice (2 of 3 lines)"]);
         assert_eq!(
             chosen[0].block(),
             "# File by-user (2 of 3 lines)\n\n<file_content path=\"by-user\">\n1\n2\n</file_content>"
         );
-        assert_eq!(choose_from(&some(), &read, (0, 2, 1000)), []);
-        assert_eq!(choose_from(&some(), &read, (2, 0, 1000)), []);
+        assert_eq!(choose_from(&sample_activity(), &read, (0, 2, 1000)), []);
+        assert_eq!(choose_from(&sample_activity(), &read, (2, 0, 1000)), []);
     }
 
     #[test]
     fn what_does_not_fit_leaves_its_room_to_others() {
         let fit = |room| {
-            let all = choose_from(&some(), &|_| Some("x".to_owned()), (4, 9, 1000));
+            let all = choose_from(&sample_activity(), &|_| Some("x".to_owned()), (4, 9, 1000));
             let costs = [50.0, 60.0, 10.0, 5.0].into_iter();
             let fitting = fitting(all, costs, room).into_iter();
             let paths: Vec<String> = fitting.map(|chosen| chosen.file.path).collect();
@@ -255,7 +269,7 @@ mod tests {
                 _ => "1234\n5678\n".to_owned(),
             })
         };
-        let chosen = choose_from(&some(), &read, (9, 9, 17));
+        let chosen = choose_from(&sample_activity(), &read, (9, 9, 17));
         let texts: Vec<_> = chosen.iter().map(|chosen| &*chosen.text).collect();
         assert_eq!(texts, ["1234\n5678\n", "1234\n"]);
     }

@@ -270,33 +270,33 @@ pub fn plan(
     options: &PlanOptions<'_>,
     cancel: &Cancel,
 ) -> Result<PlanCompactionResult, Error> {
-    let looked = ScannedConversation::at(conversation.items, cancel)?;
-    let messages: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
-    let tokens = conversation.tokens(&messages, cancel)?;
-    let kept = SplitPoints::of(&looked.turns, cancel)?
+    let scanned = ScannedConversation::scan(conversation.items, cancel)?;
+    let raw_messages: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
+    let tokens = conversation.tokens(&raw_messages, cancel)?;
+    let kept = SplitPoints::find(&scanned.messages, cancel)?
         .for_ratio(options.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
     let mut plan = PlanCompactionResult {
         tokens,
-        retain_from: looked.index_of(kept),
+        retain_from: scanned.index_of(kept),
         ..PlanCompactionResult::default()
     };
-    if looked.refusal(kept).is_some() {
+    if scanned.refusal_reason(kept).is_some() {
         return Ok(plan);
     }
-    let facts = looked.facts(conversation, cancel)?;
+    let activity = scanned.activity(conversation, cancel)?;
     let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
-    let files = conversation.key_files(&facts, max_files, max_lines, cancel)?;
-    let material = prompt::PromptInput {
-        turns: &looked.turns,
+    let files = conversation.key_files(&activity, max_files, max_lines, cancel)?;
+    let input = prompt::PromptInput {
+        messages: &scanned.messages,
         kept,
-        previous: looked.previous.as_ref(),
+        previous: scanned.previous.as_ref(),
         files: &files,
-        facts: &facts,
+        activity: &activity,
         instructions: options.instructions,
         filter: &options.filter,
     };
-    plan.prompt = prompt::write(&material, conversation, cancel)?;
+    plan.prompt = prompt::write(&input, conversation, cancel)?;
     plan.needed = tokens as f64 >= conversation.window.size * NEEDED_FRACTION;
     plan.files = files.into_iter().map(|chosen| chosen.file).collect();
     Ok(plan)
@@ -312,28 +312,28 @@ pub fn apply(
     options: &ApplyOptions<'_>,
     cancel: &Cancel,
 ) -> Result<CompactedConversation, Error> {
-    let looked = ScannedConversation::at(conversation.items, cancel)?;
-    let places = SplitPoints::of(&looked.turns, cancel)?;
-    let target = looked.target(options.retain_from)?;
+    let scanned = ScannedConversation::scan(conversation.items, cancel)?;
+    let split_points = SplitPoints::find(&scanned.messages, cancel)?;
+    let target = scanned.target(options.retain_from)?;
     let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
     let pre_tokens = conversation.tokens(&before, cancel)?;
     let given = options.summary.filter(|text| !text.trim().is_empty());
     let mut applied = match given {
         Some(text) => {
             let kept = match target {
-                Some(target) => places.near(target),
-                None => places.for_ratio(DEFAULT_RETAIN_RATIO, DEFAULT_RETAIN_RATIO),
+                Some(target) => split_points.at_or_before(target),
+                None => split_points.for_ratio(DEFAULT_RETAIN_RATIO, DEFAULT_RETAIN_RATIO),
             };
             let kept = kept.unwrap_or(1);
-            if let Some(refusal) = looked.refusal(kept) {
+            if let Some(refusal) = scanned.refusal_reason(kept) {
                 return Err(Error::new(ErrorKind::Conflict, refusal));
             }
-            looked.with_summary(conversation, text, kept, pre_tokens, options, cancel)?
+            scanned.with_summary(conversation, text, kept, pre_tokens, options, cancel)?
         }
         None => {
-            let kept = places.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
+            let kept = split_points.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
             let reason = summary::reason(options.summary, options.error);
-            looked.without_summary(kept.unwrap_or(1), reason)?
+            scanned.without_summary(kept.unwrap_or(1), reason)?
         }
     };
     applied.pre_tokens = pre_tokens;
@@ -350,20 +350,20 @@ impl CompactionInput<'_> {
 
     fn key_files(
         &self,
-        facts: &Activity,
+        activity: &Activity,
         max_files: u32,
         max_lines: u32,
         cancel: &Cancel,
     ) -> Result<Vec<SelectedFile>, Error> {
         // In a small window, files may take at most a fifth of it, at four bytes per token, so that
         // compaction frees space.
-        let max = (self.window.usable.max(0.0) * 0.2 * 4.0) as usize;
-        let max = max.min(key_files::MAX_BYTES);
-        key_files::choose(facts, self.workspace, max_files, max_lines, max, cancel)
+        let share = (self.window.usable.max(0.0) * 0.2 * 4.0) as usize;
+        let max = share.min(key_files::MAX_BYTES);
+        key_files::choose(activity, self.workspace, max_files, max_lines, max, cancel)
     }
 
     /// Returns the files with which `after` stays below `before` tokens, most important first.
-    fn files_with_room(
+    fn fit_files(
         &self,
         files: Vec<SelectedFile>,
         before: u64,
@@ -398,7 +398,7 @@ impl CompactionInput<'_> {
 
 /// The scanned messages of a conversation.
 struct ScannedConversation<'a> {
-    turns: Vec<ScannedMessage<'a>>,
+    messages: Vec<ScannedMessage<'a>>,
     /// Content of the first message if that is a summary.
     previous: Option<PreviousSummary>,
     /// Messages left out earlier, from the note in the first user message.
@@ -406,17 +406,17 @@ struct ScannedConversation<'a> {
 }
 
 impl<'a> ScannedConversation<'a> {
-    fn at(items: &[IndexedMessage<'a>], cancel: &Cancel) -> Result<Self, Error> {
-        let turns = scanned_message::scan_messages(items, cancel)?;
-        let mut previous = turns.first().and_then(summary::parse_summary);
-        let first_user = turns.iter().find(|turn| turn.is_user());
+    fn scan(items: &[IndexedMessage<'a>], cancel: &Cancel) -> Result<Self, Error> {
+        let messages = scanned_message::scan_messages(items, cancel)?;
+        let mut previous = messages.first().and_then(summary::parse_summary);
+        let first_user = messages.iter().find(|message| message.is_user());
         let note = first_user.and_then(summary::note);
         // After messages were left out, the retained count is outdated.
         if let (Some(previous), Some(_)) = (&mut previous, note) {
             previous.retained = 0;
         }
         Ok(Self {
-            turns,
+            messages,
             previous,
             left_out: note.map_or(0, |(_, count)| count),
         })
@@ -425,12 +425,12 @@ impl<'a> ScannedConversation<'a> {
     /// Returns the index in the whole conversation of a position.
     fn index_of(&self, position: usize) -> u64 {
         let next = || {
-            self.turns
+            self.messages
                 .last()
-                .map_or(0, |turn| turn.index.saturating_add(1))
+                .map_or(0, |message| message.index.saturating_add(1))
         };
-        let turn = self.turns.get(position);
-        turn.map_or_else(next, |turn| turn.index) as u64
+        let message = self.messages.get(position);
+        message.map_or_else(next, |message| message.index) as u64
     }
 
     /// Returns the number of messages of the whole conversation before a position.
@@ -443,44 +443,44 @@ impl<'a> ScannedConversation<'a> {
         let Some(index) = retain_from.filter(|index| *index > 0) else {
             return Ok(None);
         };
-        let (first, end) = (self.index_of(0), self.index_of(self.turns.len()));
+        let (first, end) = (self.index_of(0), self.index_of(self.messages.len()));
         if index <= first || index > end {
             return Err(Error::invalid(format!(
-                "retainFrom is {index}, which is no message behind the first; give what the plan \
-                said, or nothing"
+                "retainFrom {index} is not a message after the first; pass the plan's retainFrom or \
+                omit it"
             )));
         }
         let position = self
-            .turns
+            .messages
             .iter()
-            .position(|turn| turn.index as u64 >= index);
-        Ok(Some(position.unwrap_or(self.turns.len())))
+            .position(|message| message.index as u64 >= index);
+        Ok(Some(position.unwrap_or(self.messages.len())))
     }
 
     /// Returns why the messages before `kept` cannot be summarized.
-    fn refusal(&self, kept: usize) -> Option<String> {
-        let new = self.distance(self.turns.len()).saturating_sub(1);
+    fn refusal_reason(&self, kept: usize) -> Option<String> {
+        let new = self.distance(self.messages.len()).saturating_sub(1);
         match &self.previous {
             Some(previous) if new <= previous.retained => Some(
-                "no message came since the conversation was last compacted, so there is nothing \
-                new to summarise; compact again when there is, or leave messages out"
+                "there are no new messages since the conversation was last compacted; compact \
+                again when there are, or truncate the conversation"
                     .to_owned(),
             ),
             Some(_) if kept < 2 => Some(
-                "only the summary stands before the messages that stay, and a summary of a \
-                summary gains nothing; compact again when there are more messages"
+                "only the previous summary would be summarized, and a summary of a summary gains \
+                nothing; compact again when there are more messages"
                     .to_owned(),
             ),
             None if kept < 2 => Some(
-                "only the first message stands before the messages that stay, so there is \
-                nothing to summarise; compact when there are more messages"
+                "only the first message would be summarized; compact when there are more \
+                messages"
                     .to_owned(),
             ),
             _ => None,
         }
     }
 
-    fn facts(
+    fn activity(
         &self,
         conversation: &CompactionInput<'_>,
         cancel: &Cancel,
@@ -489,7 +489,7 @@ impl<'a> ScannedConversation<'a> {
             tracked, workspace, ..
         } = conversation;
         activity::gather(
-            &self.turns,
+            &self.messages,
             self.previous.as_ref(),
             tracked,
             workspace,
@@ -506,10 +506,10 @@ impl<'a> ScannedConversation<'a> {
         options: &ApplyOptions<'_>,
         cancel: &Cancel,
     ) -> Result<CompactedConversation, Error> {
-        let facts = self.facts(conversation, cancel)?;
+        let activity = self.activity(conversation, cancel)?;
         let (max_files, max_lines) = (options.max_files, options.max_lines_per_file);
-        let files = conversation.key_files(&facts, max_files, max_lines, cancel)?;
-        let (stood, task) = match &self.previous {
+        let files = conversation.key_files(&activity, max_files, max_lines, cancel)?;
+        let (replaced, task) = match &self.previous {
             Some(previous) => (
                 previous
                     .messages
@@ -517,15 +517,17 @@ impl<'a> ScannedConversation<'a> {
                 previous.task.clone(),
             ),
             None => {
-                let first_user = self.turns[..kept].iter().find(|turn| turn.is_user());
+                let first_user = self.messages[..kept]
+                    .iter()
+                    .find(|message| message.is_user());
                 (self.distance(kept), first_user.map(summary::task))
             }
         };
-        let activity_list = activity_list::text(&facts, activity_list::MAX_BYTES);
+        let activity_list = activity_list::text(&activity, activity_list::MAX_BYTES);
         let with = |files: &[SelectedFile]| -> Result<CompactedConversation, Error> {
             let first = summary::message(&SummaryContent {
-                messages: stood.saturating_add(self.left_out),
-                retained: (self.turns.len() - kept) as u64,
+                messages: replaced.saturating_add(self.left_out),
+                retained: (self.messages.len() - kept) as u64,
                 task: task.as_deref(),
                 text: text.trim(),
                 activity_list: activity_list.as_deref(),
@@ -534,41 +536,41 @@ impl<'a> ScannedConversation<'a> {
             Ok(CompactedConversation {
                 first: Some(first),
                 files: files.iter().map(|chosen| chosen.file.clone()).collect(),
-                ..self.from(kept)
+                ..self.retained_from(kept)
             })
         };
         let after = |files: &[SelectedFile]| {
             conversation.tokens(&with(files)?.messages(conversation.items), cancel)
         };
-        with(&conversation.files_with_room(files, pre_tokens, after, cancel)?)
+        with(&conversation.fit_files(files, pre_tokens, after, cancel)?)
     }
 
     fn without_summary(&self, kept: usize, reason: String) -> Result<CompactedConversation, Error> {
         let user = self
-            .turns
+            .messages
             .iter()
             .take(kept)
             .position(ScannedMessage::is_user);
         let applied = match user {
             Some(user) if kept > 1 => {
-                let turn = &self.turns[user];
-                let note = summary::note(turn);
+                let message = &self.messages[user];
+                let note = summary::note(message);
                 let count = self
                     .left_out
                     .saturating_add(self.distance(kept).saturating_sub(1));
                 let drops = |block: usize| {
                     // A tool result stays only in the first message, where it had no call before.
-                    let kind = turn.message.blocks().get(block).map(|block| block.kind);
+                    let kind = message.scan.blocks().get(block).map(|block| block.kind);
                     note.is_some_and(|(own, _)| own == block)
                         || (user > 0 && kind == Some(BlockKind::ToolResult))
                 };
                 let text = summary::note_text(count, &reason);
                 CompactedConversation {
-                    first: Some(with_appended_text(&turn.message, drops, &text)?),
-                    ..self.from(kept)
+                    first: Some(with_appended_text(&message.scan, drops, &text)?),
+                    ..self.retained_from(kept)
                 }
             }
-            _ => self.from(0),
+            _ => self.retained_from(0),
         };
         Ok(CompactedConversation {
             fallback: true,
@@ -578,7 +580,7 @@ impl<'a> ScannedConversation<'a> {
     }
 
     /// Retains the messages from a position on.
-    fn from(&self, position: usize) -> CompactedConversation {
+    fn retained_from(&self, position: usize) -> CompactedConversation {
         CompactedConversation {
             first: None,
             retained: position,

@@ -18,7 +18,7 @@ use super::IndexedMessage;
 pub(super) struct ScannedMessage<'a> {
     /// Index in the whole conversation.
     pub(super) index: usize,
-    pub(super) message: Message<'a>,
+    pub(super) scan: Message<'a>,
 }
 
 /// A part of a message. Strings are JSON, not decoded.
@@ -50,28 +50,28 @@ pub(super) fn scan_messages<'a>(
     items: &[IndexedMessage<'a>],
     cancel: &Cancel,
 ) -> Result<Vec<ScannedMessage<'a>>, Error> {
-    let mut turns = Vec::with_capacity(items.len());
+    let mut messages = Vec::with_capacity(items.len());
     for item in items {
         cancel.check()?;
         let index = item.index;
-        let message = Message::scan(item.message.get()).ok_or_else(|| {
+        let scan = Message::scan(item.message.get()).ok_or_else(|| {
             Error::invalid(format!(
                 "messages[{index}] is not an object; a message has a role and content"
             ))
         })?;
-        turns.push(ScannedMessage { index, message });
+        messages.push(ScannedMessage { index, scan });
     }
-    Ok(turns)
+    Ok(messages)
 }
 
 impl<'a> ScannedMessage<'a> {
     pub(super) fn is_user(&self) -> bool {
-        self.message.role == Role::User
+        self.scan.role == Role::User
     }
 
     /// Returns the role for display.
     pub(super) fn role(&self) -> &'static str {
-        match self.message.role {
+        match self.scan.role {
             Role::User => "user",
             Role::Assistant => "assistant",
             Role::Other => "other",
@@ -80,16 +80,16 @@ impl<'a> ScannedMessage<'a> {
 
     /// Returns the time it was written, in milliseconds since the Unix epoch.
     pub(super) fn ts(&self) -> Option<f64> {
-        let ts: f64 = member(self.message.text, "ts")?.parse().ok()?;
+        let ts: f64 = member(self.scan.text, "ts")?.parse().ok()?;
         ts.is_finite().then_some(ts)
     }
 
     /// Returns the parts of the message.
     pub(super) fn parts(&self) -> Vec<MessagePart<'a>> {
-        match &self.message.content {
+        match &self.scan.content {
             Content::Empty(_) => Vec::new(),
-            Content::Text(place) => vec![MessagePart::Text(self.message.slice(place))],
-            Content::Other(place) => block(self.message.slice(place), BlockKind::Other)
+            Content::Text(place) => vec![MessagePart::Text(self.scan.slice(place))],
+            Content::Other(place) => block(self.scan.slice(place), BlockKind::Other)
                 .map_or_else(Vec::new, |part| vec![part]),
             Content::Blocks { blocks, .. } => {
                 let parts = blocks.iter().filter_map(|block| self.part(block));
@@ -101,8 +101,8 @@ impl<'a> ScannedMessage<'a> {
     /// Converts a block to a part.
     pub(super) fn part(&self, of: &Block) -> Option<MessagePart<'a>> {
         match (of.kind, &of.text) {
-            (BlockKind::Text, Some(text)) => Some(MessagePart::Text(self.message.slice(text))),
-            _ => block(self.message.slice(&of.range), of.kind),
+            (BlockKind::Text, Some(text)) => Some(MessagePart::Text(self.scan.slice(text))),
+            _ => block(self.scan.slice(&of.range), of.kind),
         }
     }
 }
@@ -216,12 +216,12 @@ mod tests {
             index: 0,
             message: &raw,
         };
-        let turns = scan_messages(&[item], &Cancel::default()).unwrap();
-        assert_eq!(turns[0].ts(), Some(1500.0));
+        let messages = scan_messages(&[item], &Cancel::default()).unwrap();
+        assert_eq!(messages[0].ts(), Some(1500.0));
         let label = |label| MessagePart::Label(Cow::Borrowed(label));
         let result = |id, failed, parts| MessagePart::Result { id, failed, parts };
         assert_eq!(
-            turns[0].parts(),
+            messages[0].parts(),
             [
                 MessagePart::Text("\"a\""),
                 MessagePart::Text("\"b\""),

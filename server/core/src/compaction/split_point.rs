@@ -15,14 +15,14 @@ use crate::{
 use super::scanned_message::ScannedMessage;
 
 /// Maximum fraction of messages retained; otherwise nothing would be compacted.
-const LARGEST_RATIO: f64 = 0.9;
+const MAX_RETAIN_RATIO: f64 = 0.9;
 
 /// Positions at which a conversation can be split.
 pub(super) struct SplitPoints {
     count: usize,
     /// In order. Excludes the first two positions, because one message alone is not worth
     /// compacting.
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 impl SplitPoints {
@@ -30,15 +30,15 @@ impl SplitPoints {
     ///
     /// # Errors
     /// `cancelled`.
-    pub(super) fn of(turns: &[ScannedMessage<'_>], cancel: &Cancel) -> Result<Self, Error> {
+    pub(super) fn find(messages: &[ScannedMessage<'_>], cancel: &Cancel) -> Result<Self, Error> {
         // Change in the number of enclosing call/result pairs from one position to the next.
-        let mut around = vec![0_i64; turns.len() + 1];
+        let mut pair_delta = vec![0_i64; messages.len() + 1];
         // Ids may be reused: a result belongs to the last call before it.
         let mut calls: HashMap<_, usize> = HashMap::new();
-        for (position, turn) in turns.iter().enumerate() {
+        for (position, message) in messages.iter().enumerate() {
             cancel.check()?;
-            for block in turn.message.blocks() {
-                let Some(id) = turn.message.id(block) else {
+            for block in message.scan.blocks() {
+                let Some(id) = message.scan.id(block) else {
                     continue;
                 };
                 match block.kind {
@@ -47,43 +47,45 @@ impl SplitPoints {
                     }
                     BlockKind::ToolResult => {
                         if let Some(call) = calls.get(&id) {
-                            around[call + 1] += 1;
-                            around[position + 1] -= 1;
+                            pair_delta[call + 1] += 1;
+                            pair_delta[position + 1] -= 1;
                         }
                     }
                     BlockKind::Text | BlockKind::Image | BlockKind::Other => {}
                 }
             }
         }
-        let mut places = Vec::new();
-        let mut pairs = 0;
-        for (position, turn) in turns.iter().enumerate() {
-            pairs += around[position];
-            if position > 1 && pairs == 0 && turn.message.role == Role::Assistant {
-                places.push(position);
+        let mut positions = Vec::new();
+        let mut open_pairs = 0;
+        for (position, message) in messages.iter().enumerate() {
+            open_pairs += pair_delta[position];
+            if position > 1 && open_pairs == 0 && message.scan.role == Role::Assistant {
+                positions.push(position);
             }
         }
         Ok(Self {
-            count: turns.len(),
-            places,
+            count: messages.len(),
+            positions,
         })
     }
 
     /// Returns the position that retains the newest `ratio` of the messages.
     pub(super) fn for_ratio(&self, ratio: f64, default: f64) -> Option<usize> {
         let ratio = if ratio.is_nan() { default } else { ratio };
-        let kept = self.count as f64 * ratio.clamp(0.0, LARGEST_RATIO);
+        let wanted = self.count as f64 * ratio.clamp(0.0, MAX_RETAIN_RATIO);
         // Ignore rounding errors: 7.000000000000001 means 7.
-        let kept = (kept - 1e-9).ceil().max(0.0) as usize;
-        self.near(self.count.saturating_sub(kept))
+        let kept = (wanted - 1e-9).ceil().max(0.0) as usize;
+        self.at_or_before(self.count.saturating_sub(kept))
     }
 
     /// Returns the last position at or before `target`. If there is none, returns the first
     /// position.
-    pub(super) fn near(&self, target: usize) -> Option<usize> {
-        let next = self.places.partition_point(|place| *place <= target);
-        let before = self.places[..next].last();
-        before.or(self.places.first()).copied()
+    pub(super) fn at_or_before(&self, target: usize) -> Option<usize> {
+        let next = self
+            .positions
+            .partition_point(|position| *position <= target);
+        let before = self.positions[..next].last();
+        before.or(self.positions.first()).copied()
     }
 }
 
@@ -96,7 +98,7 @@ mod tests {
 
     /// Parses a script of `u` and `a` messages. Digits are ids of calls (in `a`) and results (in
     /// `u`).
-    fn places(script: &str) -> SplitPoints {
+    fn positions(script: &str) -> SplitPoints {
         let raws: Vec<Box<RawValue>> = script
             .split_whitespace()
             .map(|message| {
@@ -118,25 +120,25 @@ mod tests {
             .enumerate()
             .map(|(index, message)| IndexedMessage { index, message })
             .collect();
-        let turns = scan_messages(&items, &Cancel::default()).unwrap();
-        SplitPoints::of(&turns, &Cancel::default()).unwrap()
+        let messages = scan_messages(&items, &Cancel::default()).unwrap();
+        SplitPoints::find(&messages, &Cancel::default()).unwrap()
     }
 
     #[test]
     fn no_pair_is_split() {
-        assert_eq!(places("u a1 u1 a2 u2 a").places, [3, 5]);
-        assert_eq!(places("u a12 u1 a u2 a").places, [5]);
-        assert_eq!(places("u a1 u1 a1 u1 a").places, [3, 5]);
-        assert_eq!(places("u1 a1 u a u1 a").places, [5]);
-        assert_eq!(places("a u a").places, [2]);
-        assert_eq!(places("u a1 a u1").places, [0; 0]);
-        assert_eq!(places("").places, [0; 0]);
+        assert_eq!(positions("u a1 u1 a2 u2 a").positions, [3, 5]);
+        assert_eq!(positions("u a12 u1 a u2 a").positions, [5]);
+        assert_eq!(positions("u a1 u1 a1 u1 a").positions, [3, 5]);
+        assert_eq!(positions("u1 a1 u a u1 a").positions, [5]);
+        assert_eq!(positions("a u a").positions, [2]);
+        assert_eq!(positions("u a1 a u1").positions, [0; 0]);
+        assert_eq!(positions("").positions, [0; 0]);
     }
 
     #[test]
     fn no_less_stays_than_was_wanted() {
-        let ten = places("u a u a u a u a u a");
-        for (ratio, place) in [
+        let ten = positions("u a u a u a u a u a");
+        for (ratio, position) in [
             (0.2, 7),
             (0.3, 7),
             (0.0, 9),
@@ -147,23 +149,26 @@ mod tests {
             (0.5, 5),
             (0.1 + 0.2, 7),
         ] {
-            assert_eq!(ten.for_ratio(ratio, 0.2), Some(place), "{ratio}");
+            assert_eq!(ten.for_ratio(ratio, 0.2), Some(position), "{ratio}");
         }
-        assert_eq!(ten.near(usize::MAX), Some(9));
-        for (target, place) in [(8, 7), (7, 7), (6, 5), (4, 3), (3, 3)] {
-            assert_eq!(ten.near(target), Some(place), "{target}");
+        assert_eq!(ten.at_or_before(usize::MAX), Some(9));
+        for (target, position) in [(8, 7), (7, 7), (6, 5), (4, 3), (3, 3)] {
+            assert_eq!(ten.at_or_before(target), Some(position), "{target}");
         }
         // Nothing could be compacted before position 3.
         for target in [0, 1, 2] {
-            assert_eq!(ten.near(target), Some(3), "{target}");
+            assert_eq!(ten.at_or_before(target), Some(3), "{target}");
         }
         // The requested position is between a call and its result.
-        assert_eq!(places("u a u a1 u1 a").for_ratio(0.3, 0.2), Some(3));
-        assert_eq!(places("u a1 u1 a2 u2 u u u").for_ratio(0.5, 0.2), Some(3));
+        assert_eq!(positions("u a u a1 u1 a").for_ratio(0.3, 0.2), Some(3));
+        assert_eq!(
+            positions("u a1 u1 a2 u2 u u u").for_ratio(0.5, 0.2),
+            Some(3)
+        );
         // Almost everything is to be retained.
-        assert_eq!(places("u a u a u a u a u").for_ratio(0.9, 0.2), Some(3));
+        assert_eq!(positions("u a u a u a u a u").for_ratio(0.9, 0.2), Some(3));
         for nothing in ["", "u", "u a", "u u", "u a u"] {
-            assert_eq!(places(nothing).for_ratio(0.5, 0.2), None, "{nothing}");
+            assert_eq!(positions(nothing).for_ratio(0.5, 0.2), None, "{nothing}");
         }
     }
 }

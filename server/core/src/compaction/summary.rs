@@ -52,11 +52,11 @@ pub(super) struct SummaryContent<'a> {
 }
 
 /// Parses a message if it is a summary written by [`message`].
-pub(super) fn parse_summary(turn: &ScannedMessage<'_>) -> Option<PreviousSummary> {
-    if !turn.is_user() {
+pub(super) fn parse_summary(message: &ScannedMessage<'_>) -> Option<PreviousSummary> {
+    if !message.is_user() {
         return None;
     }
-    let parts = turn.parts();
+    let parts = message.parts();
     let mut texts = parts.iter().map_while(|part| match part {
         MessagePart::Text(json) => string(json),
         _ => None,
@@ -94,11 +94,11 @@ fn number(text: &str) -> Option<(u64, &str)> {
 }
 
 /// Returns the text of the user's first message for the summary.
-pub(super) fn task(turn: &ScannedMessage<'_>) -> String {
-    let own = note(turn).map(|(block, _)| block);
+pub(super) fn task(message: &ScannedMessage<'_>) -> String {
+    let own = note(message).map(|(block, _)| block);
     let mut task = String::new();
     let mut others = 0_usize;
-    for (block, part) in turn.parts().iter().enumerate() {
+    for (block, part) in message.parts().iter().enumerate() {
         match part {
             MessagePart::Text(_) if own == Some(block) => {}
             MessagePart::Text(json) => {
@@ -126,13 +126,13 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
     let SummaryContent {
         messages, retained, ..
     } = summary;
-    let stood = truncate::pluralize(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
+    let replaced = truncate::pluralize(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
     let mut texts = vec![format!(
         "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
-        Here stood {stood}, which no longer fit. In their place you have what follows: how the \
-        conversation began, a summary of it, what was done, and files as they are now. \
-        The newest messages come after this one, unchanged. Carry on where they end; do not do \
-        again what is done, and read a file again before you rely on its older text."
+        This message replaces {replaced} that no longer fit into the context window. It contains \
+        the start of the conversation, a summary, a list of what was done, and current file \
+        contents. The newest messages follow unchanged. Continue where they end. Do not repeat \
+        work that is done, and read a file again before you rely on an older copy of it."
     )];
     texts.extend(summary.task.map(|task| format!("{TASK}{task}")));
     texts.push(format!("{SUMMARY}{}", summary.text));
@@ -150,18 +150,18 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
     RawValue::from_string(message).map_err(|error| {
         Error::new(
             ErrorKind::Internal,
-            format!("the summary message could not be written: {error}; please report this"),
+            format!("cannot write the summary message: {error}; please report this bug"),
         )
     })
 }
 
 /// Returns the block of the note that messages are left out, and the count in it.
-pub(super) fn note(turn: &ScannedMessage<'_>) -> Option<(usize, u64)> {
-    let (place, block) = turn.message.blocks().iter().enumerate().next_back()?;
+pub(super) fn note(message: &ScannedMessage<'_>) -> Option<(usize, u64)> {
+    let (place, block) = message.scan.blocks().iter().enumerate().next_back()?;
     if block.kind != BlockKind::Text {
         return None;
     }
-    let text = string(turn.message.string(block)?)?;
+    let text = string(message.scan.string(block)?)?;
     let (count, rest) = number(text.strip_prefix(LEFT_OUT)?)?;
     rest.starts_with(MARKER_END).then_some((place, count))
 }
@@ -171,19 +171,21 @@ pub(super) fn note_text(count: u64, reason: &str) -> String {
     let messages = truncate::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "message");
     format!(
         "{LEFT_OUT}{count}{MARKER_END}\n\
-        [{messages} left out here without a summary, to make room: {reason}. What comes next are \
-        the newest messages. Look at the files again where you need to know what was done.]"
+        [{messages} left out here without a summary, to make room: {reason}. The newest messages \
+        follow. Read the files again where you need to know what was done.]"
     )
 }
 
 /// Returns the reason for a missing summary, on one line.
 pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
-    let error = error.map(str::trim).filter(|error| !error.is_empty());
-    let reason = error.unwrap_or(if summary.is_some() {
-        "the summary was empty"
-    } else {
-        "no summary was given"
-    });
+    let reason = error
+        .map(str::trim)
+        .filter(|error| !error.is_empty())
+        .unwrap_or(if summary.is_some() {
+            "the summary was empty"
+        } else {
+            "no summary was given"
+        });
     // Truncate first, to bound the cost of escaping.
     let reason = truncate::with_ellipsis(reason, REASON_BYTES);
     let reason = crate::line::one_line(&reason);

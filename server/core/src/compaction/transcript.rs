@@ -23,9 +23,9 @@ const NAME_BYTES: usize = 100;
 const MESSAGE_BYTES: usize = 24_000;
 
 /// Formats a message.
-pub(super) fn message(turn: &ScannedMessage<'_>) -> String {
+pub(super) fn message(message: &ScannedMessage<'_>) -> String {
     let mut texts = Vec::new();
-    for part in turn.parts() {
+    for part in message.parts() {
         match part {
             MessagePart::Text(json) => texts.push(said(json)),
             MessagePart::Call { name, input, .. } => texts.push(call(&name, input)),

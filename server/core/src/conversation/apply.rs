@@ -199,7 +199,7 @@ fn to_raw(text: String) -> Result<Box<RawValue>, Error> {
     RawValue::from_string(text).map_err(|error| {
         Error::new(
             sightline_protocol::error::ErrorKind::Internal,
-            format!("a message could not be put together again: {error}; please report this"),
+            format!("cannot build a message: {error}; please report this bug"),
         )
     })
 }

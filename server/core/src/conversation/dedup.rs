@@ -21,13 +21,13 @@ use super::{
 };
 
 /// Number of leading blocks that are searched for mentions. Cline's value.
-const MENTION_BLOCKS: usize = 3;
+const MAX_MENTION_BLOCKS: usize = 3;
 
 /// One occurrence of a file.
-struct Read {
+struct Occurrence {
     message: usize,
     block: usize,
-    what: Replacement,
+    replacement: Replacement,
 }
 
 /// How an occurrence is replaced once it is outdated.
@@ -46,8 +46,8 @@ struct FileReads<'a> {
     history: &'a ContextHistory,
     profile: Profile,
     notice: &'a str,
-    files: Vec<Vec<Read>>,
-    places: HashMap<String, usize>,
+    files: Vec<Vec<Occurrence>>,
+    file_indexes: HashMap<String, usize>,
     /// All paths mentioned in each message.
     mentioned: HashMap<usize, Vec<Value>>,
 }
@@ -69,7 +69,7 @@ pub(super) fn replace_duplicates(
         profile,
         notice,
         files: Vec::new(),
-        places: HashMap::new(),
+        file_indexes: HashMap::new(),
         mentioned: HashMap::new(),
     };
     for index in start..messages.len() {
@@ -88,7 +88,7 @@ pub(super) fn replace_duplicates(
         occurrences.pop();
         for read in occurrences {
             let place = (read.message, read.block);
-            match read.what {
+            match read.replacement {
                 Replacement::Nothing => continue,
                 Replacement::Text(kind, text) => {
                     let update = Update::text(time, text, None);
@@ -113,8 +113,8 @@ pub(super) fn replace_duplicates(
         cancel.check()?;
         let all = mentioned.get(&edits.message).cloned().unwrap_or_default();
         let message = &messages[edits.message];
-        let original = message.string(&message.blocks()[edits.block]);
-        let original = decode(original.unwrap_or_default());
+        let string = message.string(&message.blocks()[edits.block]);
+        let original = decode(string.unwrap_or_default());
         let (text, done) = edits.apply(&original, history, notice);
         let update = Update::text(time, text, Some((done, all)));
         history.add(edits.message, EditKind::FileMention, edits.block, update);
@@ -142,14 +142,15 @@ impl MentionEdits {
         let edits = history.message(self.message);
         let last = edits.and_then(|edits| edits.block(self.block).last());
         let text = last.and_then(Update::new_text).unwrap_or(original);
-        let done = last.and_then(Update::mentions);
-        let mut done = done.map_or_else(Vec::new, |(done, _)| done.to_vec());
+        let mut done = last
+            .and_then(Update::mentions)
+            .map_or_else(Vec::new, |(done, _)| done.to_vec());
 
         // An earlier edit may have moved the mentions, but did not change them.
         let found: Vec<_> = FILE_CONTENT.all(original).collect();
-        let mut wanted: HashMap<&str, usize> = HashMap::new();
+        let mut remaining: HashMap<&str, usize> = HashMap::new();
         for (nth, path) in &self.mentions {
-            *wanted
+            *remaining
                 .entry(&original[found[*nth].range.clone()])
                 .or_default() += 1;
             done.push(Value::from(path.as_str()));
@@ -157,7 +158,7 @@ impl MentionEdits {
         let mut replaced = String::with_capacity(text.len());
         let mut copied = 0;
         for tagged in FILE_CONTENT.all(text) {
-            if let Some(count) = wanted.get_mut(&text[tagged.range.clone()])
+            if let Some(count) = remaining.get_mut(&text[tagged.range.clone()])
                 && *count > 0
             {
                 *count -= 1;
@@ -195,12 +196,12 @@ impl<'a> FileReads<'a> {
     /// Records the tool results that contain files. Returns their blocks.
     fn results(&mut self, index: usize, message: &Message<'_>) -> HashSet<usize> {
         // Cline makes one tool call at a time and checks only the first block.
-        let looked_at = match self.profile {
+        let searched_blocks = match self.profile {
             Profile::Default => message.blocks().len(),
             Profile::Cline => 1,
         };
         let mut found = HashSet::new();
-        for (place, block) in message.blocks().iter().enumerate().take(looked_at) {
+        for (place, block) in message.blocks().iter().enumerate().take(searched_blocks) {
             if found.contains(&place) {
                 continue;
             }
@@ -210,12 +211,12 @@ impl<'a> FileReads<'a> {
             let in_next = header.is_alone && block.kind == BlockKind::Text;
             let target = place + usize::from(in_next);
             let content = message.blocks().get(target);
-            let Some(what) = self.result(message, &header, content, in_next) else {
+            let Some(replacement) = self.result(message, &header, content, in_next) else {
                 continue;
             };
             found.extend([place, target]);
             if self.replaced_mentions(index, target).is_some() {
-                self.record(&header.path, index, target, what);
+                self.record(&header.path, index, target, replacement);
             }
         }
         found
@@ -264,7 +265,7 @@ impl<'a> FileReads<'a> {
 
     /// Records the files mentioned in the first text that has mentions.
     fn mentions(&mut self, index: usize, message: &Message<'_>, results: &HashSet<usize>) {
-        for (place, block) in message.blocks().iter().enumerate().take(MENTION_BLOCKS) {
+        for (place, block) in message.blocks().iter().enumerate().take(MAX_MENTION_BLOCKS) {
             let string = message.string(block).unwrap_or_default();
             if results.contains(&place) || !string.contains(FILE_CONTENT.needle) {
                 continue;
@@ -297,9 +298,9 @@ impl<'a> FileReads<'a> {
         }
     }
 
-    fn record(&mut self, path: &str, message: usize, block: usize, what: Replacement) {
+    fn record(&mut self, path: &str, message: usize, block: usize, replacement: Replacement) {
         if matches!(
-            (&what, self.profile),
+            (&replacement, self.profile),
             (Replacement::Nothing, Profile::Cline)
         ) {
             return;
@@ -308,14 +309,14 @@ impl<'a> FileReads<'a> {
             Profile::Default => normalize_path(path),
             Profile::Cline => path.to_owned(),
         };
-        let place = *self.places.entry(file).or_insert_with(|| {
+        let place = *self.file_indexes.entry(file).or_insert_with(|| {
             self.files.push(Vec::new());
             self.files.len() - 1
         });
-        self.files[place].push(Read {
+        self.files[place].push(Occurrence {
             message,
             block,
-            what,
+            replacement,
         });
     }
 

@@ -48,10 +48,10 @@ impl Update {
     pub(super) fn text(
         time: &Number,
         text: String,
-        about: Option<(Vec<Value>, Vec<Value>)>,
+        mentions: Option<(Vec<Value>, Vec<Value>)>,
     ) -> Self {
-        let about = about.map_or_else(|| json!([]), |(done, all)| json!([done, all]));
-        Self(vec![json!(time), json!("text"), json!([text]), about])
+        let mentions = mentions.map_or_else(|| json!([]), |(done, all)| json!([done, all]));
+        Self(vec![json!(time), json!("text"), json!([text]), mentions])
     }
 
     /// Returns the new text, if the update changes a text.
@@ -64,8 +64,8 @@ impl Update {
 
     /// Returns the mentioned paths replaced so far, and all mentioned paths.
     pub(super) fn mentions(&self) -> Option<(&[Value], &[Value])> {
-        let about = self.0.get(3)?;
-        Some((about.get(0)?.as_array()?, about.get(1)?.as_array()?))
+        let mentions = self.0.get(3)?;
+        Some((mentions.get(0)?.as_array()?, mentions.get(1)?.as_array()?))
     }
 
     fn is_newer_than(&self, time: &Number) -> bool {
@@ -151,8 +151,9 @@ impl ContextHistory {
         let mut changed = false;
         self.messages.retain(|edits| {
             edits.blocks.retain(|updates| {
-                let newer = updates.iter().rev();
-                let newer = newer
+                let newer = updates
+                    .iter()
+                    .rev()
                     .take_while(|update| update.is_newer_than(time))
                     .count();
                 updates.truncate(updates.len() - newer);
@@ -259,7 +260,7 @@ fn pair(value: Value, place: &str) -> Result<[Value; 2], Error> {
     match (parts.next(), parts.next()) {
         (Some(first), Some(second)) => Ok([first, second]),
         _ => Err(Error::invalid(format!(
-            "{place}: expected a list of two; give back what an earlier result said"
+            "{place}: expected a list of two elements; pass the contextHistory of an earlier result"
         ))),
     }
 }
@@ -276,7 +277,7 @@ fn type_mismatch(place: &str, expected: &str, found: &Value) -> Error {
         found.push('…');
     }
     Error::invalid(format!(
-        "{place}: expected {expected}, found {found}; give back what an earlier result said"
+        "{place}: expected {expected}, found {found}; pass the contextHistory of an earlier result"
     ))
 }
 

@@ -245,9 +245,10 @@ pub(crate) fn string_utf16_len(string: &str) -> usize {
     // An escape is one code unit but several characters. Most escapes are a backslash and a
     // letter; then counting backslashes is enough.
     let is_plain = memmem::find(bytes, br"\\").is_none() && memmem::find(bytes, br"\u").is_none();
-    let overhead = match is_plain {
-        true => count(bytes, |byte| u8::from(byte == b'\\')),
-        false => escape_overhead(bytes),
+    let overhead = if is_plain {
+        count(bytes, |byte| u8::from(byte == b'\\'))
+    } else {
+        escape_overhead(bytes)
     };
     utf16_len(inner).saturating_sub(overhead)
 }
@@ -282,9 +283,10 @@ pub(crate) fn utf16_len(text: &str) -> usize {
 /// Sums `what`, at most 2 per byte, over all bytes.
 fn count(bytes: &[u8], what: impl Fn(u8) -> u8) -> usize {
     // Sums of 127 bytes fit in a `u8`, so the compiler can vectorize the loop.
-    let chunks = bytes.chunks(127);
-    let sums = chunks.map(|chunk| usize::from(chunk.iter().map(|byte| what(*byte)).sum::<u8>()));
-    sums.sum()
+    bytes
+        .chunks(127)
+        .map(|chunk| usize::from(chunk.iter().map(|byte| what(*byte)).sum::<u8>()))
+        .sum()
 }
 
 #[cfg(test)]

@@ -78,14 +78,13 @@ pub struct Notices {
 impl Default for Notices {
     fn default() -> Self {
         Self {
-            duplicate_file_read: "[An older copy of this file stood here. It was read again \
-                further down; only that newer copy counts.]"
+            duplicate_file_read: "[An older copy of this file was here. The file was read again \
+                below; only the newer copy is current.]"
                 .to_owned(),
-            truncation: "[A part of this conversation is left out here, so that the rest fits the \
-                model's context window. The first message, with the task, is whole; what follows \
-                are the newest messages.]"
+            truncation: "[Part of this conversation is left out here to fit the model's context \
+                window. The first message, with the task, is complete. The newest messages follow.]"
                 .to_owned(),
-            missing_tool_result: "No result of this call was recorded.".to_owned(),
+            missing_tool_result: "No result was recorded for this call.".to_owned(),
         }
     }
 }
@@ -233,8 +232,10 @@ pub fn truncate_scanned(
     outlines: &[&Outline],
     cancel: &Cancel,
 ) -> Result<TruncateOutcome, Error> {
-    let messages = request.messages.iter().zip(outlines);
-    let messages: Vec<Message<'_>> = messages
+    let messages: Vec<Message<'_>> = request
+        .messages
+        .iter()
+        .zip(outlines)
         .map(|(raw, outline)| Message::with_outline(raw.get(), outline))
         .collect();
     decide(&messages, request, cancel)
@@ -354,16 +355,17 @@ impl TruncateOutcome {
     fn notice_position(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
         let start = DeletedRange::first_kept_after(self.deleted_range);
         let answers = || {
-            let sent = messages.iter().enumerate();
-            sent.filter(move |(index, message)| {
+            messages.iter().enumerate().filter(move |(index, message)| {
                 message.role == Role::Assistant && (*index == 1 || *index >= start)
             })
         };
         let is_said = answers().any(|(index, message)| {
-            let edits = self.history.message(index).into_iter();
-            let texts = edits.flat_map(|edits| edits.texts());
-            let mut blocks = texts.filter_map(|(block, _)| message.blocks().get(block));
-            blocks.any(|block| block.text.is_some())
+            self.history
+                .message(index)
+                .into_iter()
+                .flat_map(|edits| edits.texts())
+                .filter_map(|(block, _)| message.blocks().get(block))
+                .any(|block| block.text.is_some())
         });
         if is_said {
             return None;

@@ -397,7 +397,7 @@ fn is_transient(error: &Value) -> bool {
 
 /// Returns whether the name, type or code of the error is in `names`.
 fn has_code(error: &Value, names: &[&str]) -> bool {
-    let places = [
+    let paths = [
         "/name",
         "/type",
         "/code",
@@ -411,7 +411,7 @@ fn has_code(error: &Value, names: &[&str]) -> bool {
         "/error/error/type",
         "/error/error/code",
     ];
-    places
+    paths
         .iter()
         .filter_map(|path| error.pointer(path)?.as_str())
         .any(|name| names.contains(&&*name.to_ascii_lowercase()))
@@ -429,8 +429,8 @@ fn error_status(error: &Value) -> Option<&Value> {
 fn embedded_status(message: &str) -> Option<String> {
     let keys = ["\"code\":", "\"status\":"];
     let ends = keys.iter().flat_map(|key| {
-        let places = message.match_indices(key);
-        places.map(|(at, key)| at + key.len())
+        let paths = message.match_indices(key);
+        paths.map(|(at, key)| at + key.len())
     });
     let mut ends: Vec<usize> = ends.collect();
     ends.sort_unstable();
@@ -456,18 +456,18 @@ fn message_candidates(error: &Value) -> impl Iterator<Item = String> {
 }
 
 /// Returns the first value that is not null.
-fn first<'a>(error: &'a Value, places: &[&str]) -> Option<&'a Value> {
-    places
+fn first<'a>(error: &'a Value, paths: &[&str]) -> Option<&'a Value> {
+    paths
         .iter()
-        .filter_map(|place| error.pointer(place))
+        .filter_map(|path| error.pointer(path))
         .find(|value| !value.is_null())
 }
 
 /// Returns the first text that is not empty.
-fn first_text(error: &Value, places: &[&str]) -> String {
-    places
+fn first_text(error: &Value, paths: &[&str]) -> String {
+    paths
         .iter()
-        .filter_map(|place| error.pointer(place))
+        .filter_map(|path| error.pointer(path))
         .map(to_js_string)
         .find(|text| !text.is_empty())
         .unwrap_or_default()

@@ -74,8 +74,10 @@ impl TruncateOutcome {
 
     /// Returns the messages to send.
     pub fn messages<'a>(&'a self, messages: &[&'a RawValue]) -> Vec<&'a RawValue> {
-        let sent = self.sent.iter();
-        sent.filter_map(|sent| sent.message(messages)).collect()
+        self.sent
+            .iter()
+            .filter_map(|sent| sent.message(messages))
+            .collect()
     }
 }
 

@@ -73,8 +73,10 @@ fn count_block_chars(
             all.before += now.unwrap_or_else(|| string_utf16_len(string)) as f64;
             continue;
         }
-        let before = newest.next().flatten();
-        let before = before.unwrap_or_else(|| string_utf16_len(string)) as f64;
+        let before = newest
+            .next()
+            .flatten()
+            .unwrap_or_else(|| string_utf16_len(string)) as f64;
         all.before += before;
         all.saved += before - now.map_or(before, |now| now as f64);
     }

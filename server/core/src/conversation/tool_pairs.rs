@@ -25,9 +25,12 @@ pub(super) fn without_tool_results<'a>(message: &Message<'_>) -> Option<Vec<Cont
     if message.role != Role::User || !message.blocks().iter().any(is_result) {
         return None;
     }
-    let blocks = message.blocks().iter().enumerate();
-    let kept = blocks.filter(|(_, block)| !is_result(block));
-    Some(kept.map(|(place, _)| ContentPart::Block(place)).collect())
+    let kept = message
+        .blocks()
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| !is_result(block));
+    Some(kept.map(|(index, _)| ContentPart::Block(index)).collect())
 }
 
 /// Orders the content of `next` after `previous`: the results of its calls first, in call

@@ -120,14 +120,14 @@ impl Conversation {
 #[derive(Debug, Default)]
 pub(super) struct Entries {
     entries: Vec<LinkedEntry>,
-    places: HashMap<Uuid, usize>,
+    index_by_id: HashMap<Uuid, usize>,
     /// Replacements for lost parents: the entry before the one that first referred to the lost
     /// parent.
     substitutes: HashMap<Uuid, Option<usize>>,
     /// The newest entry.
     leaf: Option<usize>,
     /// The incomplete group at the end.
-    open: Option<OpenGroup>,
+    open_group: Option<OpenGroup>,
     has_message: bool,
     info: ConversationInfo,
     conversation: Arc<Conversation>,
@@ -191,11 +191,11 @@ struct Ancestry {
 impl Entries {
     /// Adds the next entry of the file. Returns false if it is a duplicate.
     pub(super) fn push(&mut self, mut entry: LogEntry) -> bool {
-        let place = self.entries.len();
-        if self.places.contains_key(&entry.uuid) {
+        let index = self.entries.len();
+        if self.index_by_id.contains_key(&entry.uuid) {
             return false;
         }
-        let before = place.checked_sub(1);
+        let before = index.checked_sub(1);
         let parent = match entry.parent {
             Parent::Root => None,
             Parent::Id(parent) => self.resolve_parent(parent, before),
@@ -213,9 +213,9 @@ impl Entries {
             _ => Arc::new(origin),
         };
         self.update_info(&entry, time, &origin);
-        let head = self.group_head_of(&entry, place);
-        self.move_leaf(&entry, place, parent, head, time);
-        self.places.insert(entry.uuid, place);
+        let head = self.group_head_of(&entry, index);
+        self.move_leaf(&entry, index, parent, head, time);
+        self.index_by_id.insert(entry.uuid, index);
         self.entries.push(LinkedEntry {
             entry,
             parent,
@@ -230,8 +230,8 @@ impl Entries {
     /// Returns the index of an entry or its replacement. An entry that is missing for the first
     /// time is replaced by `before`.
     fn resolve_parent(&mut self, uuid: Uuid, before: Option<usize>) -> Option<usize> {
-        match self.places.get(&uuid) {
-            Some(place) => Some(*place),
+        match self.index_by_id.get(&uuid) {
+            Some(index) => Some(*index),
             None => *self.substitutes.entry(uuid).or_insert(before),
         }
     }
@@ -240,15 +240,15 @@ impl Entries {
         self.is_truncation_logged |= entry.truncation.is_some() || entry.is_boundary;
         if let Some((message, _)) = &entry.message {
             self.bytes = self.bytes.saturating_add(message.get().len());
-            let facts = &mut self.info;
+            let info = &mut self.info;
             if !self.has_message {
                 self.has_message = true;
-                facts.created_at = time;
-                facts.updated_at = time;
+                info.created_at = time;
+                info.updated_at = time;
             }
-            facts.updated_at = facts.updated_at.max(time);
-            if facts.title.is_empty() {
-                facts.title = title_of(message.get()).unwrap_or_default();
+            info.updated_at = info.updated_at.max(time);
+            if info.title.is_empty() {
+                info.title = title_of(message.get()).unwrap_or_default();
             }
         }
         for (known, said) in [
@@ -262,17 +262,17 @@ impl Entries {
     }
 
     /// Returns the head of the group that the next entry belongs to.
-    fn group_head_of(&self, entry: &LogEntry, place: usize) -> Option<usize> {
+    fn group_head_of(&self, entry: &LogEntry, index: usize) -> Option<usize> {
         if !entry.is_group_member() {
             return None;
         }
         // If the line of the parent was lost, its replacement does not count.
         let parent = match entry.parent {
             Parent::Root => None,
-            Parent::Id(parent) => self.places.get(&parent).copied(),
-            Parent::Absent => place.checked_sub(1),
+            Parent::Id(parent) => self.index_by_id.get(&parent).copied(),
+            Parent::Absent => index.checked_sub(1),
         }?;
-        match &self.open {
+        match &self.open_group {
             Some(open) => (open.last == parent).then_some(open.head),
             None => {
                 let parent_entry = &self.entries.get(parent)?.entry;
@@ -286,20 +286,20 @@ impl Entries {
     fn move_leaf(
         &mut self,
         entry: &LogEntry,
-        place: usize,
+        index: usize,
         parent: Option<usize>,
         head: Option<usize>,
         time: i64,
     ) {
         let is_next = parent == self.leaf;
-        if let Some(mut open) = self.open.take() {
+        if let Some(mut open) = self.open_group.take() {
             self.is_stale = true;
             if head == Some(open.head) {
-                open.last = place;
+                open.last = index;
                 open.missing -= 1;
                 match open.missing {
-                    0 => self.leaf = Some(place),
-                    _ => self.open = Some(open),
+                    0 => self.leaf = Some(index),
+                    _ => self.open_group = Some(open),
                 }
                 return;
             }
@@ -310,14 +310,14 @@ impl Entries {
             }
         }
         if entry.following > 0 {
-            self.open = Some(OpenGroup {
-                head: place,
-                last: place,
+            self.open_group = Some(OpenGroup {
+                head: index,
+                last: index,
                 missing: entry.following,
             });
             return;
         }
-        self.leaf = Some(place);
+        self.leaf = Some(index);
         let is_plain = !entry.is_boundary && !entry.is_group_member() && entry.truncation.is_none();
         if self.is_stale || !is_next || !is_plain {
             self.is_stale = true;
@@ -370,9 +370,9 @@ impl Entries {
 
     /// Derives the conversation from all entries.
     fn rebuild(&mut self) {
-        let path = self.path(self.leaf);
-        let messages = path.messages.iter().filter_map(|place| {
-            let placed = self.entries.get(*place)?;
+        let ancestry = self.ancestry(self.leaf);
+        let messages = ancestry.messages.iter().filter_map(|index| {
+            let placed = self.entries.get(*index)?;
             let (message, outline) = placed.entry.message.as_ref()?;
             Some(StoredMessage {
                 message: Arc::clone(message),
@@ -383,8 +383,8 @@ impl Entries {
             })
         });
         let messages = messages.collect();
-        let truncation = self.truncation_of(&path);
-        self.info.compactions = self.compactions(&path);
+        let truncation = self.truncation_of(&ancestry);
+        self.info.compactions = self.compactions(&ancestry);
         let conversation = Arc::make_mut(&mut self.conversation);
         conversation.messages = messages;
         conversation.truncation = truncation;
@@ -417,31 +417,31 @@ impl Entries {
 
     /// Returns a message of the conversation for copying.
     pub(super) fn source(&self, uuid: Uuid) -> Option<SourceMessage> {
-        self.source_at(*self.places.get(&uuid)?)
+        self.source_at(*self.index_by_id.get(&uuid)?)
     }
 
-    fn truncation_of(&self, path: &Ancestry) -> Arc<TruncationState> {
-        let last = path
+    fn truncation_of(&self, ancestry: &Ancestry) -> Arc<TruncationState> {
+        let last = ancestry
             .truncations
             .last()
-            .and_then(|place| self.entries.get(*place));
+            .and_then(|index| self.entries.get(*index));
         match last.and_then(|placed| placed.entry.truncation.as_ref()) {
-            Some(logged) => logged.of(&self.uuids(&path.messages)),
+            Some(logged) => logged.resolve(&self.uuids(&ancestry.messages)),
             None => Arc::default(),
         }
     }
 
-    fn uuids(&self, places: &[usize]) -> Vec<Uuid> {
-        let found = places.iter().filter_map(|place| self.entries.get(*place));
+    fn uuids(&self, indexes: &[usize]) -> Vec<Uuid> {
+        let found = indexes.iter().filter_map(|index| self.entries.get(*index));
         found.map(|placed| placed.entry.uuid).collect()
     }
 
-    fn uuid_at(&self, place: Option<usize>) -> Option<Uuid> {
-        Some(self.entries.get(place?)?.entry.uuid)
+    fn uuid_at(&self, index: Option<usize>) -> Option<Uuid> {
+        Some(self.entries.get(index?)?.entry.uuid)
     }
 
-    fn source_at(&self, place: usize) -> Option<SourceMessage> {
-        let placed = self.entries.get(place)?;
+    fn source_at(&self, index: usize) -> Option<SourceMessage> {
+        let placed = self.entries.get(index)?;
         Some(SourceMessage {
             message: Arc::clone(&placed.entry.message.as_ref()?.0),
             time: placed.time,
@@ -452,40 +452,41 @@ impl Entries {
     }
 
     /// Collects the ancestors of an entry. Ends because parents come before their children.
-    fn path(&self, leaf: Option<usize>) -> Ancestry {
-        let mut path = Ancestry::default();
+    fn ancestry(&self, leaf: Option<usize>) -> Ancestry {
+        let mut ancestry = Ancestry::default();
         let mut next = leaf;
-        while let Some((place, placed)) =
-            next.and_then(|place| Some((place, self.entries.get(place)?)))
+        while let Some((index, placed)) =
+            next.and_then(|index| Some((index, self.entries.get(index)?)))
         {
             if placed.is_void {
                 next = placed.parent;
                 continue;
             }
             if placed.entry.message.is_some() {
-                path.messages.push(place);
+                ancestry.messages.push(index);
             }
             if placed.entry.truncation.is_some() {
-                path.truncations.push(place);
+                ancestry.truncations.push(index);
             }
             if placed.entry.is_boundary {
-                path.boundary = Some(place);
+                ancestry.boundary = Some(index);
                 break;
             }
             next = placed.parent;
         }
-        path.messages.reverse();
-        path.truncations.reverse();
+        ancestry.messages.reverse();
+        ancestry.truncations.reverse();
         let mut seen = HashMap::new();
-        path.messages
-            .retain(|place| self.is_current(*place, &mut seen));
-        path
+        ancestry
+            .messages
+            .retain(|index| self.is_current(*index, &mut seen));
+        ancestry
     }
 
     /// Returns whether a message of the ancestry counts. `seen` maps the original ids of the
     /// messages before it to the heads of their groups.
-    fn is_current(&self, place: usize, seen: &mut HashMap<Uuid, Option<usize>>) -> bool {
-        let Some(placed) = self.entries.get(place) else {
+    fn is_current(&self, index: usize, seen: &mut HashMap<Uuid, Option<usize>>) -> bool {
+        let Some(placed) = self.entries.get(index) else {
             return false;
         };
         let is_complete =
@@ -506,10 +507,10 @@ impl Entries {
         }
     }
 
-    fn compactions(&self, path: &Ancestry) -> u64 {
+    fn compactions(&self, ancestry: &Ancestry) -> u64 {
         let mut count = 0;
-        let mut next = path.boundary;
-        while let Some(placed) = next.and_then(|place| self.entries.get(place)) {
+        let mut next = ancestry.boundary;
+        while let Some(placed) = next.and_then(|index| self.entries.get(index)) {
             count += u64::from(placed.entry.is_boundary && !placed.is_void);
             next = placed.parent;
         }

@@ -74,7 +74,7 @@ impl FromStr for RewindId {
         let id = Uuid::parse_str(text).map_err(|_| {
             let shown: String = text.chars().take(64).collect();
             Error::invalid(format!(
-                "{shown:?} names no rewind; give back what one returned"
+                "{shown:?} is not a rewind id; pass the id that a rewind returned"
             ))
         })?;
         Ok(Self(id))
@@ -99,14 +99,12 @@ impl TaskStore {
             .ok()
             .filter(|following| *following > 0)
             .ok_or_else(|| {
-                Error::invalid(
-                    "a compacted conversation has at least one message; give its summary",
-                )
+                Error::invalid("a compacted conversation must have at least one message")
             })?;
         self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
-            let has_news = now.messages.len() != seen.messages.len();
-            if has_news || !seen.is_beginning_of(&now) {
+            let has_new_messages = now.messages.len() != seen.messages.len();
+            if has_new_messages || !seen.is_beginning_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
             let mut boundary = LogLine::system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
@@ -123,7 +121,7 @@ impl TaskStore {
             for compacted in &compaction.messages {
                 let line = compacted_line(log, &now, compacted, meta);
                 lines.push(line.ok_or_else(|| {
-                    Error::invalid("a message of a compacted conversation is no object or comes from no message of the conversation")
+                    Error::invalid("a message of a compacted conversation is not an object, or its source is not a message of the conversation")
                 })?);
             }
             link_lines(&mut lines, log.entries.leaf());
@@ -149,7 +147,7 @@ impl TaskStore {
             let Some(undone) = log.entries.without_compactions(None) else {
                 return Ok((false, None));
             };
-            let written = undo(log, lock, &undone, None, meta)?;
+            let written = append_undo(log, lock, &undone, None, meta)?;
             write_history_file(dir, lock, &undone.truncation.history);
             Ok((true, Some(written)))
         })
@@ -176,14 +174,14 @@ impl TaskStore {
             let written = match &undone {
                 Some(undone) => {
                     let changed = (*undone.truncation != truncation)
-                        .then(|| truncation.to_line(timestamp, &undone.before));
-                    Some(undo(log, lock, undone, changed, meta)?)
+                        .then(|| truncation.to_record(timestamp, &undone.before));
+                    Some(append_undo(log, lock, undone, changed, meta)?)
                 }
                 None if *now.truncation == truncation => None,
                 None => {
                     let leaf = log.entries.leaf();
                     let mut line = LogLine::system(leaf, meta.now, &meta.origin, ROLLBACK);
-                    line.truncation = Some(truncation.to_line(timestamp, &now.uuids()));
+                    line.truncation = Some(truncation.to_record(timestamp, &now.uuids()));
                     Some(log.append(lock, &[line])?)
                 }
             };
@@ -212,23 +210,26 @@ impl TaskStore {
     ) -> Result<RewindId, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let conflict = |why: &str| {
-                let why = format!(
-                    "task {task} cannot go back there: {why}; its conversation stays as it is"
-                );
+                let why =
+                    format!("cannot rewind task {task}: {why}; its conversation is unchanged");
                 Error::new(ErrorKind::Conflict, why)
             };
-            let past = log.entries.at(to);
-            let past = past.ok_or_else(|| conflict("its log does not hold that entry"))?;
+            let past = log
+                .entries
+                .at(to)
+                .ok_or_else(|| conflict("its log does not contain that entry"))?;
             let found = (past.messages.len() as u64, past.compactions);
             if counted.is_some_and(|counted| counted != found) {
-                return Err(conflict("its log does not hold the messages of then"));
+                return Err(conflict(
+                    "its log does not contain the same messages and compactions as the checkpoint",
+                ));
             }
             let mut line = LogLine::system(past.leaf, meta.now, &meta.origin, REWIND);
             // Otherwise the entries before it record the truncation.
             let truncation = past.unlogged.as_ref();
             line.truncation =
-                truncation.map(|truncation| truncation.to_line(&0.into(), &past.messages));
-            let (id, written) = branch(log, dir, lock, line)?;
+                truncation.map(|truncation| truncation.to_record(&0.into(), &past.messages));
+            let (id, written) = append_branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })
     }
@@ -249,18 +250,18 @@ impl TaskStore {
             let leaf = log.entries.rewound_leaf(id.0).ok_or_else(|| {
                 Error::new(
                     ErrorKind::NotFound,
-                    format!("task {task} has no rewind {id}; give back what a rewind returned"),
+                    format!("task {task} has no rewind {id}; pass the id that a rewind returned"),
                 )
             })?;
             let line = LogLine::system(Some(leaf), meta.now, &meta.origin, REWIND_UNDO);
-            let (id, written) = branch(log, dir, lock, line)?;
+            let (id, written) = append_branch(log, dir, lock, line)?;
             Ok((id, Some(written)))
         })
     }
 }
 
 /// Appends an entry that starts a branch.
-fn branch(
+fn append_branch(
     log: &mut Log,
     dir: &TaskDir,
     lock: &TaskLock,
@@ -285,11 +286,11 @@ fn compacted_line<'a>(
         return Some(line);
     };
     let source = log.entries.source(now.messages.get(index)?.uuid)?;
-    copy(&source, compacted.message)
+    copied_line(&source, compacted.message)
 }
 
 /// Copies a message with its original time and origin.
-fn copy<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>> {
+fn copied_line<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>> {
     let mut line = LogLine::message(None, source.time, &source.origin, message)?;
     line.is_compact_summary = source.is_summary;
     line.compact_metadata = Some(CompactMetadata {
@@ -300,7 +301,7 @@ fn copy<'a>(source: &SourceMessage, message: &'a RawValue) -> Option<LogLine<'a>
 }
 
 /// Appends the entries that undo compactions.
-fn undo(
+fn append_undo(
     log: &mut Log,
     lock: &TaskLock,
     undone: &CompactionUndo,
@@ -316,7 +317,7 @@ fn undo(
     });
     let mut lines = vec![line];
     let carried = undone.carried.iter();
-    lines.extend(carried.filter_map(|source| copy(source, &source.message)));
+    lines.extend(carried.filter_map(|source| copied_line(source, &source.message)));
     link_lines(&mut lines, undone.leaf);
     log.append(lock, &lines)
 }

@@ -247,11 +247,13 @@ impl<'a> LogLine<'a> {
     pub(super) fn write(&self, text: &mut Vec<u8>) -> Result<(), Error> {
         let start = text.len();
         serde_json::to_writer(&mut *text, self)
-            .map_err(|error| Error::storage(format!("could not write an entry: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot write a log entry: {error}")))?;
         if text.len() - start >= MAX_ENTRY_BYTES {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                format!("a message is over the limit of {MAX_ENTRY_BYTES} bytes; send it in parts"),
+                format!(
+                    "a message exceeds the limit of {MAX_ENTRY_BYTES} bytes; split it into several messages"
+                ),
             ));
         }
         // Line breaks in JSON occur only between tokens.

@@ -78,7 +78,7 @@ impl TaskStore {
             log: self.log_entries(task, cancel)?,
         };
         serde_json::to_string(&document)
-            .map_err(|error| Error::storage(format!("could not export task {task}: {error}")))
+            .map_err(|error| Error::storage(format!("cannot export task {task}: {error}")))
     }
 
     /// Exports the current conversation of the task as Markdown.
@@ -100,8 +100,8 @@ impl TaskStore {
         let dir = self.storage.task(task);
         let (file, _) = dir.open_log(LOG_FILE)?.ok_or_else(|| not_found(task))?;
         let mut entries = Vec::new();
-        let read = for_each_line::<std::io::Error>(BufReader::new(file), |piece, _| {
-            let (RawLine::Complete(line) | RawLine::Partial(line)) = piece;
+        let read = for_each_line::<std::io::Error>(BufReader::new(file), |raw, _| {
+            let (RawLine::Complete(line) | RawLine::Partial(line)) = raw;
             let line = trimmed(line);
             if !cancel.is_cancelled() && LogEntry::read(line).is_some() {
                 entries.extend(serde_json::from_slice::<Box<RawValue>>(line));
@@ -109,7 +109,7 @@ impl TaskStore {
             Ok(())
         });
         cancel.check()?;
-        read.map_err(|error| Error::storage(format!("could not read task {task}: {error}")))?;
+        read.map_err(|error| Error::storage(format!("cannot read task {task}: {error}")))?;
         Ok(entries)
     }
 }

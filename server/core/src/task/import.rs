@@ -54,7 +54,7 @@ pub struct ImportedTask {
 
 /// The parts of a task read from a source.
 #[derive(Default)]
-struct ImportSource {
+struct ImportParts {
     /// The task id that the source suggests.
     id: String,
     log: Vec<u8>,
@@ -143,31 +143,32 @@ impl TaskStore {
         now: i64,
         cancel: &Cancel,
     ) -> Result<ImportedTask, Error> {
-        let mut found = match source.is_dir() {
-            true => from_folder(source, now, cancel)?,
-            false => from_export(source, now)?,
+        let mut parts = if source.is_dir() {
+            from_folder(source, now, cancel)?
+        } else {
+            from_export(source, now)?
         };
         cancel.check()?;
         let task_id = match id {
             Some(id) => id.clone(),
-            None => TaskId::new(&found.id)?,
+            None => TaskId::new(&parts.id)?,
         };
         let mut entries = Entries::default();
-        for line in found.log.split(|byte| *byte == b'\n') {
+        for line in parts.log.split(|byte| *byte == b'\n') {
             if let Some(entry) = LogEntry::read(line) {
                 entries.push(entry);
             }
         }
         let unlogged = TruncationState {
             deleted_range: None,
-            history: std::mem::take(&mut found.unlogged),
+            history: std::mem::take(&mut parts.unlogged),
         };
         let conversation = entries.conversation(Recovered::default(), || unlogged);
         if !entries.has_message() {
             return Err(Error::invalid(format!(
-                "{} holds no message{}",
+                "{} contains no messages{}",
                 source.display(),
-                found
+                parts
                     .problems
                     .iter()
                     .map(|said| format!("; {said}"))
@@ -180,8 +181,8 @@ impl TaskStore {
             .clone()
             .into_value()
             .to_string();
-        let mut files = vec![(LOG_FILE, found.log.as_slice())];
-        if let Some(metadata) = &found.metadata {
+        let mut files = vec![(LOG_FILE, parts.log.as_slice())];
+        if let Some(metadata) = &parts.metadata {
             files.push((METADATA_FILE, metadata));
         }
         if history != "[]" {
@@ -191,16 +192,16 @@ impl TaskStore {
         Ok(ImportedTask {
             task_id,
             messages: conversation.messages.len() as u64,
-            problems: std::mem::take(&mut found.problems),
+            problems: std::mem::take(&mut parts.problems),
         })
     }
 }
 
-impl ImportSource {
+impl ImportParts {
     /// Reads a file of the folder. Reports an error as a problem.
     fn read(&mut self, dir: &Path, name: &str) -> Option<Vec<u8>> {
         read_foreign(&dir.join(name), MAX_IMPORT_BYTES).unwrap_or_else(|error| {
-            self.problems.push(format!("left out {name}: {error}"));
+            self.problems.push(format!("skipped {name}: {error}"));
             None
         })
     }
@@ -208,7 +209,7 @@ impl ImportSource {
     fn take_metadata(&mut self, text: Option<Vec<u8>>) {
         let is_broken = text.as_ref().is_some_and(|text| !is_metadata(text));
         if is_broken {
-            self.left_out(METADATA_FILE);
+            self.report_invalid_file(METADATA_FILE);
         }
         self.metadata = text.filter(|_| !is_broken);
     }
@@ -226,7 +227,7 @@ impl ImportSource {
     /// Parses edits and keeps the valid ones. With `messages`, converts their indexes.
     fn history(&mut self, value: Value, messages: Option<&ImportedMessages>) -> ContextHistory {
         let Value::Array(entries) = value else {
-            self.left_out(HISTORY_FILE);
+            self.report_invalid_file(HISTORY_FILE);
             return ContextHistory::default();
         };
         let count = entries.len();
@@ -241,7 +242,7 @@ impl ImportSource {
             is_valid.then_some(entry)
         };
         let valid: Vec<Value> = entries.into_iter().filter_map(moved).collect();
-        self.left_out_of(HISTORY_FILE, count - valid.len());
+        self.report_invalid_entries(HISTORY_FILE, count - valid.len());
         ContextHistory::from_value(Value::Array(valid)).unwrap_or_default()
     }
 
@@ -253,24 +254,22 @@ impl ImportSource {
             entries.into_iter().enumerate().filter(is_message).unzip();
         let left_out = count - messages.len();
         if left_out > 0 {
-            self.problems.push(format!(
-                "left out {left_out} of the messages, which are not objects"
-            ));
+            self.problems
+                .push(format!("skipped {left_out} of the messages: not objects"));
         }
         ImportedMessages { messages, indexes }
     }
 
-    fn left_out_of(&mut self, name: &str, count: usize) {
+    fn report_invalid_entries(&mut self, name: &str, count: usize) {
         if count > 0 {
             self.problems.push(format!(
-                "left out {count} of the entries of {name}, which make no sense"
+                "skipped {count} of the entries of {name}: malformed"
             ));
         }
     }
 
-    fn left_out(&mut self, name: &str) {
-        self.problems
-            .push(format!("left out {name}: it makes no sense"));
+    fn report_invalid_file(&mut self, name: &str) {
+        self.problems.push(format!("skipped {name}: malformed"));
     }
 
     /// Adds the valid lines of a log.
@@ -294,50 +293,52 @@ impl ImportSource {
             self.log.extend(on_one);
             self.log.push(b'\n');
         }
-        let why_too_long = format!("are over the limit of {MAX_ENTRY_BYTES} bytes");
-        for (count, why) in [(broken, "make no sense"), (too_long, &why_too_long)] {
+        let why_too_long = format!("longer than the limit of {MAX_ENTRY_BYTES} bytes");
+        for (count, why) in [(broken, "malformed"), (too_long, &why_too_long)] {
             if count > 0 {
                 self.problems
-                    .push(format!("left out {count} of the log's lines, which {why}"));
+                    .push(format!("skipped {count} of the log's lines: {why}"));
             }
         }
     }
 }
 
-fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportSource, Error> {
-    let mut found = ImportSource::default();
-    let name = dir.canonicalize().ok();
-    let name = name.as_deref().unwrap_or(dir).file_name();
-    found.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let metadata = found.read(dir, METADATA_FILE);
-    found.take_metadata(metadata);
+fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportParts, Error> {
+    let mut parts = ImportParts::default();
+    let real_dir = dir.canonicalize().ok();
+    let name = real_dir.as_deref().unwrap_or(dir).file_name();
+    parts.id = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let metadata = parts.read(dir, METADATA_FILE);
+    parts.take_metadata(metadata);
     if let Some(log) = read_foreign(&dir.join(LOG_FILE), MAX_IMPORT_BYTES)? {
-        found.take_log(log.split(|byte| *byte == b'\n'));
-        found.unlogged = found.read_history(dir, None);
-        return Ok(found);
+        parts.take_log(log.split(|byte| *byte == b'\n'));
+        parts.unlogged = parts.read_history(dir, None);
+        return Ok(parts);
     }
     cancel.check()?;
     let text = read_foreign(&dir.join(MESSAGES_FILE), MAX_IMPORT_BYTES)?.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
             format!(
-                "{} holds neither {MESSAGES_FILE} nor {LOG_FILE}; name the folder of one task",
+                "{} contains neither {MESSAGES_FILE} nor {LOG_FILE}; pass the folder of one task",
                 dir.display()
             ),
         )
     })?;
-    let (entries, is_whole) = elements(&text);
+    let (entries, is_whole) = parse_array_prefix(&text);
     if !is_whole {
-        found.problems.push(format!(
-            "{MESSAGES_FILE} makes no sense behind its first {} messages, which were taken",
+        parts.problems.push(format!(
+            "{MESSAGES_FILE} is malformed after its first {} messages, which were imported",
             entries.len()
         ));
     }
-    let messages = found.messages(entries);
-    let ui = read_ui_timeline(&mut found, dir);
-    let history = found.read_history(dir, Some(&messages));
-    let started_at = found.id.parse().ok().filter(|millis| *millis > 0);
-    let started_at = ui.first.or(started_at).unwrap_or(now);
+    let messages = parts.messages(entries);
+    let ui = read_ui_timeline(&mut parts, dir);
+    let history = parts.read_history(dir, Some(&messages));
+    let started_at = ui
+        .first
+        .or_else(|| parts.id.parse().ok().filter(|millis| *millis > 0))
+        .unwrap_or(now);
     let range = ui
         .range
         .as_ref()
@@ -347,60 +348,60 @@ fn from_folder(dir: &Path, now: i64, cancel: &Cancel) -> Result<ImportSource, Er
         history,
     };
     let time = ui.range.as_ref().map(|(_, time)| time);
-    found.log = log_of(
+    parts.log = build_log(
         &messages.messages,
         |index| ui.times.get(messages.indexes.get(index)?).copied(),
         started_at,
         &truncation,
         time,
     )?;
-    Ok(found)
+    Ok(parts)
 }
 
-fn from_export(path: &Path, now: i64) -> Result<ImportSource, Error> {
+fn from_export(path: &Path, now: i64) -> Result<ImportParts, Error> {
     let text = read_foreign(path, MAX_IMPORT_BYTES)?.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,
-            format!("there is no {}", path.display()),
+            format!("file not found: {}", path.display()),
         )
     })?;
     let refused = |why: &str| {
         Error::invalid(format!(
-            "{} is no exported task: {why}; name a task folder or what `task export` wrote",
+            "{} is not an exported task: {why}; pass a task folder or a file that `sightline task export` wrote",
             path.display()
         ))
     };
     let document: ExportDocument =
         serde_json::from_slice(&text).map_err(|error| refused(&error.to_string()))?;
     if document.format != FORMAT || document.version != VERSION {
-        return Err(refused("its format or version is another one"));
+        return Err(refused("unknown format or version"));
     }
-    let mut found = ImportSource {
+    let mut parts = ImportParts {
         id: document.task_id.unwrap_or_default(),
-        ..ImportSource::default()
+        ..ImportParts::default()
     };
     let metadata = document.task_metadata;
-    found.take_metadata(metadata.map(|raw| raw.get().as_bytes().to_vec()));
+    parts.take_metadata(metadata.map(|raw| raw.get().as_bytes().to_vec()));
     let log = document.log.unwrap_or_default();
-    found.take_log(log.iter().map(|line| line.get().as_bytes()));
-    if found.log.is_empty() {
-        let messages = found.messages(document.messages.unwrap_or_default());
+    parts.take_log(log.iter().map(|line| line.get().as_bytes()));
+    if parts.log.is_empty() {
+        let messages = parts.messages(document.messages.unwrap_or_default());
         let range = serde_json::from_value(document.deleted_range).ok();
         let truncation = TruncationState {
             deleted_range: range.map(|range| messages.range(DeletedRange(range))),
             history: match document.context_history {
                 Value::Null => ContextHistory::default(),
-                value => found.history(value, Some(&messages)),
+                value => parts.history(value, Some(&messages)),
             },
         };
-        found.log = log_of(&messages.messages, |_| None, now, &truncation, None)?;
+        parts.log = build_log(&messages.messages, |_| None, now, &truncation, None)?;
     }
-    Ok(found)
+    Ok(parts)
 }
 
 /// Writes a log of messages. The time of a message is its `ts`, else `time`, else that of the
 /// message before it; the first defaults to `started_at`.
-fn log_of(
+fn build_log(
     messages: &[Box<RawValue>],
     time: impl Fn(usize) -> Option<i64>,
     started_at: i64,
@@ -430,7 +431,7 @@ fn log_of(
     if *truncation != TruncationState::default() {
         let uuids: Vec<Uuid> = lines.iter().map(|line| line.uuid).collect();
         let mut line = LogLine::system(None, meta.now, &meta.origin, TRUNCATION);
-        line.truncation = Some(truncation.to_line(masked_at.unwrap_or(&meta.now.into()), &uuids));
+        line.truncation = Some(truncation.to_record(masked_at.unwrap_or(&meta.now.into()), &uuids));
         lines.push(line);
     }
     link_lines(&mut lines, None);
@@ -441,14 +442,15 @@ fn log_of(
     Ok(log)
 }
 
+#[derive(Deserialize)]
+struct TimestampField {
+    #[serde(default)]
+    ts: Value,
+}
+
 fn message_timestamp(message: &RawValue) -> Option<i64> {
-    #[derive(Deserialize)]
-    struct Timed {
-        #[serde(default)]
-        ts: Value,
-    }
-    let timed: Timed = serde_json::from_str(message.get()).ok()?;
-    millis(&timed.ts)
+    let field: TimestampField = serde_json::from_str(message.get()).ok()?;
+    millis(&field.ts)
 }
 
 fn millis(value: &Value) -> Option<i64> {
@@ -459,8 +461,10 @@ fn millis(value: &Value) -> Option<i64> {
 /// Returns the working directory from the environment details of Cline's first message.
 fn cwd_of(message: &RawValue) -> Option<String> {
     let message = Message::scan(message.get())?;
-    let texts = message.blocks().iter();
-    let mut texts = texts.filter(|block| block.kind == BlockKind::Text);
+    let mut texts = message
+        .blocks()
+        .iter()
+        .filter(|block| block.kind == BlockKind::Text);
     texts.find_map(|block| {
         let text = decode(message.string(block)?);
         let (_, rest) = text.split_once("\n# Current Working Directory (")?;
@@ -469,29 +473,32 @@ fn cwd_of(message: &RawValue) -> Option<String> {
     })
 }
 
-fn read_ui_timeline(found: &mut ImportSource, dir: &Path) -> UiTimeline {
+fn read_ui_timeline(parts: &mut ImportParts, dir: &Path) -> UiTimeline {
     let mut facts = UiTimeline::default();
-    let (name, text) = match found.read(dir, UI_FILE) {
+    let (name, text) = match parts.read(dir, UI_FILE) {
         Some(text) => (UI_FILE, text),
-        None => match found.read(dir, OLD_UI_FILE) {
+        None => match parts.read(dir, OLD_UI_FILE) {
             Some(text) => (OLD_UI_FILE, text),
             None => return facts,
         },
     };
     let Ok(entries) = serde_json::from_slice::<Vec<&RawValue>>(&text) else {
-        found.left_out(name);
+        parts.report_invalid_file(name);
         return facts;
     };
     let count = entries.len();
-    let messages = entries.iter();
-    let messages = messages.filter_map(|entry| serde_json::from_str::<UiMessage>(entry.get()).ok());
-    let messages: Vec<UiMessage> = messages.collect();
-    found.left_out_of(name, count - messages.len());
+    let messages: Vec<UiMessage> = entries
+        .iter()
+        .filter_map(|entry| serde_json::from_str(entry.get()).ok())
+        .collect();
+    parts.report_invalid_entries(name, count - messages.len());
     for message in messages {
         let time = millis(&message.ts);
         facts.first = facts.first.or(time);
-        let index = message.conversation_history_index.as_u64();
-        let index = index.and_then(|index| usize::try_from(index).ok());
+        let index = message
+            .conversation_history_index
+            .as_u64()
+            .and_then(|index| usize::try_from(index).ok());
         if let (Some(index), Some(time)) = (index, time) {
             facts.times.entry(index).or_insert(time);
         }
@@ -504,39 +511,39 @@ fn read_ui_timeline(found: &mut ImportSource, dir: &Path) -> UiTimeline {
     facts
 }
 
+struct ArrayElements<'a>(&'a mut Vec<Box<RawValue>>);
+
+impl<'de> DeserializeSeed<'de> for ArrayElements<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
+        list.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ArrayElements<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(element) = list.next_element()? {
+            self.0.push(element);
+        }
+        Ok(())
+    }
+}
+
 /// Parses the elements of a JSON array up to the first error. Returns whether the whole array
 /// was valid.
-fn elements(text: &[u8]) -> (Vec<Box<RawValue>>, bool) {
-    struct Elements<'a>(&'a mut Vec<Box<RawValue>>);
-
-    impl<'de> DeserializeSeed<'de> for Elements<'_> {
-        type Value = ();
-
-        fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
-            list.deserialize_seq(self)
-        }
-    }
-
-    impl<'de> Visitor<'de> for Elements<'_> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a list of messages")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-            while let Some(element) = list.next_element()? {
-                self.0.push(element);
-            }
-            Ok(())
-        }
-    }
-
-    let mut found = Vec::new();
+fn parse_array_prefix(text: &[u8]) -> (Vec<Box<RawValue>>, bool) {
+    let mut elements = Vec::new();
     let mut json = serde_json::Deserializer::from_slice(text);
-    let read = Elements(&mut found).deserialize(&mut json);
+    let read = ArrayElements(&mut elements).deserialize(&mut json);
     let is_whole = read.and_then(|()| json.end()).is_ok();
-    (found, is_whole)
+    (elements, is_whole)
 }
 
 #[cfg(test)]
@@ -546,8 +553,8 @@ mod tests {
     #[test]
     fn a_list_is_read_up_to_where_it_is_broken() {
         let read = |text: &str| {
-            let (found, is_whole) = elements(text.as_bytes());
-            (found.len(), is_whole)
+            let (parts, is_whole) = parse_array_prefix(text.as_bytes());
+            (parts.len(), is_whole)
         };
         assert_eq!(read(r#"[{"a":1},{}]"#), (2, true));
         assert_eq!(read(r#"[{"a":1},{"b":"#), (1, false));

@@ -57,7 +57,7 @@ impl TaskStore {
     /// # Errors
     /// `cancelled`, kind `storage`.
     pub fn list(&self, limit: Option<usize>, cancel: &Cancel) -> Result<Vec<TaskSummary>, Error> {
-        let listed = self.listed(cancel)?.into_iter();
+        let listed = self.index_entries(cancel)?.into_iter();
         let limit = limit.unwrap_or(usize::MAX);
         Ok(listed.map(|listed| listed.summary).take(limit).collect())
     }
@@ -69,11 +69,14 @@ impl TaskStore {
     /// `cancelled`, kind `storage`.
     pub fn newest(&self, roots: &[AbsPath], cancel: &Cancel) -> Result<Option<TaskId>, Error> {
         let lies_in = |summary: &TaskSummary| {
-            let cwd = summary.cwd.as_deref().map(std::path::Path::new);
-            let cwd = cwd.and_then(AbsPath::new);
-            cwd.is_some_and(|cwd| roots.iter().any(|root| cwd.relative_to(root).is_some()))
+            summary
+                .cwd
+                .as_deref()
+                .map(std::path::Path::new)
+                .and_then(AbsPath::new)
+                .is_some_and(|cwd| roots.iter().any(|root| cwd.relative_to(root).is_some()))
         };
-        let mut listed = self.listed(cancel)?.into_iter();
+        let mut listed = self.index_entries(cancel)?.into_iter();
         let newest = listed.find(|listed| roots.is_empty() || lies_in(&listed.summary));
         newest
             .map(|listed| TaskId::new(&listed.summary.task_id))
@@ -82,7 +85,7 @@ impl TaskStore {
 
     /// Lists all tasks that have messages, last updated first. Skips unreadable logs;
     /// [`TaskStore::load`] reports the error.
-    pub(super) fn listed(&self, cancel: &Cancel) -> Result<Vec<IndexEntry>, Error> {
+    pub(super) fn index_entries(&self, cancel: &Cancel) -> Result<Vec<IndexEntry>, Error> {
         let known = self.read_index();
         let mut listed = Vec::new();
         for id in self.storage.task_ids()? {
@@ -115,7 +118,7 @@ impl TaskStore {
     fn read_summary(&self, id: &TaskId, cancel: &Cancel) -> Result<Option<IndexEntry>, Error> {
         let mut fresh = Log::default();
         let known = self.cache.peek(id);
-        let mut kept = known.as_deref().map(|slot| lock_unpoisoned(&slot.log));
+        let mut kept = known.as_deref().map(|cached| lock_unpoisoned(&cached.log));
         let log = kept.as_deref_mut().unwrap_or(&mut fresh);
         let dir = self.storage.task(id);
         if let Err(error) = log.catch_up(&dir, cancel) {
@@ -142,12 +145,12 @@ impl TaskStore {
     }
 
     fn read_index(&self) -> HashMap<String, IndexEntry> {
-        let text = self.storage.read_beside_tasks(INDEX_FILE);
-        let index = text.ok().flatten();
-        let index = index.and_then(|text| serde_json::from_slice::<IndexFile>(&text).ok());
-        let tasks = index.map(|index| index.tasks).unwrap_or_default();
-        let by_id = tasks.into_iter();
-        by_id
+        let text = self.storage.read_beside_tasks(INDEX_FILE).ok().flatten();
+        let index = text.and_then(|text| serde_json::from_slice::<IndexFile>(&text).ok());
+        index
+            .map(|index| index.tasks)
+            .unwrap_or_default()
+            .into_iter()
             .map(|listed| (listed.summary.task_id.clone(), listed))
             .collect()
     }
@@ -157,7 +160,7 @@ impl TaskStore {
             tasks: tasks.to_vec(),
         };
         let text = serde_json::to_vec(&index)
-            .map_err(|error| Error::storage(format!("could not write the index: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot write the task index: {error}")))?;
         self.storage.write_beside_tasks(INDEX_FILE, &text)
     }
 }

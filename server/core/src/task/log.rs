@@ -106,9 +106,8 @@ impl Log {
             return Ok(false);
         };
         let path = dir.path().join(LOG_FILE);
-        let failed = |error: &io::Error| {
-            Error::storage(format!("could not read {}: {error}", path.display()))
-        };
+        let failed =
+            |error: &io::Error| Error::storage(format!("cannot read {}: {error}", path.display()));
         if self.read_to <= REREAD_BYTES
             || !self
                 .is_prefix_of(&mut file, stamp)
@@ -125,11 +124,11 @@ impl Log {
         let read = file.seek(SeekFrom::Start(self.read_to)).map(|_| ());
         read.map_err(|error| failed(&error))?;
         let reader = BufReader::with_capacity(BUFFER_BYTES, file.take(new));
-        for_each_line(reader, |piece, length| {
+        for_each_line(reader, |line, length| {
             if cancel.is_cancelled() {
                 return Err(ReadError::Cancelled);
             }
-            self.take_line(&piece, length);
+            self.take_line(&line, length);
             Ok(())
         })
         .map_err(|stop| match stop {
@@ -159,9 +158,9 @@ impl Log {
     }
 
     /// Adds a line of `length` bytes.
-    fn take_line(&mut self, piece: &RawLine<'_>, length: u64) {
+    fn take_line(&mut self, raw: &RawLine<'_>, length: u64) {
         let start = self.read_to;
-        let (line, is_whole) = match piece {
+        let (line, is_whole) = match raw {
             RawLine::Complete(line) => (*line, true),
             RawLine::Partial(rest) => (*rest, false),
         };
@@ -180,9 +179,10 @@ impl Log {
         }
         let head = line.get(..HEAD_BYTES).unwrap_or(line);
         self.last_line = (start, head.to_vec());
-        match entry.is_some_and(|entry| self.entries.push(entry)) {
-            true => self.lines += 1,
-            false => self.dropped += 1,
+        if entry.is_some_and(|entry| self.entries.push(entry)) {
+            self.lines += 1;
+        } else {
+            self.dropped += 1;
         }
     }
 
@@ -232,8 +232,8 @@ impl Log {
             self.dropped += 1;
             self.read_to = written.before.len;
         }
-        let added = for_each_line::<io::Error>(&*text, |piece, length| {
-            self.take_line(&piece, length);
+        let added = for_each_line::<io::Error>(&*text, |line, length| {
+            self.take_line(&line, length);
             Ok(())
         });
         self.stamp = Some(written.stamp);
@@ -300,7 +300,7 @@ pub(super) fn not_found(task: &crate::storage::TaskId) -> Error {
     Error::new(
         ErrorKind::NotFound,
         format!(
-            "task {task} has no stored conversation; sightline/listTasks names those that have"
+            "task {task} has no stored conversation; use sightline/listTasks to list the tasks that have one"
         ),
     )
 }

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 256 * 1024 * 1024;
 /// Cached logs, the last used at the end.
 #[derive(Debug, Default)]
 pub(super) struct LogCache {
-    slots: Mutex<Vec<(TaskId, Arc<CachedLog>)>>,
+    entries: Mutex<Vec<(TaskId, Arc<CachedLog>)>>,
 }
 
 /// The cached log of a task.
@@ -37,43 +37,47 @@ impl CachedLog {
 
 impl LogCache {
     /// Returns the entry of a task and marks it as used.
-    pub(super) fn slot(&self, task: &TaskId) -> Arc<CachedLog> {
-        let mut slots = lock_unpoisoned(&self.slots);
-        let found = slots.iter().position(|(id, _)| id == task);
+    pub(super) fn get(&self, task: &TaskId) -> Arc<CachedLog> {
+        let mut entries = lock_unpoisoned(&self.entries);
+        let found = entries.iter().position(|(id, _)| id == task);
         let used = match found {
-            Some(place) => slots.remove(place),
+            Some(place) => entries.remove(place),
             None => (task.clone(), Arc::default()),
         };
-        let slot = Arc::clone(&used.1);
-        slots.push(used);
-        slot
+        let cached = Arc::clone(&used.1);
+        entries.push(used);
+        cached
     }
 
     /// Returns the entry of a task if it is cached.
     pub(super) fn peek(&self, task: &TaskId) -> Option<Arc<CachedLog>> {
-        let slots = lock_unpoisoned(&self.slots);
-        let found = slots.iter().find(|(id, _)| id == task);
-        found.map(|(_, slot)| Arc::clone(slot))
+        let entries = lock_unpoisoned(&self.entries);
+        let found = entries.iter().find(|(id, _)| id == task);
+        found.map(|(_, cached)| Arc::clone(cached))
     }
 
     /// Removes the entry of a task.
     pub(super) fn remove(&self, task: &TaskId) {
-        lock_unpoisoned(&self.slots).retain(|(id, _)| id != task);
+        lock_unpoisoned(&self.entries).retain(|(id, _)| id != task);
     }
 
     /// Evicts the least recently used tasks until the rest fits.
     pub(super) fn evict(&self) {
-        let mut slots = lock_unpoisoned(&self.slots);
+        let mut entries = lock_unpoisoned(&self.entries);
         let mut room = MAX_BYTES;
-        let fitting = slots.iter().rev().take(MAX_TASKS).take_while(|(_, slot)| {
-            let bytes = slot.bytes.load(Ordering::Relaxed);
-            let fits = bytes <= room;
-            room = room.saturating_sub(bytes);
-            fits
-        });
+        let fitting = entries
+            .iter()
+            .rev()
+            .take(MAX_TASKS)
+            .take_while(|(_, cached)| {
+                let bytes = cached.bytes.load(Ordering::Relaxed);
+                let fits = bytes <= room;
+                room = room.saturating_sub(bytes);
+                fits
+            });
         let kept = fitting.count().max(1);
-        let surplus = slots.len().saturating_sub(kept);
-        slots.drain(..surplus);
+        let surplus = entries.len().saturating_sub(kept);
+        entries.drain(..surplus);
     }
 }
 
@@ -92,21 +96,21 @@ mod tests {
         let cache = LogCache::default();
         let id = |n: usize| TaskId::new(&n.to_string()).unwrap();
         for n in 0..MAX_TASKS + 2 {
-            cache.slot(&id(n));
+            cache.get(&id(n));
         }
-        cache.slot(&id(2));
+        cache.get(&id(2));
         cache.evict();
         let kept: Vec<bool> = (0..MAX_TASKS + 2)
             .map(|n| cache.peek(&id(n)).is_some())
             .collect();
         assert_eq!(kept, [&[false, false][..], &[true; MAX_TASKS][..]].concat());
-        cache.slot(&id(5)).bytes.store(MAX_BYTES, Ordering::Relaxed);
-        cache.slot(&id(6)).bytes.store(1, Ordering::Relaxed);
+        cache.get(&id(5)).bytes.store(MAX_BYTES, Ordering::Relaxed);
+        cache.get(&id(6)).bytes.store(1, Ordering::Relaxed);
         cache.evict();
         assert!(cache.peek(&id(6)).is_some());
         assert!(cache.peek(&id(5)).is_none());
         cache
-            .slot(&id(5))
+            .get(&id(5))
             .bytes
             .store(MAX_BYTES + 1, Ordering::Relaxed);
         cache.evict();

@@ -121,7 +121,7 @@ impl TaskStore {
         }
         if lines.is_empty() {
             return Err(Error::invalid(
-                "messages is empty; name at least one message",
+                "messages is empty; pass at least one message",
             ));
         }
         self.with_write_lock(task, cancel, |log, dir, lock| {
@@ -140,13 +140,13 @@ impl TaskStore {
     /// `notFound`, `cancelled`, kind `storage`.
     pub fn load(&self, task: &TaskId, cancel: &Cancel) -> Result<Arc<Conversation>, Error> {
         let dir = self.storage.task(task);
-        let slot = self.cache.slot(task);
+        let cached = self.cache.get(task);
         let conversation = {
-            let mut log = lock_unpoisoned(&slot.log);
+            let mut log = lock_unpoisoned(&cached.log);
             if !log.catch_up(&dir, cancel)? || log.is_never_written() {
                 return Err(not_found(task));
             }
-            slot.update_size(&log);
+            cached.update_size(&log);
             log.conversation(&dir)
         };
         self.cache.evict();
@@ -178,7 +178,7 @@ impl TaskStore {
                 return Ok((CommitResult::Stored(()), None));
             }
             let mut line = LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
-            line.truncation = Some(truncation.to_line(time, &now.uuids()));
+            line.truncation = Some(truncation.to_record(time, &now.uuids()));
             let written = log.append(lock, &[line])?;
             write_history_file(dir, lock, &truncation.history);
             Ok((CommitResult::Stored(()), Some(written)))
@@ -195,8 +195,8 @@ impl TaskStore {
             return Err(not_found(task));
         }
         let freed = {
-            let slot = self.cache.slot(task);
-            let _writing = lock_unpoisoned(&slot.writing);
+            let cached = self.cache.get(task);
+            let _writing = lock_unpoisoned(&cached.writing);
             dir.lock()?.delete()?
         };
         self.cache.remove(task);
@@ -212,16 +212,16 @@ impl TaskStore {
         write: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let dir = self.storage.task(task);
-        let slot = self.cache.slot(task);
+        let cached = self.cache.get(task);
         let done = {
             // Threads of this process wait here instead of polling the file lock.
-            let _writing = lock_unpoisoned(&slot.writing);
+            let _writing = lock_unpoisoned(&cached.writing);
             let lock = dir.lock()?;
-            let mut log = lock_unpoisoned(&slot.log);
+            let mut log = lock_unpoisoned(&cached.log);
             log.catch_up_locked(&dir, cancel)?;
             cancel.commit()?;
             let done = write(&mut log, &dir, &lock);
-            slot.update_size(&log);
+            cached.update_size(&log);
             done
         }?;
         self.cache.evict();
@@ -249,7 +249,7 @@ impl TaskStore {
                 // Record the truncation first, so that it can be restored.
                 let mut line =
                     LogLine::system(log.entries.leaf(), meta.now, &meta.origin, TRUNCATION);
-                line.truncation = Some(now.truncation.to_line(&0.into(), &now.uuids()));
+                line.truncation = Some(now.truncation.to_record(&0.into(), &now.uuids()));
                 // Becomes durable with the decision.
                 let _ = log.append(lock, &[line])?;
             }

@@ -68,15 +68,15 @@ impl TaskStore {
     pub fn resume(
         &self,
         task: &TaskId,
-        how: &ResumeOptions<'_>,
+        options: &ResumeOptions<'_>,
         cancel: &Cancel,
     ) -> Result<ResumedTask, Error> {
         let conversation = self.load(task, cancel)?;
-        let interrupted = unanswered(&conversation, cancel)?;
-        let messages = messages_to_send(&conversation, how, cancel)?;
+        let interrupted = unanswered_calls(&conversation, cancel)?;
+        let messages = messages_to_send(&conversation, options, cancel)?;
         Ok(ResumedTask {
             messages,
-            resumption: text(&conversation, how, &interrupted),
+            resumption: resumption_text(&conversation, options, &interrupted),
             interrupted_tools: interrupted.into_iter().map(|call| call.id).collect(),
         })
     }
@@ -84,7 +84,7 @@ impl TaskStore {
 
 fn messages_to_send(
     conversation: &Conversation,
-    how: &ResumeOptions<'_>,
+    options: &ResumeOptions<'_>,
     cancel: &Cancel,
 ) -> Result<Vec<Box<RawValue>>, Error> {
     let messages = conversation.raw_messages();
@@ -93,24 +93,29 @@ fn messages_to_send(
         deleted_range: conversation.truncation.deleted_range,
         history: conversation.truncation.history.clone(),
         action: TruncateAction::Apply,
-        time: &how.now.into(),
-        profile: how.profile,
-        notices: how.notices,
+        time: &options.now.into(),
+        profile: options.profile,
+        notices: options.notices,
     };
     let outcome = truncate_scanned(request, &conversation.outlines(), cancel)?;
-    let sent = outcome.sent.iter();
-    let sent = sent.filter_map(|sent| sent.message(&messages));
-    let mut sent: Vec<Box<RawValue>> = sent.map(ToOwned::to_owned).collect();
+    let mut sent: Vec<Box<RawValue>> = outcome
+        .messages(&messages)
+        .into_iter()
+        .map(ToOwned::to_owned)
+        .collect();
     // Calls are answered by the next message; the last message has none.
-    let calls = sent.last().map(|last| calls(last)).unwrap_or_default();
+    let calls = sent.last().map(|last| tool_calls(last)).unwrap_or_default();
     if !calls.is_empty() {
-        sent.push(answers(&calls, &how.notices.missing_tool_result)?);
+        sent.push(missing_results(
+            &calls,
+            &options.notices.missing_tool_result,
+        )?);
     }
     Ok(sent)
 }
 
 /// Builds a message with results for the calls.
-fn answers(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
+fn missing_results(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
     let results: Vec<_> = calls
         .iter()
         .map(|call| json!({"type": "tool_result", "tool_use_id": call.id, "content": text}))
@@ -119,27 +124,28 @@ fn answers(calls: &[ToolCall], text: &str) -> Result<Box<RawValue>, Error> {
     serde_json::value::to_raw_value(&message).map_err(|error| {
         Error::new(
             ErrorKind::Internal,
-            format!("a message could not be put together: {error}; please report this"),
+            format!("cannot build a message: {error}; please report this bug"),
         )
     })
 }
 
 /// Returns the tool calls of an assistant message, without duplicates.
-fn calls(raw: &RawValue) -> Vec<ToolCall> {
+fn tool_calls(raw: &RawValue) -> Vec<ToolCall> {
     let Some(message) = Message::scan(raw.get()).filter(|said| said.role == Role::Assistant) else {
         return Vec::new();
     };
-    let blocks = message.blocks().iter();
-    let blocks = blocks.filter(|block| block.kind == BlockKind::ToolUse);
     let mut seen = HashSet::new();
-    blocks
+    message
+        .blocks()
+        .iter()
+        .filter(|block| block.kind == BlockKind::ToolUse)
         .filter_map(|block| tool_call(&message, block))
         .filter(|call| seen.insert(call.id.clone()))
         .collect()
 }
 
 /// Returns the tool calls without a result, in order.
-fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCall>, Error> {
+fn unanswered_calls(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCall>, Error> {
     let mut open: Vec<ToolCall> = Vec::new();
     let mut answered: HashSet<String> = HashSet::new();
     let mut seen: HashSet<String> = HashSet::new();
@@ -148,38 +154,46 @@ fn unanswered(conversation: &Conversation, cancel: &Cancel) -> Result<Vec<ToolCa
         let Some(message) = Message::scan(stored.message.get()) else {
             continue;
         };
-        let results = message.blocks().iter();
-        let results = results.filter(|block| block.kind == BlockKind::ToolResult);
+        let results = message
+            .blocks()
+            .iter()
+            .filter(|block| block.kind == BlockKind::ToolResult);
         answered.extend(results.filter_map(|block| Some(message.id(block)?.into_owned())));
-        let calls = calls(&stored.message).into_iter();
+        let calls = tool_calls(&stored.message).into_iter();
         open.extend(calls.filter(|call| seen.insert(call.id.clone())));
     }
     open.retain(|call| !answered.contains(&call.id));
     Ok(open)
 }
 
-fn text(conversation: &Conversation, how: &ResumeOptions<'_>, interrupted: &[ToolCall]) -> String {
-    let last = conversation.messages.last().map(|last| last.time);
-    let last = last.unwrap_or(conversation.info.updated_at);
+fn resumption_text(
+    conversation: &Conversation,
+    options: &ResumeOptions<'_>,
+    interrupted: &[ToolCall],
+) -> String {
+    let last = conversation
+        .messages
+        .last()
+        .map_or(conversation.info.updated_at, |last| last.time);
     let mut text = format!(
-        "{HEADING} Work on this task stopped {} and goes on now. ",
-        how_long_ago(how.now, last)
+        "{HEADING} Work on this task stopped {} and now continues. ",
+        format_elapsed(options.now, last)
     );
-    let cwd = how.cwd.or(conversation.info.cwd.as_deref());
+    let cwd = options.cwd.or(conversation.info.cwd.as_deref());
     if let Some(cwd) = cwd {
         let _ = write!(text, "The working directory is {}. ", one_line(cwd));
     }
-    text += "Files, branches and running programs may be different from what this conversation \
-        says of them: look at what matters before you build on it.";
-    name(
+    text += "Files, branches and running programs may differ from what this conversation says: check \
+        what matters before you rely on it.";
+    append_list(
         &mut text,
-        "These files have changed since you last saw them; read them again before you edit them:",
-        how.changed.iter().map(String::as_str),
+        "These files have changed since you last saw them. Read them again before you edit them:",
+        options.changed.iter().map(String::as_str),
     );
-    name(
+    append_list(
         &mut text,
-        "These files, which you saw, are gone:",
-        how.deleted.iter().map(String::as_str),
+        "These files, which you saw earlier, were deleted:",
+        options.deleted.iter().map(String::as_str),
     );
     let calls: Vec<String> = interrupted
         .iter()
@@ -188,17 +202,17 @@ fn text(conversation: &Conversation, how: &ResumeOptions<'_>, interrupted: &[Too
             name => format!("{name} ({})", call.id),
         })
         .collect();
-    name(
+    append_list(
         &mut text,
-        "These tool calls were cut off: no result came, and what they did is unknown. Take them \
-            as failed, find out where they left things, and repeat what is still needed:",
+        "These tool calls were interrupted: no result arrived, and their effects are unknown. Treat them \
+            as failed, check what they changed, and repeat what is still needed:",
         calls.iter().map(String::as_str),
     );
     text
 }
 
 /// Appends a list, unless it is empty.
-fn name<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = &'a str>) {
+fn append_list<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = &'a str>) {
     let count = names.len();
     if count == 0 {
         return;
@@ -213,7 +227,7 @@ fn name<'a>(text: &mut String, lead: &str, names: impl ExactSizeIterator<Item = 
     }
 }
 
-fn how_long_ago(now: i64, then: i64) -> String {
+fn format_elapsed(now: i64, then: i64) -> String {
     let minutes = now.saturating_sub(then) / 60_000;
     let (count, unit) = match minutes {
         ..1 => return "just now".to_owned(),
@@ -243,8 +257,8 @@ mod tests {
             (24 * 60 * minute, "1 day ago"),
             (72 * 60 * minute, "3 days ago"),
         ] {
-            assert_eq!(how_long_ago(1_000 + passed, 1_000), expected);
+            assert_eq!(format_elapsed(1_000 + passed, 1_000), expected);
         }
-        assert!(how_long_ago(i64::MAX, i64::MIN).ends_with("days ago"));
+        assert!(format_elapsed(i64::MAX, i64::MIN).ends_with("days ago"));
     }
 }

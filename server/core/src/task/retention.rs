@@ -103,7 +103,7 @@ impl TaskStore {
 
     /// Returns all tasks, last updated first, including tasks that have only tracker files.
     fn candidates(&self, cancel: &Cancel) -> Result<Vec<Candidate>, Error> {
-        let mut listed = self.listed(cancel)?;
+        let mut listed = self.index_entries(cancel)?;
         let mut candidates = Vec::new();
         for id in self.storage.task_ids()? {
             cancel.check()?;
@@ -133,8 +133,8 @@ impl TaskStore {
 
     fn delete_unchanged(&self, candidate: &Candidate) -> Result<Option<u64>, Error> {
         let dir = self.storage.task(&candidate.id);
-        let slot = self.cache.slot(&candidate.id);
-        let Ok(_writing) = slot.writing.try_lock() else {
+        let cached = self.cache.get(&candidate.id);
+        let Ok(_writing) = cached.writing.try_lock() else {
             return Ok(None);
         };
         let Some(lock) = dir.try_lock()? else {
@@ -149,7 +149,7 @@ impl TaskStore {
         if !is_same {
             return Ok(None);
         }
-        *lock_unpoisoned(&slot.log) = super::log::Log::default();
+        *lock_unpoisoned(&cached.log) = super::log::Log::default();
         let freed = lock.delete()?;
         self.cache.remove(&candidate.id);
         Ok(Some(freed))

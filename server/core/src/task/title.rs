@@ -17,8 +17,10 @@ pub(super) fn title_of(message: &str) -> Option<String> {
     let string = match &message.content {
         Content::Text(place) => message.slice(place),
         _ => {
-            let texts = message.blocks().iter();
-            let mut texts = texts.filter(|block| block.kind == BlockKind::Text);
+            let mut texts = message
+                .blocks()
+                .iter()
+                .filter(|block| block.kind == BlockKind::Text);
             texts.find_map(|block| message.string(block))?
         }
     };
@@ -29,13 +31,16 @@ pub(super) fn title_of(message: &str) -> Option<String> {
 
 /// Returns the first line of a text, or of the text in its `<task>` element.
 fn title(text: &str) -> String {
-    let inner = text.split_once("<task>").map(|(_, rest)| rest);
-    let inner = inner.and_then(|rest| rest.split_once("</task>"));
-    let text = inner.map_or(text, |(task, _)| task);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = line.unwrap_or_default();
-    let shown = line.chars().filter(|c| !c.is_control());
-    shown.take(MAX_CHARACTERS).collect()
+    let task = text
+        .split_once("<task>")
+        .and_then(|(_, rest)| rest.split_once("</task>"))
+        .map_or(text, |(task, _)| task);
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_CHARACTERS)
+        .collect()
 }
 
 #[cfg(test)]

@@ -36,24 +36,24 @@ pub(super) struct LoggedTruncation {
 }
 
 /// Returns the indexes of the messages that `history` edits.
-fn edited(history: &Value) -> impl Iterator<Item = usize> {
+fn edited_indexes(history: &Value) -> impl Iterator<Item = usize> {
     let entries = history.as_array().into_iter().flatten();
     entries.filter_map(|entry| usize::try_from(entry.get(0)?.as_u64()?).ok())
 }
 
 /// Returns the last index of a range that is not empty.
-fn end(range: Option<DeletedRange>) -> Option<usize> {
+fn last_index(range: Option<DeletedRange>) -> Option<usize> {
     let DeletedRange([first, last]) = range?;
-    let end = usize::try_from(last).ok()?;
-    (last >= first).then_some(end)
+    let last_index = usize::try_from(last).ok()?;
+    (last >= first).then_some(last_index)
 }
 
 impl TruncationState {
     /// Converts to the stored form, for a conversation with these messages.
-    pub(super) fn to_line(&self, time: &Number, messages: &[Uuid]) -> TruncationRecord {
+    pub(super) fn to_record(&self, time: &Number, messages: &[Uuid]) -> TruncationRecord {
         let context_history = self.history.clone().into_value();
-        let last = end(self.deleted_range);
-        let meant = edited(&context_history)
+        let last = last_index(self.deleted_range);
+        let meant = edited_indexes(&context_history)
             .chain(last)
             .chain(last.map(|last| last.saturating_add(1)));
         let anchors = meant
@@ -76,8 +76,8 @@ impl LoggedTruncation {
     }
 
     /// Resolves the truncation for a conversation with these messages.
-    pub(super) fn of(&self, messages: &[Uuid]) -> Arc<TruncationState> {
-        let are_in_place = self
+    pub(super) fn resolve(&self, messages: &[Uuid]) -> Arc<TruncationState> {
+        let is_aligned = self
             .anchors
             .iter()
             .all(|(index, uuid)| messages.get(*index) == Some(uuid));
@@ -85,38 +85,41 @@ impl LoggedTruncation {
             deleted_range: self.deleted_range,
             history: self.history.clone(),
         };
-        if !are_in_place {
-            self.follow(&mut truncation, messages);
+        if !is_aligned {
+            self.realign(&mut truncation, messages);
         }
         Arc::new(truncation)
     }
 
     /// Moves the indexes with the messages they refer to.
-    fn follow(&self, truncation: &mut TruncationState, messages: &[Uuid]) {
-        let places: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
-        let place = |index: usize| places.get(self.anchors.get(&index)?).copied();
+    fn realign(&self, truncation: &mut TruncationState, messages: &[Uuid]) {
+        let positions: HashMap<&Uuid, usize> = messages.iter().zip(0..).collect();
+        let new_index = |index: usize| positions.get(self.anchors.get(&index)?).copied();
         let mut history = std::mem::take(&mut truncation.history).into_value();
         if let Value::Array(entries) = &mut history {
             entries.retain_mut(|entry| {
-                let index = entry.get(0).and_then(Value::as_u64);
-                let index = index.and_then(|index| usize::try_from(index).ok());
-                let Some(index) = index.filter(|index| self.anchors.contains_key(index)) else {
+                let index = entry
+                    .get(0)
+                    .and_then(Value::as_u64)
+                    .and_then(|index| usize::try_from(index).ok())
+                    .filter(|index| self.anchors.contains_key(index));
+                let Some(index) = index else {
                     return true;
                 };
                 // The edit of a lost message is dropped.
-                let (Some(now), Some(said)) = (place(index), entry.get_mut(0)) else {
+                let (Some(now), Some(stored)) = (new_index(index), entry.get_mut(0)) else {
                     return false;
                 };
-                *said = Value::from(now);
+                *stored = Value::from(now);
                 true
             });
         }
         truncation.history = ContextHistory::from_value(history).unwrap_or_default();
-        let Some(last) = end(truncation.deleted_range) else {
+        let Some(last) = last_index(truncation.deleted_range) else {
             return;
         };
-        let behind = place(last.saturating_add(1)).map(|place| place.saturating_sub(1));
-        let now = behind.or_else(|| place(last)).unwrap_or(last);
+        let behind = new_index(last.saturating_add(1)).map(|new_index| new_index.saturating_sub(1));
+        let now = behind.or_else(|| new_index(last)).unwrap_or(last);
         let now = now.min(messages.len().saturating_sub(1));
         if let (Some(range), Ok(now)) = (&mut truncation.deleted_range, i64::try_from(now)) {
             range.0[1] = now.max(DeletedRange::EMPTY.0[1]);
@@ -140,7 +143,7 @@ mod tests {
             deleted_range: Some(DeletedRange([2, 5])),
             history: ContextHistory::from_value(history).unwrap(),
         };
-        let line = truncation.to_line(&5.into(), &messages);
+        let line = truncation.to_record(&5.into(), &messages);
         assert_eq!(
             line.anchors.keys().copied().collect::<Vec<_>>(),
             [1, 4, 5, 6, 7]
@@ -151,14 +154,14 @@ mod tests {
             time: None,
             anchors: line.anchors,
         };
-        assert_eq!(*logged.of(&messages), truncation);
+        assert_eq!(*logged.resolve(&messages), truncation);
         let seen = |lost: usize| {
             let mut left = messages.clone();
             left.remove(lost);
-            let truncation = logged.of(&left);
+            let truncation = logged.resolve(&left);
             let history = truncation.history.clone().into_value();
-            let edited: Vec<usize> = edited(&history).collect();
-            (truncation.deleted_range.unwrap().0[1], edited)
+            let edited_indexes: Vec<usize> = edited_indexes(&history).collect();
+            (truncation.deleted_range.unwrap().0[1], edited_indexes)
         };
         assert_eq!(seen(9), (5, vec![1, 4, 7]));
         assert_eq!(seen(7), (5, vec![1, 4]));
@@ -166,6 +169,9 @@ mod tests {
         assert_eq!(seen(5), (4, vec![1, 4, 6]));
         assert_eq!(seen(4), (4, vec![1, 6]));
         assert_eq!(seen(0), (4, vec![0, 3, 6]));
-        assert_eq!(logged.of(&messages[..3]).deleted_range.unwrap().0[1], 2);
+        assert_eq!(
+            logged.resolve(&messages[..3]).deleted_range.unwrap().0[1],
+            2
+        );
     }
 }

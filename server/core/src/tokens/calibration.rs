@@ -66,16 +66,17 @@ impl Calibration {
     /// Kind `storage`.
     pub fn store(&self, task: &TaskLock) -> Result<(), Error> {
         let text = serde_json::to_vec(self)
-            .map_err(|error| Error::storage(format!("{CALIBRATION_FILE}: {error}")))?;
+            .map_err(|error| Error::storage(format!("cannot write {CALIBRATION_FILE}: {error}")))?;
         task.write(CALIBRATION_FILE, &text)
     }
 
     /// Returns the calibration if it applies to the family, else an empty one.
     #[must_use]
     pub fn for_family(&self, family: Family) -> Self {
-        match self.family == family.name() {
-            true => self.clone(),
-            false => Self::default(),
+        if self.family == family.name() {
+            self.clone()
+        } else {
+            Self::default()
         }
     }
 
@@ -137,7 +138,7 @@ impl Calibration {
             upper: tokens(high),
             exact: false,
             encoding: count.encoding,
-            method: format!("reported usage; what changed since by {}", count.method),
+            method: format!("reported usage; changes since by {}", count.method),
         }
     }
 }

@@ -41,8 +41,7 @@ fn chunk_end(text: &str, limit: usize) -> (usize, bool) {
     if text.len() <= limit {
         return (text.len(), false);
     }
-    let limit = (0..=limit).rev().find(|&at| text.is_char_boundary(at));
-    let limit = limit.unwrap_or(text.len());
+    let limit = text.floor_char_boundary(limit);
     let mut after = text[limit..].chars().next();
     let mut chars = text[..limit].char_indices().rev().peekable();
     while let Some((at, c)) = chars.next() {

@@ -146,23 +146,23 @@ impl Measure {
 /// # Errors
 /// Kind `cancelled`.
 pub(super) fn measure(
-    things: &[Vec<TextPart<'_>>],
+    parts_by_item: &[Vec<TextPart<'_>>],
     encoding: Encoding,
     cancel: &Cancel,
 ) -> Result<Vec<Measure>, Error> {
-    measure_by(things, MAX_CHUNK_BYTES, cancel, |chunk| {
+    measure_by(parts_by_item, MAX_CHUNK_BYTES, cancel, |chunk| {
         encoding.count(chunk)
     })
 }
 
 fn measure_by(
-    things: &[Vec<TextPart<'_>>],
+    parts_by_item: &[Vec<TextPart<'_>>],
     limit: usize,
     cancel: &Cancel,
     count: impl Fn(&str) -> Option<u64> + Sync,
 ) -> Result<Vec<Measure>, Error> {
     let mut work = Vec::new();
-    for (owner, parts) in things.iter().enumerate() {
+    for (owner, parts) in parts_by_item.iter().enumerate() {
         cancel.check()?;
         for part in parts {
             let chunks = chunk::chunks(&part.text, limit);
@@ -176,7 +176,7 @@ fn measure_by(
             Ok(Measure::of_chunk(chunk, is_uncertain, &count))
         })
         .collect::<Result<Vec<_>, Error>>()?;
-    let mut measures = vec![Measure::default(); things.len()];
+    let mut measures = vec![Measure::default(); parts_by_item.len()];
     for ((owner, ..), measure) in work.iter().zip(&counted) {
         measures[*owner].add(measure);
     }
@@ -192,9 +192,9 @@ mod tests {
     use super::*;
 
     fn one(text: &str, encoding: Encoding, limit: usize) -> Measure {
-        let things = [vec![TextPart::certain(text)]];
+        let parts_by_item = [vec![TextPart::certain(text)]];
         let count = |chunk: &str| encoding.count(chunk);
-        measure_by(&things, limit, &Cancel::default(), count).unwrap()[0]
+        measure_by(&parts_by_item, limit, &Cancel::default(), count).unwrap()[0]
     }
 
     /// The expected value: the whole text encoded at once.
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn an_encoder_that_gives_up_costs_exactness_only() {
-        let things = [
+        let parts_by_item = [
             vec![
                 TextPart::certain("good words"),
                 TextPart::certain("bad words here"),
@@ -330,7 +330,7 @@ mod tests {
             vec![],
         ];
         let count = |chunk: &str| (!chunk.starts_with("bad")).then_some(2);
-        let measures = measure_by(&things, 100, &Cancel::default(), count).unwrap();
+        let measures = measure_by(&parts_by_item, 100, &Cancel::default(), count).unwrap();
         assert_eq!(measures[0].failed_bytes, 14);
         assert_eq!(measures[0].tokens, 2 + estimate("bad words here"));
         assert_eq!((measures[0].lower, measures[0].upper), (2 + 1, 2 + 14));
@@ -342,8 +342,8 @@ mod tests {
         let cancel = Cancel::default();
         let counted = AtomicUsize::new(0);
         let text = "word ".repeat(10_000);
-        let things = [vec![TextPart::certain(text.as_str())]];
-        let result = measure_by(&things, 50, &cancel, |_| {
+        let parts_by_item = [vec![TextPart::certain(text.as_str())]];
+        let result = measure_by(&parts_by_item, 50, &cancel, |_| {
             if counted.fetch_add(1, Ordering::Relaxed) == 10 {
                 cancel.cancel();
             }

@@ -87,10 +87,10 @@ fn hash_length(hasher: &mut XxHash3_128, tag: &[u8; 1], length: usize) {
 
 /// Splits a message into text parts and framing.
 pub(super) fn split_message(message: &Value) -> (Vec<TextPart<'_>>, FrameCounts) {
-    let mut split = MessageSplitter::default();
-    split.frames.messages = 1;
-    split.message(message);
-    (split.parts, split.frames)
+    let mut splitter = MessageSplitter::default();
+    splitter.frames.messages = 1;
+    splitter.message(message);
+    (splitter.parts, splitter.frames)
 }
 
 #[derive(Default)]
@@ -203,8 +203,9 @@ impl<'a> MessageSplitter<'a> {
         }
         let source = ["source", "file"]
             .into_iter()
-            .find_map(|key| fields.get(key));
-        let source = source.and_then(Value::as_object).unwrap_or(fields);
+            .find_map(|key| fields.get(key))
+            .and_then(Value::as_object)
+            .unwrap_or(fields);
         match string(source, "type") {
             Some("text") => {
                 let text = string(source, "data").unwrap_or_default();

@@ -65,8 +65,8 @@ pub struct Counts {
 /// # Errors
 /// Kind `cancelled`.
 pub fn count(text: &str, family: Family, cancel: &Cancel) -> Result<Count, Error> {
-    let things = [vec![TextPart::certain(text)]];
-    let measures = measure::measure(&things, family.encoding(), cancel)?;
+    let parts_by_item = [vec![TextPart::certain(text)]];
+    let measures = measure::measure(&parts_by_item, family.encoding(), cancel)?;
     Ok(counts(&measures, family).total)
 }
 
@@ -156,11 +156,11 @@ impl Counter {
             message::hash_text(hasher, b"T", text.as_ref());
         });
         self.lookup_or_measure(&keys, cancel, |missing| {
-            let things: Vec<_> = missing
+            let parts_by_item: Vec<_> = missing
                 .iter()
                 .map(|&i| vec![TextPart::certain(texts[i].as_ref())])
                 .collect();
-            measure::measure(&things, family.encoding(), cancel)
+            measure::measure(&parts_by_item, family.encoding(), cancel)
         })
     }
 
@@ -173,9 +173,9 @@ impl Counter {
         let keys = self.keys(messages, family, CountableMessage::hash_into);
         self.lookup_or_measure(&keys, cancel, |missing| {
             let parsed: Vec<_> = missing.iter().map(|&i| messages[i].parsed()).collect();
-            let (things, frames): (Vec<_>, Vec<FrameCounts>) =
+            let (parts_by_item, frames): (Vec<_>, Vec<FrameCounts>) =
                 parsed.iter().map(|one| message::split_message(one)).unzip();
-            let mut measures = measure::measure(&things, family.encoding(), cancel)?;
+            let mut measures = measure::measure(&parts_by_item, family.encoding(), cancel)?;
             for (measure, frames) in measures.iter_mut().zip(frames) {
                 measure.frames = frames;
             }
@@ -187,11 +187,11 @@ impl Counter {
     /// changed.
     fn keys<T: Sync>(
         &self,
-        things: &[T],
+        parts_by_item: &[T],
         family: Family,
         feed: impl Fn(&T, &mut twox_hash::XxHash3_128) + Sync,
     ) -> Vec<Key> {
-        things
+        parts_by_item
             .par_iter()
             .with_min_len(64)
             .map(|thing| {
@@ -232,7 +232,7 @@ pub fn requested_family(params: &CountTokensParams) -> Result<Family, Error> {
     if let Some(name) = &params.encoding {
         let encoding = Encoding::by_name(name).ok_or_else(|| {
             let known = Encoding::ALL.map(Encoding::name).join(", ");
-            Error::invalid(format!("encoding {name:?} is not known; known are {known}"))
+            Error::invalid(format!("unknown encoding {name:?}; use one of {known}"))
         })?;
         return Ok(Family::of_encoding(encoding));
     }
@@ -282,14 +282,14 @@ fn method(all: &Measure, family: Family) -> String {
     if is_framed
         && !(all.frames.are_messages_only() && family.is_exact() && family.is_framing_published())
     {
-        method.push_str(", framing of messages estimated");
+        method.push_str(", message framing estimated");
     }
     if all.cuts > 0 {
-        method.push_str(&format!(", {} cuts inside words", all.cuts));
+        method.push_str(&format!(", {} words split", all.cuts));
     }
     if all.failed_bytes > 0 {
         let bytes = all.failed_bytes;
-        method.push_str(&format!(", {bytes} bytes by characters (encoder failed)"));
+        method.push_str(&format!(", {bytes} bytes estimated (encoder failed)"));
     }
     method
 }

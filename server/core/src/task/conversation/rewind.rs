@@ -22,7 +22,7 @@ pub(in super::super) struct CompactionUndo {
     pub(in super::super) before: Vec<Uuid>,
     /// Truncation at `leaf`.
     pub(in super::super) truncation: Arc<TruncationState>,
-    path: Ancestry,
+    ancestry: Ancestry,
 }
 
 /// A point in the history of a conversation.
@@ -52,12 +52,13 @@ pub(in super::super) struct PastConversation {
 impl Entries {
     /// Returns the newest entry before a rewind or its undo.
     pub(in super::super) fn rewound_leaf(&self, uuid: Uuid) -> Option<Uuid> {
-        let place = *self.places.get(&uuid)?;
-        let entry = &self.entries.get(place)?.entry;
+        let index = *self.index_by_id.get(&uuid)?;
+        let entry = &self.entries.get(index)?.entry;
         let leaf = entry.previous_leaf.filter(|_| entry.is_rewind)?;
-        match self.places.contains_key(&leaf) {
-            true => Some(leaf),
-            false => self.uuid_at(*self.substitutes.get(&leaf)?),
+        if self.index_by_id.contains_key(&leaf) {
+            Some(leaf)
+        } else {
+            self.uuid_at(*self.substitutes.get(&leaf)?)
         }
     }
 
@@ -66,16 +67,17 @@ impl Entries {
     pub(in super::super) fn at(&self, moment: RewindPoint) -> Option<PastConversation> {
         let leaf = match moment {
             RewindPoint::Beginning => None,
-            RewindPoint::Entry(uuid) => Some(*self.places.get(&uuid)?),
+            RewindPoint::Entry(uuid) => Some(*self.index_by_id.get(&uuid)?),
             RewindPoint::Time(time) => self.leaf_at(time),
         };
-        let path = self.path(leaf);
-        let messages = self.uuids(&path.messages);
-        let is_said = !path.truncations.is_empty() || path.boundary.is_some() || leaf.is_none();
+        let ancestry = self.ancestry(leaf);
+        let messages = self.uuids(&ancestry.messages);
+        let is_said =
+            !ancestry.truncations.is_empty() || ancestry.boundary.is_some() || leaf.is_none();
         let unlogged = (!is_said).then(|| self.unlogged(&messages)).flatten();
         Some(PastConversation {
             leaf: self.uuid_at(leaf),
-            compactions: self.compactions(&path),
+            compactions: self.compactions(&ancestry),
             messages,
             unlogged,
         })
@@ -84,7 +86,7 @@ impl Entries {
     /// Returns the newest entry at a time. Every entry is the newest when it is appended.
     fn leaf_at(&self, time: i64) -> Option<usize> {
         let later = self.entries.iter().position(|placed| placed.time > time);
-        match (later, &self.open) {
+        match (later, &self.open_group) {
             // An incomplete group did not take effect.
             (Some(later), Some(open)) if later > open.head => self.leaf,
             (Some(later), _) => later.checked_sub(1),
@@ -100,7 +102,7 @@ impl Entries {
             .iter()
             .filter_map(|p| p.entry.truncation.as_ref());
         let first = logged.next().filter(|first| first.is_from_unlogged())?;
-        let mut truncation = TruncationState::clone(&first.of(messages));
+        let mut truncation = TruncationState::clone(&first.resolve(messages));
         truncation.history.remove_from(messages.len());
         Some(truncation)
     }
@@ -112,26 +114,26 @@ impl Entries {
         &self,
         time: Option<f64>,
     ) -> Option<CompactionUndo> {
-        let mut path = self.path(self.leaf);
+        let mut ancestry = self.ancestry(self.leaf);
         let mut undone = None;
         let mut later: Vec<usize> = Vec::new();
-        while let Some(boundary) = path.boundary.and_then(|place| self.entries.get(place)) {
+        while let Some(boundary) = ancestry.boundary.and_then(|index| self.entries.get(index)) {
             if time.is_some_and(|time| boundary.time as f64 <= time) {
                 break;
             }
-            later.splice(0..0, path.messages);
-            path = self.path(boundary.parent);
+            later.splice(0..0, ancestry.messages);
+            ancestry = self.ancestry(boundary.parent);
             undone = Some(boundary.parent);
             if time.is_none() {
                 break;
             }
         }
         let leaf = self.uuid_at(undone?);
-        let sources = |places: &[usize]| -> Vec<SourceMessage> {
-            let found = places.iter().filter_map(|place| self.source_at(*place));
+        let sources = |indexes: &[usize]| -> Vec<SourceMessage> {
+            let found = indexes.iter().filter_map(|index| self.source_at(*index));
             found.collect()
         };
-        let mut seen: HashSet<Uuid> = sources(&path.messages)
+        let mut seen: HashSet<Uuid> = sources(&ancestry.messages)
             .iter()
             .map(|source| source.first)
             .collect();
@@ -140,9 +142,9 @@ impl Entries {
         Some(CompactionUndo {
             leaf,
             carried,
-            before: self.uuids(&path.messages),
-            truncation: self.truncation_of(&path),
-            path,
+            before: self.uuids(&ancestry.messages),
+            truncation: self.truncation_of(&ancestry),
+            ancestry,
         })
     }
 
@@ -154,28 +156,32 @@ impl Entries {
         time: &Number,
     ) -> TruncationState {
         let current;
-        let (path, truncation) = match undone {
-            Some(undone) => (&undone.path, &undone.truncation),
+        let (ancestry, truncation) = match undone {
+            Some(undone) => (&undone.ancestry, &undone.truncation),
             None => {
-                current = self.path(self.leaf);
+                current = self.ancestry(self.leaf);
                 (&current, &now.truncation)
             }
         };
         let mut truncation = TruncationState::clone(truncation);
         truncation.history.rollback(time);
         let is_newer = |logged: &LoggedTruncation, placed: &LinkedEntry| {
-            let made = logged.time.as_ref().and_then(Number::as_f64);
-            let made = made.unwrap_or(placed.time as f64);
+            let made = logged
+                .time
+                .as_ref()
+                .and_then(Number::as_f64)
+                .unwrap_or(placed.time as f64);
             time.as_f64().is_some_and(|time| made > time)
         };
-        let mut logged = path.truncations.iter().rev().filter_map(|place| {
-            let placed = self.entries.get(*place)?;
+        let mut logged = ancestry.truncations.iter().rev().filter_map(|index| {
+            let placed = self.entries.get(*index)?;
             Some((placed, placed.entry.truncation.as_ref()?))
         });
-        if !path.truncations.is_empty() {
+        if !ancestry.truncations.is_empty() {
             let kept = logged.find(|(placed, logged)| !is_newer(logged, placed));
-            let messages = self.uuids(&path.messages);
-            truncation.deleted_range = kept.and_then(|(_, kept)| kept.of(&messages).deleted_range);
+            let messages = self.uuids(&ancestry.messages);
+            truncation.deleted_range =
+                kept.and_then(|(_, kept)| kept.resolve(&messages).deleted_range);
         }
         truncation
     }
