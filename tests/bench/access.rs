@@ -1,8 +1,8 @@
-//! May these paths be seen: 100,000 paths judged by 50 patterns, against npm's
-//! `ignore`. Both start afresh each time, for it remembers every path it judged.
+//! Access checks: 100,000 paths against 50 patterns, compared with npm's `ignore`. Both
+//! start cold, because `ignore` caches every path.
 //!
-//! The files are there, and empty: we also look where each path leads, which
-//! `ignore` does not.
+//! The files exist, and are empty: we also resolve each path on disk, which `ignore` does
+//! not.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -23,7 +23,7 @@ use crate::{
 
 const PART: &str = "access";
 
-/// Patterns as people write them, and as many of folders and files of the tree.
+/// Common patterns, and as many that match folders and files of the tree.
 pub(crate) fn patterns() -> Vec<String> {
     let written = [
         "*.log",
@@ -59,7 +59,7 @@ pub(crate) fn patterns() -> Vec<String> {
     patterns
 }
 
-/// A folder with these empty files, and rules of these patterns.
+/// A folder with these empty files and rules.
 pub(crate) fn folder_of(paths: &[String], patterns: &[String]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut above = String::new();
@@ -75,7 +75,7 @@ pub(crate) fn folder_of(paths: &[String], patterns: &[String]) -> tempfile::Temp
     folder
 }
 
-/// How many of the paths are denied, asked in this process.
+/// Counts the denied paths, checked in this process.
 fn denied(root: &Path, paths: &[String]) -> usize {
     let root = Root::new(AbsPath::new(root).unwrap(), None);
     let access = Access::new(Arc::new(Roots::new(vec![root])), Vec::new());

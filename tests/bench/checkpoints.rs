@@ -1,12 +1,10 @@
-//! What checkpoints cost, against plain git on the same tree.
+//! Checkpoints, compared with plain git on the same tree.
 //!
-//! Each change to the tree is made once, then everyone takes it in, in an order
-//! that turns from round to round. "watcher" is a round trip over stdio with a
-//! server that saw the changes happen; "scan" is the library in a process that
-//! stays and is told of no changes, as where nothing can be watched; "command" is
-//! a process of its own, which first takes up what the last one saved. git runs
-//! with its default settings and no collection of garbage, which would only slow
-//! it down.
+//! Each change to the tree is made once, then captured by every competitor, in rotating
+//! order. "watcher" is a round trip over stdio with a server that watched the changes;
+//! "scan" is the library in a long-running process without change tracking; "command" is
+//! a separate process, which first loads saved caches. git runs with its default settings
+//! and without garbage collection, which would only slow it down.
 
 use std::{fs, sync::Arc, thread, time::Duration};
 
@@ -28,17 +26,16 @@ use crate::{
 
 const PART: &str = "checkpoints";
 const COMMIT: &str = "git add -A && git commit";
-/// Beside the tree.
+/// Stored beside the tree.
 const GIT_STORE: &str = "git";
 const COMMAND_STORE: &str = "command";
 const SCAN_STORE: &str = "scan";
 const WATCHER_STORE: &str = "data";
-/// How many files are changed at once.
+/// Numbers of files changed at once.
 const CHANGES: [usize; 5] = [1, 10, 100, 1000, 5000];
-/// The number of files for which diff and restore have targets.
+/// Number of changed files with targets for diff and restore.
 const HUNDRED: usize = 100;
-/// A tree larger than this gets at most three first checkpoints: git takes half
-/// a minute for one.
+/// Larger trees get at most three first checkpoints: one takes git half a minute.
 const LARGE: usize = 20_000;
 
 /// git and us.
@@ -48,7 +45,7 @@ struct Both {
     ours: Series,
 }
 
-/// Who takes a change in: git, a scan, the watcher, a command.
+/// Competitors: git, a scan, the watcher, a command.
 type Everyone = [Series; 4];
 
 /// The library, in this process.
@@ -85,7 +82,7 @@ impl Library {
     }
 }
 
-/// What was measured, the last three by the number of files.
+/// Measurements, the last three by number of files.
 #[derive(Default)]
 struct Measured {
     first: Both,
@@ -95,7 +92,7 @@ struct Measured {
     restored: Vec<(usize, Both)>,
 }
 
-/// Measures on trees of every size, and on this repository.
+/// Measures trees of every size, and this repository.
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let mut rows = Vec::new();
     for count in run.sizes.curve.clone() {
@@ -104,7 +101,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
             let measured = measure(tree, run.rounds, &CHANGES, run.pause);
             rows.extend(rows_of(tree, measured));
         } else {
-            // A point of the curve, and nothing else.
+            // Only a point of the curve.
             let mut tree = Tree::generate(count);
             tree.judged = false;
             let measured = measure(&mut tree, run.rounds, &CHANGES[..1], run.pause);
@@ -122,8 +119,8 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     rows
 }
 
-/// Takes checkpoints of a tree while it changes. Where a hundred files are among
-/// the changes, these are compared and restored too, and so are the most.
+/// Creates checkpoints of a changing tree. Diff and restore are measured for a hundred
+/// files and for the largest change.
 fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) -> Measured {
     let mut counts: Vec<usize> = counts.to_vec();
     if counts.iter().any(|count| *count > tree.count / 2) {
@@ -160,12 +157,12 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
     library.checkpoint();
     let mut server = Session::start(Some(&tree.work()), &tree.path(WATCHER_STORE));
     server.result("sightline/createCheckpoint", &json!({}));
-    // From the second on the watcher is trusted.
+    // From the second checkpoint on, changes are tracked.
     server.result("sightline/createCheckpoint", &json!({}));
     for round in 0..rounds {
         progress(&format!("{PART}: {}, round {}", tree.name, round + 1));
-        // What was written a moment ago is read once more by everyone: a tree that
-        // nobody touched is measured, not one that was just restored.
+        // Recently written files are read again by every competitor. Waiting measures a
+        // tree at rest.
         thread::sleep(pause);
         take_in(
             tree,
@@ -192,7 +189,7 @@ fn measure(tree: &mut Tree, rounds: usize, counts: &[usize], pause: Duration) ->
     measured
 }
 
-/// First checkpoints, each into a store that is not there yet; the last ones stay.
+/// First checkpoints, each in a new store; the last ones are kept.
 fn first(tree: &Tree, series: &mut Both, round: usize) {
     for store in [GIT_STORE, COMMAND_STORE] {
         let _ = fs::remove_dir_all(tree.path(store));
@@ -216,7 +213,7 @@ fn git_commit(tree: &Tree) {
     tree.git(GIT_STORE, &commit);
 }
 
-/// Everyone takes in the same change, in turning order.
+/// Lets every competitor capture the same change, in rotating order.
 fn take_in(
     tree: &Tree,
     (library, server): (&Library, &mut Session),
@@ -225,7 +222,7 @@ fn take_in(
 ) {
     let parties = series.len();
     for at in 0..parties {
-        // git leaves to the disk what we wait for.
+        // git does not sync what we sync.
         settle();
         let who = (at + turn) % parties;
         let series = &mut series[who];
@@ -238,7 +235,7 @@ fn take_in(
     }
 }
 
-/// The last two checkpoints with both contents of what changed.
+/// Compares the last two checkpoints, with both contents of each change.
 fn compare(tree: &Tree, server: &mut Session, series: &mut Both) {
     let listed = server.result("sightline/listCheckpoints", &json!({ "limit": 2 }));
     let [to, from] = [0, 1].map(|at| &listed["checkpoints"][at]["id"]);
@@ -249,8 +246,8 @@ fn compare(tree: &Tree, server: &mut Session, series: &mut Both) {
     assert_eq!((changed, files.len()), (HUNDRED, HUNDRED));
 }
 
-/// What changed with both contents: one process for names, one for contents, as
-/// scripts around git do it.
+/// Changes with both contents: one process for names and one for contents, like scripts
+/// around git.
 fn git_diff(tree: &Tree) -> usize {
     let names = tree.git(GIT_STORE, &["diff-tree", "-r", "HEAD~1", "HEAD"]);
     let names = String::from_utf8(names).unwrap();
@@ -270,7 +267,7 @@ fn git_diff(tree: &Tree) -> usize {
     blobs.len() / 2
 }
 
-/// Changes that are taken back, by git and by us.
+/// Reverts changes, with git and with us.
 fn take_back(tree: &mut Tree, server: &mut Session, series: &mut Both, count: usize) {
     git_commit(tree);
     tree.change(count);
@@ -279,7 +276,7 @@ fn take_back(tree: &mut Tree, server: &mut Session, series: &mut Both, count: us
         tree.git(GIT_STORE, &["reset", "--hard", "-q"])
     });
     let checkpoint = server.result("sightline/createCheckpoint", &json!({}));
-    // The same files once more.
+    // The same files again.
     tree.generation -= 1;
     tree.change(count);
     settle();
@@ -338,7 +335,7 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
     );
     for (count, [git, scan, watcher, command]) in &measured.changed {
         let (by_scan, by_watcher) = match count {
-            // What is aimed at is how little it grows with the tree.
+            // The target is little growth with the size of the tree.
             1 => (
                 Goal::None,
                 Goal::Ratio {
@@ -370,7 +367,7 @@ fn rows_of(tree: &Tree, measured: Measured) -> Vec<Row> {
     }
     for (count, Both { git, ours }) in &measured.restored {
         let work = format!("restore of {count}");
-        // Of a few files the undo point and the look at everything are most of the work.
+        // For few files, the undo point and the full scan dominate.
         let goal = match count {
             100 => Goal::ratio(0.45, 0.3),
             _ => Goal::ratio(0.35, 0.2),

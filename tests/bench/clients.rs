@@ -1,5 +1,5 @@
-//! Three clients with a server each work on one folder, for a number of requests:
-//! they ask, edit, take checkpoints and restore, and look whether all is right.
+//! Three clients, each with a server, use one folder for a number of requests: they
+//! query, edit, create checkpoints and restore, and check all results.
 
 use std::{
     collections::BTreeMap,
@@ -14,34 +14,33 @@ use sightline::lsp_client::LspClient;
 
 /// Servers on the folder, each with a client.
 const CLIENTS: usize = 3;
-/// Files of each client.
+/// Files per client.
 const FILES: usize = 40;
-/// Requests that are under way at once, of each client.
+/// Concurrent requests per client.
 const AT_ONCE: usize = 8;
-/// Rounds of them between two checkpoints.
+/// Rounds between two checkpoints.
 const CHECKPOINT_EVERY: usize = 50;
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Held {
     /// Resident memory, in kilobytes.
     pub(crate) kilobytes: u64,
     /// Open files.
     pub(crate) files: u64,
-    /// Threads.
     pub(crate) threads: u64,
 }
 
-/// What one client saw.
+/// Observations of one client.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Answers by method, and of these errors by kind.
+    /// Responses by method; errors among them by kind.
     pub(crate) answers: BTreeMap<String, u64>,
-    /// After a tenth of the requests; after half; at the end.
+    /// After a tenth of the requests, after half, and at the end.
     pub(crate) held: [Held; 3],
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// By client.
@@ -51,7 +50,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Answers of all clients.
+    /// Total number of responses.
     pub(crate) fn answers(&self) -> u64 {
         let all = self.clients.iter().flat_map(|seen| &seen.answers);
         all.filter(|(name, _)| !name.starts_with("  "))
@@ -94,7 +93,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Works for `requests` requests in all, in a scratch folder.
+/// Runs `requests` requests in total, in a temporary folder.
 pub(crate) fn work(requests: usize) -> Report {
     let scratch = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(scratch.path()).unwrap();
@@ -157,9 +156,9 @@ struct Worker {
     number: usize,
     child: Child,
     client: LspClient,
-    /// What stands in the client's own folder.
+    /// Contents of the client's own folder.
     files: BTreeMap<String, String>,
-    /// What stood there at a checkpoint.
+    /// Its contents at a checkpoint.
     then: Option<(String, BTreeMap<String, String>)>,
     messages: u64,
     seen: Seen,
@@ -168,7 +167,7 @@ struct Worker {
 impl Worker {
     fn new(base: &Path, number: usize) -> Self {
         let mut command = program();
-        // A group of its own: whoever is left of it at the end is an orphan.
+        // In its own process group, so that processes left at the end can be found.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command
@@ -209,7 +208,7 @@ impl Worker {
         worker
     }
 
-    /// Until `requests` were answered.
+    /// Runs until `requests` were answered.
     fn work(mut self, requests: usize) -> Seen {
         let mut asked = 0;
         let marks = [requests / 10, requests / 2];
@@ -241,7 +240,7 @@ impl Worker {
         self.end()
     }
 
-    /// Starts one of the cheap requests; the text it must give.
+    /// Starts one of the cheap requests; returns the expected text.
     fn start(&mut self, round: usize, at: usize) -> (i64, &'static str, Option<String>) {
         let number = self.number;
         let file = format!("part{number}/file{}", (round * 7 + at) % FILES);
@@ -292,7 +291,7 @@ impl Worker {
         (self.client.start(method, params).unwrap(), method, expected)
     }
 
-    /// Takes a checkpoint; now and then goes back to the last one, and prunes.
+    /// Creates a checkpoint; sometimes restores the last one and prunes.
     fn checkpoint(&mut self, count: usize) -> usize {
         let part = format!("part{}", self.number);
         let mut asked = 1;
@@ -309,7 +308,7 @@ impl Worker {
             asked += 1;
         }
         if count.is_multiple_of(10) {
-            // Everybody's newest are among them: the others are slower than this.
+            // Keeps every client's newest, because the others are slower than this.
             self.ask_until_free("sightline/pruneCheckpoints", &json!({ "keep": 40 }));
             asked += 1;
         }
@@ -332,8 +331,7 @@ impl Worker {
         answer.unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    /// Asks again when somebody else has the store; that is the only reason not
-    /// to be served.
+    /// Retries while another client uses the store, which is the only acceptable error.
     fn ask_until_free(&mut self, method: &'static str, params: &Value) -> Value {
         for _ in 0..100 {
             let answer = self.client.request(method, params.clone()).unwrap();
@@ -380,7 +378,7 @@ impl Worker {
     }
 }
 
-/// What a process holds, where the system says so.
+/// Returns the resources of a process, where `/proc` exists.
 fn held_by(process: u32) -> Held {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let field = |name: &str| {
@@ -396,7 +394,7 @@ fn held_by(process: u32) -> Held {
     }
 }
 
-/// The processes of a group, where the system says so.
+/// Returns the processes of a group, where `/proc` exists.
 fn in_group(group: u32) -> Vec<String> {
     let group = group.to_string();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,8 +1,8 @@
-//! What conversations cost, against the same work in node: truncating one that
-//! comes with the request and one that is stored, and counting tokens.
+//! Conversations, compared with the same work in node: truncating a conversation in the
+//! request and a stored one, and counting tokens.
 //!
-//! Ours are round trips over stdio, as a client sees them; node's are timed inside
-//! its process, on text it has in memory already.
+//! Ours are round trips over stdio, as seen by a client; node's are timed inside its
+//! process, on text in memory.
 
 use std::{fs, path::PathBuf};
 
@@ -17,11 +17,11 @@ use crate::{
 };
 
 const PART: &str = "conversation";
-/// About how many bytes of JSON a message makes.
+/// Approximate JSON size of a message, in bytes.
 const EACH: usize = 11_500;
 
-/// A conversation with tool calls, and results that are file reads, changes,
-/// mentions and commands; files come again, so that there is something to save.
+/// A conversation with tool calls, and results that are file reads, changes, mentions and
+/// commands; files are read repeatedly, so that there are duplicates.
 pub(crate) fn conversation(count: usize) -> Vec<Value> {
     let mut numbers = Numbers(0x5eed);
     let mut messages = Vec::with_capacity(count);
@@ -55,7 +55,7 @@ pub(crate) fn conversation(count: usize) -> Vec<Value> {
     messages
 }
 
-/// What was measured.
+/// Measurements.
 #[derive(Default)]
 struct Measured {
     parse_and_write: Series,
@@ -87,7 +87,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let data = folder.path().join("data");
     let mut node = Worker::start();
     let mut server = Session::start(None, &data);
-    // The stored twin of the conversation, loaded once.
+    // The same conversation, stored and loaded once.
     for chunk in messages.chunks(200) {
         let params = format!(r#"{{"taskId":"bench","messages":[{}]}}"#, chunk.join(","));
         server.ask("sightline/appendMessages", &params);
@@ -114,14 +114,14 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
         let elapsed = server.ask("sightline/truncateHistory", stored).1;
         m.on_stored.0.push(elapsed);
 
-        // Other text each round, so that nothing of it was counted before.
+        // New text each round, so that no count is cached.
         let fresh = format!("{round} {code}");
         let params = json!({ "texts": [fresh], "model": "gpt-4o" });
         server.timed(&mut m.code_ours, "sightline/countTokens", &params);
         node.timed(&mut m.code_gpt, &count("gpt-tokenizer"));
         node.timed(&mut m.code_js, &count("js-tiktoken"));
 
-        // The stored conversation, counted by a server that never did before.
+        // The stored conversation, counted by a new server.
         let mut other = Session::start(None, &data);
         let count = json!({ "taskId": "bench", "model": "gpt-4o" });
         other.timed(&mut m.tokens_cold, "sightline/countTokens", &count);
@@ -133,7 +133,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     rows(&m, run.sizes.messages, whole.len(), run.judged())
 }
 
-/// A message more for the stored conversation.
+/// One more message for the stored conversation.
 fn one_more(role: &str, round: usize) -> String {
     let message = json!({ "role": role, "content": format!("turn {round}") });
     json!({ "taskId": "bench", "messages": [message] }).to_string()

@@ -1,5 +1,5 @@
-//! The figures in `docs/benchmarks.md`: a section between two marks is written anew, with
-//! every sample and the plots in a folder beside it.
+//! The figures in `docs/benchmarks.md`: replaces the section between two marks, and
+//! writes every sample and the plots to a folder beside it.
 
 use std::{fs, path::Path};
 
@@ -10,7 +10,7 @@ const END: &str = "<!-- end of figures -->";
 /// Below `docs`.
 const FOLDER: &str = "benchmarks";
 
-/// Writes what was measured into the documents below `docs`.
+/// Writes the results to the documents below `docs`.
 pub(crate) fn write(report: &Report, docs: &Path) {
     let folder = docs.join(FOLDER);
     let pictures = plot::write(report, &folder);

@@ -1,5 +1,5 @@
-//! The `<environment_details>` block with its file list, built again and again by a
-//! server that did so before. Nobody else does this in a process of his own.
+//! The `<environment_details>` block with its file list, built repeatedly by a warm
+//! server. There is no comparable program.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
 };
 
 const PART: &str = "environment";
-/// Blocks of a round.
+/// Blocks per round.
 const BLOCKS: usize = 20;
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {

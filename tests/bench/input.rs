@@ -1,10 +1,10 @@
-//! Input that looks like real work and is the same in every run.
+//! Realistic input that is the same in every run.
 
-/// Numbers that look random and are the same in every run (xorshift).
+/// Pseudorandom numbers with a fixed seed (xorshift).
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    /// The next one, below `limit`.
+    /// Returns the next number below `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -13,7 +13,7 @@ impl Numbers {
     }
 }
 
-/// Text like that of a session about code: words, signs, lines, some Chinese.
+/// Text like that of a session about code: words, punctuation, lines, some Chinese.
 pub(crate) fn text(numbers: &mut Numbers, bytes: usize) -> String {
     const WORDS: &[&str] = &[
         "fn",

@@ -1,9 +1,8 @@
-//! How many instructions the processor executes on hot paths, counted by callgrind in the
-//! built program: a figure that other processes do not move, so that a small
-//! change shows.
+//! Instructions executed on hot paths, counted by callgrind in the built program. Unlike
+//! times, they are not affected by other processes, so small changes are visible.
 //!
-//! Each is the difference of two runs that do the same more and less often,
-//! divided by how much more: starting and ending are not in it.
+//! Each figure is the difference between two runs with different numbers of repetitions,
+//! divided by the difference in repetitions, which excludes startup and shutdown.
 
 use std::{fs, path::Path, process::Command, thread, time::Duration};
 
@@ -32,7 +31,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
             .skip(PART, "valgrind is not installed (apt-get install valgrind)");
         return Vec::new();
     }
-    // Counts hardly differ; another round shows by how much.
+    // Counts hardly differ between rounds; a second round shows by how much.
     let (factor, rounds) = if run.quick { (1, 1) } else { (10, 3) };
     vec![
         scan(200 * factor, rounds),
@@ -46,7 +45,7 @@ fn row(work: &str, on: String, counts: &Series) -> Row {
     Row::new(PART, work, counts).on(on).unit(Unit::Instructions)
 }
 
-/// Instructions for each of the `more`, by two runs that give their totals.
+/// Instructions per repetition, from two runs that return their totals.
 fn each(what: &str, rounds: usize, more: usize, mut total: impl FnMut(bool) -> u64) -> Series {
     let mut counts = Series::default();
     for round in 0..rounds {
@@ -57,12 +56,12 @@ fn each(what: &str, rounds: usize, more: usize, mut total: impl FnMut(bool) -> u
     counts
 }
 
-/// A checkpoint of a tree that did not change, by a process of its own.
+/// A checkpoint of an unchanged tree, by a separate process.
 fn scan(files: usize, rounds: usize) -> Row {
     let few = files / 10;
     let trees = [few, files].map(|count| {
         let tree = Tree::generate(count);
-        // What changed a moment ago is read again by the next scan.
+        // Recently changed files are read again by the next scan.
         for _ in 0..2 {
             thread::sleep(SETTLED);
             tree.checkpoint("data");
@@ -90,7 +89,7 @@ fn scan(files: usize, rounds: usize) -> Row {
     )
 }
 
-/// Paths judged in one request.
+/// Paths checked in one request.
 fn access(count: usize, rounds: usize) -> Row {
     let few = count / 10;
     let paths: Vec<String> = (0..count).map(path_of).collect();
@@ -108,13 +107,13 @@ fn access(count: usize, rounds: usize) -> Row {
     row("checkAccess, per path", on, &counts)
 }
 
-/// Blocks with a list of files.
+/// Blocks with a file list.
 fn block(files: usize, rounds: usize) -> Row {
     const MORE: usize = 40;
     let paths: Vec<String> = (0..files).map(path_of).collect();
     let folder = folder_of(&paths, &[]);
     let root = fs::canonicalize(folder.path()).unwrap();
-    // Other than the clock's, no text differs from run to run.
+    // Only the clock's text differs between runs.
     let params = json!({ "includeFiles": true, "now": 0, "timeZone": "UTC" });
     let request = ("sightline/environmentDetails", params);
     let counts = each("block", rounds, MORE, |many| {
@@ -128,7 +127,7 @@ fn block(files: usize, rounds: usize) -> Row {
     )
 }
 
-/// A conversation that comes with the request and has reads to replace.
+/// A conversation in the request, with duplicate reads.
 fn truncation(messages: usize, rounds: usize) -> Row {
     const MORE: usize = 4;
     let messages = conversation(messages);
@@ -147,7 +146,7 @@ fn truncation(messages: usize, rounds: usize) -> Row {
     row("truncateHistory, per byte of JSON", on, &counts)
 }
 
-/// What a session with these requests executes.
+/// Returns the instructions of a session with these requests.
 fn session(root: Option<&Path>, requests: &[(&str, Value)]) -> u64 {
     let beside = tempfile::tempdir().unwrap();
     let out = beside.path().join("callgrind");
@@ -161,8 +160,8 @@ fn session(root: Option<&Path>, requests: &[(&str, Value)]) -> u64 {
     total_of(&out)
 }
 
-/// The built program below callgrind, with one thread where it would take as many as
-/// there are processors: threads that look for work count too.
+/// The built program under callgrind. Uses one thread where it would use one per
+/// processor, because threads that look for work count too.
 fn valgrind(out: &Path) -> Command {
     let mut command = Command::new("valgrind");
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");
@@ -175,7 +174,7 @@ fn valgrind(out: &Path) -> Command {
     command
 }
 
-/// The instructions that callgrind counted.
+/// Reads the number of instructions counted by callgrind.
 fn total_of(out: &Path) -> u64 {
     let text = fs::read_to_string(out).unwrap();
     let total = text.lines().find_map(|line| line.strip_prefix("totals:"));

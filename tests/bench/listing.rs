@@ -1,5 +1,4 @@
-//! What is in a tree: the first 200 entries and all of them, against `git
-//! ls-files`.
+//! Listing a tree: the first 200 entries and all of them, compared with `git ls-files`.
 
 use std::fs;
 
@@ -36,7 +35,7 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
 
 fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
     progress(&format!("{PART}: {}", tree.name));
-    // As in a repository whose files are all tracked, and as in a new one.
+    // With all files tracked, and with none tracked.
     tree.git("listed", &["init", "-q"]);
     tree.git("listed", &["add", "-A"]);
     tree.git("new", &["init", "-q"]);
@@ -65,7 +64,7 @@ fn measure(tree: &Tree, rounds: usize) -> Vec<Row> {
         fs::remove_dir_all(tree.path(store)).unwrap();
     }
     for series in &mut series {
-        // Whoever came first read the folders from the disk.
+        // The first round reads the folders from disk.
         series.0.remove(0);
     }
     let [tracked, new, process, stdio, first_process, first_stdio] = &series;

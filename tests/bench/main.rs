@@ -1,15 +1,14 @@
-//! What Sightline costs, against those who do the same work, side by side in one run:
+//! Benchmarks of Sightline against comparable programs, side by side in one run:
 //!
 //! ```text
 //! npm ci --prefix tests/node
 //! cargo bench -p sightline --bench all [-- --help]
 //! ```
 //!
-//! Rounds are interleaved and figures are medians, with the smallest and the
-//! largest; what was written before a figure is taken is on the disk by then, and
-//! answers are looked at after the clock was stopped. Read first: `report` (rows and
-//! verdicts), `session` (who is spoken to), `tree` (what is worked on); then
-//! one file for each part. `docs/benchmarks.md` says what the rows mean.
+//! Rounds are interleaved. Figures are medians, with minimum and maximum. Earlier writes
+//! are synced before a measurement, and results are checked after the clock is stopped.
+//! Start reading with `report` (rows and verdicts), `session` (servers under test) and
+//! `tree` (work trees); then one file per part. `docs/benchmarks.md` explains the rows.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,36 +48,36 @@ use options::{Options, Sizes};
 use report::{Goal, Report, Row, Verdict};
 use tree::{Tree, Trees};
 
-/// What the parts share.
+/// State shared by the parts.
 pub(crate) struct Run {
     pub(crate) sizes: Sizes,
     pub(crate) rounds: usize,
-    /// Before a round that measures a tree at rest.
+    /// Delay before a round that measures a tree at rest.
     pub(crate) pause: Duration,
     pub(crate) trees: Trees,
-    /// This repository with its history, or why there is none.
+    /// This repository with its history, or why it is not available.
     pub(crate) repository: Result<Tree, String>,
     pub(crate) report: Report,
     pub(crate) quick: bool,
 }
 
 impl Run {
-    /// Are the inputs those that targets were set for?
+    /// Returns whether the inputs are those with targets.
     pub(crate) fn judged(&self) -> bool {
         !self.quick
     }
 }
 
-/// When the run began.
+/// Start of the run.
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Tells who waits what is going on, and since when.
+/// Prints the current step and the elapsed time.
 pub(crate) fn progress(what: &str) {
     eprintln!("  {:>5.0} s  {what}", STARTED.elapsed().as_secs_f64());
 }
 
-/// How a row of the largest tree compares with the same row of the smallest, of
-/// those the targets are for.
+/// Compares a row of the largest tree with the same row of the smallest, among those with
+/// targets.
 pub(crate) fn growth(rows: &[Row], work: &str) -> Option<Row> {
     let mut same: Vec<&Row> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! What a server holds after the first checkpoint of a tree, as the system counts it.
+//! Memory of a server after the first checkpoint of a tree.
 
 use std::{fs, thread, time::Duration};
 
@@ -12,9 +12,9 @@ use crate::{
 };
 
 const PART: &str = "memory";
-/// Work that waits for quiet begins after a second, and has some to do.
+/// Maintenance starts after a second of idle time, and takes a while.
 const IDLE: Duration = Duration::from_secs(5);
-/// The size of tree the target was set for.
+/// Size of the tree with a target.
 const JUDGED: usize = 100_000;
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {

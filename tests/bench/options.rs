@@ -1,4 +1,4 @@
-//! What was asked for, and how large it is then.
+//! Command line options, and the sizes they select.
 
 use std::{
     fs,
@@ -15,40 +15,40 @@ use crate::{
     round_trips, soak,
 };
 
-/// Measures what Sightline costs, against those who do the same work.
+/// Measure Sightline against comparable programs.
 ///
-/// Paths are relative to the repository. The exit code is 1 when a target that must be
-/// reached was missed.
+/// Paths are relative to the repository. The exit code is 1 if a required target was
+/// missed.
 #[derive(Parser)]
 #[command(name = "cargo bench -p sightline --bench all --")]
 pub(crate) struct Options {
-    /// Also a tree of 100,000 files, which takes a gigabyte of the temporary
-    /// directory and most of the time.
+    /// Also measure a tree of 100,000 files, which needs a gigabyte of temporary space
+    /// and most of the time.
     #[arg(long, conflicts_with = "quick")]
     large: bool,
-    /// Whether all of it works, on next to nothing; figures mean nothing then, and
-    /// are not judged.
+    /// Only check that everything works, with tiny inputs. The figures are meaningless
+    /// and are not judged.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Rounds of everything; at least 5 for figures worth keeping.
+    /// Number of rounds; use at least 5 for figures worth keeping.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Only these parts.
+    /// Run only these parts.
     #[arg(long, value_name = "PART", value_delimiter = ',')]
     only: Vec<Part>,
-    /// Requests of the soak.
+    /// Number of requests of the soak test.
     #[arg(long, value_name = "N")]
     requests: Option<usize>,
-    /// Write every figure to this file.
+    /// Write all figures to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write plots to this folder.
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// Write table, figures and plots into `docs`.
+    /// Write the table, figures and plots to `docs`.
     #[arg(long, conflicts_with = "quick")]
     docs: bool,
-    /// What `cargo bench` adds.
+    /// Passed by `cargo bench`.
     #[arg(long, hide = true)]
     bench: bool,
 }
@@ -95,17 +95,17 @@ impl Part {
     }
 }
 
-/// How large everything is.
+/// Input sizes.
 pub(crate) struct Sizes {
-    /// Files of the trees that everything is measured on.
+    /// Files of the trees for all measurements.
     pub(crate) trees: Vec<usize>,
-    /// Files of the trees of the curve over the size.
+    /// Files of the trees for the curve by size.
     pub(crate) curve: Vec<usize>,
-    /// Paths judged at once.
+    /// Paths checked at once.
     pub(crate) paths: usize,
     /// Messages of the conversation.
     pub(crate) messages: usize,
-    /// Requests of the soak.
+    /// Requests of the soak test.
     pub(crate) requests: usize,
 }
 
@@ -147,7 +147,7 @@ impl Options {
         Duration::from_millis(if self.quick { 50 } else { 3_000 })
     }
 
-    /// The command as it can be given again.
+    /// Returns the options as a command line.
     pub(crate) fn text(&self) -> String {
         let mut text = "cargo bench -p sightline --bench all --".to_owned();
         for (name, given) in [("large", self.large), ("quick", self.quick)] {
@@ -163,7 +163,7 @@ impl Options {
         text
     }
 
-    /// Writes what was asked for.
+    /// Writes the requested output.
     pub(crate) fn write(&self, report: &Report) {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         if let Some(file) = &self.json {

@@ -1,5 +1,4 @@
-//! Pictures of the checkpoint rows: what they cost as the tree grows, and as more of
-//! it changes.
+//! Plots of the checkpoint rows: cost by size of the tree, and by size of the change.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -7,13 +6,13 @@ use plotters::prelude::*;
 
 use crate::report::{Report, Row};
 
-/// Names of lines, and their colours: told apart by who can't tell red from green.
+/// Names and colors of lines, distinguishable with red-green color blindness.
 const LINES: [(&str, RGBColor); 3] = [
     ("git add + commit", RGBColor(120, 120, 120)),
     ("sightline, scan", RGBColor(0, 114, 178)),
     ("sightline, watcher", RGBColor(213, 94, 0)),
 ];
-/// What is drawn over the size of the tree: the file, the heading, the work of rows.
+/// Plots by size of the tree: file, heading, the work of the rows.
 const OVER_SIZE: [(&str, &str, &str); 3] = [
     ("size-first", "First checkpoint", "first checkpoint"),
     (
@@ -24,7 +23,7 @@ const OVER_SIZE: [(&str, &str, &str); 3] = [
     ("size-one", "Checkpoint, 1 file changed", "1 changed"),
 ];
 
-/// A picture that was written: its file, and what it shows.
+/// A plot: its file and description.
 pub(crate) struct Picture {
     pub(crate) file: String,
     pub(crate) heading: String,
@@ -32,7 +31,7 @@ pub(crate) struct Picture {
 
 type Points = Vec<(f64, f64)>;
 
-/// Writes what there are enough rows for into `folder`.
+/// Writes the plots that have enough rows to `folder`.
 pub(crate) fn write(report: &Report, folder: &Path) -> Vec<Picture> {
     fs::create_dir_all(folder).unwrap();
     let rows: Vec<&Row> = report
@@ -71,7 +70,7 @@ pub(crate) fn write(report: &Report, folder: &Path) -> Vec<Picture> {
     pictures
 }
 
-/// The lines of the rows wanted, over what `across` says of a row.
+/// Returns the lines of the selected rows, by the value of `across`.
 fn lines(
     rows: &[&Row],
     wanted: impl Fn(&Row) -> bool,
@@ -95,7 +94,7 @@ fn lines(
     lines
 }
 
-/// Both axes logarithmic: factors are distances.
+/// Both axes are logarithmic, so factors are distances.
 fn draw(
     file: &Path,
     heading: &str,

@@ -1,5 +1,5 @@
-//! What was measured, and what it means: series of figures, rows with a verdict,
-//! as a table for people and as JSON with every figure.
+//! Results and their verdicts: series of figures and rows, as a table and as JSON with
+//! every figure.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use crate::tree::Tree;
 
-/// Changes when a reader of the JSON has to.
+/// Version of the JSON format.
 const SCHEMA: u32 = 1;
-/// Of the table.
+/// Columns of the table.
 const COLUMNS: usize = 8;
 
-/// The figures of one kind of work, in the order they were taken.
+/// The figures of one kind of work, in the order of measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Series(pub(crate) Vec<f64>);
 
 impl Series {
-    /// The figure in the middle; of an even number, the mean of the two there.
+    /// Returns the median; the mean of the two middle figures if their number is even.
     pub(crate) fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -45,7 +45,7 @@ impl fmt::Display for Series {
     }
 }
 
-/// As many digits as mean something.
+/// Formats a figure with significant digits only.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         1000.0.. => format!("{value:.0}"),
@@ -55,7 +55,7 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// What figures are in.
+/// Unit of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Milliseconds,
@@ -73,21 +73,21 @@ impl Unit {
     }
 }
 
-/// What a row is held to.
+/// Target of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
-    /// Nothing; the row informs.
+    /// None; the row is informative.
     None,
     /// Our median divided by the peer's.
     Ratio { must: Option<f64>, aim: Option<f64> },
     /// Our median itself.
     Value { must: f64, aim: f64 },
-    /// It was so, or not.
+    /// A check that passed or failed.
     Held(bool),
 }
 
 impl Goal {
-    /// A ratio that must be reached, and a better one aimed at.
+    /// A required ratio and a desired one.
     pub(crate) fn ratio(must: f64, aim: f64) -> Self {
         Self::Ratio {
             must: Some(must),
@@ -95,7 +95,7 @@ impl Goal {
         }
     }
 
-    /// This goal where it was set, nothing elsewhere.
+    /// Returns this target if `judged`, else none.
     pub(crate) fn only_if(self, judged: bool) -> Self {
         if judged { self } else { Self::None }
     }
@@ -109,7 +109,7 @@ impl Goal {
     }
 }
 
-/// How a row compares with its goal.
+/// Result of comparing a row with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     None,
@@ -131,25 +131,25 @@ impl Verdict {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
-    /// The part of the benchmarks it belongs to.
+    /// The part of the benchmarks.
     pub(crate) part: &'static str,
-    /// What was done.
+    /// The work that was measured.
     pub(crate) work: String,
-    /// On what: a tree, a conversation.
+    /// Its input: a tree, a conversation.
     pub(crate) on: String,
     /// Files of a generated tree.
     pub(crate) files: Option<usize>,
-    /// Files that were changed, where some were.
+    /// Number of changed files, if any.
     pub(crate) changes: Option<usize>,
     pub(crate) unit: Unit,
     pub(crate) ours: Series,
-    /// Who else did it.
+    /// The compared program.
     pub(crate) peer: Option<(String, Series)>,
     pub(crate) goal: Goal,
-    /// Is it on something the targets were set for?
+    /// Returns whether the input has targets.
     pub(crate) judged: bool,
 }
 
@@ -169,7 +169,7 @@ impl Row {
         }
     }
 
-    /// On a work tree.
+    /// Sets the work tree.
     pub(crate) fn of(mut self, tree: &Tree) -> Self {
         self.on.clone_from(&tree.name);
         self.files = tree.generated.then_some(tree.count);
@@ -203,7 +203,7 @@ impl Row {
         Some(self.ours.median() / theirs.median())
     }
 
-    /// The ratios of the single rounds, where both sides did each of them.
+    /// Ratios of the single rounds, if both sides took part in each.
     fn ratios(&self) -> Option<Series> {
         let (_, theirs) = self.peer.as_ref()?;
         if theirs.0.len() != self.ours.0.len() {
@@ -305,21 +305,21 @@ impl Row {
     }
 }
 
-/// All that one run found.
+/// All results of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// When it began, to the second.
+    /// Start time, to the second.
     pub(crate) date: String,
-    /// How it was asked for.
+    /// Options of the run.
     pub(crate) options: String,
-    /// What was compared, and the machine: names and what they say of themselves.
+    /// Compared programs and the machine: names and versions.
     pub(crate) versions: Vec<(String, String)>,
     pub(crate) rows: Vec<Row>,
-    /// What was left out, and why.
+    /// Skipped parts and the reasons.
     pub(crate) skipped: Vec<(String, String)>,
 }
 
-/// The heads of the table.
+/// Column headings.
 const HEADS: [&str; COLUMNS] = [
     "work",
     "on",
@@ -331,7 +331,7 @@ const HEADS: [&str; COLUMNS] = [
     "verdict (must / aim)",
 ];
 
-/// Rows as a table with columns of equal width.
+/// Formats rows as a table with columns of equal width.
 pub(crate) fn table(rows: &[Row]) -> String {
     let mut lines = vec![HEADS.map(str::to_owned)];
     lines.extend(rows.iter().map(Row::cells));
@@ -356,12 +356,12 @@ impl Report {
         self.skipped.push((what.to_owned(), why.to_owned()));
     }
 
-    /// Rows with this verdict.
+    /// Returns the rows with this verdict.
     pub(crate) fn with(&self, verdict: Verdict) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |row| row.verdict() == verdict)
     }
 
-    /// How many rows have which verdict, and which missed.
+    /// Returns the number of rows by verdict, and the rows that missed.
     pub(crate) fn summary(&self) -> String {
         let all = [
             Verdict::AimReached,
@@ -397,7 +397,7 @@ impl Report {
         })
     }
 
-    /// Date, versions and the table, as Markdown.
+    /// Returns date, versions and the table as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!("Taken {} with `{}`:\n\n", self.date, self.options);
         for (name, version) in &self.versions {

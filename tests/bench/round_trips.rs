@@ -1,5 +1,5 @@
-//! What a small request costs on its way, and how soon a server is there, against
-//! the smallest server on npm's `vscode-languageserver`.
+//! Overhead of a small request and startup time, compared with a minimal server on npm's
+//! `vscode-languageserver`.
 
 use std::process::Command;
 
@@ -13,11 +13,11 @@ use crate::{
 
 const PART: &str = "round trips";
 const NODE: &str = "node vscode-languageserver";
-/// Requests one after the other, and how often in a round each server has its turn:
-/// how fast a process wakes differs from moment to moment.
+/// Requests in sequence. The servers take turns several times per round, because wakeup
+/// times fluctuate.
 const REQUESTS: usize = 50;
 const TURNS: usize = 20;
-/// Starts of a round.
+/// Starts per round.
 const STARTS: usize = 3;
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {
@@ -41,12 +41,12 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     let hover = hover.to_string();
     let mut servers = [open(ours()), open(node())];
     let mut start: [Series; 2] = Default::default();
-    // Medians of each round, and what one request in a hundred takes.
+    // Per round: the median, and the time exceeded by one request in a hundred.
     let mut own: [[Series; 2]; 2] = Default::default();
     let mut standard: [[Series; 2]; 2] = Default::default();
     for round in 0..=run.rounds {
         progress(&format!("{PART}: round {round}"));
-        // What single requests took, of our own and of the standard ones.
+        // Times of single requests, our own and standard ones.
         let mut took: [[Vec<f64>; 2]; 2] = Default::default();
         for turn in 0..TURNS * 2 {
             let who = (turn + round) % 2;
@@ -113,12 +113,12 @@ pub(crate) fn run(run: &mut Run) -> Vec<Row> {
     ]
 }
 
-/// Asks many times, and adds what each took.
+/// Sends many requests and records their times.
 fn ask(server: &mut Session, method: &str, params: &str, took: &mut Vec<f64>) {
     took.extend((0..REQUESTS).map(|_| server.ask(method, params).1));
 }
 
-/// Notes the one in the middle, and the one that one in a hundred exceeds.
+/// Records the median and the 99th percentile.
 fn note(series: &mut [Series; 2], mut took: Vec<f64>) {
     took.sort_by(f64::total_cmp);
     series[0].0.push(took[took.len() / 2]);

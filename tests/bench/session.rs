@@ -1,5 +1,5 @@
-//! Servers and workers that are spoken to in prepared bytes. An answer is timed to its
-//! last byte, and looked at only then.
+//! Servers and workers under test, driven with prepared bytes. A response is timed to its
+//! last byte and parsed afterwards.
 
 use std::{
     borrow::Cow,
@@ -16,7 +16,7 @@ use sightline::frame::{FrameReader, write_frame};
 
 use crate::report::Series;
 
-/// Runs `work`, and notes the milliseconds.
+/// Runs `work` and records the milliseconds.
 pub(crate) fn timed<T>(series: &mut Series, work: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let done = work();
@@ -28,7 +28,7 @@ fn milliseconds(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1000.0
 }
 
-/// What of a message tells what it is.
+/// The fields that identify a message.
 #[derive(Deserialize)]
 struct Head<'a> {
     id: Option<Value>,
@@ -37,18 +37,18 @@ struct Head<'a> {
     error: Option<Value>,
 }
 
-/// A language server in a process of its own.
+/// A language server in its own process.
 pub(crate) struct Session {
     child: Child,
     input: ChildStdin,
     output: FrameReader<ChildStdout>,
     id: u64,
-    /// From its start to the answer to `initialize`, in milliseconds.
+    /// Time from start to the response to `initialize`, in milliseconds.
     pub(crate) started: f64,
 }
 
 impl Session {
-    /// Starts the program of `command`, and opens `folder` in it.
+    /// Starts a program and opens `folder` in it.
     pub(crate) fn open(mut command: Command, folder: Option<&Path>, options: &Value) -> Self {
         let uri = folder.map(|folder| format!("file://{}", folder.display()));
         let folders = uri
@@ -84,7 +84,7 @@ impl Session {
         session
     }
 
-    /// The built server, with its data directory.
+    /// Starts the built server with a data directory.
     pub(crate) fn start(folder: Option<&Path>, data: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sightline"));
         command.arg("--stdio");
@@ -100,7 +100,7 @@ impl Session {
         self.input.flush().unwrap();
     }
 
-    /// The answer to a request, and the milliseconds until its last byte.
+    /// Sends a request. Returns the response and the milliseconds until its last byte.
     pub(crate) fn ask(&mut self, method: &str, params: &str) -> (Vec<u8>, f64) {
         self.id += 1;
         let id = self.id;
@@ -130,19 +130,20 @@ impl Session {
         }
     }
 
-    /// The result of a request that nobody times.
+    /// Returns the result of a request, without timing.
     pub(crate) fn result(&mut self, method: &str, params: &Value) -> Value {
         result_of(&self.ask(method, &params.to_string()).0)
     }
 
-    /// The result of a request, timed.
+    /// Returns the result of a timed request.
     pub(crate) fn timed(&mut self, series: &mut Series, method: &str, params: &Value) -> Value {
         let (answer, elapsed) = self.ask(method, &params.to_string());
         series.0.push(elapsed);
         result_of(&answer)
     }
 
-    /// Megabytes of memory: `VmRSS` now, `VmHWM` at most; where the system tells.
+    /// Returns memory in megabytes: `VmRSS` (current) or `VmHWM` (peak), where `/proc`
+    /// exists.
     pub(crate) fn memory(&self, field: &str) -> Option<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix(field))?;
@@ -150,7 +151,7 @@ impl Session {
         Some(kilobytes.parse::<f64>().ok()? * 1024.0 / 1e6)
     }
 
-    /// Ends it as an editor does, and waits for it.
+    /// Ends it like an editor and waits for it.
     pub(crate) fn end(mut self) {
         self.ask("shutdown", "null");
         self.send(r#"{"jsonrpc":"2.0","method":"exit"}"#);
@@ -166,25 +167,25 @@ impl Drop for Session {
     }
 }
 
-/// A message as it is written at once, so that the other side wakes once.
+/// Frames a message for a single write, so that the other side wakes once.
 fn framed(body: &str) -> Vec<u8> {
     let mut frame = Vec::with_capacity(body.len() + 32);
     write_frame(&mut frame, body.as_bytes()).unwrap();
     frame
 }
 
-/// The option that names the data directory.
+/// The initialization option for the data directory.
 pub(crate) fn storage(data: &Path) -> Value {
     json!({ "storage": { "path": data } })
 }
 
-/// What is in an answer.
+/// Parses the result of a response.
 pub(crate) fn result_of(answer: &[u8]) -> Value {
     let mut answer: Value = serde_json::from_slice(answer).unwrap();
     answer["result"].take()
 }
 
-/// The folder of the npm packages compared with, where they are installed.
+/// Returns the folder of the npm packages to compare with, if they are installed.
 pub(crate) fn node_folder() -> Result<PathBuf, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/node");
     if folder.join("node_modules/vscode-languageserver").exists() {
@@ -232,7 +233,7 @@ impl Worker {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// The milliseconds it took, noted; its answer.
+    /// Records the milliseconds it took and returns its output.
     pub(crate) fn timed(&mut self, series: &mut Series, command: &Value) -> Value {
         let answer = self.ask(command);
         series.0.push(answer["ms"].as_f64().unwrap());

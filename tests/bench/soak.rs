@@ -1,9 +1,9 @@
-//! An hour's work in minutes, and whether anything grew or was lost.
+//! Soak test: an hour's work in minutes, checking for growth and loss.
 //!
-//! Three clients, each with a server of its own, work on one folder
-//! (`clients`); every answer is looked at. The command fails when an answer is
-//! missing or wrong, a process is left or `git fsck` finds a fault; and a row says
-//! whether a server holds more at the end than after half.
+//! Three clients, each with its own server, use one folder (`clients`); every response is
+//! checked. The command fails if a response is missing or wrong, a process is left, or
+//! `git fsck` finds an error. A row compares a server's resources at the end with those
+//! after half of the requests.
 
 use crate::{
     Run, clients, progress,
@@ -11,10 +11,10 @@ use crate::{
 };
 
 const PART: &str = "soak";
-/// What a server's memory may grow by between half and end, besides a tenth of
-/// it: what allocators keep comes and goes.
+/// Allowed growth of a server's memory from half to end, in addition to a tenth of it:
+/// allocator caches fluctuate.
 const SLACK_KILOBYTES: u64 = 8 * 1024;
-/// What else it may hold more of.
+/// Allowed growth of other resources.
 const SLACK: u64 = 4;
 
 pub(crate) fn run(run: &mut Run) -> Vec<Row> {

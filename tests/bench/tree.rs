@@ -1,5 +1,5 @@
-//! Work trees to measure on: one that looks like source code, of any size, and
-//! this repository with its history. What keeps a store of a tree puts it beside it.
+//! Work trees for measurements: generated ones of any size that resemble source code, and
+//! this repository with its history. Stores are placed beside the tree.
 
 use std::{
     collections::BTreeMap,
@@ -10,26 +10,26 @@ use std::{
 
 use crate::input::{Numbers, text};
 
-/// Files in a folder of a generated tree.
+/// Files per folder of a generated tree.
 const FILES_IN_FOLDER: usize = 12;
 
-/// A work tree below a temporary folder.
+/// A work tree in a temporary folder.
 pub(crate) struct Tree {
     folder: tempfile::TempDir,
-    /// What the table calls it.
+    /// Name in the table.
     pub(crate) name: String,
     /// Files that may be changed.
     pub(crate) files: Vec<PathBuf>,
-    /// Files there are.
+    /// Number of files.
     pub(crate) count: usize,
-    /// Is it one of those that differ only in size?
+    /// Belongs to the generated trees, which differ only in size.
     pub(crate) generated: bool,
-    /// Is it one the targets were set for?
+    /// Has targets.
     pub(crate) judged: bool,
     pub(crate) generation: usize,
 }
 
-/// The path of file number `index` of a generated tree, with `/`.
+/// Returns the path of file number `index` of a generated tree, with `/`.
 pub(crate) fn path_of(index: usize) -> String {
     let folder = index / FILES_IN_FOLDER;
     let (part, module) = (folder % 7, folder / 100);
@@ -37,16 +37,16 @@ pub(crate) fn path_of(index: usize) -> String {
 }
 
 impl Tree {
-    /// A tree of so many files.
+    /// Generates a tree of `count` files.
     pub(crate) fn generate(count: usize) -> Self {
         let mut tree = Self::empty(format!("{count} files"));
         let mut numbers = Numbers(0x5eed);
-        // Lines of some hundred files, put together anew for each: the whole
-        // compresses like source code does.
+        // Lines of some hundred files, recombined for each file: the tree compresses like
+        // source code.
         let pool = text(&mut Numbers(7), 400_000);
         let pool: Vec<&str> = pool.split_inclusive('\n').collect();
         for index in 0..count {
-            // Mostly some kilobytes, now and then a hundred, as sources are.
+            // Mostly a few kilobytes, sometimes a hundred, like source files.
             let size = match numbers.below(100) {
                 0..6 => 20_000 + numbers.below(80_000),
                 _ => 500 + numbers.below(3_000) + numbers.below(11_000),
@@ -64,12 +64,12 @@ impl Tree {
         }
         tree.count = count;
         tree.generated = true;
-        // The targets speak of ten thousand files and more.
+        // The targets are for ten thousand files and more.
         tree.judged = count >= 10_000;
         tree
     }
 
-    /// A clone of this repository; why not, where there is none.
+    /// Clones this repository. Returns an error if that is not possible.
     pub(crate) fn of_this_repository() -> Result<Self, String> {
         let mut tree = Self::empty("this repository".to_owned());
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -119,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// Something of this name beside the work tree.
+    /// Returns a path beside the work tree.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -128,7 +128,7 @@ impl Tree {
         self.path("work")
     }
 
-    /// Changes so many files, spread over the tree.
+    /// Changes `count` files, spread over the tree.
     pub(crate) fn change(&mut self, count: usize) {
         self.generation += 1;
         let step = self.files.len() / count;
@@ -141,7 +141,7 @@ impl Tree {
         }
     }
 
-    /// git on this work tree, with a store `dir` beside it, and with nobody's settings.
+    /// git on this work tree, with its store `dir` beside it and default settings.
     pub(crate) fn git_command(&self, dir: &str) -> Command {
         let mut command = Command::new("git");
         command
@@ -164,7 +164,7 @@ impl Tree {
         done.stdout
     }
 
-    /// The built program on this work tree, with a data directory `data` beside it.
+    /// The built program on this work tree, with its data directory `data` beside it.
     pub(crate) fn sightline(&self, data: &str, arguments: &[&str]) -> Vec<u8> {
         let done = Command::new(env!("CARGO_BIN_EXE_sightline"))
             .args(arguments)
@@ -178,7 +178,7 @@ impl Tree {
         done.stdout
     }
 
-    /// The checkpoint commands, which find the work tree by its name.
+    /// Creates a checkpoint by command.
     pub(crate) fn checkpoint(&self, data: &str) -> Vec<u8> {
         let work = self.work();
         let root = work.to_str().unwrap();
@@ -186,7 +186,7 @@ impl Tree {
     }
 }
 
-/// Generated trees that several parts use; the large one is made once.
+/// Generated trees shared by several parts; the large one is created once.
 #[derive(Default)]
 pub(crate) struct Trees(BTreeMap<usize, Tree>);
 
@@ -199,8 +199,7 @@ impl Trees {
     }
 }
 
-/// What was written before is on the disk: whoever flushes next does not wait
-/// for what is not his.
+/// Syncs earlier writes, so that the next sync does not wait for them.
 pub(crate) fn settle() {
     assert!(Command::new("sync").status().unwrap().success());
 }

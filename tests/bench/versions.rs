@@ -1,4 +1,4 @@
-//! What was compared, on which machine.
+//! Compared programs and the machine.
 
 use std::{fs, process::Command, thread};
 
@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::session::{Worker, node_folder};
 
-/// The time, to the second.
+/// Returns the current time, to the second.
 pub(crate) fn now() -> String {
     jiff::Timestamp::now()
         .strftime("%Y-%m-%d %H:%M:%S UTC")
         .to_string()
 }
 
-/// Names, and what they say of themselves.
+/// Returns names and versions.
 pub(crate) fn all() -> Vec<(String, String)> {
     let said = |program: &str, arguments: &[&str]| {
         let output = Command::new(program).args(arguments).output();

@@ -1,5 +1,4 @@
-//! Access, as a client sees it: verdicts, refusals, rules that change, roots
-//! that come and go.
+//! Access as seen by a client: verdicts, refusals, changing rules, changing roots.
 
 use std::time::{Duration, Instant};
 
@@ -54,7 +53,7 @@ fn verdicts_name_the_rule_and_keep_the_order() {
 }
 
 #[test]
-fn commands_are_judged_by_what_they_read() {
+fn commands_are_checked_by_what_they_read() {
     let workspace = Workspace::new(&[(".clineignore", "secret.txt\n"), ("secret.txt", "x")]);
     let mut server = Server::start(&workspace);
     for (command, allowed) in [
@@ -98,7 +97,7 @@ fn new_rules_hold_for_the_very_next_request() {
         let error = server.refused("sightline/readFile", json!({ "path": denied }));
         assert_eq!(error["data"]["kind"], "accessDenied", "round {round}");
         assert_eq!(error["data"]["rule"]["pattern"], denied);
-        // What was denied stays so a little longer.
+        // A removed rule stays in force a little longer.
         until_allowed(&mut server, allowed);
         server.ask("sightline/readFile", json!({ "path": allowed }));
     }
@@ -116,13 +115,13 @@ fn until_allowed(server: &mut Server, path: &str) {
 }
 
 #[test]
-fn a_change_of_rules_is_told_without_any_request() {
+fn changed_rules_are_notified_without_a_request() {
     let workspace = Workspace::new(&[(".clineignore", "a\n")]);
     let mut params = workspace.initialize();
     params["initializationOptions"]["notifications"] = json!(true);
     let mut server = Server::initialized(params);
     server.ask("sightline/checkAccess", json!({}));
-    // Saved as editors do it: a new file, renamed over the old one.
+    // Saved as editors do it: a new file renamed over the old one.
     workspace.write("rules.tmp", "a\nb\n");
     std::fs::rename(workspace.path("rules.tmp"), workspace.path(".clineignore")).unwrap();
     server.notified("sightline/didChangeAccessRules").unwrap();
@@ -131,7 +130,7 @@ fn a_change_of_rules_is_told_without_any_request() {
 }
 
 #[test]
-fn deleted_rules_end_and_it_is_told_without_any_request() {
+fn deleted_rules_end_with_a_notification() {
     let workspace = Workspace::new(&[(".clineignore", "a\n")]);
     let mut params = workspace.initialize();
     params["initializationOptions"]["notifications"] = json!(true);
@@ -146,7 +145,7 @@ fn deleted_rules_end_and_it_is_told_without_any_request() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_judged_by_where_they_lead() {
+fn links_are_checked_by_their_target() {
     let workspace = Workspace::new(&[
         (".clineignore", "secrets/\n"),
         ("secrets/key", "k"),
@@ -215,9 +214,9 @@ fn each_root_has_its_own_rules_and_roots_come_and_go() {
     assert_eq!(server.end(), 0);
 }
 
-/// A single file, no folder: the file is seen, its neighbours are not.
+/// Opens a single file without a folder: the file is accessible, its neighbours are not.
 #[test]
-fn without_a_folder_only_what_is_open_is_seen() {
+fn without_a_folder_only_open_files_are_accessible() {
     let workspace = Workspace::new(&[
         (".clineignore", "key\n"),
         ("a.txt", "a"),
@@ -254,9 +253,9 @@ fn without_a_folder_only_what_is_open_is_seen() {
     assert_eq!(server.end(), 0);
 }
 
-/// Without a folder, what a client shows in tabs is judged as what it opened.
+/// Without a folder, tabs are checked like opened files.
 #[test]
-fn without_a_folder_tabs_are_judged_by_the_rules_beside_them() {
+fn without_a_folder_tabs_are_checked_by_the_rules_beside_them() {
     let workspace = Workspace::new(&[(".clineignore", "key\n"), ("a.txt", "a"), ("key", "k")]);
     let mut params = workspace.initialize();
     params["rootUri"] = Value::Null;
@@ -277,7 +276,7 @@ fn without_a_folder_tabs_are_judged_by_the_rules_beside_them() {
 /// An editor keeps the text of a file that it opened through a link.
 #[cfg(unix)]
 #[test]
-fn a_document_is_judged_by_where_its_text_came_from() {
+fn a_document_is_checked_by_the_origin_of_its_text() {
     let workspace = Workspace::new(&[
         (".clineignore", "private/\n/by-name\n"),
         ("private/key", "SECRET"),
@@ -290,7 +289,8 @@ fn a_document_is_judged_by_where_its_text_came_from() {
         let _ = std::fs::remove_file(&from);
         std::os::unix::fs::symlink(to, from).unwrap();
     };
-    // To a denied file, through a denied folder, by way of a denied link, and out.
+    // To a denied file, through a denied folder, through a denied link, and out of the
+    // workspace.
     link("private/key".as_ref(), "to-key");
     link("private".as_ref(), "folder");
     link("a.txt".as_ref(), "by-name");
@@ -341,7 +341,7 @@ fn a_document_is_judged_by_where_its_text_came_from() {
         link("a.txt".as_ref(), name);
     }
     refused(&mut server, "with the link elsewhere");
-    // What the editor opens again is what is there now.
+    // Reopening a document reads what is there now.
     for name in names {
         let closed = json!({ "textDocument": { "uri": workspace.uri(name) } });
         server.tell("textDocument/didClose", closed);
@@ -354,7 +354,7 @@ fn a_document_is_judged_by_where_its_text_came_from() {
 
 #[cfg(unix)]
 #[test]
-fn lists_judge_links_by_where_they_lead() {
+fn lists_check_links_by_their_target() {
     let workspace = Workspace::new(&[
         (".clineignore", "secrets/\n"),
         ("secrets/key", "k"),
@@ -377,10 +377,10 @@ fn lists_judge_links_by_where_they_lead() {
     assert_eq!(server.end(), 0);
 }
 
-/// A root inside another one, given through a link: the outer rules hold in lists.
+/// A root inside another one, given through a link: the outer rules apply in lists.
 #[cfg(unix)]
 #[test]
-fn a_root_behind_a_link_keeps_the_rules_around_it() {
+fn a_root_behind_a_link_keeps_the_outer_rules() {
     let workspace = Workspace::new(&[
         (".clineignore", "*.env\n"),
         ("pub/k.env", "k"),

@@ -1,4 +1,4 @@
-//! A client that does not read what it is sent.
+//! Clients that do not read the server's output.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +18,11 @@ use sightline_core::limits::MAX_UNSENT_BYTES;
 use crate::harness::{Workspace, program, wait};
 
 const MIB: usize = 1024 * 1024;
-/// Far more answers of a mebibyte than there is room for.
+/// Far more responses of 1 MiB than the output queue holds.
 const REQUESTS: usize = 200;
-/// More than there is room for, too.
+/// Also more than the output queue holds.
 const FIRST: usize = 100;
-/// What the server may take: what is unsent, and what those jobs hold that had begun.
+/// Maximum memory of the server: the output queue, and the responses of running jobs.
 const MOST_MEMORY: usize = MAX_UNSENT_BYTES + 128 * MIB;
 
 struct Session {
@@ -31,7 +31,7 @@ struct Session {
     output: FrameReader<ChildStdout>,
 }
 
-/// A server whose workspace has a file of a mebibyte.
+/// A server whose workspace has a file of 1 MiB.
 fn session(workspace: &Workspace) -> Session {
     let line = "0123456789abcdef".repeat(4);
     workspace.write("large.txt", &format!("{}\n", &line[1..]).repeat(MIB / 64));
@@ -70,7 +70,7 @@ fn send(input: &mut impl Write, message: &Value) -> std::io::Result<()> {
     write_frame(input, message.to_string().as_bytes())
 }
 
-/// Which request a message answers. Large ones are not parsed.
+/// Returns the request id of a response. Large ones are not parsed.
 fn answered(message: &[u8]) -> Option<usize> {
     if message.len() < MIB {
         let message: Value = serde_json::from_slice(message).unwrap();
@@ -84,7 +84,7 @@ fn answered(message: &[u8]) -> Option<usize> {
     id.split_once(',').unwrap().0.parse().ok()
 }
 
-/// The next message, which must not take long; `None` at the end.
+/// Returns the next message within the deadline, or `None` at the end.
 fn next(output: &mut FrameReader<ChildStdout>) -> Option<Vec<u8>> {
     if !output.has_more() {
         let long = Timespec {
@@ -101,7 +101,7 @@ fn next(output: &mut FrameReader<ChildStdout>) -> Option<Vec<u8>> {
     output.next_frame().unwrap().map(Result::unwrap)
 }
 
-/// A line of what the system tells of a process, in bytes.
+/// Returns a field of `/proc/<pid>/status`, in bytes.
 fn memory(pid: u32, what: &str) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(what));
@@ -109,12 +109,12 @@ fn memory(pid: u32, what: &str) -> usize {
     kib.parse::<usize>().unwrap() * 1024
 }
 
-/// The most memory a process ever had.
+/// Returns the peak memory of a process.
 fn peak(pid: u32) -> usize {
     memory(pid, "VmHWM:")
 }
 
-/// Waits until a server, which had this much memory before, takes no more.
+/// Waits until the server's memory stops growing.
 fn wait_until_full(pid: u32, before: usize) {
     let (mut last, mut quiet) = (0, 0);
     for _ in 0..600 {
@@ -131,7 +131,7 @@ fn wait_until_full(pid: u32, before: usize) {
 }
 
 #[test]
-fn its_input_is_not_read_either_and_each_answer_comes_once_when_it_reads() {
+fn input_pauses_and_each_response_comes_once_after_reading() {
     let workspace = Workspace::new(&[]);
     let Session {
         mut child,
@@ -142,7 +142,7 @@ fn its_input_is_not_read_either_and_each_answer_comes_once_when_it_reads() {
     let before = peak(pid);
     let (tell, told) = channel();
     let sender = thread::spawn(move || {
-        // Together more than the pipe and the server hold of what is not yet looked at.
+        // Together more than the pipe and the server's input buffer hold.
         let padding = "x".repeat(8192);
         for id in 1..=REQUESTS {
             let params = json!({ "path": "large.txt", "padding": padding });
@@ -209,7 +209,7 @@ fn the_end_of_its_input_and_of_its_output_ends_the_server() {
             send(&mut input, &request(id, "sightline/readFile", params)).unwrap();
         }
         wait_until_full(child.id(), before);
-        // After this one nothing is read.
+        // Nothing is read after this one.
         let last = request(
             FIRST + 1,
             "sightline/readFile",

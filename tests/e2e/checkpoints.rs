@@ -1,5 +1,5 @@
-//! Checkpoints over both doors: taken, listed, compared, counted, pruned,
-//! verified; several roots; what is told on the way. Restores are next door.
+//! Checkpoints by request and by command: create, list, compare, count, prune, verify;
+//! several roots; notifications. Restores are in `restores`.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ pub(crate) fn each<'a>(items: &'a [Value], field: &str) -> Vec<&'a str> {
     values.map(Option::unwrap_or_default).collect()
 }
 
-/// A workspace beside that of `workspace`, with this file in it; the params of
+/// Creates a second workspace folder containing this file. Returns the params of
 /// `initialize` for both.
 pub(crate) fn second_root(workspace: &Workspace, file: &str) -> (std::path::PathBuf, Value) {
     let other = workspace.root().with_file_name("api");
@@ -55,7 +55,7 @@ pub(crate) fn second_root(workspace: &Workspace, file: &str) -> (std::path::Path
 }
 
 #[test]
-fn a_checkpoint_is_taken_listed_and_compared() {
+fn a_checkpoint_is_created_listed_and_compared() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/b.rs", "fn b() {}\n")]);
     let mut server = Server::start(&workspace);
     assert_eq!(list(&mut server, json!({})), Vec::<Value>::new());
@@ -118,7 +118,7 @@ fn a_checkpoint_is_taken_listed_and_compared() {
 }
 
 #[test]
-fn a_command_does_the_same_and_is_shown_in_one_line() {
+fn a_command_does_the_same_and_shows_one_line() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut params = workspace.initialize();
     params["clientInfo"]["name"] = json!("helix");
@@ -145,7 +145,7 @@ fn a_command_does_the_same_and_is_shown_in_one_line() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_params_are_rejected() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     let taken = create(&mut server, json!({}));
@@ -226,10 +226,10 @@ fn what_makes_no_sense_is_refused() {
         let error = server.refused(&format!("sightline/{method}"), params.clone());
         assert_eq!(error["data"]["kind"], kind, "{method} {params}: {error}");
     }
-    // Ids as Cline's tasks have them are understood.
+    // Accepts ids as stored by Cline's tasks.
     let head = format!("HEAD {}", id(&taken));
     assert!(diff(&mut server, json!({ "from": head })).is_empty());
-    // And without any folder it is said that there is none.
+    // Without a folder, the error says so.
     let mut params = workspace.initialize();
     params["workspaceFolders"] = Value::Null;
     params["rootUri"] = Value::Null;
@@ -239,7 +239,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn what_is_denied_is_in_no_diff_whenever_it_was_captured() {
+fn denied_files_are_in_no_diff() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("notes.txt", "plans\n")]);
     let mut server = Server::start(&workspace);
     let first = create(&mut server, json!({}));
@@ -270,7 +270,7 @@ fn what_is_denied_is_in_no_diff_whenever_it_was_captured() {
 }
 
 #[test]
-fn settings_say_what_is_captured() {
+fn settings_control_what_is_captured() {
     let workspace = Workspace::new(&[
         ("big.bin", &"x".repeat(2000)),
         ("out/made.txt", "made\n"),
@@ -296,7 +296,7 @@ fn settings_say_what_is_captured() {
             .iter()
             .all(|reason| !reason.is_empty())
     );
-    // Rules that come later hide names that were told before.
+    // Later rules hide names that were listed before.
     workspace.write(".clineignore", "*.bin\nout/\n");
     let listed = list(&mut server, json!({}));
     let skipped = listed[0]["skipped"].as_array().unwrap();
@@ -341,7 +341,7 @@ fn deleting_a_task_deletes_its_checkpoints() {
         let taken = create(&mut server, json!({ "taskId": task }));
         assert_eq!(taken["messages"], 1);
     }
-    // One that has nothing but checkpoints is deleted as well.
+    // A task with nothing but checkpoints is deleted as well.
     create(&mut server, json!({ "taskId": "t-3" }));
     let freed = server.ask("sightline/deleteTask", json!({ "taskId": "t-1" }));
     assert!(freed["freedBytes"].as_u64() > Some(0));
@@ -354,7 +354,7 @@ fn deleting_a_task_deletes_its_checkpoints() {
 }
 
 #[test]
-fn one_of_each_root_is_a_group() {
+fn checkpoints_of_several_roots_are_a_group() {
     let workspace = Workspace::new(&[("a.txt", "shop\n")]);
     let (other, params) = second_root(&workspace, "src/main.go");
     let mut server = Server::initialized(params);
@@ -375,7 +375,7 @@ fn one_of_each_root_is_a_group() {
     let alone = create(&mut server, json!({ "root": "api" }));
     assert_eq!(alone["root"], uri(&other));
     assert!(alone.get("group").is_none());
-    // What differs in another root is named so that it can be found.
+    // Differences in another root have unambiguous names.
     fs::write(other.join("src/main.go"), "changed\n").unwrap();
     let files = diff(&mut server, json!({ "from": id(&alone) }));
     assert_eq!(each(&files, "path"), ["src/main.go"]);
@@ -387,7 +387,7 @@ fn one_of_each_root_is_a_group() {
         json!({ "from": id(&taken), "to": id(&alone) }),
     );
     assert_eq!(error["data"]["kind"], "invalidParams");
-    // A root that is closed is none any more.
+    // A closed root is unknown.
     let removed = json!([{ "uri": uri(&other), "name": "api" }]);
     server.tell(
         "workspace/didChangeWorkspaceFolders",
@@ -398,7 +398,7 @@ fn one_of_each_root_is_a_group() {
 
 #[cfg(unix)]
 #[test]
-fn when_one_root_fails_none_has_a_new_checkpoint() {
+fn if_one_root_fails_none_has_a_new_checkpoint() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (_, params) = second_root(&workspace, "src/x");
     let mut server = Server::initialized(params);
@@ -421,7 +421,7 @@ fn when_one_root_fails_none_has_a_new_checkpoint() {
 }
 
 #[test]
-fn progress_is_told_and_clients_hear_of_checkpoints() {
+fn progress_and_new_checkpoints_are_notified() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut params = workspace.initialize();
     params["initializationOptions"]["notifications"] = json!(true);
@@ -439,7 +439,7 @@ fn progress_is_told_and_clients_hear_of_checkpoints() {
 }
 
 #[test]
-fn a_cancelled_checkpoint_is_none() {
+fn a_cancelled_checkpoint_is_not_created() {
     let files: Vec<(String, String)> = (0..3000)
         .map(|n| (format!("d{}/f{n}.txt", n % 50), format!("{n}\n").repeat(50)))
         .collect();
@@ -463,7 +463,7 @@ fn a_cancelled_checkpoint_is_none() {
                 before
             }
         };
-        // The next one waits for the end of this one.
+        // The next request waits for this one.
         let next = create(&mut server, json!({}));
         assert_eq!(next["files"], 3000);
         assert_eq!(list(&mut server, json!({})).len(), expected + 1);
@@ -474,7 +474,7 @@ fn a_cancelled_checkpoint_is_none() {
 }
 
 #[test]
-fn a_broken_store_is_told_of_and_made_anew() {
+fn a_damaged_store_is_reported_and_rebuilt() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     let first = create(&mut server, json!({ "label": "kept" }));
@@ -494,7 +494,7 @@ fn a_broken_store_is_told_of_and_made_anew() {
     assert_eq!(each(&listed, "id"), [id(&second), id(&first)]);
 }
 
-/// Lets requests through one by one, in the order of arrival.
+/// Lets requests through one by one, in arrival order.
 struct Gate {
     waiting: Mutex<(usize, usize)>,
     moved: Condvar,
@@ -540,7 +540,7 @@ impl Gate {
 }
 
 #[test]
-fn a_root_has_one_writer_and_nothing_else_waits_for_it() {
+fn a_root_has_one_writer_and_other_requests_do_not_wait() {
     static GATE: Gate = Gate::new();
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (_, params) = second_root(&workspace, "b.txt");
@@ -560,7 +560,7 @@ fn a_root_has_one_writer_and_nothing_else_waits_for_it() {
     let shop = [create("shop", "1"), create("shop", "2")];
     GATE.until_waiting(1);
     let api = create("api", "3");
-    // The other root is worked on, the second one of this root is not.
+    // The other root is in progress; the second request of this root is not.
     GATE.until_waiting(2);
     let messages = json!([{ "role": "user", "content": "hello" }]);
     for (method, params) in [

@@ -1,4 +1,4 @@
-//! The command line: the same answers without an editor, and its exit codes.
+//! The command line: the same results without an editor, and its exit codes.
 
 use std::process::{Output, Stdio};
 
@@ -45,7 +45,7 @@ fn the_block_from_the_disk() {
 }
 
 #[test]
-fn a_slash_at_the_end_names_a_folder_that_may_not_exist_yet() {
+fn a_trailing_slash_names_a_folder_that_may_not_exist() {
     let workspace = sample();
     workspace.write(".clineignore", "later/\n");
     assert_eq!(run(&workspace, &["access", "later/"]).0, 1);
@@ -86,7 +86,7 @@ fn access_answers_by_exit_code() {
 }
 
 #[test]
-fn paths_are_taken_from_where_one_stands() {
+fn paths_are_relative_to_the_current_directory() {
     let workspace = sample();
     let read = program()
         .args(["read", "prices.py"])
@@ -111,7 +111,7 @@ fn paths_are_taken_from_where_one_stands() {
 }
 
 #[test]
-fn schemas_are_the_committed_ones() {
+fn schemas_match_the_committed_ones() {
     let workspace = sample();
     let (_, printed, _) = run(&workspace, &["schema", "settings"]);
     let committed = concat!(
@@ -122,7 +122,7 @@ fn schemas_are_the_committed_ones() {
 }
 
 #[test]
-fn doctor_says_what_it_found() {
+fn doctor_prints_its_findings() {
     let workspace = sample();
     let (_, json, complaint) = run(&workspace, &["doctor", "--json"]);
     let result: Value = serde_json::from_str(&json).unwrap_or_else(|_| panic!("{json}{complaint}"));
@@ -162,7 +162,7 @@ fn every_command_has_a_manual_page() {
     let (_, help, _) = run(&workspace, &["--help"]);
     let commands = help.split_once("Commands:").unwrap().1;
     let commands = commands.split_once("Options:").unwrap().0;
-    // A command stands alone before its description, two blanks from the edge.
+    // A command name is indented by two spaces and followed by its description.
     let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let names = commands.lines().filter(is_name);
     let names: Vec<&str> = names
@@ -239,7 +239,7 @@ fn a_build_knows_its_commit() {
 }
 
 #[test]
-fn the_program_says_which_build_it_is() {
+fn the_program_prints_its_version() {
     let workspace = sample();
     let release = env!("CARGO_PKG_VERSION");
     let (_, short, _) = run(&workspace, &["-V"]);
@@ -254,7 +254,7 @@ fn the_program_says_which_build_it_is() {
 }
 
 #[test]
-fn the_demo_shows_all_it_promises() {
+fn the_demo_shows_every_step() {
     let workspace = sample();
     let (code, text, complaint) = run(&workspace, &["demo"]);
     assert_eq!(code, 0, "{text}{complaint}");
@@ -285,8 +285,8 @@ fn the_demo_shows_all_it_promises() {
     );
 }
 
-/// A folder with a `.git` of its own, even an empty one, ends the workspace but not
-/// the rules above it.
+/// A folder with its own `.git`, even an empty one, ends the workspace but not the rules
+/// above it.
 #[test]
 fn rules_above_the_workspace_count() {
     let workspace = Workspace::new(&[(".clineignore", "secret\n"), ("sub/secret", "s3cr3t")]);
@@ -310,7 +310,7 @@ fn rules_above_the_workspace_count() {
     assert!(!text.contains("secret"), "{text}");
     let (code, text) = sub(&["doctor"]);
     assert!(text.contains(&rules.display().to_string()), "{code} {text}");
-    // A rule file that leads nowhere is one.
+    // A dangling rule file counts.
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("nowhere", workspace.path("sub/.clineignore")).unwrap();

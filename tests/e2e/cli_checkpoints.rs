@@ -1,4 +1,4 @@
-//! `sightline checkpoint`: the same checkpoints without an editor.
+//! `sightline checkpoint`: checkpoints without an editor.
 
 use std::{
     fs,
@@ -17,7 +17,6 @@ use crate::{
 #[cfg(unix)]
 use crate::harness::{is_alive, wait};
 
-/// `sightline checkpoint`.
 fn command(workspace: &Workspace, arguments: &[&str]) -> Command {
     let mut command = program();
     command
@@ -32,7 +31,7 @@ fn command(workspace: &Workspace, arguments: &[&str]) -> Command {
     command
 }
 
-/// Its exit code, standard output and standard error.
+/// Returns exit code, stdout and stderr.
 fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
     let output = command(workspace, arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -43,7 +42,7 @@ fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
     )
 }
 
-/// The result with `--json`, of a command that must be done.
+/// Returns the `--json` result of a command that must succeed.
 fn json_of(workspace: &Workspace, arguments: &[&str]) -> Value {
     let arguments = [&arguments[..1], &["--json"], &arguments[1..]].concat();
     let (code, text, error) = run(workspace, &arguments);
@@ -195,8 +194,8 @@ fn exit_codes_and_results_are_those_of_the_protocol() {
 }
 
 #[test]
-fn damage_is_a_negative_answer() {
-    // Most of the pack, so that the damage is in it.
+fn damage_is_a_negative_result() {
+    // Most of the pack, so that it is damaged.
     let mut state = 1_u64;
     let digits = std::iter::repeat_with(|| {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -226,7 +225,7 @@ fn damage_is_a_negative_answer() {
         code == 1 && text.contains("the file keys/a.txt is damaged"),
         "{code}: {text}"
     );
-    // Rules that come later hide its name, also in what was noted.
+    // Later rules hide its name, even in recorded problems.
     workspace.write(".clineignore", "/keys/a.*\n");
     let (code, text, _) = run(&workspace, &["verify"]);
     assert!(
@@ -266,7 +265,7 @@ fn a_store_moves_to_another_machine() {
 
 #[cfg(unix)]
 #[test]
-fn who_ends_a_transfer_ends_git_too() {
+fn ending_a_transfer_ends_git_too() {
     if !Path::new("/proc/self/stat").exists() {
         eprintln!("skipped: this system has no /proc to see git end in");
         return;
@@ -274,7 +273,7 @@ fn who_ends_a_transfer_ends_git_too() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     json_of(&workspace, &["create"]);
     for signal in ["-TERM", "-INT"] {
-        // A remote that never answers, reached by a process of git's.
+        // A remote that never responds, reached through a child process of git.
         let pid_file = workspace.data().join(format!("pid{signal}"));
         let ssh = format!(
             "echo $$ >'{}.new' && mv '{0}.new' '{0}' && exec sleep 600;",
@@ -309,7 +308,7 @@ fn who_ends_a_transfer_ends_git_too() {
 }
 
 #[test]
-fn checkpoints_of_cline_are_taken_over_once() {
+fn checkpoints_of_cline_are_imported_once() {
     let workspace = Workspace::new(&[
         (".clineignore", "secret.key\n"),
         ("a.txt", "one\n"),
@@ -332,7 +331,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
     let imported = json_of(&workspace, &["import", shadow.to_str().unwrap()]);
     let ids: Vec<&Value> = imported["checkpoints"].as_array().unwrap().iter().collect();
     assert!(!ids.is_empty(), "{imported}");
-    // And the rules themselves, which are denied where there are any.
+    // The rule file itself counts, which is denied as well.
     assert_eq!(imported["denied"], 2);
     let listed = json_of(&workspace, &["list"]);
     let said = format!("{imported}{listed}");
@@ -344,7 +343,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
             .iter()
             .all(|purpose| *purpose == "imported")
     );
-    // By the ids Cline knows them by, and as its tasks keep them.
+    // By Cline's ids, and as its tasks store them.
     let first = git(&shadow, &["rev-list", "--max-parents=0", "HEAD"]);
     let first = first.trim();
     assert_eq!(listed[1]["imported"], first);
@@ -370,7 +369,7 @@ fn checkpoints_of_cline_are_taken_over_once() {
 }
 
 #[test]
-fn what_is_left_alone_is_printed() {
+fn skipped_files_are_printed() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
     json_of(&workspace, &["create"]);
     workspace.write(".gitignore", "/a.txt\n");
@@ -392,7 +391,7 @@ fn what_is_left_alone_is_printed() {
 }
 
 #[test]
-fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
+fn nothing_to_undo_and_nothing_to_list_are_negative_results() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     let nothing = |arguments: &[&str], says: &str| {
         let (code, text, error) = run(&workspace, arguments);
@@ -403,15 +402,15 @@ fn nothing_to_undo_and_nothing_to_list_are_negative_answers() {
     nothing(&["list", "--task", "nope"], "no checkpoints yet");
     json_of(&workspace, &["create", "--task", "t"]);
     nothing(&["undo", "--yes"], "no restore to undo");
-    nothing(&["list", "--task", "nope"], "no checkpoint of task nope");
+    nothing(&["list", "--task", "nope"], "no checkpoints of task nope");
 }
 
 #[test]
-fn a_half_restored_workspace_is_completed_first() {
+fn an_interrupted_restore_is_completed_first() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n"), ("b.txt", "one\n")]);
     let taken = json_of(&workspace, &["create"]);
     let taken = id(&taken);
-    // Each with its exit code: there is no difference once it is completed.
+    // Each with its exit code: there is no difference once the restore is completed.
     let commands: [(&[&str], i32); 13] = [
         (&["diff", taken], 1),
         (&["diff", "--patch", taken], 1),
@@ -441,7 +440,7 @@ fn a_half_restored_workspace_is_completed_first() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_changed_unasked() {
+fn without_a_terminal_changes_need_confirmation() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     json_of(&workspace, &["create"]);
     workspace.write("a.txt", "two\n");
@@ -461,7 +460,7 @@ fn without_a_terminal_nothing_is_changed_unasked() {
         assert_eq!((code, &*text), (2, ""), "{asked:?}: {error}");
         assert!(error.contains("--yes"), "{asked:?}: {error}");
     }
-    // What would be done is told without a question.
+    // A dry run does not ask.
     for (asked, says) in [
         (&["restore", "last", "--dry-run"][..], "write   a.txt"),
         (&["undo", "--dry-run"], "changed after the restore"),
@@ -483,7 +482,7 @@ fn without_a_terminal_nothing_is_changed_unasked() {
     );
 }
 
-/// Runs a command at a terminal and answers its question.
+/// Runs a command on a terminal and answers its question.
 #[cfg(target_os = "linux")]
 fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option<(i32, String)> {
     let line = format!(
@@ -499,7 +498,7 @@ fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option
         .stdout(Stdio::piped())
         .spawn()
         .ok()?;
-    // Once it is asked, not before: what is typed into a terminal early may be lost.
+    // Answers after the question appears: earlier input to a terminal may be lost.
     let mut input = child.stdin.take().unwrap();
     let mut output = child.stdout.take().unwrap();
     let mut said = Vec::new();
@@ -522,7 +521,7 @@ fn at_a_terminal(workspace: &Workspace, arguments: &str, answer: &str) -> Option
 
 #[cfg(target_os = "linux")]
 #[test]
-fn at_a_terminal_it_is_shown_and_asked_first() {
+fn a_terminal_shows_the_plan_and_asks_first() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     json_of(&workspace, &["create"]);
     let is = |text: &str| assert_eq!(fs::read_to_string(workspace.path("a.txt")).unwrap(), text);
@@ -565,7 +564,7 @@ fn at_a_terminal_it_is_shown_and_asked_first() {
 }
 
 #[test]
-fn nothing_to_restore_or_undo_is_done_already() {
+fn nothing_to_restore_or_undo_is_success() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     let taken = json_of(&workspace, &["create"]);
     workspace.write("a.txt", "two\n");
@@ -595,10 +594,10 @@ fn nothing_to_restore_or_undo_is_done_already() {
 }
 
 #[test]
-fn what_another_process_pruned_is_not_found_and_not_listed() {
+fn checkpoints_pruned_by_another_process_are_not_found() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
-    // The server has read each of them, and some are pruned while it reads them again.
+    // The server has read all of them; some are pruned while it reads them again.
     for round in 0..8 {
         for number in 0..50 {
             workspace.write(&format!("d{number}/f"), &format!("{round} {number}\n"));

@@ -1,4 +1,4 @@
-//! What of a conversation is sent, and what it costs: over the wire.
+//! Truncation and token counts over the wire.
 
 use std::{
     io::Write,
@@ -13,7 +13,7 @@ fn text(role: &str, text: &str) -> Value {
     json!({ "role": role, "content": [{ "type": "text", "text": text }] })
 }
 
-/// The result of reading a file, in the form Cline sends it.
+/// A file read result in Cline's format.
 fn read(path: &str, body: &str) -> Value {
     json!({ "role": "user", "content": [
         { "type": "text", "text": format!("[read_file for '{path}'] Result:") },
@@ -27,7 +27,7 @@ fn call(id: &str) -> Value {
     ] })
 }
 
-/// A task, then `reads` times the same file.
+/// A task, followed by `reads` reads of the same file.
 fn conversation(reads: usize) -> Vec<Value> {
     let mut messages = vec![text("user", "Mend it."), text("assistant", "I will.")];
     for _ in 0..reads {
@@ -43,7 +43,7 @@ fn full() -> Value {
 }
 
 #[test]
-fn what_fits_is_sent_as_it_is() {
+fn a_conversation_that_fits_is_unchanged() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let messages = conversation(3);
@@ -81,14 +81,14 @@ fn duplicate_reads_go_first_and_then_messages() {
     assert_eq!((&sent[0], &sent[2]), (&messages[0], &messages[10]));
     assert_ne!(sent[1], messages[1]);
 
-    // And back: the edits go, the conversation was never touched.
+    // And back: the edits are removed, the conversation was never changed.
     let params = json!({ "contextHistory": result["contextHistory"], "timestamp": 1 });
     let back = server.ask("sightline/rollbackHistory", params);
     assert_eq!(back, json!({ "contextHistory": [] }));
 }
 
 #[test]
-fn edits_make_of_the_callers_copy_what_messages_would_be() {
+fn edits_turn_the_callers_copy_into_the_messages() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let mut messages = conversation(4);
@@ -115,7 +115,7 @@ fn edits_make_of_the_callers_copy_what_messages_would_be() {
 }
 
 #[test]
-fn settings_decide_with_which_words_and_in_which_window() {
+fn settings_set_notices_and_context_windows() {
     let workspace = Workspace::new(&[]);
     let mut initialize = workspace.initialize();
     initialize["initializationOptions"]["conversation"] = json!({
@@ -131,21 +131,21 @@ fn settings_decide_with_which_words_and_in_which_window() {
         "(some turns are gone)"
     );
 
-    // 64,000 tokens leave 37,000 usable; 128,000 would leave 98,000.
+    // A window of 64,000 tokens leaves 37,000 usable; 128,000 would leave 98,000.
     let used = json!({ "ts": 1, "tokensIn": 40_000 });
     for (model, decision) in [("house.model", "truncated"), ("other.model", "fits")] {
         let params = json!({ "messages": messages, "model": model, "previousRequest": used });
         let result = server.ask("sightline/truncateHistory", params);
         assert_eq!(result["decision"], decision, "{model}");
     }
-    // The block counts against the same window.
+    // The block uses the same window.
     let usage = json!({ "tokensIn": 32_000 });
     let block = server.block(json!({ "model": "house.model", "usage": usage }));
     assert!(block.contains("64K"), "{block}");
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_named() {
+fn invalid_params_are_rejected_and_named() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     for (params, named) in [
@@ -182,7 +182,7 @@ fn what_makes_no_sense_is_refused_and_named() {
 }
 
 #[test]
-fn errors_of_providers_are_understood() {
+fn provider_errors_are_classified() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     for (error, exceeded, retryable) in [
@@ -234,7 +234,7 @@ fn tokens_are_counted_exactly_where_the_encoding_is_public() {
 }
 
 #[test]
-fn reported_usage_is_the_base_of_later_counts() {
+fn reported_usage_calibrates_later_counts() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let messages = vec![text("user", &"some words of a task ".repeat(1000))];
@@ -260,7 +260,7 @@ fn reported_usage_is_the_base_of_later_counts() {
     );
 }
 
-/// Runs the program with `input`.
+/// Runs the program with `input` on stdin.
 pub(crate) fn piped(workspace: &Workspace, arguments: &[&str], input: &str) -> (i32, String) {
     let mut child = program()
         .args(arguments)

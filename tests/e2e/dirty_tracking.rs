@@ -1,6 +1,5 @@
-//! Checkpoints that only look at what changed hold what a look at everything
-//! would find; and two servers that take them of one root do not disturb each
-//! other.
+//! Incremental checkpoints equal full scans, and two servers on one root do not disturb
+//! each other.
 
 use std::{
     fs,
@@ -17,7 +16,7 @@ use crate::{
     harness::{Workspace, program, spawn, wait},
 };
 
-/// The built program as a server with a log that tells how it looked.
+/// The built program as a server, with a log that shows how it scanned.
 struct Logged {
     child: Child,
     client: LspClient,
@@ -40,12 +39,12 @@ impl Logged {
         asked.unwrap().unwrap()
     }
 
-    /// How often the log says that.
+    /// Counts occurrences in the log.
     fn count(&self, text: &str) -> usize {
         fs::read_to_string(&self.log).unwrap().matches(text).count()
     }
 
-    /// Takes checkpoints until changes are known.
+    /// Creates checkpoints until changes are tracked.
     fn settle(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         self.create();
@@ -75,7 +74,7 @@ impl Drop for Logged {
 
 const KNOWN: &str = "changed paths are known";
 
-/// The tree of a checkpoint, as git reads it.
+/// Returns the tree of a checkpoint, as read by git.
 fn tree(data: &Path, checkpoint: &Value) -> String {
     let mut projects = fs::read_dir(data.join("projects")).unwrap();
     let store = projects.next().unwrap().unwrap().path();
@@ -94,7 +93,7 @@ fn tree(data: &Path, checkpoint: &Value) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The tree of a checkpoint that knows nothing beforehand.
+/// Returns the tree of a checkpoint taken without caches.
 fn tree_from_nothing(workspace: &Workspace) -> String {
     let data = tempfile::tempdir().unwrap();
     let output = program()
@@ -110,7 +109,7 @@ fn tree_from_nothing(workspace: &Workspace) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_change_is_known_without_looking_at_everything() {
+fn a_change_is_found_without_a_full_scan() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/deep/b.rs", "b\n")]);
     let mut server = Logged::start(&workspace);
     server.settle();
@@ -122,7 +121,7 @@ fn a_change_is_known_without_looking_at_everything() {
         assert_eq!(server.count(KNOWN), before + 1);
         assert!(server.count("changed paths are known paths=1") > round);
     }
-    // Nothing changed: nothing is looked at.
+    // Nothing changed, so nothing is scanned.
     let taken = server.create();
     assert_eq!(taken["modified"], 0);
     assert!(server.count("changed paths are known paths=0") > 0);
@@ -131,7 +130,7 @@ fn a_change_is_known_without_looking_at_everything() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn rules_that_change_decide_at_once() {
+fn changed_rules_apply_at_once() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("out/x.o", "x\n"), ("b.key", "b\n")]);
     let mut server = Logged::start(&workspace);
     server.settle();
@@ -150,7 +149,7 @@ fn rules_that_change_decide_at_once() {
         tree(&workspace.data(), &server.create()),
         tree_from_nothing(&workspace)
     );
-    // What git keeps beside the work tree.
+    // Files that git keeps in the work tree.
     fs::remove_file(workspace.path(".gitignore")).unwrap();
     fs::create_dir_all(workspace.path(".git/info")).unwrap();
     server.create();
@@ -164,7 +163,7 @@ fn rules_that_change_decide_at_once() {
     server.end();
 }
 
-/// Numbers that are the same in every run.
+/// Pseudorandom numbers with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -177,7 +176,7 @@ impl Dice {
     }
 }
 
-/// Everything below a folder, folders before what is in them.
+/// Returns everything below a folder, parents first.
 fn entries(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut folders, mut files) = (vec![root.to_owned()], Vec::new());
     let mut at = 0;
@@ -196,7 +195,7 @@ fn entries(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (folders, files)
 }
 
-/// One thing that people and programs do to a workspace.
+/// Applies one random change to a workspace.
 fn disturb(root: &Path, dice: &mut Dice) {
     let (folders, files) = entries(root);
     let name = format!("n{}", dice.below(40));
@@ -206,7 +205,7 @@ fn disturb(root: &Path, dice: &mut Dice) {
         true => root.join("first"),
         false => files[dice.below(files.len())].clone(),
     };
-    // What is in the way of an operation lets it fail, as it does for others.
+    // Operations may fail if something is in the way.
     let _ = match dice.below(10) {
         0 | 1 => fs::write(&file, format!("{}", dice.below(1000))),
         2 => fs::write(&fresh, format!("{}", dice.below(1000))),
@@ -234,9 +233,9 @@ fn disturb(root: &Path, dice: &mut Dice) {
     };
 }
 
-/// T16. Whatever is done to the folders, what was known is what is there.
+/// T16. The tracked changes equal the actual ones, whatever is done to the folders.
 #[test]
-fn t16_what_is_known_equals_a_look_at_everything() {
+fn t16_tracked_changes_equal_a_full_scan() {
     let workspace = Workspace::new(&[("a/b/c/d.txt", "d\n"), ("a/e.txt", "e\n"), ("f.txt", "f\n")]);
     let mut server = Logged::start(&workspace);
     server.settle();
@@ -310,7 +309,7 @@ fn t19_two_servers_on_one_root() {
     assert_eq!(seen[0], seen[1]);
     let listed = seen[0]["checkpoints"].as_array().unwrap();
     assert_eq!(listed.len(), taken);
-    // What one restores, the other sees.
+    // One server sees what the other one restored.
     let oldest = json!({ "id": id(&listed[listed.len() - 1]) });
     let restored = servers[0].1.request("sightline/restoreCheckpoint", oldest);
     restored.unwrap().unwrap();

@@ -1,11 +1,11 @@
-//! The worked examples of `docs/protocol.md`: each is sent to the built program,
-//! in the order of the method table, and its answer compared as a whole.
+//! The worked examples of `docs/protocol.md`: each is sent to the built program, in the
+//! order of the method table, and its complete result is compared.
 //!
-//! An example is `docs/examples/<verbNoun>.json`: `params`, what came of them
-//! (`result`), perhaps a case that fails (`refused`), and what is done before it
-//! (`files` that are written, requests that are sent: `before`). They share one session on the sample project, whose folder
-//! they call [`FOLDER`]. Only these may differ from run to run: times of the run,
-//! ids of checkpoints, and the fields that an example names in `varies`.
+//! An example is `docs/examples/<verbNoun>.json`: `params`, their `result`, optionally a
+//! case that fails (`refused`), and preparations (`files` to write, requests to send:
+//! `before`). All examples share one session on the sample project, whose folder they
+//! call [`FOLDER`]. Only these may differ between runs: current times, checkpoint ids,
+//! and the fields listed in `varies`.
 
 use std::{
     collections::BTreeMap,
@@ -27,10 +27,10 @@ use crate::{
     nvim_plugin::repository,
 };
 
-/// How the examples call the folder of the sample project.
+/// Name of the sample project's folder in the examples.
 const FOLDER: &str = "/home/me/shop";
 
-/// The time in an example that is recorded for the first time.
+/// Time in an example that is recorded for the first time.
 const A_TIME: i64 = 1_749_308_700_000;
 
 fn file_of(method: &Method) -> PathBuf {
@@ -43,16 +43,16 @@ fn milliseconds() -> i64 {
     i64::try_from(since.as_millis()).unwrap()
 }
 
-/// What this run and the examples call differently.
+/// Maps values of this run to those of the examples.
 struct Names {
     folder: String,
-    /// Names of this run, and what the examples have in their place.
+    /// Values of this run and their counterparts in the examples.
     known: BTreeMap<String, String>,
     began: i64,
 }
 
 impl Names {
-    /// A value of an example, as it is sent in this run.
+    /// Converts a value of an example for this run.
     fn as_run(&self, value: &Value) -> Value {
         replaced(value, &|text| {
             let found = self
@@ -66,8 +66,8 @@ impl Names {
         })
     }
 
-    /// A value of this run, as the examples would have it: `expected` is what
-    /// stands in its place, `varies` whether it may differ.
+    /// Converts a value of this run for the examples: `expected` is the example's value,
+    /// `varies` tells whether it may differ.
     fn as_example(&mut self, actual: &Value, expected: &Value, varies: &Varying<'_>) -> Value {
         match actual {
             Value::Object(fields) => fields
@@ -103,7 +103,7 @@ impl Names {
     }
 }
 
-/// Fields that may differ, and whether one of them is looked at.
+/// Fields that may differ, and whether one of them is being converted.
 struct Varying<'a> {
     fields: &'a [Value],
     here: bool,
@@ -116,7 +116,7 @@ impl Varying<'_> {
     }
 }
 
-/// Is this the id of a checkpoint?
+/// Returns whether this is a checkpoint id.
 fn is_id(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -133,7 +133,7 @@ fn replaced(value: &Value, change: &impl Fn(&str) -> String) -> Value {
     }
 }
 
-/// The example with what this run answered.
+/// Returns the example with the results of this run.
 fn run(client: &mut LspClient, workspace: &Workspace, names: &mut Names, method: &Method) -> Value {
     let example = fs::read_to_string(file_of(method))
         .unwrap_or_else(|error| panic!("{}: {error}", file_of(method).display()));
@@ -191,7 +191,7 @@ fn the_examples_of_the_protocol_are_true() {
 
     let rewrite = std::env::var_os("UPDATE_GENERATED").is_some_and(|value| value == "1");
     let mut wrong = Vec::new();
-    // What the editor shows first, what the server tells of its own accord last.
+    // The client's notifications first, the server's last.
     for direction in [
         Direction::ClientNotification,
         Direction::Request,

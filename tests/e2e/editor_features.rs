@@ -1,4 +1,5 @@
-//! The plain-LSP face: code actions, commands without arguments, questions.
+//! Features for clients without a plugin: code actions, commands without arguments,
+//! confirmations.
 
 use std::fs;
 
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, Workspace};
 
-/// The params of `initialize` of a client that can do what Helix can.
+/// Params of `initialize` for a client with Helix's capabilities.
 fn plain(workspace: &Workspace) -> Value {
     let mut params = workspace.initialize();
     params["capabilities"] = json!({
@@ -39,7 +40,7 @@ fn titles(actions: &[Value]) -> String {
     titles.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs the action whose title holds `part`, as an editor does.
+/// Runs the code action whose title contains `part`.
 fn choose(server: &mut Server, uri: &str, part: &str) -> Value {
     let offered = actions(server, uri);
     let chosen = offered
@@ -59,7 +60,7 @@ fn shown(server: &mut Server) -> String {
     message["message"].as_str().unwrap().to_owned()
 }
 
-/// The request of the server with this method.
+/// Returns the server's request with this method.
 fn asked(server: &mut Server, method: &str) -> Value {
     server
         .wait_for(|message| message["method"] == method)
@@ -83,7 +84,7 @@ fn document(result: &Value) -> String {
 }
 
 #[test]
-fn actions_are_those_that_fit_the_document() {
+fn actions_fit_the_document() {
     let workspace = Workspace::new(&[
         (".clineignore", "*.key\n"),
         ("a.txt", "1\n"),
@@ -136,7 +137,7 @@ fn a_client_without_code_action_literals_gets_commands() {
 }
 
 #[test]
-fn commands_work_on_the_document_the_user_is_in_and_on_named_ones() {
+fn commands_use_the_active_or_named_document() {
     let workspace = Workspace::new(&[
         (".clineignore", "*.key\n"),
         ("a.txt", "1\n"),
@@ -180,13 +181,13 @@ fn the_environment_is_shown_in_a_fresh_document() {
         "{text}"
     );
     assert!(shown(&mut server).contains("in the opened document"));
-    // Where nothing is opened, people are told where to look.
+    // If the document cannot be opened, the message contains its path.
     server.answer_with(|_, _| None);
     let second = command(&mut server, "showEnvironment", json!([]));
     assert_ne!(first["uri"], second["uri"]);
     let request = asked(&mut server, "window/showDocument");
     refuse(&mut server, &request);
-    assert!(shown(&mut server).contains("it is in /"));
+    assert!(shown(&mut server).contains("saved as /"));
 }
 
 #[test]
@@ -226,7 +227,7 @@ fn changed(server: &mut Server, workspace: &Workspace) {
 }
 
 #[test]
-fn a_closed_file_is_restored_on_the_disk_once_that_was_agreed_to() {
+fn a_closed_file_is_restored_on_disk_after_confirmation() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::initialized(plain(&workspace));
     changed(&mut server, &workspace);
@@ -264,14 +265,14 @@ fn a_closed_file_is_restored_on_the_disk_once_that_was_agreed_to() {
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "two\n"
     );
-    // The undo points of restores are not what people compare with.
+    // Undo points are not used for comparison.
     let since = command(&mut server, "showChanges", json!([]));
     assert!(document(&since).contains("+two"));
     assert_eq!(server.end(), 0);
 }
 
 #[test]
-fn the_last_restore_is_undone_once_that_was_agreed_to() {
+fn the_last_restore_is_undone_after_confirmation() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
     let mut server = Server::initialized(plain(&workspace));
     let params = json!({ "command": "sightline.undoLastRestore" });
@@ -308,7 +309,7 @@ fn the_last_restore_is_undone_once_that_was_agreed_to() {
         let text = fs::read_to_string(workspace.path("a.txt")).unwrap();
         assert_eq!(text, expected, "{says}");
     }
-    // What was undone already needs no question.
+    // There is nothing to confirm once it is undone.
     let undo_id =
         server.ask("sightline/listCheckpoints", json!({}))["checkpoints"][1]["id"].clone();
     command(&mut server, "undoLastRestore", json!([{ "id": undo_id }]));
@@ -316,7 +317,7 @@ fn the_last_restore_is_undone_once_that_was_agreed_to() {
 }
 
 #[test]
-fn an_answer_to_an_older_question_does_nothing() {
+fn a_response_to_an_older_question_does_nothing() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::initialized(plain(&workspace));
     changed(&mut server, &workspace);
@@ -328,7 +329,7 @@ fn an_answer_to_an_older_question_does_nothing() {
     assert!(shown(&mut server).contains("another question was asked"));
     answer(&mut server, &old, json!({ "title": "Restore" }));
     answer(&mut server, &new, json!({ "title": "Cancel" }));
-    // It waits for what else changes the folder.
+    // Waits for other requests that change the folder.
     server.ask("sightline/createCheckpoint", json!({}));
     assert_eq!(
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
@@ -337,7 +338,7 @@ fn an_answer_to_an_older_question_does_nothing() {
 }
 
 #[test]
-fn what_changed_after_the_question_is_not_overwritten() {
+fn changes_after_the_question_are_not_overwritten() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::initialized(plain(&workspace));
     changed(&mut server, &workspace);
@@ -368,7 +369,7 @@ fn an_editor_without_prompts_gets_commands_to_allow_and_deny() {
     choose(&mut server, &uri, "deny: restore a.txt");
     assert!(shown(&mut server).contains("denied: restore a.txt"));
     assert!(!titles(&actions(&mut server, &uri)).contains("allow"));
-    // It is not asked in vain again.
+    // The server does not try to prompt again.
     command(&mut server, "restoreFile", json!(["a.txt"]));
     assert!(shown(&mut server).contains("sightline.allow"));
     let prompts = |message: &&Value| message["method"] == "window/showMessageRequest";
@@ -411,7 +412,7 @@ fn an_open_file_is_restored_in_the_editor() {
         fs::read_to_string(workspace.path("a.txt")).unwrap(),
         "two\n"
     );
-    // A client that does not take it is not told that it did.
+    // A rejected edit is reported.
     server.answer_with(|method, _| match method {
         "window/showMessageRequest" => Some(json!({ "title": "Restore" })),
         _ => Some(json!({ "applied": false })),

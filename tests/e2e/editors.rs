@@ -1,7 +1,7 @@
-//! T10: what real editors sent, replayed message by message.
+//! T10: recorded sessions of real editors, replayed message by message.
 //!
-//! The recordings are of another server; its own methods must be refused
-//! politely, everything standard must be taken.
+//! The recordings are of another server: its own methods must be rejected, all standard
+//! messages accepted.
 
 use std::{
     fs,
@@ -38,7 +38,7 @@ fn moved(text: &str, workspace: &Workspace) -> Value {
 }
 
 fn initialize_for(session: &str, folder: &Path) -> PathBuf {
-    // `helix-25.07.1-commands` was recorded with `helix-25.07.1`'s capabilities.
+    // `helix-25.07.1-commands` was recorded with the capabilities of `helix-25.07.1`.
     let mut name = session.to_owned();
     loop {
         let file = folder.join(format!("{name}.initialize.json"));
@@ -52,7 +52,7 @@ fn initialize_for(session: &str, folder: &Path) -> PathBuf {
     }
 }
 
-/// A text after one element of `contentChanges`.
+/// Applies one element of `contentChanges` to a text.
 fn changed(text: &str, change: &Value, encoding: &str) -> String {
     let new = change["text"].as_str().unwrap();
     let Some(range) = change.get("range") else {
@@ -86,7 +86,7 @@ fn replay(session: &Path, initialize: &Path) {
     ]);
     let mut params = moved(&fs::read_to_string(initialize).unwrap(), &workspace);
     params["initializationOptions"] = json!({ "storage": { "path": workspace.data() } });
-    // The positions are those of the encoding agreed on when this was recorded.
+    // Positions use the encoding negotiated during the recording.
     let recorded = if name.ends_with("-utf8") {
         "utf-8"
     } else {
@@ -101,7 +101,7 @@ fn replay(session: &Path, initialize: &Path) {
     let result = server.ask("initialize", params);
     let encoding = result["capabilities"]["positionEncoding"].as_str().unwrap();
     let mut open = std::collections::BTreeSet::new();
-    // What the texts must be, by the slow and obvious way.
+    // Expected texts, computed in a slow and simple way.
     let mut texts = std::collections::BTreeMap::new();
     for line in fs::read_to_string(session).unwrap().lines() {
         let entry = moved(line, &workspace);
@@ -113,7 +113,7 @@ fn replay(session: &Path, initialize: &Path) {
             .as_str()
             .unwrap_or_default();
         match message["method"].as_str() {
-            // Its answer is checked below, once everything was sent.
+            // Checked below, after everything was sent.
             Some("shutdown" | "exit") | None => continue,
             Some("textDocument/didOpen") => {
                 open.insert(uri.to_owned());
@@ -152,8 +152,8 @@ fn replay(session: &Path, initialize: &Path) {
         if !inside || !open.contains(uri) {
             continue;
         }
-        // One more edit, at the end and never saved: the answer is then the
-        // editor's text, and what stands before shows what arrived.
+        // One more edit, at the end and never saved: the result is then the editor's
+        // text, and its beginning shows what arrived.
         let end = json!({ "line": 99_999, "character": 0 });
         let change = json!({ "range": { "start": end, "end": end }, "text": "<END>" });
         let document = json!({ "uri": uri, "version": 9_999 });
@@ -201,9 +201,9 @@ fn t10_recorded_sessions_replay_clean() {
     }
 }
 
-/// What each editor is called in the block.
+/// Display name of each editor in the block.
 #[test]
-fn editors_are_called_by_their_names() {
+fn editors_have_display_names() {
     for (client, host) in [
         ("Neovim", "Neovim"),
         ("nvim", "Neovim"),

@@ -1,10 +1,10 @@
-//! The block over the wire: the client's view of the editor, deltas, consumption.
+//! The environment block over the wire: editor state, deltas, consumption.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Server, Workspace, holds_null};
 
-/// Everything a full client sends, on a workspace with secrets.
+/// Sends everything a full client sends, in a workspace with secrets.
 fn full(workspace: &Workspace, server: &mut Server) {
     let tab = |name: &str| json!({ "uri": workspace.uri(name), "group": 1 });
     server.tell(
@@ -92,7 +92,7 @@ fn sections_say_what_was_left_out_and_what_was_derived() {
 }
 
 #[test]
-fn terminal_output_is_told_once_unless_it_is_only_peeked_at() {
+fn terminal_output_is_delivered_once_unless_peeked() {
     let workspace = workspace();
     let mut server = Server::start(&workspace);
     full(&workspace, &mut server);
@@ -121,7 +121,7 @@ fn a_delta_has_what_changed_and_the_time() {
             .map(|section| section["id"].as_str().unwrap().to_owned())
             .collect()
     };
-    // Output that was delivered and is gone from the block is no news.
+    // Removing delivered output from the block is not a change.
     let same = server.ask(
         "sightline/environmentDetails",
         json!({ "sinceRevision": revision }),
@@ -166,9 +166,9 @@ fn bad_values_are_named() {
     assert_eq!(server.end(), 0);
 }
 
-/// Terminals print what is in files; that of a denied one stays hidden.
+/// Terminals print the contents of files; those of denied files stay hidden.
 #[test]
-fn printed_contents_of_denied_files_are_left_out() {
+fn terminal_output_of_denied_files_is_omitted() {
     let workspace = workspace();
     let mut server = Server::start(&workspace);
     let output = "diff --git a/.env b/.env\n+++ b/.env\n+PAYMENT_KEY=2\n\
@@ -188,10 +188,10 @@ fn printed_contents_of_denied_files_are_left_out() {
     assert_eq!(server.end(), 0);
 }
 
-/// A file of the repository that never answers costs its facts, not the block.
+/// A repository file that cannot be read omits its facts, not the block.
 #[cfg(unix)]
 #[test]
-fn a_repository_that_does_not_answer_holds_nothing_up() {
+fn an_unresponsive_repository_does_not_block() {
     let workspace = workspace();
     std::fs::create_dir_all(workspace.path(".git/objects")).unwrap();
     std::fs::create_dir_all(workspace.path(".git/refs")).unwrap();

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::{harness::Workspace, neovim, nvim_plugin::repository};
 
-/// What an example printed about `src/cart.py` of the sample; nothing of it may
-/// be left in the file.
+/// Runs an example and returns its output about `src/cart.py` of the sample, which it
+/// must leave unchanged.
 fn run(workspace: &Workspace, mut interpreter: Command, example: &str) -> Value {
     let before = std::fs::read(workspace.path("src/cart.py")).unwrap();
     let output = interpreter

@@ -1,10 +1,10 @@
-//! Faults below the stores: a system call that fails, a write that is short, a
-//! full disk, a process that is killed. Whatever happens, what was there is
-//! there, or what was asked for is; what failed says so; the next run goes on.
+//! Faults below the stores: failing system calls, short writes, a full disk, killed
+//! processes. Afterwards, the state is either the previous or the requested one, errors
+//! are reported, and the next run works.
 //!
-//! Real processes: a limit on the size of files and a small file system need
-//! nothing but a shell; the N-th call of a kind fails or kills by `strace`.
-//! `SIGHTLINE_FAULTS=all` tries every call instead of a part of them.
+//! Uses real processes. A file size limit and a small file system need only a shell;
+//! `strace` makes the N-th call of a kind fail or kills the process there.
+//! `SIGHTLINE_FAULTS=all` tries every call instead of a sample.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use sightline_testing::files::{Files, read, write};
 
 use crate::harness::{Workspace, program};
 
-/// What is done while something fails.
+/// The operation during which the fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Create,
@@ -37,11 +37,11 @@ const ACTS: [Act; 5] = [
     Act::Append,
 ];
 
-/// A workspace and a data directory as they are before an act.
+/// A workspace and a data directory in their state before the operation.
 struct Ground {
     workspace: Workspace,
     act: Act,
-    /// The checkpoint to go back to.
+    /// The checkpoint to restore.
     target: String,
     data: Files,
     before: Files,
@@ -94,7 +94,7 @@ impl Ground {
         ground
     }
 
-    /// Everything as before the act.
+    /// Resets everything to the state before the operation.
     fn reset(&self) {
         for (folder, files) in [
             (self.workspace.data(), &self.data),
@@ -140,7 +140,7 @@ impl Ground {
         arguments.iter().map(ToString::to_string).collect()
     }
 
-    /// Lets `command`, which ends with the program's name, do it.
+    /// Runs the operation with `command`, which ends with the program's name.
     fn run_in(&self, mut command: Command, act: Act) -> Output {
         let mut child = command
             .args(self.arguments(act))
@@ -154,16 +154,16 @@ impl Ground {
             .unwrap();
         let mut input = child.stdin.take().unwrap();
         if act == Act::Append {
-            // It may be gone by now.
+            // The process may have ended already.
             let _ = std::io::Write::write_all(&mut input, &self.session());
         }
         drop(input);
         child.wait_with_output().unwrap()
     }
 
-    /// What a client writes that appends a message.
+    /// The input of a client that appends a message.
     fn session(&self) -> Vec<u8> {
-        // An entry is longer than a block, so that a part of one can be written.
+        // Longer than a block, so that it can be written partially.
         let message = json!({ "role": "user", "content": "said", "more": noise(3, 600) });
         let append = json!({ "taskId": "t", "messages": [message] });
         let mut bytes = Vec::new();
@@ -183,7 +183,7 @@ impl Ground {
         bytes
     }
 
-    /// How many messages were acknowledged to be stored.
+    /// Number of messages acknowledged as stored.
     fn stored(&self, output: &Output) -> Option<u64> {
         let mut frames = FrameReader::new(&output.stdout[..]);
         while let Some(frame) = frames.next_frame().unwrap() {
@@ -195,7 +195,7 @@ impl Ground {
         None
     }
 
-    /// The result of a command that nothing hinders.
+    /// Returns the result of a command that runs without faults.
     fn json(&self, arguments: &[&str]) -> Value {
         let output = program()
             .args(["checkpoint", arguments[0], "--json", "--storage"])
@@ -222,8 +222,8 @@ impl Ground {
             .collect()
     }
 
-    /// Looks at what an act left behind. `fault` says what was done to it;
-    /// `is_silenced`, that it was done to what the act wrote for people.
+    /// Checks the state after an operation. `fault` describes the fault; `is_silenced`
+    /// tells that it affected the operation's own output.
     fn check(&self, output: &Output, fault: &str, is_silenced: bool) {
         let said = String::from_utf8_lossy(&output.stderr);
         let told = match self.act {
@@ -238,14 +238,14 @@ impl Ground {
         let killed = output.status.code().is_none();
         let done = output.status.success();
         if !killed && !done && self.act != Act::Append && !is_silenced {
-            // What failed, not only that it did.
+            // The error must say what failed.
             assert!(said.len() > 20, "{what}");
         }
         if killed && matches!(self.act, Act::Restore | Act::Undo) {
-            // A file may be half written; who looks next completes it first.
+            // A partially written restore is completed by the next command.
             let _ = self.json(&["create"]);
         }
-        // No file is anything but what it was or was to be.
+        // Every file has its previous or its new content.
         let now = read(&self.workspace.root());
         for (name, content) in &now {
             let known = [&self.before, &self.after]
@@ -255,7 +255,7 @@ impl Ground {
             assert!(known || (is_ours && killed), "{what}: {}", name.display());
         }
         if done {
-            // What it could not look at it left alone.
+            // Skipped files may keep their content.
             let restored = self
                 .after
                 .iter()
@@ -287,10 +287,10 @@ impl Ground {
         self.goes_on(&what);
     }
 
-    /// The next run does what this one could not.
+    /// Checks that the next run succeeds.
     fn goes_on(&self, what: &str) {
         let again = match self.act {
-            // What was undone has no undo point any more.
+            // A completed undo leaves no undo point.
             Act::Undo => Act::Create,
             act => act,
         };
@@ -323,7 +323,7 @@ impl Ground {
             .unwrap();
         let said = String::from_utf8_lossy(&fsck.stderr);
         assert!(fsck.status.success(), "{what}; then {said}");
-        // The first checkpoint is as good as ever, unless it was pruned.
+        // The first checkpoint is still intact, unless it was pruned.
         if self.act != Act::Prune {
             let options = ["restore", "--yes", self.target.as_str()];
             let _ = self.json(&options);
@@ -368,7 +368,7 @@ fn noise(seed: u64, length: usize) -> String {
     text
 }
 
-/// The folder of this name somewhere below another one.
+/// Finds a folder by name below another one.
 fn find(folder: &Path, name: &str) -> PathBuf {
     let mut todo = vec![folder.to_path_buf()];
     while let Some(at) = todo.pop() {
@@ -387,25 +387,25 @@ fn is_thorough() -> bool {
     std::env::var("SIGHTLINE_FAULTS").is_ok_and(|what| what == "all")
 }
 
-/// Says why a test is skipped; in CI that is a failure.
+/// Reports why a test is skipped; fails in CI.
 fn skipped(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}");
     eprintln!("skipped: {why}");
 }
 
-/// A limit on the size of files: the write that reaches it is short, the next
-/// one fails, as on a disk that is full. The signal that comes with it ends nothing.
+/// A file size limit: the write that reaches it is short, the next one fails, as on a
+/// full disk. The signal that comes with it must not end the process.
 #[test]
-fn writes_that_are_short_and_then_fail() {
+fn short_and_failing_writes() {
     for act in ACTS {
         let ground = Ground::new(act);
         let mut failed = 0;
-        // Blocks of 512 bytes.
+        // In blocks of 512 bytes.
         let limits = (0..60).filter(|limit| is_thorough() || *limit < 4 || limit % 8 == 3);
         for limit in limits {
             ground.reset();
             let mut shell = Command::new("sh");
-            // Output goes through pipes.
+            // Output goes through pipes, which have no limit.
             let script = format!("ulimit -f {limit}; exec \"$@\"");
             shell
                 .args(["-c", &script, "sh"])
@@ -432,9 +432,9 @@ fn writes_that_are_short_and_then_fail() {
     }
 }
 
-/// A file system that has this many bytes left and no more.
+/// A file system with this many free bytes.
 #[test]
-fn a_disk_that_is_full() {
+fn a_full_disk() {
     let try_out = Command::new("unshare")
         .args(["-rm", "sh", "-c", "mount -t tmpfs none /mnt"])
         .output();
@@ -473,7 +473,7 @@ fn a_disk_that_is_full() {
     }
 }
 
-/// How often each system call comes, of those that touch files.
+/// Counts the file system calls by name.
 fn calls(ground: &Ground) -> BTreeMap<&'static str, usize> {
     const KINDS: &[&str] = &[
         "write",
@@ -504,7 +504,7 @@ fn calls(ground: &Ground) -> BTreeMap<&'static str, usize> {
         .arg(program().get_program());
     ground.run_in(strace, ground.act);
     let trace = fs::read_to_string(trace).unwrap();
-    // Of one thread: so calls are counted when one is to fail.
+    // `strace` counts calls per thread when it injects faults.
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for line in trace.lines() {
         let Some((thread, call)) = line.split_once(' ') else {
@@ -520,9 +520,9 @@ fn calls(ground: &Ground) -> BTreeMap<&'static str, usize> {
     KINDS.iter().map(|kind| (*kind, most(kind))).collect()
 }
 
-/// The N-th call fails, for every N, or the process is killed there.
+/// The N-th call fails or kills the process, for every N.
 #[test]
-fn calls_that_fail_and_kills_at_every_call() {
+fn failing_calls_and_kills_at_every_call() {
     let strace = Command::new("strace")
         .args(["-o", "/dev/null", "true"])
         .output();
@@ -563,7 +563,7 @@ fn calls_that_fail_and_kills_at_every_call() {
                     }
                     runs += 1;
                     failed += u32::from(!output.status.success());
-                    // Calls are counted by thread: the message may meet the fault too.
+                    // Calls are counted per thread, so the message may fail as well.
                     let log = fs::read_to_string(log.path()).unwrap();
                     let mut lines = log.lines();
                     let is_silenced =

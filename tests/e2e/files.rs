@@ -11,7 +11,7 @@ fn paths(listed: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Where a text was read from, and whether the editor has it unsaved.
+/// Asserts where a text was read from, and whether the editor has unsaved changes.
 fn assert_source(read: &Value, source: &str, dirty: bool) {
     assert_eq!(
         (&read["source"], &read["isDirty"]),
@@ -20,7 +20,7 @@ fn assert_source(read: &Value, source: &str, dirty: bool) {
 }
 
 #[test]
-fn lists_leave_out_what_is_denied_and_say_so() {
+fn lists_omit_and_count_denied_entries() {
     let workspace = Workspace::new(&[
         (".clineignore", "secret*\n"),
         (".gitignore", "*.log\n!keep.log\n"),
@@ -106,7 +106,7 @@ fn unsaved_text_wins_over_the_disk() {
 }
 
 #[test]
-fn a_document_read_again_from_the_disk_is_not_unsaved() {
+fn a_reloaded_document_is_not_unsaved() {
     let workspace = Workspace::new(&[("a.txt", "old\n")]);
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("a.txt"), "old\n");
@@ -117,7 +117,7 @@ fn a_document_read_again_from_the_disk_is_not_unsaved() {
             "contentChanges": [{ "text": text }],
         })
     };
-    // As VS Code and Helix do it: a change, and no save.
+    // As VS Code and Helix do it: a change without a save.
     server.tell(
         "textDocument/didChange",
         change(2, "written by the agent\n"),
@@ -153,7 +153,7 @@ fn an_open_document_whose_file_was_deleted_is_not_unsaved_and_comes_back() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_apart() {
+fn unreadable_files_have_distinct_errors() {
     let workspace = Workspace::new(&[("a.txt", "abc"), ("dir/x", "")]);
     std::fs::write(workspace.path("binary"), b"\0\x01\x02").unwrap();
     std::fs::write(workspace.path("utf16"), b"\xff\xfeh\0i\0").unwrap();
@@ -197,9 +197,9 @@ fn what_cannot_be_read_is_told_apart() {
     assert_eq!(server.end(), 0);
 }
 
-/// An editor may open a document with changes it has kept from before.
+/// An editor may open a document with unsaved changes from an earlier session.
 #[test]
-fn text_that_was_unsaved_when_opened_wins_too() {
+fn unsaved_text_at_open_wins_too() {
     let workspace = Workspace::new(&[("a.txt", "disk\n"), ("crlf.txt", "\u{feff}same\r\n")]);
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("a.txt"), "kept\n");

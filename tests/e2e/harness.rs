@@ -1,4 +1,4 @@
-//! A server under test and a client that talks to it.
+//! A server under test, and a client connected to it.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use sightline_core::path::AbsPath;
 use sightline_protocol::method::{ANY_REQUEST, METHODS};
 use tempfile::TempDir;
 
-/// A folder with files, removed at the end; also the data directory's place.
+/// A temporary workspace folder with files, and a data directory.
 pub(crate) struct Workspace {
     folder: TempDir,
 }
@@ -33,7 +33,7 @@ impl Workspace {
         workspace
     }
 
-    /// The workspace folder; its name is `shop`.
+    /// The workspace folder, named `shop`.
     pub(crate) fn root(&self) -> PathBuf {
         fs::canonicalize(self.folder.path()).unwrap().join("shop")
     }
@@ -56,8 +56,8 @@ impl Workspace {
         fs::write(path, text).unwrap();
     }
 
-    /// The checkpoints of the folder with this name cannot be written any more;
-    /// where something is in the way.
+    /// Makes the checkpoint store of a folder unwritable. Returns the path of the
+    /// obstacle.
     #[cfg(unix)]
     pub(crate) fn break_store(&self, folder: &str) -> PathBuf {
         let mut projects = fs::read_dir(self.data().join("projects")).unwrap();
@@ -72,7 +72,7 @@ impl Workspace {
         state
     }
 
-    /// The params of `initialize` of a plain client on this workspace.
+    /// Params of `initialize` for a simple client in this workspace.
     pub(crate) fn initialize(&self) -> Value {
         json!({
             "processId": null,
@@ -89,14 +89,14 @@ pub(crate) fn uri(path: &Path) -> String {
     AbsPath::new(path).unwrap().to_uri()
 }
 
-/// A server in this process, through the real transport.
+/// A server in this process, connected through pipes.
 pub(crate) struct Server {
     client: LspClient,
     thread: Option<JoinHandle<i32>>,
 }
 
 impl Server {
-    /// A server that was sent nothing yet.
+    /// A server that has not received anything.
     pub(crate) fn bare(options: Options) -> Self {
         let (server_input, client_output) = std::io::pipe().unwrap();
         let (client_input, server_output) = std::io::pipe().unwrap();
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// An initialized server on a workspace.
+    /// An initialized server in a workspace.
     pub(crate) fn start(workspace: &Workspace) -> Self {
         Self::initialized(workspace.initialize())
     }
@@ -126,7 +126,7 @@ impl Server {
         result
     }
 
-    /// The result of a request that must succeed.
+    /// Sends a request that must succeed.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {
             Ok(result) => result,
@@ -134,7 +134,7 @@ impl Server {
         }
     }
 
-    /// The result of a request, or its error.
+    /// Sends a request.
     #[cfg(target_os = "linux")]
     pub(crate) fn answer(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {
@@ -143,7 +143,7 @@ impl Server {
         }
     }
 
-    /// The error of a request that must fail.
+    /// Sends a request that must fail, and returns its error.
     pub(crate) fn refused(&mut self, method: &str, params: Value) -> Value {
         match self.client.request(method, params).unwrap() {
             Ok(result) => panic!("{method} was answered: {result}"),
@@ -163,7 +163,7 @@ impl Server {
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
     }
 
-    /// The environment block at a fixed time.
+    /// Returns the environment block at a fixed time.
     pub(crate) fn block(&mut self, mut params: Value) -> String {
         params["now"] = json!(1_749_308_645_000_i64);
         params["timeZone"] = json!("UTC");
@@ -171,14 +171,14 @@ impl Server {
         result["text"].as_str().unwrap().to_owned()
     }
 
-    /// `shutdown`, `exit`; the exit code.
+    /// Sends `shutdown` and `exit`, and returns the exit code.
     pub(crate) fn end(mut self) -> i32 {
         self.ask("shutdown", Value::Null);
         self.tell("exit", Value::Null);
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// The exit code of a server that ends by itself.
+    /// Waits for a server that ends on its own, and returns the exit code.
     pub(crate) fn join(mut self) -> i32 {
         self.thread.take().unwrap().join().unwrap()
     }
@@ -199,7 +199,7 @@ impl DerefMut for Server {
 }
 
 impl Drop for Server {
-    /// A server that is dropped must end when its input does.
+    /// A dropped server must end with its input.
     fn drop(&mut self) {
         self.client.close();
         if let Some(thread) = self.thread.take()
@@ -210,7 +210,7 @@ impl Drop for Server {
     }
 }
 
-/// A client can prepare for every kind of error only if each is documented.
+/// Clients rely on the documented error kinds.
 fn documented(method: &str, error: &Value) {
     let Some(method) = METHODS.iter().find(|known| known.name == method) else {
         return;
@@ -228,7 +228,7 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_sightline"))
 }
 
-/// The built program as a server; `LspClient` talks to it.
+/// Starts the built program as a server.
 pub(crate) fn spawn() -> (Child, LspClient) {
     let mut child = program()
         .arg("--stdio")
@@ -241,15 +241,15 @@ pub(crate) fn spawn() -> (Child, LspClient) {
     (child, client)
 }
 
-/// Does a process run that is none of ours? Only systems with `/proc` tell.
+/// Returns whether a process that is not our child is running. Requires `/proc`.
 #[cfg(unix)]
 pub(crate) fn is_alive(pid: &str) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat"));
-    // A zombie has ended; only its parent has not noticed.
+    // A zombie has ended; its parent has not waited for it.
     state.is_ok_and(|state| !state.contains(") Z"))
 }
 
-/// Waits for a process to end; its exit code.
+/// Waits for a process to end, and returns its exit code.
 pub(crate) fn wait(child: &mut Child, what: &str) -> i32 {
     for _ in 0..500 {
         if let Some(status) = child.try_wait().unwrap() {
@@ -261,7 +261,7 @@ pub(crate) fn wait(child: &mut Child, what: &str) -> i32 {
     panic!("{what}: the server still runs after 5 seconds");
 }
 
-/// Does a value hold `null` anywhere?
+/// Returns whether a value contains `null` anywhere.
 pub(crate) fn holds_null(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,5 +1,5 @@
-//! Two versions of the real Helix, in tmux: configured by `helix-config`, beside
-//! another server, its commands and keys pressed, its screen read.
+//! Two versions of the real Helix in tmux: configured by `helix-config` together with
+//! another server, with commands and keys pressed and the screen read.
 
 use std::{
     ffi::OsString,
@@ -16,22 +16,22 @@ use crate::{
     neovim::sample,
 };
 
-/// How long anything may take to appear on the screen.
+/// Timeout for text to appear on the screen.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// How long to wait before a command is given again: a server may be starting.
+/// Delay before a command is repeated: a server may be starting.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// How often the screen is looked at; it cannot be waited for.
+/// Polling interval of the screen.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The versions `tests/provide/helix` provides.
+/// The versions provided by `tests/provide/helix`.
 const VERSIONS: [&str; 2] = ["older", "newer"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A Helix: below `SIGHTLINE_HELIX`, else where `tests/run` puts it.
+/// Returns the path of Helix: below `SIGHTLINE_HELIX`, else where `tests/run` puts it.
 fn helix(version: &str) -> Option<PathBuf> {
     let named = std::env::var_os("SIGHTLINE_HELIX").map(PathBuf::from);
     let folder = named.unwrap_or_else(|| repository().join("target/helix"));
@@ -49,7 +49,7 @@ fn helix(version: &str) -> Option<PathBuf> {
     None
 }
 
-/// A Helix in a terminal of its own; it ends with the test.
+/// A Helix in its own terminal, ended with the test.
 struct Editor {
     socket: PathBuf,
 }
@@ -60,7 +60,7 @@ impl Editor {
             socket: workspace.data().with_extension("tmux"),
         };
         let place = |name: &str| workspace.data().with_extension(name);
-        // The server of tmux begins with this; what is inside gets it from there.
+        // tmux passes its environment to the programs inside.
         let started = editor
             .tmux()
             .env("TERM", "xterm-256color")
@@ -79,7 +79,7 @@ impl Editor {
             .unwrap();
         assert!(started.success(), "tmux does not start");
         editor.wait(file);
-        // Before that, a command would come to a server that knows no document yet.
+        // Earlier, the command would reach a server without documents.
         let log = place("cache").join("helix/helix.log");
         let told = r#"sightline -> {"jsonrpc":"2.0","method":"textDocument/didOpen""#;
         let begun = Instant::now();
@@ -115,7 +115,7 @@ impl Editor {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until a text is on the screen; the screen.
+    /// Waits until a text is on the screen. Returns the screen.
     fn wait(&self, text: &str) -> String {
         self.seen(text, DEADLINE)
             .unwrap_or_else(|| panic!("no {text:?} appears:\n{}", self.screen()))
@@ -147,7 +147,7 @@ impl Editor {
         }
     }
 
-    /// Does something until a text appears; the screen.
+    /// Repeats an action until a text appears. Returns the screen.
     fn until(&self, text: &str, act: impl Fn()) -> String {
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
@@ -166,7 +166,7 @@ impl Drop for Editor {
     }
 }
 
-/// The server under test, then what else there is.
+/// The server under test first, then the other programs.
 fn search_path() -> OsString {
     let server = Path::new(env!("CARGO_BIN_EXE_sightline")).parent().unwrap();
     let rest = std::env::var_os("PATH").unwrap_or_default();
@@ -174,7 +174,7 @@ fn search_path() -> OsString {
     std::env::join_paths(all).unwrap()
 }
 
-/// A Helix whose user has another server for Python, and merged this one in.
+/// A Helix whose user has another server for Python and has merged this one.
 fn configured(workspace: &Workspace) -> PathBuf {
     let folder = workspace.data().with_extension("config").join("helix");
     fs::create_dir_all(&folder).unwrap();
@@ -211,7 +211,7 @@ fn plays_a_session(version: &str) {
     let other = configured(&workspace);
     let editor = Editor::open(&helix, &workspace, "src/cart.py");
 
-    // The command without arguments, which every version has.
+    // The command without arguments, which every version supports.
     let environment = "lsp-workspace-command sightline.environmentDetails";
     editor.type_command(environment);
     let screen = editor.wait("see the opened document");
@@ -225,13 +225,13 @@ fn plays_a_session(version: &str) {
     editor.until("the other server is here", || {
         editor.press(&["Space", "k"]);
     });
-    // An Escape and a key right after it would be one key to a terminal.
+    // A terminal combines an Escape and a key right after it.
     editor.press(&["Escape"]);
     editor.gone("the other server is here");
     let said = fs::read_to_string(&other).unwrap();
     assert!(said.contains("textDocument/didOpen"), "{said}");
 
-    // The keys: the file, and the lines that are selected.
+    // The keys pass the file and the selected lines.
     if version == "newer" {
         let answered = r#"{"path":"src/cart.py","access":"allowed"}"#;
         editor.until(answered, || press_ours(&editor, "a"));
@@ -265,7 +265,7 @@ fn makes_checkpoints(editor: &Editor) {
     editor.wait("NOR   src/cart.py  ");
     editor.until(", 1 modified, 0 deleted", || press_ours(editor, "c"));
     editor.until("no restore to undo", || press_ours(editor, "u"));
-    // The same as a code action: the second of those offered here.
+    // The same as a code action: the second one offered here.
     editor.press(&["Space", "a"]);
     editor.wait("Sightline: create checkpoint");
     editor.press(&["Down", "Enter"]);
@@ -282,7 +282,7 @@ fn helix_25_01_shows_what_the_commands_answer() {
 }
 
 #[test]
-fn a_helix_after_25_07_shows_what_the_commands_and_keys_answer() {
+fn helix_after_25_07_shows_results_of_commands_and_keys() {
     plays_a_session("newer");
 }
 
@@ -346,14 +346,14 @@ fn nothing_is_written_unless_both_files_can_be_merged() {
     assert_eq!(merge(&workspace, &["--languages", "klingon"]).0, 2);
 }
 
-/// The languages.toml that is compiled into a Helix, as text within the program.
+/// Extracts the languages.toml that is compiled into a Helix.
 fn built_in_languages(helix: &Path) -> DocumentMut {
     let program = helix.parent().unwrap().join("usr/lib/hx/hx");
     let bytes = fs::read(program).unwrap();
     let text = String::from_utf8_lossy(&bytes);
     let begin = text.find("\n[[language]]\n").unwrap();
     let end = text.rfind("\n[[language]]\n").unwrap();
-    // The last entry goes on into whatever follows; its first lines are enough.
+    // The last entry runs into unrelated data; its first lines are enough.
     let last: String = text[end..]
         .lines()
         .take(3)
@@ -365,7 +365,7 @@ fn built_in_languages(helix: &Path) -> DocumentMut {
     format!("{}{last}", &text[begin..end]).parse().unwrap()
 }
 
-/// The servers of a list, each with what is withheld from it.
+/// Returns the servers of a list, each with its excluded features.
 fn servers(language: &dyn toml_edit::TableLike) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let list = language.get("language-servers").and_then(Item::as_array);
@@ -382,7 +382,7 @@ fn servers(language: &dyn toml_edit::TableLike) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What helix-config writes for each language, by the language's name.
+/// Returns the servers that helix-config writes, by language.
 fn written() -> Vec<(String, Vec<(String, String)>)> {
     let printed = program()
         .args(["helix-config", "--languages", "all"])
@@ -401,7 +401,7 @@ fn written() -> Vec<(String, Vec<(String, String)>)> {
 }
 
 #[test]
-fn no_server_that_helix_starts_by_itself_is_left_out() {
+fn no_default_server_of_helix_is_missing() {
     let written = written();
     for version in VERSIONS {
         let Some(helix) = helix(version) else {
@@ -419,7 +419,7 @@ fn no_server_that_helix_starts_by_itself_is_left_out() {
                     .iter()
                     .find(|(name, _)| *name == server)
                     .unwrap_or_else(|| panic!("{version}, {name}: {server} is left out"));
-                // Where the two versions differ, the newer one holds.
+                // If the two versions differ, the newer one counts.
                 assert!(
                     version == "older" || *ours == withheld,
                     "{version}, {name}: {server} has not {withheld:?}"

@@ -1,4 +1,4 @@
-//! The command line asks the server that runs for its workspace.
+//! The command line asks the running server of its workspace.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn run(workspace: &Workspace, arguments: &[&str]) -> (i32, String, String) {
     )
 }
 
-/// The sockets of a workspace.
+/// Returns the sockets of a workspace.
 fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
     let storage = Storage::open(&workspace.data()).unwrap();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -65,7 +65,7 @@ fn sockets(workspace: &Workspace) -> Vec<PathBuf> {
     found
 }
 
-/// A server that surely listens: requests about tasks come after that.
+/// Returns a server that is listening: task requests are answered after that.
 fn listening(workspace: &Workspace) -> Server {
     let mut server = Server::start(workspace);
     server.ask("sightline/listTasks", json!({}));
@@ -75,7 +75,7 @@ fn listening(workspace: &Workspace) -> Server {
 const FROM_DISK: &str = "no server is running for this workspace";
 
 #[test]
-fn the_block_is_the_editors_where_a_server_runs() {
+fn the_block_comes_from_a_running_server() {
     let workspace = Workspace::new(&[("a.txt", "1\n"), ("b.txt", "b\n")]);
     let mut server = listening(&workspace);
     server.open(&workspace.uri("a.txt"), "unsaved\n");
@@ -131,7 +131,7 @@ fn only_the_user_can_enter() {
     assert_eq!(mode(socket.parent().unwrap()), 0o700);
 }
 
-/// What the socket answers to these messages.
+/// Sends messages to the socket and returns the responses.
 #[cfg(unix)]
 fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
     let stream = UnixStream::connect(socket).unwrap();
@@ -149,7 +149,7 @@ fn talk(socket: &PathBuf, messages: &[Value]) -> Vec<Value> {
 
 #[cfg(unix)]
 #[test]
-fn nothing_that_changes_anything_can_be_asked() {
+fn only_read_only_requests_are_accepted() {
     let workspace = Workspace::new(&[("a.txt", "1\n")]);
     let mut server = listening(&workspace);
     let socket = sockets(&workspace).pop().unwrap();
@@ -187,7 +187,7 @@ fn nothing_that_changes_anything_can_be_asked() {
     );
     let listed = server.ask("sightline/listCheckpoints", json!({}));
     assert_eq!(listed["checkpoints"], json!([]));
-    // A peer that talks nonsense is left, and nobody else is.
+    // A peer that sends garbage is disconnected, without affecting others.
     let mut stream = UnixStream::connect(&socket).unwrap();
     stream.write_all(b"Content-Length: x\r\n\r\n{}").unwrap();
     assert!(
@@ -240,7 +240,7 @@ fn the_socket_of_a_killed_server_is_removed() {
     assert_eq!(code, 0);
     assert!(complaint.contains(FROM_DISK), "{complaint}");
     assert_eq!(sockets(&workspace), Vec::<PathBuf>::new());
-    // A server that starts finds it too.
+    // A starting server finds it too.
     #[cfg(unix)]
     drop(UnixListener::bind(&socket[0]).unwrap());
     #[cfg(windows)]
@@ -250,10 +250,10 @@ fn the_socket_of_a_killed_server_is_removed() {
     assert_ne!(sockets(&workspace), socket);
 }
 
-/// As when somebody else took the name of its pipe.
+/// As if another user had taken the name of the pipe.
 #[cfg(windows)]
 #[test]
-fn a_server_that_does_not_know_the_secret_is_not_believed() {
+fn a_server_without_the_secret_is_rejected() {
     let workspace = Workspace::new(&[("a.txt", "")]);
     let server = listening(&workspace);
     let file = sockets(&workspace).pop().unwrap();
@@ -269,7 +269,7 @@ fn a_server_that_does_not_know_the_secret_is_not_believed() {
 }
 
 #[test]
-fn folders_that_come_and_go_are_listened_for() {
+fn sockets_follow_the_workspace_folders() {
     let workspace = Workspace::new(&[]);
     let mut params = workspace.initialize();
     params["rootUri"] = Value::Null;

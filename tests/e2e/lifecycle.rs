@@ -1,4 +1,4 @@
-//! T7: how a session begins and ends, with the built program.
+//! T7: start and end of a session, with the built program.
 
 use std::process::{Command, Stdio};
 
@@ -95,7 +95,7 @@ fn initialize_twice_is_refused() {
 }
 
 #[test]
-fn the_handshake_is_as_agreed() {
+fn the_handshake_has_the_agreed_capabilities() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::bare(sightline::main_loop::Options::default());
     let error = server.refused("sightline/checkAccess", json!({}));
@@ -166,7 +166,7 @@ fn t7_a_killed_parent_takes_the_server_with_it() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_server() {
+fn a_closed_output_ends_the_server() {
     let workspace = Workspace::new(&[]);
     let mut child = program()
         .stdin(Stdio::piped())
@@ -177,13 +177,13 @@ fn a_reader_that_goes_away_ends_the_server() {
     drop(child.stdout.take());
     let silent = std::io::empty();
     let mut client = sightline::lsp_client::LspClient::new(silent, child.stdin.take().unwrap());
-    // Nobody reads the answers; sending may fail once the server is gone.
+    // Responses are not read; sending may fail once the server is gone.
     let _ = client.start("initialize", workspace.initialize());
     let _ = client.start("sightline/listFiles", json!({}));
     assert_eq!(wait(&mut child, "closed output"), 1);
 }
 
-/// Neither a request named `exit` nor one under `$/` is left without an answer.
+/// A request named `exit` or `$/…` is answered.
 #[test]
 fn requests_that_are_notifications_are_refused() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
@@ -198,14 +198,14 @@ fn requests_that_are_notifications_are_refused() {
 }
 
 #[test]
-fn t7_what_was_saved_last_is_noted_before_the_end() {
+fn t7_the_last_save_is_recorded_before_the_end() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     server.open(&workspace.uri("a.txt"), "one\n");
     let document = json!({ "uri": workspace.uri("a.txt"), "version": 2 });
     let change = json!({ "textDocument": document, "contentChanges": [{ "text": "two\n" }] });
     server.tell("textDocument/didChange", change);
-    // Nothing of this is waited for, as with `:wq`.
+    // Sent without waiting, as with `:wq`.
     let read = json!({ "path": "a.txt", "taskId": "t" });
     server.start("sightline/readFile", read).unwrap();
     workspace.write("a.txt", "two\r\n");
@@ -218,7 +218,7 @@ fn t7_what_was_saved_last_is_noted_before_the_end() {
 }
 
 #[test]
-fn editors_append_what_they_like_to_the_arguments() {
+fn stdio_takes_precedence_over_other_arguments() {
     let workspace = Workspace::new(&[]);
     for arguments in [
         &["--stdio", "--stdio"][..],

@@ -1,12 +1,12 @@
-//! Over each limit on what a client says: a refusal that names it, and the
-//! server goes on.
+//! Exceeding each limit on client input: the error names the limit, and the server keeps
+//! running.
 
 use serde_json::{Value, json};
 use sightline_core::limits;
 
 use crate::harness::{Server, Workspace};
 
-/// The error names the limit, and is of this kind.
+/// Asserts that the error names the limit and has this kind.
 fn over(server: &mut Server, method: &str, params: Value, kind: &str, limit: impl ToString) {
     let error = server.refused(method, params);
     let message = error["message"].as_str().unwrap();
@@ -19,7 +19,7 @@ fn over(server: &mut Server, method: &str, params: Value, kind: &str, limit: imp
 }
 
 #[test]
-fn what_is_over_a_limit_is_refused_by_its_name() {
+fn exceeding_a_limit_names_the_limit() {
     let workspace = Workspace::new(&[("a.txt", "a\n")]);
     let mut server = Server::start(&workspace);
     let made = server.ask("sightline/createCheckpoint", json!({}));
@@ -86,7 +86,7 @@ fn what_is_over_a_limit_is_refused_by_its_name() {
         limit,
     );
 
-    // A command is judged, and denied.
+    // A command is checked and denied.
     let command = " ".repeat(limits::MAX_COMMAND_BYTES + 1);
     let judged = server.ask("sightline/checkAccess", json!({ "command": command }));
     let reason = judged["command"]["denied"][0]["reason"].as_str().unwrap();
@@ -95,7 +95,7 @@ fn what_is_over_a_limit_is_refused_by_its_name() {
         "{reason}"
     );
 
-    // A message that is longer than it is worth is cut.
+    // An excessively long message is truncated.
     let error = server.refused(
         "sightline/undoRestore",
         json!({ "force": "x".repeat(100_000) }),
@@ -131,7 +131,7 @@ fn limits_that_are_settings_are_named_with_their_setting() {
 }
 
 #[test]
-fn a_frame_that_is_too_large_is_told_before_it_comes() {
+fn an_oversized_frame_is_rejected_before_its_body() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let header = format!("Content-Length: {}\r\n\r\n", limits::MAX_FRAME_BYTES + 1);

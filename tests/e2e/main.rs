@@ -1,7 +1,7 @@
-//! End-to-end tests: the real server through its real transport.
+//! End-to-end tests: the real server through its real connection.
 //!
-//! [`harness`] starts it in this process or as the built program; every wait has
-//! a deadline. One module per subject.
+//! [`harness`] starts it in this process or as the built program; every wait has a
+//! timeout. One module per subject.
 
 #![allow(
     clippy::unwrap_used,

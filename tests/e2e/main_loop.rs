@@ -1,4 +1,4 @@
-//! The pump: order, cancellation, panics, bad frames, stray answers.
+//! The main loop: order, cancellation, panics, malformed frames, stray responses.
 
 use std::sync::{
     Condvar, Mutex,
@@ -11,7 +11,7 @@ use sightline_protocol::method::{Direction, METHODS};
 
 use crate::harness::{Server, Workspace};
 
-/// T1. What a request sees is exactly what was sent before it.
+/// T1. A request sees exactly what was sent before it.
 #[test]
 fn t1_requests_and_notifications_keep_their_order() {
     let workspace = Workspace::new(&[("a.txt", "")]);
@@ -45,7 +45,7 @@ fn t1_requests_and_notifications_keep_their_order() {
     assert_eq!(server.end(), 0);
 }
 
-/// A gate a fault waits at, so that requests take as long as a test wants.
+/// Blocks handlers in the fault hook, so that requests take as long as a test needs.
 struct Gate {
     open: Mutex<bool>,
     opened: Condvar,
@@ -75,7 +75,7 @@ impl Gate {
     }
 }
 
-/// T2. A cancel is answered while every thread is busy, and the work is not done.
+/// T2. A cancellation is answered while every thread is busy, and the work is not done.
 #[test]
 fn t2_cancel_is_answered_among_200_slow_requests() {
     static GATE: Gate = Gate::new();
@@ -98,7 +98,7 @@ fn t2_cancel_is_answered_among_200_slow_requests() {
         .collect();
     let last = *ids.last().unwrap();
     server.tell("$/cancelRequest", json!({ "id": last }));
-    // Every other request still waits at the gate, so only the cancel can answer.
+    // Every other request is still blocked, so only the cancellation can answer.
     let error = server.wait(last).unwrap().unwrap_err();
     assert_eq!(error["code"], -32800);
     assert_eq!(error["data"]["kind"], "cancelled");
@@ -117,9 +117,9 @@ fn t2_cancel_is_answered_among_200_slow_requests() {
     assert_eq!(server.end(), 0);
 }
 
-/// T3. Handlers whose questions to the client stay open, and a burst.
+/// T3. Handlers whose requests to the client stay unanswered, and a burst of requests.
 #[test]
-fn t3_unanswered_client_requests_hold_nothing_up() {
+fn t3_unanswered_client_requests_block_nothing() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
     let mut params = workspace.initialize();
     params["initializationOptions"]["commands"] = json!({ "showResults": true });
@@ -151,7 +151,7 @@ fn t3_unanswered_client_requests_hold_nothing_up() {
     assert_eq!(server.end(), 0);
 }
 
-/// T4. Bad frames and bodies cost one message each.
+/// T4. Malformed frames and bodies cost one message each.
 #[test]
 fn t4_bad_frames_are_answered_and_survived() {
     let workspace = Workspace::new(&[]);
@@ -212,13 +212,13 @@ fn t4_bad_frames_are_answered_and_survived() {
     assert_eq!(server.end(), 0);
 }
 
-/// T5. A panic in any handler is an error answer; the server goes on.
+/// T5. A panic in any handler is an error response; the server keeps running.
 #[test]
 fn t5_panics_are_answered() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
     let mut server = Server::bare(Options {
         fault: Some(|method| {
-            // `checkAccess` on no paths stands for "is it alive".
+            // `checkAccess` without paths checks that the server is running.
             if method != "initialize" {
                 panic!("injected into {method}");
             }
@@ -247,7 +247,7 @@ fn t5_panics_are_answered() {
     assert_eq!(server.end(), 0);
 }
 
-/// T5, for a standard method: a handler of tower-lsp's that panics.
+/// T5 for a standard method served by tower-lsp.
 #[test]
 fn t5_a_panic_in_initialize_is_answered() {
     static ONCE: AtomicUsize = AtomicUsize::new(0);
@@ -266,7 +266,7 @@ fn t5_a_panic_in_initialize_is_answered() {
     assert_eq!(error["data"]["kind"], "notInitialized");
 }
 
-/// T6. Answers nobody waits for: unknown ids, twice, odd shapes.
+/// T6. Unexpected responses: unknown ids, duplicates, odd shapes.
 #[test]
 fn t6_stray_answers_are_dropped() {
     let workspace = Workspace::new(&[]);
@@ -294,9 +294,9 @@ fn t6_stray_answers_are_dropped() {
     assert_eq!(server.end(), 0);
 }
 
-/// Two requests with one id: the first is answered as if nothing happened.
+/// Two requests with one id: the first is answered normally.
 #[test]
-fn an_id_in_use_is_refused() {
+fn an_id_in_flight_is_rejected() {
     static GATE: Gate = Gate::new();
     let workspace = Workspace::new(&[]);
     let mut server = Server::bare(Options {
@@ -322,9 +322,9 @@ fn an_id_in_use_is_refused() {
     assert_eq!(server.end(), 0);
 }
 
-/// T2, for work that runs already: it sees the flag and stops.
+/// T2 for running work: it notices the cancellation and stops.
 #[test]
-fn t2_a_cancel_reaches_work_that_runs() {
+fn t2_a_cancel_reaches_running_work() {
     let workspace = Workspace::new(&[]);
     for folder in 0..200 {
         for file in 0..50 {
@@ -341,11 +341,11 @@ fn t2_a_cancel_reaches_work_that_runs() {
     server.tell("$/cancelRequest", json!({ "id": id }));
     let error = server.wait(id).unwrap().unwrap_err();
     assert_eq!(error["data"]["kind"], "cancelled");
-    // `end` waits for running work only briefly, the harness for all of it.
+    // `end` waits briefly for running work, the harness for all of it.
     assert_eq!(server.end(), 0);
 }
 
-/// A cancelled request has shown nothing, so its output comes again.
+/// A cancelled request delivers nothing, so its output comes again.
 #[test]
 fn cancelled_requests_consume_nothing() {
     let workspace = Workspace::new(&[]);
@@ -376,7 +376,7 @@ fn cancelled_requests_consume_nothing() {
     assert_eq!(server.end(), 0);
 }
 
-/// Large params wait their turn behind small ones of the same task.
+/// Large params stay in order with small ones of the same task.
 #[test]
 fn large_params_keep_the_order_of_a_task() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
@@ -413,10 +413,9 @@ fn full_listings_report_progress_when_asked() {
     assert_eq!(server.end(), 0);
 }
 
-/// Clients that let their users write only the command put the token beside its
-/// arguments.
+/// Some clients let users write only the command, and put the token beside its arguments.
 #[test]
-fn progress_of_a_command_is_told_under_the_token_beside_its_arguments() {
+fn progress_of_a_command_uses_the_token_beside_its_arguments() {
     let workspace = Workspace::new(&[("a.txt", "x")]);
     let mut server = Server::start(&workspace);
     let with_own = json!([{ "workDoneToken": 8 }]);
@@ -442,7 +441,7 @@ fn progress_of_a_command_is_told_under_the_token_beside_its_arguments() {
             }
         }
     }
-    // What is no token is none.
+    // An invalid token is ignored.
     let odd = json!({ "command": "sightline.listFiles", "workDoneToken": {} });
     server.ask("workspace/executeCommand", odd);
     assert_eq!(server.end(), 0);
@@ -482,7 +481,7 @@ fn a_request_is_cancelled_by_the_token_of_its_progress() {
         let cancel = json!({ "token": token });
         server.tell("window/workDoneProgress/cancel", cancel.clone());
         server.tell("window/workDoneProgress/cancel", cancel);
-        // It still waits at the gate: only the cancel can answer.
+        // It is still blocked, so only the cancellation can answer.
         let error = server.wait(id).unwrap().unwrap_err();
         assert_eq!(
             (&error["code"], &error["data"]["kind"]),

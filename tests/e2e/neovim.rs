@@ -1,5 +1,5 @@
-//! A real headless Neovim: splits, tab pages, edits, saves, and rules that
-//! change under it. The answers it got are compared whole.
+//! A real headless Neovim: splits, tab pages, edits, saves, and changing rules. Complete
+//! results are compared.
 
 use std::{
     path::{Path, PathBuf},
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::Workspace;
 
-/// Neovim: `SIGHTLINE_NVIM`, else where `tests/run` puts it.
+/// Returns the path of Neovim: `SIGHTLINE_NVIM`, else where `tests/run` puts it.
 pub(crate) fn neovim() -> Option<PathBuf> {
     let named = std::env::var_os("SIGHTLINE_NVIM").map(PathBuf::from);
     let provisioned = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/neovim/bin/nvim");
@@ -44,8 +44,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A search path on which only `git` and `jq` are found, so that the block is
-/// the same on every machine.
+/// A search path with only `git` and `jq`, so that the block is the same on every
+/// machine.
 fn tools(workspace: &Workspace) -> PathBuf {
     let folder = workspace.data().with_extension("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -59,7 +59,8 @@ fn tools(workspace: &Workspace) -> PathBuf {
     folder
 }
 
-/// What a script of `tests/neovim` was answered; `None` without a Neovim.
+/// Runs a script of `tests/neovim` and returns the results it collected. Returns `None`
+/// without Neovim.
 fn played(workspace: &Workspace, script: &str) -> Option<Value> {
     let output = workspace.data().with_extension("json");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/neovim");
@@ -78,7 +79,7 @@ fn played(workspace: &Workspace, script: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_real_neovim_gets_the_block_of_the_moment() {
+fn a_real_neovim_gets_the_current_block() {
     let workspace = sample();
     let Some(answers) = played(&workspace, "session.lua") else {
         return;
@@ -128,7 +129,7 @@ fn a_real_neovim_drives_a_whole_conversation() {
     assert_eq!(answers["counted"]["items"].as_array().unwrap().len(), 22);
     assert_eq!(answers["fits"]["decision"], "fits");
     assert_eq!(count("fits"), 22);
-    // Ten reads of one file: all but the newest give way.
+    // Ten reads of one file: all but the newest are replaced.
     assert_eq!(answers["deduplicated"]["decision"], "deduplicated");
     assert_eq!(
         answers["deduplicated"]["edits"].as_array().unwrap().len(),
@@ -164,14 +165,14 @@ fn a_real_neovim_drives_a_whole_conversation() {
     let resumption = resumed["resumption"].as_str().unwrap();
     assert!(resumption.starts_with("[TASK RESUMPTION]"), "{resumption}");
     assert!(resumption.contains("src/cart.py"), "{resumption}");
-    // Everything that was said is there again, and what came after it.
+    // All messages are back, and those added later.
     assert_eq!(count("whole_again"), 26);
     assert!(answers["deleted"]["freedBytes"].as_u64() > Some(1000));
     assert_eq!(answers["gone"]["error"]["data"]["kind"], "notFound");
 }
 
 #[test]
-fn a_real_neovim_takes_checkpoints_and_goes_back() {
+fn a_real_neovim_creates_and_restores_checkpoints() {
     let workspace = sample();
     let Some(answers) = played(&workspace, "checkpoints.lua") else {
         return;

@@ -1,6 +1,6 @@
-//! The Neovim plugin in a newcomer's editor: an empty home, the plugin in `pack/`,
-//! an `init.lua` that only calls `setup`, the server on the search path, a UI
-//! attached. The scripts in `tests/neovim` assert; here they are only run.
+//! The Neovim plugin in a fresh setup: an empty home, the plugin in `pack/`, an
+//! `init.lua` that only calls `setup`, the server on the search path, a UI attached. The
+//! scripts in `tests/neovim` contain the assertions; this module only runs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,7 +14,7 @@ pub(crate) fn repository() -> PathBuf {
     here.canonicalize().unwrap()
 }
 
-/// Runs a script of `tests/neovim` on a workspace; skipped without a Neovim.
+/// Runs a script of `tests/neovim` in a workspace; skipped without Neovim.
 fn play(workspace: &Workspace, script: &str) {
     let Some(neovim) = neovim::neovim() else {
         return;
@@ -36,12 +36,12 @@ fn play(workspace: &Workspace, script: &str) {
 }
 
 #[test]
-fn the_plugin_tells_the_server_what_a_newcomers_neovim_shows() {
+fn the_plugin_reports_what_a_fresh_neovim_shows() {
     play(&neovim::sample(), "plugin.lua");
 }
 
 #[test]
-fn the_plugins_commands_statusline_and_help_are_as_told() {
+fn the_plugins_commands_statusline_and_help_work() {
     play(&neovim::sample(), "plugin_commands.lua");
 }
 

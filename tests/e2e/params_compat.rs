@@ -1,4 +1,4 @@
-//! What clients send that is not quite what LSP says.
+//! Messages that deviate from LSP.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use sightline_protocol::method::{Direction, METHODS};
 
 use crate::harness::{Server, Workspace, holds_null};
 
-/// T8. Absent, `null`, `[]` and `{}` mean the same; no result holds `null`.
+/// T8. Absent, `null`, `[]` and `{}` mean the same; no result contains `null`.
 #[test]
 fn t8_every_spelling_of_nothing_is_accepted() {
     let workspace = Workspace::new(&[("a.txt", "x"), (".clineignore", "secret\n")]);
@@ -33,7 +33,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
         }
         outcomes.dedup();
         assert_eq!(outcomes.len(), 1, "{}: {outcomes:?}", row.name);
-        // There is no task to go on with, and no restore to undo.
+        // There is no task to resume, and no restore to undo.
         let may_fail = ["sightline/resumeTask", "sightline/undoRestore"].contains(&row.name);
         let is_not_found = may_fail && outcomes[0] == -32803;
         assert!(
@@ -77,7 +77,7 @@ fn t8_every_spelling_of_nothing_is_accepted() {
     assert_eq!(server.end(), 0);
 }
 
-/// What JavaScript and Lua send instead of what LSP says is understood.
+/// Accepts what JavaScript and Lua clients send instead of what LSP defines.
 #[test]
 fn odd_spellings_of_standard_messages_are_understood() {
     let workspace = Workspace::new(&[("a.txt", "")]);

@@ -1,7 +1,7 @@
-//! Folders and links that are exchanged while a client asks: nothing denied and
-//! nothing outside the workspace is answered. How that is kept is tested in
-//! `server/core/tests/access_races.rs`; here all that answers with files or their
-//! names.
+//! Folders and links that are swapped during requests: nothing denied and nothing outside
+//! the workspace is returned. The mechanism is tested in
+//! `server/core/tests/access_races.rs`; this module tests all requests that return files
+//! or their names.
 
 #![cfg(target_os = "linux")]
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, Workspace};
 
-/// Rounds of all requests, for each pair that is exchanged.
+/// Rounds of all requests, for each swapped pair.
 const ROUNDS: usize = 60;
 
-/// More by hand: `ROUNDS=100000 cargo test -p sightline --test e2e races`.
+/// Run more manually: `ROUNDS=100000 cargo test -p sightline --test e2e races`.
 fn rounds() -> usize {
     let given = std::env::var("ROUNDS").ok();
     given.map_or(ROUNDS, |given| given.parse().unwrap())
@@ -34,7 +34,7 @@ fn messages(path: &str) -> Vec<Value> {
     messages
 }
 
-/// Everything that tells of files, about `folder` and the `f` in it.
+/// Sends every request about files, for `folder` and the `f` in it.
 fn ask_everything(server: &mut Server, folder: &str) -> Vec<(&'static str, Value)> {
     let path = format!("{folder}/f");
     let messages = messages(&path);
@@ -62,7 +62,7 @@ fn ask_everything(server: &mut Server, folder: &str) -> Vec<(&'static str, Value
 }
 
 #[test]
-fn exchanged_folders_and_links_show_nothing() {
+fn swapped_folders_and_links_reveal_nothing() {
     let workspace = Workspace::new(&[
         (".clineignore", "denied/\n"),
         ("denied/f", "SECRET"),
@@ -95,7 +95,7 @@ fn exchanged_folders_and_links_show_nothing() {
                     self.0.store(true, Ordering::Relaxed);
                 }
             }
-            // Also when an assertion fails.
+            // Also if an assertion fails.
             let _done = Done(&done);
             let (one, other) = (workspace.path(folder), workspace.path(to));
             let done = &done;

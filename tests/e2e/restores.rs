@@ -1,4 +1,4 @@
-//! Restores: previewed, done, undone; with unsaved text, of several roots at once.
+//! Restores: preview, restore, undo; with unsaved text, and of several roots at once.
 
 use std::{
     fs,
@@ -67,7 +67,7 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
     assert_eq!(listed[0]["id"], restored["undoId"]);
     assert_eq!(listed[0]["purpose"], "undo");
 
-    // The workspace is another one now: that preview is not true any more.
+    // The workspace changed, so the preview is outdated.
     let error = server.refused("sightline/restoreCheckpoint", with_token);
     assert_eq!(error["data"]["kind"], "conflict", "{error}");
 
@@ -76,7 +76,7 @@ fn a_restore_does_what_its_preview_says_and_is_undone() {
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
     assert_eq!(read(&workspace, "new.txt").unwrap(), "new\n");
     assert_eq!(read(&workspace, "src/b.rs"), None);
-    // Undoing is a restore too.
+    // An undo is a restore too.
     let undo = json!({ "undoId": undone["undoId"] });
     ask(&mut server, "undoRestore", undo);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
@@ -112,7 +112,7 @@ fn a_restore_with_nothing_to_do_keeps_the_undo_before_it() {
 }
 
 #[test]
-fn an_undo_says_what_was_changed_since_and_does_what_its_preview_said() {
+fn an_undo_lists_later_changes_and_matches_its_preview() {
     let files = ["a", "b", "c", "d", "e"].map(|name| (name, "one\n"));
     let workspace = Workspace::new(&files);
     let mut server = Server::start(&workspace);
@@ -162,7 +162,7 @@ fn an_undo_says_what_was_changed_since_and_does_what_its_preview_said() {
             "{reason}"
         );
     }
-    // By its id it is the same, and as a restore of that checkpoint.
+    // The same by its id, and as a restore of that checkpoint.
     for params in [
         json!({ "id": undo_id, "undo": true }),
         json!({ "id": undo_id }),
@@ -191,7 +191,7 @@ fn an_undo_says_what_was_changed_since_and_does_what_its_preview_said() {
     assert_eq!(outcomes(&undone).len(), 6);
     assert_eq!(read(&workspace, "b").unwrap(), "two\n");
     assert_eq!(read(&workspace, "later"), None);
-    // What the undo took away is in its own undo point.
+    // The undo's own undo point has what it removed.
     ask(&mut server, "undoRestore", json!({}));
     assert_eq!(read(&workspace, "d").unwrap(), "mine again\n");
 }
@@ -217,7 +217,7 @@ fn single_paths_are_restored_and_only_they_are_undone() {
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
 }
 
-/// A server whose client takes edits; what it was asked to apply.
+/// A server whose client supports edits; returns the edits it received.
 fn editing(workspace: &Workspace, applies: bool) -> (Server, Arc<Mutex<Vec<Value>>>) {
     let mut params = workspace.initialize();
     params["capabilities"] = json!({ "workspace": {
@@ -286,7 +286,7 @@ fn unsaved_text_is_kept_unless_forced_and_then_replaced_in_the_editor() {
 }
 
 #[test]
-fn a_client_that_takes_no_edits_is_told_which_files_to_reload() {
+fn a_client_without_apply_edit_gets_the_files_to_reload() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (mut server, applied) = editing(&workspace, false);
     let taken = create(&mut server, json!({}));
@@ -302,7 +302,7 @@ fn a_client_that_takes_no_edits_is_told_which_files_to_reload() {
 }
 
 #[test]
-fn several_roots_are_restored_as_one() {
+fn several_roots_are_restored_atomically() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("src/x", "shop\n")]);
     let (other, params) = second_root(&workspace, "src/x");
     let mut server = Server::initialized(params);
@@ -333,7 +333,7 @@ fn several_roots_are_restored_as_one() {
     assert_eq!(outcomes(&restored).len(), 3, "{restored}");
     assert_eq!(read(&workspace, "src/x").unwrap(), "shop\n");
     assert_eq!(fs::read_to_string(other.join("src/x")).unwrap(), "api\n");
-    // Undone as one, by whichever of its undo points.
+    // Undone together, by any of its undo points.
     let listed = list(&mut server, json!({ "root": "api", "limit": 1 }));
     let seen = json!({ "id": id(&listed[0]), "undo": true });
     let preview = ask(&mut server, "previewRestore", seen);
@@ -380,7 +380,7 @@ fn roots_that_belong_together_are_not_restored_in_part() {
         json!({ "id": id(&taken) }),
     );
     assert_eq!(read(&workspace, "a.txt").unwrap(), "one\n");
-    // Once it is open again they go together.
+    // Once it is open again, they are restored together.
     let opened = json!({ "event": { "added": folder, "removed": [] } });
     server.tell("workspace/didChangeWorkspaceFolders", opened);
     ask(&mut server, "undoRestore", undo);
@@ -389,14 +389,14 @@ fn roots_that_belong_together_are_not_restored_in_part() {
 
 #[cfg(unix)]
 #[test]
-fn when_one_root_fails_none_is_restored() {
+fn if_one_root_fails_none_is_restored() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (other, params) = second_root(&workspace, "src/x");
     let mut server = Server::initialized(params);
     let taken = create(&mut server, json!({}));
     workspace.write("a.txt", "two\n");
     fs::write(other.join("src/x"), "two\n").unwrap();
-    // No undo point, no restore.
+    // Without an undo point, there is no restore.
     workspace.break_store("api");
     let all = json!({ "id": id(&taken), "allRoots": true });
     let error = server.refused("sightline/restoreCheckpoint", all);
@@ -408,7 +408,7 @@ fn when_one_root_fails_none_is_restored() {
 }
 
 #[test]
-fn what_a_restore_leaves_alone_is_in_its_result() {
+fn skipped_files_are_in_the_result() {
     let workspace = Workspace::new(&[
         (".clineignore", ""),
         ("a.txt", "one\n"),
@@ -434,7 +434,7 @@ fn what_a_restore_leaves_alone_is_in_its_result() {
     assert_eq!(conflicts.len(), 3, "{restored}");
     assert!(!restored.to_string().contains("c.txt"), "{restored}");
     assert_eq!(outcomes(&restored), [("d.txt", "write", true)]);
-    // Its undo changes again what it changed, and has nothing to leave.
+    // Its undo reverts what it changed and skips nothing.
     workspace.write("d.txt", &"x".repeat(30 * 1024 * 1024));
     let undone = ask(&mut server, "undoRestore", json!({}));
     assert_eq!(undone["outcomes"], json!([]));
@@ -447,7 +447,7 @@ fn what_a_restore_leaves_alone_is_in_its_result() {
 }
 
 #[test]
-fn text_that_is_unsaved_since_the_preview_stops_the_restore() {
+fn text_unsaved_since_the_preview_stops_the_restore() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
     let (mut server, applied) = editing(&workspace, true);
     let taken = create(&mut server, json!({}));
@@ -468,7 +468,7 @@ fn text_that_is_unsaved_since_the_preview_stops_the_restore() {
 }
 
 #[test]
-fn unsaved_text_over_a_file_that_does_not_differ_is_given_up_when_forced() {
+fn forced_restore_discards_unsaved_text_of_unchanged_files() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let (mut server, applied) = editing(&workspace, true);
     let taken = create(&mut server, json!({}));
@@ -513,7 +513,7 @@ fn open_files_that_a_restore_changed_are_named() {
     assert_eq!(shown["type"], 3);
     let text = "sightline: f0.txt, new.txt changed on disk by the restore; reload them if the editor does not";
     assert_eq!(shown["message"], text);
-    // Many are counted.
+    // Long lists are abbreviated.
     for name in &names {
         workspace.write(name, "three\n");
         server.open(&workspace.uri(name), "three\n");
@@ -564,7 +564,7 @@ fn a_root_inside_another_is_restored_once() {
     for name in ["a.txt", "inner/x.txt", "apart/y.txt"] {
         assert_eq!(read(&workspace, name).unwrap(), "two\n", "{name}");
     }
-    // What is wanted of the inner one alone is its own.
+    // Paths in the inner root are restored from its own checkpoint.
     let paths =
         json!({ "id": id(&taken), "allRoots": true, "paths": [workspace.uri("inner/x.txt")] });
     let restored = ask(&mut server, "restoreCheckpoint", paths);
@@ -573,7 +573,7 @@ fn a_root_inside_another_is_restored_once() {
     assert_eq!(read(&workspace, "a.txt").unwrap(), "two\n");
 }
 
-/// As a restore leaves it that was killed after `a.txt`.
+/// The state after a restore was killed after writing `a.txt`.
 pub(crate) fn interrupt(workspace: &Workspace, restoring: &str, undo: &str) {
     workspace.write("a.txt", "one\n");
     let projects = fs::read_dir(workspace.data().join("projects")).unwrap();
@@ -585,7 +585,7 @@ pub(crate) fn interrupt(workspace: &Workspace, restoring: &str, undo: &str) {
 }
 
 #[test]
-fn a_half_restored_workspace_is_completed_before_anything_is_told_of_it() {
+fn an_interrupted_restore_is_completed_before_it_is_read() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     let taken = create(&mut server, json!({}));
@@ -626,7 +626,7 @@ fn a_half_restored_workspace_is_completed_before_anything_is_told_of_it() {
 }
 
 #[test]
-fn a_file_that_is_ignored_now_is_not_told_to_be_gone() {
+fn a_newly_ignored_file_is_not_reported_as_deleted() {
     let workspace = Workspace::new(&[(".clineignore", ""), ("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     let taken = create(&mut server, json!({}));

@@ -1,4 +1,4 @@
-//! Restores that take a task's conversation back.
+//! Restores that rewind a task's conversation.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn said(server: &mut Server, task: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
+fn a_conversation_is_rewound_with_files_or_alone_and_back() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &["m1", "m2"]);
@@ -68,7 +68,7 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
     let restored = ask(&mut server, "restoreCheckpoint", params);
     assert_eq!(outcomes(&restored), [("a.txt", "write", true)]);
     assert_eq!(said(&mut server, "t"), ["m1", "m2"]);
-    // Where no file is to be restored there is still something to undo.
+    // Without files to restore, there is still something to undo.
     let again = ask(
         &mut server,
         "restoreCheckpoint",
@@ -85,7 +85,7 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
     assert_eq!(undone["task"]["messages"], 4);
     assert_eq!(said(&mut server, "t").len(), 4);
     assert_eq!(read(&workspace, "a.txt").unwrap(), "three\n");
-    // And forth and back again, by the undo point of the undoing.
+    // Forward and back again, by the undo point of the undo.
     let again = ask(
         &mut server,
         "undoRestore",
@@ -93,7 +93,7 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
     );
     assert_eq!(again["task"]["messages"], 2);
 
-    // The files alone leave it.
+    // A restore of files only does not change it.
     ask(&mut server, "undoRestore", json!({}));
     ask(
         &mut server,
@@ -104,7 +104,7 @@ fn a_conversation_goes_back_with_the_files_or_alone_and_comes_again() {
 }
 
 #[test]
-fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
+fn a_conversation_is_rewound_to_a_checkpoint_on_any_branch() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &["u0", "a0"]);
@@ -118,7 +118,7 @@ fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
     go(&mut server, &first);
     append(&mut server, "t", &["u9", "a9"]);
     let third = create(&mut server, json!({ "taskId": "t" }));
-    // Forth to the branch that was left, with as many messages as this one.
+    // To the branch that was left, with as many messages as this one.
     let restored = go(&mut server, &second);
     assert_eq!(restored["task"], json!({ "taskId": "t", "messages": 4 }));
     assert_eq!(said(&mut server, "t"), ["u0", "a0", "u1", "a1"]);
@@ -129,7 +129,7 @@ fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
     go(&mut server, &third);
     assert_eq!(said(&mut server, "t"), ["u0", "a0", "u9", "a9"]);
 
-    // Another conversation of that name has none of it.
+    // Another conversation of the same name is not affected.
     let log = workspace.data().join("tasks/t/conversation.jsonl");
     fs::remove_file(&log).unwrap();
     append(&mut server, "t", &["u0", "a0", "u1", "a1"]);
@@ -143,7 +143,7 @@ fn a_conversation_goes_to_what_it_was_at_a_checkpoint_on_whichever_branch() {
 }
 
 #[test]
-fn a_conversation_that_was_compacted_since_goes_back_too() {
+fn a_compacted_conversation_is_rewound_too() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &["m1", "m2", "m3"]);
@@ -162,13 +162,13 @@ fn a_conversation_that_was_compacted_since_goes_back_too() {
 }
 
 #[test]
-fn a_rewind_stands_in_line_with_what_is_appended() {
+fn a_rewind_is_ordered_with_appends() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &["m1"]);
     let taken = create(&mut server, json!({ "taskId": "t" }));
     append(&mut server, "t", &["m2"]);
-    // Sent without waiting: what comes after the rewind stays.
+    // Sent without waiting: messages after the rewind stay.
     for round in 0..10 {
         let params = json!({ "id": id(&taken), "mode": "filesAndTask" });
         let restore = server.start("sightline/restoreCheckpoint", params).unwrap();
@@ -185,10 +185,10 @@ fn a_rewind_stands_in_line_with_what_is_appended() {
 }
 
 #[test]
-fn a_checkpoint_knows_what_was_appended_before_it() {
+fn a_checkpoint_records_the_messages_before_it() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
-    // Sent without waiting for answers.
+    // Sent without waiting for responses.
     for round in 1..=10 {
         let message = json!([{ "role": "user", "content": "more" }]);
         let params = json!({ "taskId": "t", "messages": message });
@@ -201,11 +201,11 @@ fn a_checkpoint_knows_what_was_appended_before_it() {
 }
 
 #[test]
-fn a_checkpoint_without_a_task_takes_a_conversation_back_by_time() {
+fn a_checkpoint_without_a_task_rewinds_a_conversation_by_time() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &["m1", "m2"]);
-    // Times are in milliseconds.
+    // Times have millisecond resolution.
     std::thread::sleep(std::time::Duration::from_millis(3));
     let taken = create(&mut server, json!({}));
     std::thread::sleep(std::time::Duration::from_millis(3));

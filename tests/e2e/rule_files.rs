@@ -1,4 +1,4 @@
-//! Writing a `.clineignore` in an editor, and hints on files that changed.
+//! Editing a `.clineignore`, and diagnostics on changed files.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn workspace() -> Workspace {
     Workspace::new(&files)
 }
 
-/// The diagnostics of a document, once it has `count` of them.
+/// Returns the diagnostics of a document, once there are `count`.
 fn diagnostics(server: &mut Server, uri: &str, count: usize) -> Vec<Value> {
     let message = server
         .wait_for(|message| {
@@ -43,7 +43,7 @@ fn hover(server: &mut Server, uri: &str, line: u32) -> String {
         .to_owned()
 }
 
-/// What is offered at the end of a line, as labels and new texts.
+/// Returns the completions at the end of a line, as labels and new texts.
 fn offered(server: &mut Server, uri: &str, text: &str) -> Vec<(String, String, u64)> {
     server.open(uri, text);
     let end = u32::try_from(text.encode_utf16().count()).unwrap();
@@ -63,7 +63,7 @@ fn offered(server: &mut Server, uri: &str, text: &str) -> Vec<(String, String, u
 }
 
 #[test]
-fn mistakes_are_marked_as_they_are_typed() {
+fn problems_are_reported_while_typing() {
     let workspace = workspace();
     let uri = workspace.uri(".clineignore");
     let mut server = Server::start(&workspace);
@@ -87,7 +87,7 @@ fn mistakes_are_marked_as_they_are_typed() {
             code(4, 1, "unusable-include"),
         ]
     );
-    // What is typed counts, not what is saved.
+    // The text in the editor counts, not the saved file.
     let change = json!([{ "text": "*.key\nb\u{e9}\u{1f600}b\n" }]);
     let document = json!({ "uri": uri, "version": 2 });
     let params = json!({ "textDocument": document, "contentChanges": change });
@@ -110,7 +110,7 @@ fn mistakes_are_marked_as_they_are_typed() {
 }
 
 #[test]
-fn a_setting_turns_them_off() {
+fn a_setting_disables_diagnostics() {
     let workspace = workspace();
     let uri = workspace.uri(".clineignore");
     let mut server = Server::start(&workspace);
@@ -125,7 +125,7 @@ fn a_setting_turns_them_off() {
 }
 
 #[test]
-fn hover_says_what_a_line_does() {
+fn hover_describes_a_line() {
     let workspace = workspace();
     let uri = workspace.uri(".clineignore");
     let mut params = workspace.initialize();
@@ -149,7 +149,7 @@ fn hover_says_what_a_line_does() {
     assert_eq!(hover(&mut server, &uri, 600), "");
     let kind = server.ask("textDocument/hover", at(&uri, 0, 0));
     assert_eq!(kind["contents"]["kind"], "markdown");
-    // Of other documents nothing is said, nor of rule files that do not count.
+    // Other documents and rule files without effect get nothing.
     for other in ["a.key", "src/.clineignore"] {
         let uri = workspace.uri(other);
         server.open(&uri, "*.key\n");
@@ -206,7 +206,7 @@ fn completion_offers_paths_of_the_workspace() {
 }
 
 #[test]
-fn open_files_that_changed_since_the_last_checkpoint_are_marked_when_asked_for() {
+fn open_files_changed_since_the_last_checkpoint_are_marked_if_enabled() {
     let workspace = Workspace::new(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
     let uri = workspace.uri("a.txt");
     let mut params = workspace.initialize();
@@ -214,7 +214,7 @@ fn open_files_that_changed_since_the_last_checkpoint_are_marked_when_asked_for()
     let mut server = Server::initialized(params);
     server.open(&uri, "one\n");
     server.ask("sightline/createCheckpoint", json!({ "label": "start" }));
-    // By someone who does not tell.
+    // Changed by a program that does not notify the server.
     workspace.write("a.txt", "one\ntwo\n");
     workspace.write("b.txt", "c\n");
     let hint = diagnostics(&mut server, &uri, 1);

@@ -1,4 +1,4 @@
-//! Settings from their three sources, and what people are told about mistakes.
+//! Settings from their three sources, and messages about invalid ones.
 
 use serde_json::{Value, json};
 use sightline::main_loop::Options;
@@ -14,7 +14,7 @@ fn open_outside(server: &mut Server, workspace: &Workspace) -> String {
 }
 
 #[test]
-fn a_wrong_setting_is_told_once_and_the_server_starts() {
+fn an_invalid_setting_is_reported_once_and_the_server_starts() {
     let workspace = Workspace::new(&[]);
     let mut params = workspace.initialize();
     params["initializationOptions"]["environment"] = json!({ "ignoredFiles": "lok" });
@@ -94,7 +94,7 @@ fn the_section_is_pulled_from_clients_that_answer() {
     server
         .wait_for(|message| message["method"] == "workspace/configuration")
         .unwrap();
-    // The answer was sent before this request, so it is in effect.
+    // The response was sent before this request, so it is in effect.
     assert!(!server.block(json!({})).contains("Current Time"));
     assert_eq!(server.end(), 0);
 }

@@ -1,4 +1,4 @@
-//! A small run of the soak, which `cargo bench` does at length.
+//! A short run of the soak test; `cargo bench` runs the long one.
 
 #[path = "../bench/clients.rs"]
 mod clients;

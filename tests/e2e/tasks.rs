@@ -1,5 +1,4 @@
-//! Stored conversations: appended, loaded, listed, resumed, compacted, deleted;
-//! and never lost.
+//! Stored conversations: append, load, list, resume, compact, delete; nothing is lost.
 
 use std::{
     fs,
@@ -41,7 +40,7 @@ fn log(workspace: &Workspace, task: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_was_appended_is_loaded_by_another_server() {
+fn appended_messages_are_loaded_by_another_server() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let messages = turns(5);
@@ -132,7 +131,7 @@ fn nothing_acknowledged_is_lost_when_the_server_is_killed() {
 }
 
 #[test]
-fn a_broken_line_costs_itself() {
+fn a_corrupted_line_affects_only_itself() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &turns(3));
@@ -151,7 +150,7 @@ fn a_broken_line_costs_itself() {
 }
 
 #[test]
-fn truncation_of_a_stored_task_is_stored_and_taken_back() {
+fn truncation_of_a_stored_task_is_stored_and_rolled_back() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let messages = turns(21);
@@ -188,7 +187,7 @@ fn truncation_of_a_stored_task_is_stored_and_taken_back() {
 }
 
 #[test]
-fn compaction_is_stored_and_can_be_taken_back() {
+fn compaction_is_stored_and_can_be_rolled_back() {
     let workspace = Workspace::new(&[
         ("src/cart.rs", "fn total() {}\n"),
         (".clineignore", "secret.rs\n"),
@@ -229,7 +228,7 @@ fn compaction_is_stored_and_can_be_taken_back() {
         assert!(raw.contains(&text), "{text} is gone");
     }
 
-    // A summary alone is not summed up again.
+    // A summary alone is not summarized again.
     let count = append(&mut server, "t", &[text("user", "More.")])["count"].clone();
     assert_eq!(count, loaded["messages"].as_array().unwrap().len() + 1);
     let back = json!({ "taskId": "t", "timestamp": 1 });
@@ -240,7 +239,7 @@ fn compaction_is_stored_and_can_be_taken_back() {
 }
 
 #[test]
-fn without_a_summary_the_newest_messages_stay() {
+fn without_a_summary_the_newest_messages_are_kept() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let messages = turns(40);
@@ -405,7 +404,7 @@ fn the_command_line_works_on_stored_tasks() {
 }
 
 #[test]
-fn an_export_leaves_out_records_of_denied_files() {
+fn an_export_omits_records_of_denied_files() {
     let workspace = Workspace::new(&[("f.env", "KEY=1\n"), ("open.txt", "")]);
     let mut server = Server::start(&workspace);
     append(&mut server, "t", &turns(2));
@@ -430,7 +429,7 @@ fn an_export_leaves_out_records_of_denied_files() {
 }
 
 #[test]
-fn old_tasks_go_when_settings_say_so() {
+fn old_tasks_are_pruned_by_settings() {
     let workspace = Workspace::new(&[]);
     let append_at = |server: &mut Server, task: &str, now: i64| {
         let meta = json!({ "now": now });
@@ -448,8 +447,8 @@ fn old_tasks_go_when_settings_say_so() {
     let year_ago = SystemTime::now() - Duration::from_secs(365 * 24 * 60 * 60);
     for (now, task) in [(1000, "a"), (2000, "b"), (3000, "c")] {
         append_at(&mut server, task, now);
-        // As if nobody had written to it for a year; when it was written counts in
-        // milliseconds, and more than one task fits into one.
+        // Not written to for a year. Write times count in milliseconds, and several tasks
+        // may share one.
         let file = fs::File::options()
             .write(true)
             .open(log(&workspace, task))
@@ -462,7 +461,7 @@ fn old_tasks_go_when_settings_say_so() {
     initialize["initializationOptions"]["tasks"] = json!({ "maxCount": 2 });
     let mut server = Server::initialized(initialize);
     assert_eq!(ids(&mut server), ["c", "b"]);
-    // Also while it runs; but not what it works on, however old that is.
+    // Also while the server runs, but not a task in use, however old.
     append_at(&mut server, "d", 500);
     assert_eq!(ids(&mut server), ["c", "d"]);
     append_at(&mut server, "e", 5000);

@@ -1,11 +1,11 @@
-//! What a task has seen, and what changed since, across restarts.
+//! Files a task has seen, and changes since then, across restarts.
 
 use serde_json::json;
 
 use crate::harness::{Server, Workspace};
 
 #[test]
-fn an_outside_edit_is_told_once_and_stays_changed_until_read() {
+fn an_external_edit_is_reported_once_and_stays_changed_until_read() {
     let workspace = Workspace::new(&[("a.txt", "one")]);
     let mut server = Server::start(&workspace);
     server.ask(
@@ -57,7 +57,7 @@ fn the_agents_own_writes_are_not_the_users() {
         server.ask("sightline/readFile", json!({ "path": file, "taskId": "t" }));
     }
     let edited = |file: &str| json!({ "taskId": "t", "path": file, "operation": "cline_edited" });
-    // Told before the write, and after it.
+    // Reported before the write and after it.
     server.ask("sightline/trackFile", edited("a.txt"));
     workspace.write("a.txt", "the agent's");
     workspace.write("b.txt", "the agent's");
@@ -69,7 +69,7 @@ fn the_agents_own_writes_are_not_the_users() {
 }
 
 #[test]
-fn what_changed_while_nothing_ran_is_found() {
+fn changes_while_no_server_ran_are_found() {
     let workspace = Workspace::new(&[("a.txt", "one"), ("b.txt", "one")]);
     let mut server = Server::start(&workspace);
     for file in ["a.txt", "b.txt"] {
@@ -89,7 +89,7 @@ fn what_changed_while_nothing_ran_is_found() {
     assert_eq!(server.end(), 0);
 }
 
-/// The agent saw the unsaved text; saving it, with other line endings, is no change.
+/// The agent saw the unsaved text; saving it with other line endings is not a change.
 #[test]
 fn saving_what_the_agent_saw_is_no_change() {
     let workspace = Workspace::new(&[("a.txt", "one\n")]);
@@ -111,7 +111,7 @@ fn saving_what_the_agent_saw_is_no_change() {
 }
 
 #[test]
-fn models_and_environments_are_recorded_when_they_differ() {
+fn models_and_environments_are_recorded_when_changed() {
     let workspace = Workspace::new(&[]);
     let mut server = Server::start(&workspace);
     let model =
@@ -140,7 +140,7 @@ fn models_and_environments_are_recorded_when_they_differ() {
 }
 
 #[test]
-fn denied_files_are_neither_tracked_nor_told() {
+fn denied_files_are_neither_tracked_nor_listed() {
     let workspace = Workspace::new(&[("key", "1"), ("a.txt", "1")]);
     let mut server = Server::start(&workspace);
     for file in ["key", "a.txt"] {

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_initialize_params_are_read_as_far_as_they_go() {
+    fn odd_initialize_params_are_accepted() {
         for odd in [
             json!(null),
             json!([]),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_named_by_its_path_is_named_by_its_last_part() {
+    fn a_folder_whose_name_is_its_path_is_named_by_its_last_component() {
         let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "/nowhere/ws" })).unwrap();
         assert_eq!(root.name, "ws");
         let root = folder(&json!({ "uri": "file:///nowhere/ws", "name": "Shop" })).unwrap();

@@ -192,7 +192,7 @@ mod tests {
     use crate::frame::FrameReader;
 
     #[test]
-    fn an_answer_is_delivered_once_and_strays_are_dropped() {
+    fn a_response_is_delivered_once_and_strays_are_dropped() {
         let (reader, stream) = std::io::pipe().unwrap();
         let client = Client::new(Arc::new(FrameWriter::new(stream)));
         let got = Arc::new(Mutex::new(Vec::new()));

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_is_seen_however_its_name_is_written() {
+    fn a_task_id_is_found_in_any_spelling() {
         let long = "x".repeat(LARGE_PARAMS);
         for text in ["", &long] {
             for key in ["taskId", r"task\u0049d"] {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_in_any_case_and_with_company() {
+    fn headers_in_any_case_and_with_other_fields() {
         let bytes = b"content-length: 2\r\nContent-Type: whatever\r\nX-More: 1\r\n\r\n{}\
             Content-Length:3\n\nabc";
         assert_eq!(frames(bytes), [Ok(b"{}".to_vec()), Ok(b"abc".to_vec())]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oversized_body_is_told_before_it_is_skipped() {
+    fn an_oversized_body_is_reported_before_it_is_skipped() {
         let mut reader = FrameReader::new(&b"Content-Length: 99999999999\r\n\r\nxx"[..]);
         let first = reader.next_frame().unwrap();
         assert_eq!(first, Some(Err(BadFrame::TooLarge(99_999_999_999))));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_in_small_pieces_after_rubbish_is_found() {
+    fn a_header_in_small_pieces_after_garbage_is_found() {
         struct Slowly<'a>(&'a [u8]);
         impl Read for Slowly<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -308,7 +308,7 @@ mod tests {
 
     /// Some streams fill the whole buffer they are given.
     #[test]
-    fn a_long_body_is_asked_for_in_pieces() {
+    fn a_long_body_is_read_in_pieces() {
         struct Asked<'a>(&'a [u8], usize);
         impl Read for Asked<'_> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -326,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_in_mid_frame_is_the_end() {
+    fn an_end_inside_a_frame_is_the_end() {
         assert!(frames(b"Content-Length: 10\r\n\r\n{}").is_empty());
         assert!(frames(b"Content-Le").is_empty());
     }
 
     #[test]
-    fn a_stream_that_takes_little_gets_all_of_it() {
+    fn short_writes_are_continued() {
         struct Slowly(Vec<u8>, bool);
         impl Write for Slowly {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_of_surrogate_pairs_become_the_replacement_character() {
+    fn lone_surrogates_become_the_replacement_character() {
         for (text, expected) in [
             (r#""a\ud83d""#, "a\u{fffd}"),
             (r#""\ude00b""#, "\u{fffd}b"),

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_where_they_stand() {
+    fn messages_are_borrowed_from_the_text() {
         let text = format!(
             r#"{{"id":1,{METHOD},"params":{{"a":[1], "messages":[{{"b":"c"}} , 5],"d":null}}}}"#
         );
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_looked_into_stays_whole() {
+    fn params_without_messages_are_unchanged() {
         for (method, params) in [
             // This method has no messages.
             (
@@ -301,14 +301,14 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_id_is_none_and_null_is_one() {
+    fn an_absent_id_is_none_and_null_is_an_id() {
         let id = |text| read(text).unwrap().envelope().id.clone();
         assert_eq!(id(r#"{"method":"a","params":null}"#), None);
         assert_eq!(id(r#" {"id":null,"what":[{}]} "#), Some(Value::Null));
     }
 
     #[test]
-    fn what_is_no_message_comes_back() {
+    fn a_malformed_message_is_returned() {
         for text in [
             "",
             "[]",

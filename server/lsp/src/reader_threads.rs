@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_works_and_the_deputy_reads_on() {
+    fn the_reader_runs_jobs_and_the_standby_takes_over() {
         let (send, read, given) = threads();
         let (first, told, go) = work(false);
         send.send(first).unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_more_behind_it_is_the_pools() {
+    fn a_job_with_more_input_waiting_runs_in_the_pool() {
         let (send, read, given) = threads();
         let (first, told, _go) = work(true);
         send.send(first).unwrap();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deputy_that_fell_asleep_wakes_for_work_and_for_the_end() {
+    fn a_sleeping_standby_wakes_for_jobs_and_for_the_end() {
         let (send, read, _given) = threads();
         let asleep = TICK * (QUIET_TICKS * 3);
         for _ in 0..2 {

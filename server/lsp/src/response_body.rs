@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_of_the_message_are_not_copied() {
+    fn long_parts_of_the_message_are_not_copied() {
         let long = "x".repeat(MIN_BORROWED_BYTES);
         let message = message(&long);
         let params = message.envelope().params.as_ref().unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_which_little_is_sent_is_not_kept() {
+    fn a_message_is_not_kept_for_a_small_part() {
         let long = "x".repeat(MIN_BORROWED_BYTES);
         let text = format!(
             r#"{{"method":"sightline/truncateHistory","params":{{"messages":["{long}","{long}","{long}","{long}"]}}}}"#

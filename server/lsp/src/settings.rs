@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_value_is_told_once_and_defaults() {
+    fn an_invalid_value_is_reported_once_and_defaults() {
         let mut sources = SettingsSources::default();
         let wrong = json!({ "environment": { "ignoredFiles": "lok" }, "notifications": true });
         let (settings, problems) = sources.update(Source::InitializationOptions, &wrong);
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_answer_beats_an_older_change() {
+    fn a_newer_configuration_beats_an_older_change() {
         let mut sources = SettingsSources::default();
         let notify = |on: bool| json!({ "notifications": on });
         sources.update(Source::DidChange, &notify(false));
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_keys_are_told_and_foreign_ones_left_alone() {
+    fn misspelled_keys_are_reported_and_foreign_ones_ignored() {
         let (_, problems) = resolve(&json!({
             "hello": 1, "environmnt": {}, "access": { "zzz": 1 }, "log": 5
         }));

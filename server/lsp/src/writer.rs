@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_client_that_does_not_read_and_the_order_stays() {
+    fn senders_do_not_wait_for_the_client_and_order_is_kept() {
         let (client, output, writer) = output();
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_the_latest_of_each_key_is_kept_and_comes_when_there_is_some() {
+    fn a_full_queue_keeps_the_latest_frame_of_each_key() {
         let (client, output, writer) = output();
         let wait = || output.wait_for_room(Duration::ZERO);
         for number in 0..5 {
@@ -387,7 +387,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_small_frame_is_there_when_it_was_sent() {
+    fn a_small_frame_is_written_by_its_sender() {
         let (client, stream) = io::pipe().unwrap();
         // No writer thread is running.
         let output = FrameWriter::new(stream);
@@ -403,7 +403,7 @@ mod tests {
     /// Editors based on libuv connect through sockets.
     #[cfg(unix)]
     #[test]
-    fn a_socket_is_written_to_as_a_pipe_is_and_a_terminal_only_by_the_writer() {
+    fn senders_write_to_sockets_but_not_to_terminals() {
         use std::os::{fd::OwnedFd, unix::net::UnixStream};
         let (mut client, stream) = UnixStream::pair().unwrap();
         let output = FrameWriter::new(OwnedFd::from(stream).into());

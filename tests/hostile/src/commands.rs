@@ -1,5 +1,5 @@
-//! Shell commands: any text is judged, and a command that reads a denied file
-//! before the text begins is never allowed, whatever the text is.
+//! Shell commands: every text gets a verdict, and a command that reads a denied file
+//! before the text starts is never allowed.
 
 use std::{cell::OnceCell, fs};
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::draw::Draw;
 
-/// What shells read as more than letters, and names that stand in the folder.
+/// Shell syntax, and names that exist in the folder.
 const PIECES: &[&str] = &[
     "cat ",
     "secret.txt",
@@ -169,7 +169,7 @@ fn ground() -> (TempDir, Access) {
     (folder, Access::new(roots.into(), Vec::new()))
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let mut text = String::new();

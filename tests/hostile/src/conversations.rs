@@ -1,6 +1,5 @@
-//! Conversations of nearly right shape: each is decided on or refused, what was
-//! not decided on goes out as it came, and a decision that is applied again
-//! gives the same.
+//! Malformed conversations: each is truncated or rejected, untouched messages are
+//! returned unchanged, and truncation is idempotent.
 
 use serde_json::{Number, Value, json, value::RawValue};
 use sightline_core::{
@@ -14,7 +13,7 @@ use sightline_protocol::{conversation::Keep, error::ErrorKind, settings::Convers
 
 use crate::draw::Draw;
 
-/// Contents: whole ones, and such as no client should send.
+/// Message contents, valid and invalid.
 const CONTENTS: &[&str] = &[
     r#""plain""#,
     r#"[{"type":"text","text":"some text"}]"#,
@@ -71,7 +70,7 @@ fn message(draw: &mut Draw<'_>) -> String {
     }
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let profile = draw.pick(&[ConversationProfile::Default, ConversationProfile::Cline]);

@@ -1,6 +1,6 @@
-//! Choices made by bytes, so that a fuzzer that changes a byte changes a choice.
+//! Choices derived from bytes, so that changing a byte changes a choice.
 
-/// Bytes that are used up from the front; nothing but zeros after them.
+/// Bytes consumed from the front; zeros after the end.
 pub(crate) struct Draw<'a>(&'a [u8]);
 
 impl<'a> Draw<'a> {
@@ -20,7 +20,7 @@ impl<'a> Draw<'a> {
         *first
     }
 
-    /// A number below `sides`, which is not 0.
+    /// Returns a number below `sides`, which is not 0.
     pub(crate) fn below(&mut self, sides: usize) -> usize {
         let number = match sides {
             0..=256 => usize::from(self.byte()),
@@ -33,7 +33,7 @@ impl<'a> Draw<'a> {
         number % sides
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub(crate) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) + 1 == times
     }
@@ -42,14 +42,14 @@ impl<'a> Draw<'a> {
         choices[self.below(choices.len())]
     }
 
-    /// Up to `most` bytes as they are.
+    /// Returns up to `most` raw bytes.
     pub(crate) fn bytes(&mut self, most: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;
         taken
     }
 
-    /// Up to `most` bytes as text.
+    /// Returns up to `most` bytes as text.
     pub(crate) fn text(&mut self, most: usize) -> String {
         String::from_utf8_lossy(self.bytes(most)).into_owned()
     }

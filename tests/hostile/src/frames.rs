@@ -1,5 +1,5 @@
-//! The stream a client writes: rubbish costs itself, valid frames between it are
-//! answered once each, and nothing of it is kept.
+//! The input stream: garbage costs itself, the valid frames in between are answered once
+//! each, and memory stays bounded.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use sightline::{
 
 use crate::draw::Draw;
 
-/// What stands in headers, whole and broken.
+/// Parts of headers, valid and broken.
 const PIECES: &[&[u8]] = &[
     b"Content-Length: 2\r\n\r\n{}",
     b"Content-Length: 2\r\n\r\n",
@@ -44,7 +44,7 @@ const METHODS: &[&str] = &[
     "shutdown",
 ];
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let data = tempfile::tempdir().unwrap();
@@ -92,7 +92,7 @@ pub fn run(bytes: &[u8]) {
     serve(stream);
 }
 
-/// A stream that comes a few bytes at a time.
+/// A stream that delivers a few bytes at a time.
 struct Pieces<'a> {
     rest: &'a [u8],
     size: usize,
@@ -116,14 +116,13 @@ fn read(stream: impl Read) -> Vec<Frame> {
     frames
 }
 
-/// Lets a server read the stream, and then one more request.
+/// Lets a server read the stream, then one more request.
 fn serve(mut stream: Vec<u8>) {
     const LAST: &str = "last";
     stream.extend_from_slice(b"\r\n\r\n");
     let last = json!({ "jsonrpc": "2.0", "id": LAST, "method": "sightline/listTasks" });
     write_frame(&mut stream, last.to_string().as_bytes()).unwrap();
-    // What of it are requests, by the frames in it: a length that was said and
-    // not kept swallows what follows.
+    // Requests in the stream, by its frames: a wrong length swallows what follows.
     let mut asked: Vec<Value> = Vec::new();
     let mut bodies = Vec::new();
     for body in read(&stream[..]).into_iter().flatten() {
@@ -147,7 +146,7 @@ fn serve(mut stream: Vec<u8>) {
     });
     let mut client = LspClient::new(client_input, std::io::sink());
     let writer = std::thread::spawn(move || {
-        // The end of the server is the end of the pipe.
+        // The server closes the pipe when it ends.
         let _ = std::io::Write::write_all(&mut client_output, &stream);
         client_output
     });

@@ -1,9 +1,9 @@
-//! Hostile input: for each door a function from bytes to nothing, which panics
-//! when the door does not hold.
+//! Hostile input: one function per entry point, which takes bytes and panics if an
+//! invariant is violated.
 //!
-//! The same functions are run by `tests/seeded.rs` (on stable, the same input on
-//! every run) and by the targets in `fuzz/` (guided by coverage). What they find
-//! is kept in `cases/<target>/`.
+//! `tests/seeded.rs` runs these functions on stable, with the same input every time; the
+//! targets in `fuzz/` run them guided by coverage. Cases they found are kept in
+//! `cases/<target>/`.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,18 +20,18 @@ pub mod params;
 pub mod rules;
 pub mod stored;
 
-/// A door, and what is to hold whatever comes through it.
+/// An entry point and its invariants.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name, which is that of the fuzz target and of the folder of cases.
+    /// Name of the fuzz target and of its folder of cases.
     pub name: &'static str,
-    /// Panics when the door does not hold.
+    /// Panics if an invariant is violated.
     pub run: fn(&[u8]),
-    /// How many inputs a test tries: a few seconds' worth.
+    /// Number of inputs in a test run: a few seconds.
     pub cases: u32,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "frames",

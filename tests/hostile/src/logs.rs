@@ -1,5 +1,5 @@
-//! Logs of conversations with lines torn, broken, moved and made up: what is
-//! whole is read, what is not costs itself, and the task can be gone on with.
+//! Conversation logs with torn, corrupted, moved and forged lines: intact lines are read,
+//! others are skipped, and the task can be continued.
 
 use std::{fs, sync::OnceLock};
 
@@ -15,7 +15,7 @@ use crate::draw::Draw;
 
 const MESSAGES: usize = 6;
 
-/// Lines that are none of ours.
+/// Lines that are not log entries.
 const STRANGE: &[&[u8]] = &[
     b"",
     b"{",
@@ -38,7 +38,7 @@ fn message(index: usize) -> Box<RawValue> {
     .unwrap()
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     let folder = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ pub fn run(bytes: &[u8]) {
     let read = |store: &TaskStore| -> Vec<String> {
         let conversation = match store.load(&task, &cancel) {
             Ok(conversation) => conversation,
-            // Not one line of it made sense.
+            // No line could be read.
             Err(error) if error.kind == ErrorKind::NotFound => return Vec::new(),
             Err(error) => panic!("{error}"),
         };
@@ -67,7 +67,7 @@ pub fn run(bytes: &[u8]) {
     };
     let first = open();
     let path = folder.path().join("data/tasks/t/conversation.jsonl");
-    // Written once: each line waits for the disk.
+    // Written once, because each line is synced.
     static LOG: OnceLock<Vec<u8>> = OnceLock::new();
     let log = LOG.get_or_init(|| {
         (0..MESSAGES).for_each(|index| append(&first, index));
@@ -81,7 +81,7 @@ pub fn run(bytes: &[u8]) {
 
     let mut whole: Vec<usize> = Vec::new();
     let mut written: Vec<u8> = Vec::new();
-    // What is in a line that was changed may read as anything.
+    // A changed line may contain anything.
     let mut is_forged = false;
     for (index, line) in lines.iter().enumerate() {
         match draw.below(8) {
@@ -127,7 +127,7 @@ pub fn run(bytes: &[u8]) {
         .iter()
         .map(|index| message(*index).get().to_owned())
         .collect();
-    // One that saw what was there, and one that sees it for the first time.
+    // One store that saw the previous state, and one that opens it.
     for store in [&first, &open()] {
         let now = read(store);
         if !is_forged {

@@ -1,5 +1,5 @@
-//! The params of every method: whatever they are, one answer comes, and one that
-//! refuses them as `invalidParams` leaves everything as it was.
+//! The params of every method: each request gets one response, and one rejected as
+//! `invalidParams` changes nothing.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::draw::Draw;
 
-/// Values that are seldom meant.
+/// Unusual values.
 fn odd(draw: &mut Draw<'_>) -> Value {
     match draw.below(22) {
         0 => Value::Null,
@@ -42,9 +42,9 @@ fn odd(draw: &mut Draw<'_>) -> Value {
     }
 }
 
-/// Stands for a number that no program can hold.
+/// Stands for a number out of range.
 const HUGE: &str = "@huge@";
-/// Stands for half a character, as JavaScript leaves them.
+/// Stands for a lone surrogate, as JavaScript produces.
 const LONE: &str = "@lone@";
 
 /// Changes something somewhere in a value.
@@ -91,7 +91,7 @@ struct Ground {
     state: State,
 }
 
-/// All that a client can see, and what stands in the workspace.
+/// Everything a client can see, and the workspace's files.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     told: Vec<Value>,
@@ -171,7 +171,7 @@ impl Ground {
             ("sightline/environmentDetails", block),
         ]
         .map(|(method, params)| self.client.request(method, params).unwrap())
-        // A task that was deleted is an answer too.
+        // The error for a deleted task is a response too.
         .map(|answer| answer.unwrap_or_else(|error| error))
         .map(without_revision);
         let mut files = BTreeMap::new();
@@ -182,7 +182,7 @@ impl Ground {
         }
     }
 
-    /// The params of a sample, of things that are here.
+    /// Returns the params of a sample, adapted to this session.
     fn sample(&self, method: &Method) -> Value {
         let name = method.name.rsplit('/').next().unwrap();
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -192,7 +192,7 @@ impl Ground {
         let sample: Value = serde_json::from_str(&text).unwrap();
         let mut params = sample["params"].clone();
         if let Some(params) = params.as_object_mut() {
-            // Restores of a conversation, and tokens, are of other things.
+            // Conversation restores and tokens refer to other sessions.
             params.remove("token");
             for (key, value) in [("taskId", "t-1"), ("root", ""), ("timeZone", "UTC")] {
                 if params.contains_key(key) && value.is_empty() {
@@ -241,9 +241,9 @@ thread_local! {
     static GROUND: std::cell::RefCell<Option<Ground>> = const { std::cell::RefCell::new(None) };
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
-    // A ground that something was changed in is not used again.
+    // A changed session is not reused.
     let mut ground = GROUND.take().unwrap_or_else(Ground::new);
     let mut draw = Draw::new(bytes);
     let from_client = METHODS
@@ -265,7 +265,7 @@ pub fn run(bytes: &[u8]) {
     } else {
         method.name
     };
-    // The text has numbers and strings that no `Value` can.
+    // The text contains numbers and strings that `Value` cannot represent.
     let params = params
         .to_string()
         .replace(&format!("\"{HUGE}\""), "1e999")
@@ -304,7 +304,7 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Is it whole? True when it refuses the params.
+/// Checks the response. Returns true if it rejects the params.
 fn check_answer(answer: &Value, body: &str) -> bool {
     let error = &answer["error"];
     if error.is_null() {

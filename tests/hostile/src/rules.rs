@@ -1,5 +1,5 @@
-//! `.clineignore` text × path: what is denied is what `git check-ignore` ignores,
-//! and any other text makes an answer.
+//! `.clineignore` text and paths: denied is what `git check-ignore` ignores, and every
+//! other text gets a verdict.
 
 use std::{cell::OnceCell, fs, path::Path};
 
@@ -12,18 +12,17 @@ use tempfile::TempDir;
 
 use crate::draw::Draw;
 
-/// Single characters rather than whole patterns, so that every malformed one
-/// comes up. No capital letters: with `core.ignorecase` git's own folding stops
-/// at brackets.
+/// Single characters instead of whole patterns, so that every malformed pattern occurs.
+/// No capital letters: with `core.ignorecase`, git does not fold case in brackets.
 const CHARACTERS: &[u8] = b"ab.x/*?[]!^-\\# \t:{},\r\n\n/*";
 
-/// Of paths.
+/// Components of paths.
 const NAMES: &[&str] = &[
     "a", "b", "ab", "a b", "x.a", "[", "a]", "-", "!a", "#", "\\", "{a}", "^", ":", "..a",
 ];
 
 thread_local! {
-    /// A repository, which takes git longer to make than to ask.
+    /// A repository, which is slower to create than to query.
     static GROUND: OnceCell<TempDir> = const { OnceCell::new() };
 }
 
@@ -33,7 +32,7 @@ fn ground() -> TempDir {
     folder
 }
 
-/// Takes out what the last case put there.
+/// Removes the files of the last case.
 fn empty(root: &Path) {
     for entry in fs::read_dir(root).unwrap() {
         let entry = entry.unwrap();
@@ -45,7 +44,7 @@ fn empty(root: &Path) {
     }
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     let mut draw = Draw::new(bytes);
     if draw.once_in(4) {
@@ -71,7 +70,7 @@ pub fn run(bytes: &[u8]) {
 
 fn as_git_does(root: &Path, text: &[u8], paths: &[String]) {
     for path in paths {
-        // A path that leads through what another one made a file is no path.
+        // Paths below another path's file are skipped.
         let _ = fs::create_dir_all(root.join(path).parent().unwrap());
         let _ = fs::write(root.join(path), "");
     }
@@ -94,7 +93,7 @@ fn as_git_does(root: &Path, text: &[u8], paths: &[String]) {
     }
 }
 
-/// Rules that are no text at all: they decide or deny everything.
+/// Rules that are not text: they apply, or deny everything.
 fn any_text(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();

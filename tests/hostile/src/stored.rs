@@ -1,6 +1,6 @@
-//! The data directory with a file of it changed by somebody: caches, indexes,
-//! packs, refs, notes and journals. What they said is rebuilt, left out or
-//! refused with a reason; what is given back is never something else.
+//! A data directory with one changed file: cache, index, pack, ref, metadata or journal.
+//! Its contents are rebuilt, skipped, or rejected with a reason; wrong contents are never
+//! returned.
 
 use std::{
     cell::OnceCell,
@@ -24,13 +24,13 @@ use tempfile::TempDir;
 
 use crate::draw::Draw;
 
-/// A workspace with two checkpoints and changes after them, and a copy of its
-/// data directory to begin again from.
+/// A workspace with two checkpoints and later changes, and a copy of its data directory
+/// to start from.
 struct Ground {
     folder: TempDir,
     data: Files,
     work: Files,
-    /// What the workspace held at each checkpoint.
+    /// The workspace's files at each checkpoint.
     then: BTreeMap<Oid, Files>,
 }
 
@@ -53,14 +53,14 @@ impl Ground {
                 write(&root.join(name), text.as_bytes());
             }
             if round < 2 {
-                // A cache is not believed of files this young.
+                // Caches do not trust files this recent.
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 let store = Store::open(folder.path());
                 let id = store.create().unwrap();
                 then.insert(id, read(&root));
             }
         }
-        // A restore that was taken back leaves undo points, and a used journal.
+        // A rolled-back restore leaves undo points and a used journal.
         let (data, work) = (read(&folder.path().join("data")), read(&root));
         Self {
             folder,
@@ -71,7 +71,7 @@ impl Ground {
     }
 }
 
-/// The store as a process finds it.
+/// The store as opened by a process.
 struct Store {
     root: PathBuf,
     checkpoints: Checkpoints,
@@ -103,7 +103,7 @@ impl Store {
         created.map(|created| created.id)
     }
 
-    /// Restores all of it; true when everything it says was restored was.
+    /// Restores everything. Returns whether all reported files were restored.
     fn restore(&self, id: Oid) -> bool {
         let wanted = RestoreTarget {
             id,
@@ -124,7 +124,7 @@ impl Store {
     }
 }
 
-/// See the module.
+/// Runs one case.
 pub fn run(bytes: &[u8]) {
     GROUND.with(|cell| {
         let ground = cell.get_or_init(Ground::new);
@@ -152,11 +152,11 @@ pub fn run(bytes: &[u8]) {
     });
 }
 
-/// Whatever was done to the files, these hold.
+/// Checks the invariants, whatever was changed.
 fn hold(ground: &Ground, changed: &[&PathBuf]) {
     let base = ground.folder.path();
     let Ok(storage) = Storage::open(&base.join("data")) else {
-        // A version of it that is none is refused before anything is touched.
+        // An invalid version is rejected before anything is changed.
         assert!(
             changed
                 .iter()
@@ -169,7 +169,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
     let _ = store.job(|job| store.checkpoints.recover(job));
     let recovered = read(&store.root);
     assert_known(ground, &recovered, changed);
-    // A checkpoint of what stands there, and back to it: the identity.
+    // Creating a checkpoint and restoring it changes nothing.
     if let Ok(now) = store.create() {
         fs::write(store.root.join("a.txt"), "changed after").unwrap();
         fs::write(store.root.join("new.txt"), "new").unwrap();
@@ -177,7 +177,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
             let now = read(&store.root);
             assert!(now == recovered, "{changed:?}: not what was captured");
         } else {
-            // Only the store itself may keep it from being given back.
+            // Only damage to the store itself may prevent a restore.
             let in_store = |name: &&PathBuf| name.to_string_lossy().contains("checkpoints.git");
             assert!(
                 changed.iter().any(in_store),
@@ -185,7 +185,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
             );
         }
     }
-    // What else can be restored is what it was.
+    // Restorable files have their recorded content.
     for record in store
         .checkpoints
         .list(&Filter::default())
@@ -203,7 +203,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
                 record.id
             );
         } else {
-            // Each file is what it was, then or before.
+            // Each file has its current or an earlier content.
             for (name, content) in read(&store.root) {
                 let known = [&before, then]
                     .iter()
@@ -216,7 +216,7 @@ fn hold(ground: &Ground, changed: &[&PathBuf]) {
     let _ = store.job(|job| store.checkpoints.verify(job));
 }
 
-/// Files hold what they held at some time.
+/// Asserts that files have contents they had at some time.
 fn assert_known(ground: &Ground, files: &Files, changed: &[&PathBuf]) {
     for (name, content) in files {
         let then = ground.then.values().chain([&ground.work]);
@@ -225,7 +225,7 @@ fn assert_known(ground: &Ground, files: &Files, changed: &[&PathBuf]) {
     }
 }
 
-/// A journal that nobody wrote.
+/// A forged journal.
 fn odd_journal(ground: &Ground, draw: &mut Draw<'_>) -> Vec<u8> {
     let ids: Vec<Oid> = ground.then.keys().copied().collect();
     let (one, other) = (draw.pick(&ids), draw.pick(&ids));
@@ -249,7 +249,7 @@ fn odd_journal(ground: &Ground, draw: &mut Draw<'_>) -> Vec<u8> {
     }
 }
 
-/// The content of a file after somebody was at it; `None` when it is gone.
+/// Returns changed content for a file, or `None` to delete it.
 fn damaged(content: &[u8], draw: &mut Draw<'_>) -> Option<Vec<u8>> {
     let mut content = content.to_vec();
     let length = content.len().max(1);
@@ -272,7 +272,7 @@ fn damaged(content: &[u8], draw: &mut Draw<'_>) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// Puts back what differs. What does not keeps its stamps, which caches trust.
+/// Restores changed files. Others keep their timestamps, which caches trust.
 fn replace(folder: &Path, files: &Files) {
     let now = read(folder);
     for name in now.keys().filter(|name| !files.contains_key(*name)) {
@@ -288,7 +288,7 @@ fn replace(folder: &Path, files: &Files) {
 fn put(path: &Path, content: Option<&[u8]>) {
     match content {
         Some(content) => write(path, content),
-        // It may be gone already.
+        // It may not exist.
         None => drop(fs::remove_file(path)),
     }
 }

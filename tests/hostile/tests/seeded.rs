@@ -1,7 +1,7 @@
-//! Every target on stable: what it has found so far, and then input from a seed.
+//! Runs every target on stable: the recorded cases, then pseudorandom input.
 //!
-//! `SIGHTLINE_HOSTILE_TIMES` multiplies the number of cases, and a `SIGHTLINE_HOSTILE_SEED`
-//! of one's own makes others. What fails is printed as a file to keep.
+//! `SIGHTLINE_HOSTILE_TIMES` multiplies the number of cases; `SIGHTLINE_HOSTILE_SEED`
+//! changes the seed. Failing input is printed as a file to keep.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use proptest::{
 };
 use sightline_hostile::{TARGETS, Target};
 
-/// Bytes of a case at most.
+/// Maximum length of a case, in bytes.
 const LONGEST: usize = 400;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -104,7 +104,7 @@ fn stored() {
     hold("stored");
 }
 
-/// A fuzz target without a body here, or the other way round, is a mistake.
+/// A fuzz target without a function here, or the reverse, is an error.
 #[test]
 fn every_target_has_its_binary() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets");

@@ -1,4 +1,4 @@
-//! A folder's files as data, to compare or to put back.
+//! The files of a folder as data, to compare or restore.
 
 use std::{
     collections::BTreeMap,
@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files by their paths below a folder.
+/// Files by path relative to a folder.
 pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// All files below a folder; links and others are passed over.
+/// Reads all regular files below a folder.
 pub fn read(folder: &Path) -> Files {
     let mut files = Files::new();
     let mut todo = vec![folder.to_path_buf()];
@@ -29,7 +29,7 @@ pub fn read(folder: &Path) -> Files {
     files
 }
 
-/// Writes a file, and the folders it lies in.
+/// Writes a file and its parent folders.
 pub fn write(path: &Path, content: &[u8]) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, content).unwrap();

@@ -1,4 +1,4 @@
-//! The git program as the judge of ours.
+//! The git program as a reference.
 
 use std::{
     env,
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// git in a folder, whatever the user or the machine configured.
+/// Returns git for a folder, ignoring user and system configuration.
 pub fn git(folder: &Path, ignore_case: bool) -> Command {
     let mut command = Command::new("git");
     command
@@ -24,13 +24,14 @@ pub fn git(folder: &Path, ignore_case: bool) -> Command {
     command
 }
 
-/// An empty repository in a folder.
+/// Creates an empty repository in a folder.
 pub fn init(folder: &Path) {
     let made = git(folder, false).args(["init", "-q"]).status();
     assert!(made.unwrap().success());
 }
 
-/// Is there a git? If not, it says that a test is skipped; in CI that is a failure.
+/// Returns whether git is installed. If not, reports that a test is skipped, or fails in
+/// CI.
 pub fn is_installed() -> bool {
     let is_installed = Command::new("git").arg("--version").output().is_ok();
     if !is_installed {
@@ -43,20 +44,20 @@ pub fn is_installed() -> bool {
 /// The line of a rule file that decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1.
+    /// Line number, starting at 1.
     pub number: u32,
-    /// What it says.
+    /// The pattern.
     pub pattern: String,
 }
 
 impl Line {
-    /// Does it ignore what it matches?
+    /// Returns whether it ignores what it matches.
     pub fn ignores(&self) -> bool {
         !self.pattern.starts_with('!')
     }
 }
 
-/// Which line decides about each path, by `git check-ignore`.
+/// Returns the deciding line for each path, by `git check-ignore`.
 pub fn check_ignore(
     folder: &Path,
     ignore_case: bool,
@@ -70,7 +71,7 @@ pub fn check_ignore(
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     for path in paths {
-        // A colon in front would be a word to git.
+        // A leading colon would be pathspec magic.
         write!(input, "./{}\0", path.as_ref()).unwrap();
     }
     drop(input);

@@ -1,5 +1,4 @@
-//! What tests of several crates share. It depends on none of them, so that any
-//! may use it.
+//! Helpers shared by the tests of several crates. Depends on none of them.
 
 #![allow(
     clippy::unwrap_used,

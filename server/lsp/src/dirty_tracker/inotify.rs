@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_ended_is_known_at_once() {
+    fn a_completed_write_is_known_at_once() {
         let (scratch, state) = watched(&["a"]);
         for round in 0..10 {
             fs::write(scratch.path().join("a/file"), format!("{round}")).unwrap();
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_folder_is_told_of_until_all_below_it_is_watched() {
+    fn a_new_folder_is_reported_until_everything_below_is_watched() {
         let (scratch, state) = watched(&[]);
         let path = scratch.path();
         fs::create_dir_all(path.join("new/deep")).unwrap();
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_while_a_folder_may_have_been_missed() {
+    fn changes_are_unknown_while_a_folder_may_be_missed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(scratch.path()).unwrap();
         let state = Mutex::new(State::new(AbsPath::new(&path).unwrap()));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_folder_is_not_known_by_its_old_name() {
+    fn a_moved_folder_is_not_tracked_by_its_old_name() {
         let (scratch, state) = watched(&["a", "a/deep", "b"]);
         fs::rename(scratch.path().join("a"), scratch.path().join("b/z")).unwrap();
         fs::create_dir_all(scratch.path().join("a/deep")).unwrap();
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_comes_again_and_too_much_is_anything() {
+    fn unused_changes_return_and_too_many_are_unknown() {
         let (scratch, state) = watched(&[]);
         let watcher = InotifyTracker {
             state: Arc::new(state),
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_looked_at_now_and_then() {
+    fn full_scans_happen_now_and_then() {
         let (_scratch, state) = watched(&[]);
         let unknown = (0..200)
             .filter(|_| lock(&state).take() == Changes::Unknown)
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_moves_is_not_trusted() {
+    fn a_moved_root_is_unknown() {
         let (scratch, state) = watched(&["a"]);
         let inner = scratch.path().join("a");
         let moved = Mutex::new(State::new(AbsPath::new(&inner).unwrap()));
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn more_events_than_the_queue_holds_are_noticed() {
+    fn a_queue_overflow_is_noticed() {
         let (scratch, state) = watched(&[]);
         let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
         let most: usize = most.trim().parse().unwrap();

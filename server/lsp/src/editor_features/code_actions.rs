@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_asked_for_from_above() {
+    fn ancestor_kinds_are_accepted() {
         let wanted = |kind: &str| is_wanted(&[kind.to_owned()]);
         assert!(wanted("source") && wanted("source.sightline") && wanted(""));
         assert!(!wanted("sour") && !wanted("quickfix") && !wanted("source.sightline.more"));

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_escaped_so_that_they_mean_themselves() {
+    fn escaped_names_match_themselves() {
         assert_eq!(escaped("a b.txt", true), "a b.txt");
         assert_eq!(escaped("a*[x]?\\", false), "a\\*\\[x]\\?\\\\");
         assert_eq!(

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_has_its_verdict_in_its_place() {
+    fn verdicts_are_in_the_order_of_the_paths() {
         for count in [0, 1, 2, 511, 512, 513, 1023, 1024, 1025, 2500] {
             let path = |at| format!("in {} /\"{at}", at / 100);
             let paths: Vec<String> = (0..count).map(path).collect();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn params_are_read_as_they_are_defined() {
+    fn borrowed_params_equal_the_protocol_type() {
         let params = CheckAccessParams {
             paths: vec!["a".to_owned(), "\u{1}".to_owned()],
             command: Some("ls".to_owned()),

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_asked_exists_and_changes_nothing() {
+    fn supported_methods_exist_and_are_read_only() {
         for method in METHODS {
             let handler = handlers::method(method).unwrap();
             assert_ne!(handler.queue, handlers::QueueRule::Roots, "{method}");

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn other_roots_do_not_wait_and_who_wants_both_waits_for_both() {
+    fn a_job_of_two_roots_waits_for_both_and_others_do_not_wait() {
         let mut noted = Noted::default();
         let a = noted.enter("a", &["a"], false);
         let b = noted.enter("b", &["b"], false);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_keeps_its_place_and_starts_when_released() {
+    fn a_held_entry_keeps_its_place_and_starts_when_released() {
         let mut noted = Noted::default();
         let held = noted.enter("held", &["a"], true);
         noted.enter("after", &["a"], false);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_work_comes_only_where_nobody_is_and_gives_way() {
+    fn idle_work_enters_empty_queues_only_and_is_cancelled() {
         let mut noted = Noted::default();
         let cancel = Cancel::default();
         let a = Path::new("a");

@@ -46,7 +46,7 @@ mod tests {
     use crate::settings::resolve;
 
     #[test]
-    fn what_is_set_is_taken_and_the_rest_is_default() {
+    fn set_values_are_used_and_others_default() {
         let (settings, problems) = resolve(&json!({ "checkpoints": { "maxFiles": 7 } }));
         let default = Settings::default();
         assert_eq!(problems, []);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_named_not_pathed() {
+    fn folders_are_names_not_paths() {
         let set = json!({ "checkpoints": { "exclude": ["target/", "a/b", ".."] } });
         let (settings, problems) = resolve(&set);
         assert_eq!(settings.checkpoints.exclude, ["target"]);

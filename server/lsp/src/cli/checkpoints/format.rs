@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_read_as_people_say_them() {
+    fn ages_are_readable() {
         let at = |seconds: i64| ago(now() - seconds * 1000 - 500);
         assert_eq!(at(-100), "just now");
         assert_eq!(at(300), "5 min ago");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_loses_nothing_but_colours() {
+    fn a_colored_patch_loses_nothing_but_colors() {
         let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\xff\n+b\n c";
         let shown = coloured(patch);
         assert!(shown.len() > patch.len());

@@ -43,7 +43,7 @@ fn servers(text: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_file_gets_the_server_and_what_helix_starts_by_itself() {
+fn an_empty_file_gets_the_server_and_helix_defaults() {
     let merged = merged("", &["rust", "text"]);
     assert_eq!(
         merged.text.trim_start(),
@@ -66,7 +66,7 @@ language-servers = ["sightline"]
 }
 
 #[test]
-fn what_the_user_wrote_stays_as_it_is_written() {
+fn the_users_formatting_is_preserved() {
     let before = r#"# my languages
 use-grammars = { only = [ "rust" ] } # few
 
@@ -121,7 +121,7 @@ language-servers = [
 }
 
 #[test]
-fn a_language_without_a_list_of_its_own_keeps_what_helix_starts() {
+fn a_language_without_a_list_keeps_the_servers_of_helix() {
     let before = "[[language]]\nname = \"python\"\nauto-format = true\n";
     let merged = merged(before, &["python"]);
     let servers = servers(&merged.text, "python");
@@ -148,7 +148,7 @@ fn a_restricted_entry_of_the_user_counts() {
 }
 
 #[test]
-fn a_server_the_user_set_up_stays() {
+fn a_configured_server_is_preserved() {
     let before = "[language-server.sightline]\ncommand = \"/opt/sightline\"\n\
                   [language-server.sightline.config]\nnotifications = true\n";
     let merged = merged(before, &["rust"]);
@@ -157,7 +157,7 @@ fn a_server_the_user_set_up_stays() {
 }
 
 #[test]
-fn features_helix_withholds_from_a_server_stay_withheld() {
+fn excluded_features_of_a_server_stay_excluded() {
     let merged = merged("", &["pkgbuild"]);
     let servers = servers(&merged.text, "pkgbuild");
     let restricted = "{ name = \"bash-language-server\", except-features = [\"diagnostics\"] }";
@@ -168,7 +168,7 @@ fn features_helix_withholds_from_a_server_stay_withheld() {
 }
 
 #[test]
-fn a_list_in_one_line_is_added_to_in_its_own_way() {
+fn an_inline_list_keeps_its_format() {
     let before = "language-server = { a = { command = \"a\" } }\n\
                   language = [{ name = \"rust\", language-servers = [\"a\"] }, { name = \"go\" }]\n";
     let merged = merged(before, &["rust", "go", "zig"]);
@@ -191,7 +191,7 @@ fn a_list_in_one_line_is_added_to_in_its_own_way() {
 }
 
 #[test]
-fn two_entries_of_one_language_are_both_looked_at() {
+fn duplicate_entries_of_a_language_are_both_read() {
     let before = "[[language]]\nname = \"rust\"\nlanguage-servers = [\"a\"]\n\
                   [[language]]\nname = \"rust\"\nauto-format = true\n";
     let merged = merged(before, &["rust"]);
@@ -200,7 +200,7 @@ fn two_entries_of_one_language_are_both_looked_at() {
 }
 
 #[test]
-fn plain_text_is_not_taken_from_a_language_of_the_user() {
+fn plain_text_stays_with_the_users_language() {
     let before = "[[language]]\nname = \"notes\"\nscope = \"text.notes\"\n\
                   file-types = [\"txt\"]\n";
     let merged = merged(before, &["text", "notes"]);
@@ -210,7 +210,7 @@ fn plain_text_is_not_taken_from_a_language_of_the_user() {
 }
 
 #[test]
-fn a_language_whose_servers_nobody_knows_is_refused() {
+fn a_language_with_unknown_servers_is_rejected() {
     for text in ["", "[[language]]\nname = \"klingon\"\nauto-format = true\n"] {
         let message = refused(text, &["klingon"]);
         assert!(
@@ -227,7 +227,7 @@ fn a_language_whose_servers_nobody_knows_is_refused() {
 }
 
 #[test]
-fn a_file_of_another_shape_is_refused() {
+fn a_file_with_unexpected_structure_is_rejected() {
     for (text, complaint) in [
         ("language = 1", "`language`"),
         ("language = [1]", "`language`"),
@@ -245,7 +245,7 @@ fn a_file_of_another_shape_is_refused() {
 }
 
 #[test]
-fn without_names_the_common_languages_are_meant_and_all_means_all() {
+fn without_names_the_common_languages_are_used() {
     let common = languages::wanted(&[]).unwrap();
     let all = languages::wanted(&["all".into(), "rust".into()]).unwrap();
     assert!(common.len() > 40 && all.len() > 240);
@@ -300,7 +300,7 @@ fn only_commands_of_this_server_are_bound() {
 }
 
 #[test]
-fn keys_that_are_taken_stay_and_are_told() {
+fn bound_keys_are_preserved_and_reported() {
     let before = "[keys.normal.space]\nA = \":reload-all\"\n\
                   [keys.select.space.A]\ne = \"no_op\"\n";
     let merged = bound(before);
@@ -316,7 +316,7 @@ fn keys_that_are_taken_stay_and_are_told() {
 }
 
 #[test]
-fn bindings_written_in_one_line_or_dotted_are_added_to() {
+fn inline_and_dotted_bindings_are_extended() {
     for before in [
         "keys = { normal = { space = { w = \":w\" } } }\n",
         "keys.normal.space.w = \":w\"\n",
@@ -359,7 +359,7 @@ fn the_file_as_it_was_is_kept() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_left_alone() {
+fn a_file_changed_during_the_merge_is_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("languages.toml");
     fs::write(&path, "old").unwrap();
@@ -372,7 +372,7 @@ fn a_file_that_changed_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn what_is_no_text_file_is_refused() {
+fn non_text_files_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     assert!(config_file::File::read(folder.path()).is_err());
     let binary = folder.path().join("binary.toml");
@@ -385,7 +385,7 @@ fn what_is_no_text_file_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_stays_a_link_and_permissions_stay() {
+fn a_link_and_permissions_are_preserved() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
     let dotfiles = folder.path().join("dotfiles");
