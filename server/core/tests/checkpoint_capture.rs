@@ -1,4 +1,4 @@
-//! What is in a checkpoint, and what is not.
+//! What a checkpoint captures, and what it does not.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -60,7 +60,7 @@ fn counts_are_those_of_files_since_the_checkpoint_before() {
     mode(&bench.ws.join("c"), 0o755);
     fs::remove_file(bench.ws.join("d")).unwrap();
     bench.write("d/now a folder", "");
-    // Whoever takes it, knowing the last tree or not.
+    // With and without a cached tree.
     for checkpoints in [&bench.checkpoints, &bench.reopened()] {
         let checkpoint = bench
             .create_by(checkpoints, &Request::default(), None)
@@ -76,7 +76,7 @@ trait PruneAllButFirst {
 }
 
 impl PruneAllButFirst for Checkpoints {
-    /// Takes the newest checkpoint's name away, as if it had not been taken.
+    /// Removes the ref of the newest checkpoint, as if it had not been created.
     fn prune_all_but_first(&self, bench: &Bench) {
         let newest = self.list(&Default::default()).unwrap()[0].id.to_string();
         bench.git_store(&["update-ref", "-d", &format!("refs/checkpoints/{newest}")]);
@@ -120,7 +120,7 @@ fn ignored_denied_and_excluded_entries_are_left_out() {
         reasons(&checkpoint),
         [("node_modules", reason), ("sub/node_modules", reason)]
     );
-    // Not even as an object without a path.
+    // Not even as an unreachable object.
     let key = run(git(&bench.parent).current_dir(&bench.ws).args([
         "hash-object",
         "--no-filters",
@@ -154,7 +154,7 @@ fn rules_that_change_are_applied_to_what_was_seen_before() {
     assert_eq!(bench.files(&bench.create()), all);
     bench.settings.exclude.push("out".to_owned());
     assert_eq!(bench.files(&bench.create()), all[..3]);
-    // A repository begins: its own list of excludes counts.
+    // A new repository: its own excludes apply.
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(".git/info/exclude", "*.txt\n");
     assert_eq!(bench.files(&bench.create()), ["a.log", "deep/c.log"]);
@@ -212,8 +212,8 @@ fn what_cannot_be_captured_is_named_with_the_reason() {
         ]
     );
     bench.fsck();
-    // What no longer is too large is captured, and the other way round, although
-    // no folder changed.
+    // A file is captured once it is no longer too large, and the other way round, although no
+    // folder changed.
     bench.write("dir/large", "0");
     bench.write("small", "0123456789a");
     let checkpoint = bench.create();
@@ -298,7 +298,7 @@ fn a_folder_of_very_many_files_and_a_very_deep_one_are_captured() {
     fs::write(dir.join("end"), "y").unwrap();
     let second = bench.create();
     assert_eq!(second.metadata.counts.modified, 2);
-    // As it is remembered, too.
+    // Also with a saved stat cache.
     bench.checkpoints.save_stat_cache().unwrap();
     let reopened = bench.reopened();
     let third = bench
@@ -325,12 +325,12 @@ fn a_saved_memory_is_not_trusted_without_looking() {
     let checkpoint = again(&bench.reopened());
     assert_eq!(bench.files(&checkpoint), [".gitignore", "a/b"]);
     assert_eq!(bench.content(&checkpoint, "a/b"), b"2");
-    // A damaged one is none.
+    // A damaged cache is ignored.
     let caches = fs::read_dir(bench.parent.join("data/projects")).unwrap();
     let project = caches.map(|entry| entry.unwrap().path()).next().unwrap();
     fs::write(project.join("state/tree.cache"), "SLTREE\0\u{1}nonsense").unwrap();
     assert_eq!(again(&bench.reopened()).tree, checkpoint.tree);
-    // One that knows of a store that is gone does not make a checkpoint of it.
+    // A cache that refers to a removed store is not trusted.
     again(&bench.checkpoints);
     bench.checkpoints.save_stat_cache().unwrap();
     fs::remove_dir_all(bench.checkpoints.git_dir()).unwrap();
@@ -380,7 +380,7 @@ fn a_large_workspace_has_to_be_confirmed_the_first_time() {
         bench.try_create(&confirmed, None).unwrap().metadata.files,
         5
     );
-    // Said once.
+    // Reported once.
     bench.create();
 }
 
@@ -432,8 +432,8 @@ fn checkpoints_keep_their_order_whatever_the_clock_says() {
     assert_eq!(listed, checkpoints.iter().map(|r| r.id).collect::<Vec<_>>());
 }
 
-/// Line ends, attributes, large file storage, odd names and the like: bytes are
-/// captured as they are.
+/// Bytes are captured unchanged: line endings, attributes, large file storage, unusual names and
+/// the like.
 #[test]
 fn t13_snapshot_holds_the_bytes_that_are_there() {
     let bench = Bench::new();
@@ -518,7 +518,7 @@ fn t13_snapshot_takes_nested_repositories_for_folders() {
     bench.fsck();
 }
 
-/// In a process of its own, whose settings of git say something else.
+/// In a separate process with other git settings.
 #[test]
 fn t13_snapshot_does_not_depend_on_settings_of_git() {
     const CHILD: &str = "SIGHTLINE_TEST_CHILD";
@@ -578,7 +578,7 @@ fn t14_snapshot_leaves_the_workspace_byte_identical() {
     assert_eq!(fingerprint(&bench.ws), before);
 }
 
-/// Content that changes within one tick of the clock, and keeps its size.
+/// Content that changes within one clock tick without changing its size.
 #[test]
 fn t17_racy_edit_is_captured() {
     let bench = Bench::new();

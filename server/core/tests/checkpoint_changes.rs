@@ -1,5 +1,4 @@
-//! A checkpoint that is told what changed holds what one that looks at
-//! everything holds.
+//! A checkpoint of reported changes equals one of a full scan.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -28,7 +27,7 @@ fn known(paths: &[&str]) -> DirtySet {
     set
 }
 
-/// Takes a checkpoint told of `paths`, and the names of the files in it.
+/// Creates a checkpoint with `paths` reported as changed, and lists its files.
 fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
     let checkpoint = bench.try_create(&Request::default(), Some(&known(paths)));
     bench.files(&checkpoint.unwrap())
@@ -45,7 +44,7 @@ fn only_the_paths_told_are_looked_at() {
     let checkpoint = bench.try_create(&Request::default(), Some(&known(&["a/b/c"])));
     let checkpoint = checkpoint.unwrap();
     assert_eq!(bench.content(&checkpoint, "a/b/c"), b"2");
-    // Nobody told of this one, which shows that nobody looked.
+    // This change was not reported, which shows that only the reported paths were scanned.
     assert_eq!(bench.content(&checkpoint, "d"), b"1");
     assert_eq!(checkpoint.metadata.counts.modified, 1);
     let checkpoint = bench.create();
@@ -75,7 +74,7 @@ fn files_folders_and_links_come_go_and_turn_into_each_other() {
     fs::remove_dir_all(bench.ws.join("new/a")).unwrap();
     std::os::unix::fs::symlink("deep", bench.ws.join("new/a")).unwrap();
     assert_eq!(told(&bench, &["new/a"]), ["d/e", "new/a", "new/deep/er"]);
-    // Below what is a link now there is nothing of ours.
+    // Nothing below a link is captured.
     assert_eq!(told(&bench, &["new/a/er"]), ["d/e", "new/a", "new/deep/er"]);
     assert_eq!(told(&bench, &["new/a/b/c", "gone/x", "d/e/f"]).len(), 3);
     fs::remove_dir_all(bench.ws.join("new")).unwrap();
@@ -132,7 +131,7 @@ fn a_change_of_rules_looks_at_everything() {
         told(&bench, &["sub/.gitignore"]),
         [".gitignore", "sub/b.log"]
     );
-    // What nobody watches is looked at.
+    // Files that the watcher does not cover are checked.
     bench.write(".clineignore", "b.log\n");
     assert_eq!(told(&bench, &[]), [".gitignore"]);
     fs::remove_file(bench.ws.join(".clineignore")).unwrap();
@@ -225,7 +224,7 @@ fn rules_that_changed_unnoticed_are_applied_to_paths_nobody_named() {
     bench.write("sub/a.log", "1");
     bench.write("sub/b", "1");
     bench.create();
-    // Of another size, so that its stamp shows it whatever the clock does.
+    // With another size, so that the stamp differs even within one clock tick.
     bench.write(".gitignore", "# nothing is ignored\n");
     bench.write("sub/c", "1");
     assert_eq!(
@@ -246,7 +245,7 @@ fn what_is_not_known_is_looked_for() {
     assert_eq!(bench.content(&checkpoint, "a"), b"22");
 }
 
-/// One edit of a storm. Numbers choose among what there is.
+/// A random edit. The numbers select among the existing paths.
 #[derive(Clone, Debug)]
 enum Edit {
     Write(usize, String),
@@ -285,8 +284,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 impl Edit {
-    /// Does it, as far as it can be done, and marks what a watcher would have
-    /// seen change.
+    /// Applies the edit as far as possible, and marks what a watcher would report.
     fn apply(&self, ws: &Path, set: &DirtySet) {
         let mark = |path: &str| set.mark(rel(path));
         let make_parent = |path: &str| {
@@ -302,7 +300,7 @@ impl Edit {
         match self {
             Self::Write(at, text) => {
                 make_parent(PATHS[*at]);
-                // Through a link it would be another path that changes.
+                // Through a link, another path would change.
                 let path = ws.join(PATHS[*at]);
                 if !path.is_symlink() && fs::write(path, text).is_ok() {
                     mark(PATHS[*at]);
@@ -372,7 +370,7 @@ proptest! {
             prop_assert_eq!(&told.metadata.skipped, &looked.metadata.skipped);
             prop_assert_eq!(&told.metadata.rules, &looked.metadata.rules);
             prop_assert_eq!(looked.metadata.counts, Default::default());
-            // And so does one that looks again where it knows all but the storm.
+            // A scan with a warm cache agrees as well.
             let again = bench.create();
             prop_assert_eq!(again.tree, looked.tree);
         }

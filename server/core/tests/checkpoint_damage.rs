@@ -1,5 +1,5 @@
-//! Objects of the store that are damaged: what stands in the workspace is never
-//! given up for them, and what is good there heals the store.
+//! Damaged objects in the store: a restore never gives up workspace content for them, and intact
+//! workspace content repairs the store.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use restoring::{Ground, all, git, some};
 use sightline_core::checkpoint::{Filter, Oid, restore::Options};
 use sightline_protocol::error::ErrorKind;
 
-/// Text that does not compress to nothing, another for each seed.
+/// Text that hardly compresses, different for each seed.
 fn text(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -23,7 +23,7 @@ fn text(seed: u64) -> String {
     (0..300).map(|_| next()).collect()
 }
 
-/// Flips one bit in the middle of what `name` (as git names objects) is packed as.
+/// Flips one bit in the pack entry of `name` (a git revision).
 fn damage(ground: &Ground, name: &str) {
     let dir = ground.checkpoints.git_dir();
     let oid = git(&dir, &["rev-parse", name]);
@@ -69,7 +69,7 @@ fn problems(ground: &Ground) -> Vec<String> {
     ground.job(|job| ground.checkpoints.verify(job)).unwrap()
 }
 
-/// Two checkpoints of `d/f`; the second content stands in the workspace.
+/// Two checkpoints of `d/f`; the workspace has the second content.
 fn two() -> (Ground, Oid, Oid) {
     let ground = Ground::new(&[("d/f", &text(1)), ("g", "g")]);
     let first = ground.create();
@@ -112,7 +112,7 @@ fn a_target_that_is_lost_with_the_damage_changes_nothing() {
     assert!(error.message.contains(&first.to_string()), "{error}");
     assert!(error.message.contains("nothing was restored"), "{error}");
     assert_eq!(ground.tree(), before);
-    // What was taken instead is good.
+    // The replacement is intact.
     assert_eq!(problems(&ground), [""; 0]);
     let last = ground.checkpoints.last_undo().unwrap().unwrap();
     ground.write(&[("f", "gone"), ("copy", "gone")]);
@@ -133,15 +133,14 @@ fn damaged_contents_are_refused_before_anything_is_changed() {
     assert!(error.message.contains("holds of d/f is damaged"), "{error}");
     assert_eq!(ground.tree(), before);
     assert_eq!(kept_aside(&ground), [""; 0].map(PathBuf::from));
-    // The rest of it can still be had.
+    // Everything else can still be restored.
     let options = Options::default();
     let restored = ground.try_restore(&some(first, &["g"]), &[], &options);
     assert_eq!(restored.unwrap().outcomes.len(), 1);
     assert_eq!(ground.read("g"), "g");
 }
 
-/// Its folders are remembered, so it is compared without them; who completes the
-/// restore after a kill has to read them.
+/// The comparison uses cached folders. Completing the restore after a kill has to read them.
 #[test]
 fn a_damaged_folder_of_the_last_checkpoint_is_refused() {
     let ground = Ground::new(&[("d/f", &text(1)), ("g", "g")]);
@@ -156,7 +155,7 @@ fn a_damaged_folder_of_the_last_checkpoint_is_refused() {
     assert_eq!(ground.tree(), before);
 }
 
-/// A store is not looked through again while nothing came or went in it.
+/// The store is not checked again while its files are unchanged.
 #[test]
 fn what_goes_from_the_store_is_noticed_by_the_next_checkpoint() {
     let (ground, first, second) = two();
@@ -185,7 +184,7 @@ fn damage_that_was_found_is_healed_by_the_next_checkpoint() {
     let told = problems(&ground);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(ids(&ground), [second, first]);
-    // Another process, which did not see it.
+    // Another process, which did not check it.
     let other = Ground::at(ground.data().parent().unwrap());
     let third = other.create();
     assert_eq!(ids(&other), [third, first]);
@@ -194,7 +193,7 @@ fn damage_that_was_found_is_healed_by_the_next_checkpoint() {
     let dir = ground.checkpoints.git_dir();
     let content = git(&dir, &["cat-file", "blob", &format!("{third}:d/f")]);
     assert!(content == text(2));
-    // It was noted of a store that is no more.
+    // The recorded damage belongs to a store that no longer exists.
     let fourth = ground.create();
     assert_eq!(ids(&ground), [fourth, third, first]);
     assert_eq!(kept_aside(&ground).len(), 1);

@@ -1,4 +1,4 @@
-//! What differs, as git sees it.
+//! Diffs agree with git.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -85,7 +85,7 @@ fn every_kind_of_change_has_its_status() {
     assert_eq!(statuses(&now), expected);
     let tool = now.iter().find(|file| file.path.to_string() == "tool");
     assert_eq!(tool.unwrap().modes, (Some("100644"), Some("100755")));
-    // The same from store to store, and the other way round.
+    // The same between two checkpoints, and in the other direction.
     let after = ground.create();
     let stored = ground.diff(&Side::Checkpoint(before), &Side::Checkpoint(after));
     assert_eq!(stored, now);
@@ -216,7 +216,7 @@ fn t14_diff_and_preview_leave_everything_as_it_is() {
     assert_eq!(tree(&ground.data()), data);
 }
 
-/// Makes the tree in `folder` that the patch leads to.
+/// Applies a patch in `folder`.
 fn apply(folder: &Path, text: &[u8]) {
     let file = folder.parent().unwrap().join("the.patch");
     fs::write(&file, text).unwrap();
@@ -314,7 +314,7 @@ fn a_patch_says_of_binary_files_that_they_differ() {
     );
 }
 
-/// Lines that come and lines that go in a shortest difference.
+/// Returns the lines added and deleted by a shortest difference.
 fn shortest(old: &str, new: &str) -> (u64, u64) {
     let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect();
     let (old, new): (Vec<String>, Vec<String>) = (lines(old), lines(new));
@@ -331,7 +331,7 @@ fn shortest(old: &str, new: &str) -> (u64, u64) {
     ((new.len() - common) as u64, (old.len() - common) as u64)
 }
 
-/// As few lines as can be, never more than git counts, and the patch git takes.
+/// Asserts that the counts are minimal, never above git's, and that git applies the patch.
 fn is_counted_and_patched(old: &str, new: &str) {
     let ground = Ground::new(&[("f", old)]);
     let before = ground.create();
@@ -366,7 +366,7 @@ fn is_counted_and_patched(old: &str, new: &str) {
         .split('\t')
         .map(|count| count.parse::<u64>().unwrap_or(0));
     let (added, gone) = (counted.next().unwrap(), counted.next().unwrap());
-    // Git, `--minimal` or not, sets lines aside that are very often there.
+    // With and without `--minimal`, git ignores very frequent lines.
     assert!(
         additions <= added && added - additions == gone - deletions,
         "{old:?} {new:?}: {said:?}"
@@ -417,7 +417,7 @@ fn what_is_there_and_in_no_checkpoint_is_not_gone() {
         (".clineignore", "denied\n"),
         (".gitignore", "/ignored\n/link\n"),
         ("large", &"y".repeat(5000)),
-        // As similar as can be to what is not gone.
+        // Very similar to a file that still exists.
         ("new", "1\n"),
     ]);
     for path in ["pipe", "gone", "folder"] {
@@ -447,7 +447,7 @@ fn what_is_there_and_in_no_checkpoint_is_not_gone() {
     assert_eq!(of("pipe").unwrap().modes, (Some("100644"), None));
     assert_eq!(of("folder").unwrap().status, Status::Deleted);
     assert!(of("denied").is_none());
-    // What is gone is what was renamed.
+    // The deleted file is the one that was renamed.
     assert_eq!(of("new").unwrap().status, Status::Renamed);
     assert!(of("gone").is_none());
     let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();

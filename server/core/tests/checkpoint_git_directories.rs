@@ -1,5 +1,4 @@
-//! The user's own repositories, wherever they keep their data, are neither
-//! captured nor restored.
+//! The user's own repositories are neither captured nor restored, wherever they are.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -30,7 +29,7 @@ fn git_directories_of_any_name_are_left_and_told() {
     git_in(&bench.ws, &["init", "-q", "--separate-git-dir=.repo", "."]);
     git_in(&bench.ws, &["init", "-q", "--bare", "deep/x.git"]);
     bench.write("a", "1");
-    // What has only some of it is a folder like any other.
+    // A folder with only some of the entries is captured.
     for path in ["some/HEAD", "some/refs/x", "odd/HEAD/x", "odd/refs/x"] {
         bench.write(path, "1");
     }
@@ -40,7 +39,7 @@ fn git_directories_of_any_name_are_left_and_told() {
     let others = ["odd/HEAD/x", "odd/objects/x", "odd/refs/x", "some/HEAD"];
     assert_eq!(files, [&["a"], &others[..], &["some/refs/x"]].concat());
     assert_eq!(skipped(&checkpoint), [(".repo", WHY), ("deep/x.git", WHY)]);
-    // And the next look, at what is known, finds the same.
+    // A scan with a warm cache finds the same.
     bench.write("a", "2");
     let next = bench.create();
     assert_eq!(skipped(&next), skipped(&checkpoint));
@@ -95,7 +94,7 @@ fn nothing_is_restored_into_a_git_directory_or_deleted_from_what_was_one() {
         ("a", "1"),
     ]);
     let id = ground.create();
-    // Ignored or not: a git directory is one.
+    // Regardless of ignore rules.
     for ignored in ["", "x\n"] {
         ground.write(&[
             ("x/refs/heads/main", "new"),

@@ -1,5 +1,4 @@
-//! What a checkpoint must not tell: what access rules deny, and what lies
-//! outside the workspace.
+//! Checkpoints never contain denied content, or content from outside the workspace.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +9,7 @@ mod restoring;
 use restoring::{Ground, all};
 use sightline_core::checkpoint::{Side, diff::patch};
 
-/// Every object of every store, as text.
+/// Returns every object of every store as text.
 fn objects(ground: &Ground) -> String {
     let mut all = String::new();
     let mut rest = vec![ground.data()];
@@ -87,7 +86,7 @@ fn rule_texts_that_are_denied_or_outside_are_in_no_object() {
     repository(&ground.path("nested/.git"), "# OWN-EXCLUDES\n");
     ground.create();
     let objects = objects(&ground);
-    // What may be kept is, so what is looked for would be found.
+    // Allowed texts are found, so the search is effective.
     for kept in ["CAPTURED-TEXT", "IGNORES-ITSELF", "OWN-EXCLUDES"] {
         assert!(objects.contains(kept), "{kept}");
     }
@@ -113,8 +112,8 @@ fn excludes_that_access_rules_deny_are_in_no_object() {
     assert!(!objects(&ground).contains("DENIED-EXCLUDES"));
 }
 
-/// What the rules of then were is not kept: while they still are the rules, what
-/// is new goes; once they are not, nothing they may have denied does.
+/// Old rules are only saved as hashes. While they are still current, a restore deletes new files.
+/// Otherwise it keeps everything they may have denied.
 #[test]
 fn what_unknown_rules_may_have_left_out_is_not_deleted() {
     let ground = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
@@ -151,7 +150,7 @@ fn only_below_rules_that_are_unknown_nothing_is_deleted() {
         ("b", "1"),
     ]);
     let id = ground.create();
-    // As then: a log is ignored, whatever the rules nearer to it say now.
+    // As before: a log is ignored, whatever current nested rules say.
     ground.write(&[("sub/deep/.gitignore", "!*.log\n"), ("sub/deep/x.log", "1")]);
     ground.write(&[("sub/deep/y", "1")]);
     ground.restore(id);
@@ -162,7 +161,7 @@ fn only_below_rules_that_are_unknown_nothing_is_deleted() {
     assert!(!ground.exists("new"));
 }
 
-/// A link's content is the name of what it leads to.
+/// The content of a link is the name of its target.
 #[test]
 fn a_diff_names_no_denied_target_of_a_link() {
     let ground = Ground::new(&[

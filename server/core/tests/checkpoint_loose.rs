@@ -1,5 +1,5 @@
-//! Objects in files of their own ("loose"), torn or forged: in our own store, once
-//! somebody unpacked it, and in a repository of Cline's. Damage is an error, at once.
+//! Truncated and forged loose objects, in an unpacked store and in Cline's repositories. Damage is
+//! reported as an error without delay.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -31,7 +31,7 @@ fn object(header: &str, content: &[u8]) -> Vec<u8> {
     deflated(&[header.as_bytes(), b"\0", content].concat())
 }
 
-/// Ways in which the file of an object can be damaged: what, and its bytes.
+/// Ways to damage the file of an object: description and bytes.
 fn damages(kind: &str, content: &[u8], file: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     let length = content.len();
@@ -79,7 +79,7 @@ fn damages(kind: &str, content: &[u8], file: &[u8]) -> Vec<(String, Vec<u8>)> {
         "another object".to_owned(),
         object(&format!("{kind} 1"), b"x"),
     ));
-    // Gets a thousand times larger.
+    // Inflates to a thousand times its size.
     let zeros = vec![0; 1 << 20];
     all.push((
         "a bomb".to_owned(),
@@ -92,7 +92,7 @@ fn damages(kind: &str, content: &[u8], file: &[u8]) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Moves every object of the repository into a file of its own.
+/// Unpacks every object of the repository.
 fn unpack(git_dir: &Path) {
     let aside = git_dir.join("aside");
     fs::rename(git_dir.join("objects/pack"), &aside).unwrap();
@@ -127,7 +127,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.unwrap().success());
 }
 
-/// The file of what git calls `name`, and ways to damage it.
+/// Returns the file of a git revision, and ways to damage it.
 fn ways(git_dir: &Path, kind: &str, name: &str) -> (PathBuf, Vec<(String, Vec<u8>)>) {
     let oid = git(git_dir, &["rev-parse", name]);
     let path = file_of(git_dir, oid.trim());
@@ -193,7 +193,7 @@ fn damage_in_our_store_is_an_error_at_once() {
         for (what, bytes) in ways {
             fs::write(&file, &bytes).unwrap();
             let what = format!("{kind}, {what}");
-            // What is read only, on the store; what writes, on a copy.
+            // Operations that only read use the store, the others a copy.
             let copied = tempfile::tempdir().unwrap();
             copy(&made.data(), &copied.path().join("data"));
             copy(&made.root, &copied.path().join("ws"));
@@ -228,7 +228,7 @@ fn try_all(what: &str, ground: &Ground, first: Oid) {
     );
 }
 
-/// A repository as Cline makes it, of three checkpoints.
+/// A repository as Cline creates it, with three checkpoints.
 fn cline(ground: &Ground) -> (PathBuf, [String; 3]) {
     let folder = ground.outside("cline");
     fs::create_dir(&folder).unwrap();
@@ -271,7 +271,7 @@ fn damage_in_clines_repository_costs_what_is_damaged() {
             let imported = imported.unwrap();
             let came = imported.checkpoints.iter();
             let came: Vec<String> = came.map(|(id, _)| id.to_string()).collect();
-            // Nothing leads to the first but the commit of the second.
+            // Only the second commit refers to the first.
             let wanted = match kind {
                 "commit" => vec![&ids[2]],
                 _ => vec![&ids[0], &ids[2]],
@@ -285,7 +285,7 @@ fn damage_in_clines_repository_costs_what_is_damaged() {
         }
         fs::write(&file, &whole).unwrap();
     }
-    // Nothing leads to any of them.
+    // No ref reaches any of them.
     fs::write(file_of(&git_dir, &ids[2]), "").unwrap();
     let error = ends("a torn newest commit", move || {
         ground
@@ -322,7 +322,7 @@ fn a_torn_tag_stops_a_prune_before_anything_goes() {
         fs::write(&file, &whole).unwrap();
         let pruned = ground.checkpoints.prune(&keep, &Cancel::default()).unwrap();
         assert_eq!(pruned.removed, [first]);
-        // What the tag leads to stays.
+        // What the tag reaches stays.
         git(&git_dir, &["cat-file", "-e", "mine:f"]);
     });
 }

@@ -1,4 +1,4 @@
-//! Random trees: a checkpoint is the tree git would write.
+//! For random work trees, a checkpoint equals the tree that git would write.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -69,7 +69,7 @@ proptest! {
         for (path, thing) in &things {
             let path: PathBuf = path.iter().map(|part| name(part)).collect();
             let path = bench.ws.join(path);
-            // Where there is a file already there can't be a folder; then it is not made.
+            // Fails where a file is in the way; that path is not created then.
             let _ = fs::create_dir_all(path.parent().unwrap());
             match thing {
                 Thing::File(bytes, executable) => {
@@ -103,7 +103,7 @@ proptest! {
             lines
         };
         prop_assert_eq!(sorted(&files), sorted(&theirs));
-        // git has no empty folders.
+        // git does not record empty folders.
         let empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         if !ours.values().any(|what| what.ends_with(empty)) {
             prop_assert_eq!(checkpoint.tree.to_string(), tree.trim());

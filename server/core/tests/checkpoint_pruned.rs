@@ -1,4 +1,4 @@
-//! Checkpoints that another process prunes while they are previewed, compared or restored.
+//! Checkpoints that another process prunes during a preview, diff or restore.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -18,10 +18,10 @@ use sightline_core::{
 };
 use sightline_protocol::error::ErrorKind;
 
-/// So many that a look at them tells of its progress.
+/// Enough files for a scan to report progress.
 const FILES: usize = 300;
 
-/// A workspace with two checkpoints that share nothing; it is as in neither.
+/// A workspace with two checkpoints that share nothing. It matches neither.
 fn ground() -> (Ground, Oid, Oid) {
     let ground = Ground::new(&[]);
     let mut ids = ["first", "second"].map(|text| {
@@ -39,7 +39,7 @@ fn ground() -> (Ground, Oid, Oid) {
     (ground, first, second)
 }
 
-/// Acts while another process prunes a checkpoint, as soon as progress is told of.
+/// Runs `act` while another process prunes a checkpoint, at the first progress report.
 fn while_pruned<T>(
     ground: &Ground,
     id: Oid,
@@ -82,7 +82,7 @@ fn what_is_pruned_while_it_is_looked_at_is_not_found() {
         other.checkpoints.diff(job, &from, &to, &with_contents())
     });
     assert_eq!(error.unwrap_err().kind, ErrorKind::NotFound);
-    // What is left can be used, and what is gone is gone for everybody.
+    // The remaining checkpoint works, and the pruned one is gone for both.
     assert_eq!(other.restore(second).outcomes.len(), 1);
     for error in [
         other
@@ -120,7 +120,7 @@ fn what_is_pruned_while_a_restore_waits_is_not_restored() {
             .checkpoints
             .git_dir()
             .join(format!("refs/checkpoints/{first}"));
-        // The other process has the store: the restore waits for it.
+        // The other process holds the lock, so the restore waits.
         let (begin, begun) = std::sync::mpsc::channel();
         let (go, gone) = std::sync::mpsc::channel::<()>();
         let gone = std::sync::Mutex::new(gone);
@@ -146,7 +146,7 @@ fn what_is_pruned_while_a_restore_waits_is_not_restored() {
         begun.recv().unwrap();
         let restore = || waiting.try_restore(&all(first), &[], &Options::default());
         restoring.replace(scope.spawn(restore));
-        // Nothing tells when it waits; before that it is not found either.
+        // Waiting is not observable; the delay makes it likely.
         std::thread::sleep(Duration::from_millis(100));
         go.send(()).unwrap();
         holder.join().unwrap();

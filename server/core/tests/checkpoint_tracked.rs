@@ -1,5 +1,4 @@
-//! Git never applies ignore rules to what it tracks, and no more does a
-//! checkpoint.
+//! Like git, checkpoints do not apply ignore rules to tracked files.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -21,7 +20,7 @@ fn rel(path: &str) -> RelPath {
     RelPath::new(Path::new(path)).unwrap()
 }
 
-/// The names in a checkpoint that is told that nothing changed but `paths`.
+/// Lists the files of a checkpoint with only `paths` reported as changed.
 fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
     let set = DirtySet::default();
     set.take();
@@ -105,7 +104,7 @@ fn what_becomes_tracked_or_untracked_is_noticed() {
     git_in(&bench.ws, &["add", "-f", "x.log", "out/x"]);
     let stamp = capture::fingerprint(&bench.ws.join(".git"));
     assert_eq!(told(&bench, &[]), ["a", "out/x", "x.log"]);
-    // Of what is in the folder now, the rest is still ignored.
+    // Other files in the folder are still ignored.
     bench.write("out/y", "changed");
     bench.write("out/x", "changed");
     bench.write("out/new/file", "");
@@ -120,13 +119,13 @@ fn what_becomes_tracked_or_untracked_is_noticed() {
     assert_eq!(told(&bench, &["out/x"]), ["a", "x.log"]);
     bench.write("out/x", "again");
     assert_eq!(told(&bench, &["out/x"]), ["a", "out/x", "x.log"]);
-    // Nothing of git's was touched.
+    // git's own files are unchanged.
     assert_eq!(capture::fingerprint(&bench.ws.join(".git")), stamp);
     assert_eq!(fs::read(bench.ws.join(".git/HEAD")).unwrap(), index);
     git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
     git_in(&bench.ws, &["add", "-f", "out/deep/z"]);
     assert_eq!(told(&bench, &[]), ["a", "out/deep/z", "out/x"]);
-    // Rules that come, and go, after the file was tracked.
+    // Rules added and removed after the file was tracked.
     bench.write("sub/b", "");
     git_in(&bench.ws, &["add", "sub/b"]);
     assert_eq!(
@@ -159,7 +158,7 @@ fn every_repository_has_a_say_in_its_own_part() {
     let paths = ["ws/above.log", "ws/out/above", "other.log"];
     git_in(&repo, &[&["add", "-f"], &paths[..]].concat());
 
-    // One in it, which a worktree shares; each has an index of its own.
+    // A nested repository with a worktree; each has its own index.
     for path in ["nested/n.log", "nested/w.log", "nested/.gitignore"] {
         bench.write(path, "*.log\n");
     }
@@ -171,7 +170,7 @@ fn every_repository_has_a_say_in_its_own_part() {
     git_in(&nested, &["rm", "-q", "--cached", "w.log"]);
     git_in(&bench.ws.join("tree"), &["rm", "-q", "--cached", "n.log"]);
 
-    // A submodule that the rules above it ignore has rules of its own.
+    // A submodule that outer rules ignore has its own rules.
     let source = bench.parent.join("source");
     fs::create_dir(&source).unwrap();
     git_in(&source, &["init", "-q"]);
@@ -231,7 +230,7 @@ fn an_index_that_cannot_be_used_tracks_nothing() {
     fs::create_dir(&index).unwrap();
     assert_eq!(bench.files(&bench.create()), [".gitignore"]);
     fs::remove_dir(&index).unwrap();
-    // Nobody waits for one that never has anything to say.
+    // A pipe that nobody writes to does not block.
     assert!(
         std::process::Command::new("mkfifo")
             .arg(&index)
@@ -260,7 +259,7 @@ fn another_process_knows_what_is_tracked() {
     let other = bench.reopened();
     let checkpoint = bench.create_by(&other, &Request::default(), None).unwrap();
     assert_eq!(bench.files(&checkpoint), files);
-    // What changed while none was running.
+    // Changes while no process was running.
     other.save_stat_cache().unwrap();
     git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
     git_in(&bench.ws, &["add", "-f", "y.log"]);
@@ -283,7 +282,7 @@ fn ground() -> Ground {
     ground
 }
 
-/// What is left alone, and the undo point.
+/// Returns the paths left alone, and the undo point.
 fn restore(ground: &Ground, id: Oid) -> (Vec<String>, Option<Oid>) {
     let conflicts = ground.preview(&all(id), &[]).conflicts;
     let paths = conflicts.iter().map(|conflict| conflict.path.to_string());
@@ -310,7 +309,7 @@ fn a_restore_brings_back_what_is_tracked_and_leaves_the_rest() {
         (ground.read("junk.log"), ground.read("out/junk")),
         ("2".into(), "2".into())
     );
-    // To undo that, what was known to be missing goes again.
+    // The undo removes the files that were known to be missing.
     assert!(restore(&ground, undo.unwrap()).0.is_empty());
     assert_eq!(ground.tree(), changed);
 }
@@ -319,18 +318,18 @@ fn a_restore_brings_back_what_is_tracked_and_leaves_the_rest() {
 fn what_is_ignored_and_not_tracked_is_never_written_over_or_deleted() {
     let ground = ground();
     let before = ground.create();
-    // Tracked since: whether it was there before, nobody knows.
+    // Tracked since: it is unknown whether the file existed before.
     ground.git(&["add", "-f", "junk.log", "out/junk"]);
     let after = ground.create();
     assert_eq!(restore(&ground, before).0, ["junk.log", "out/junk"]);
-    // Not tracked any more, so no undo point would hold what is there now.
+    // No longer tracked, so an undo point would not contain the current content.
     ground.git(&["rm", "-q", "--cached", "-r", "."]);
     ground.write(&[("keep.log", "mine"), ("out/keep", "mine")]);
     let unchanged = ground.tree();
     let four = ["junk.log", "keep.log", "out/junk", "out/keep"];
     assert_eq!(restore(&ground, after).0, four);
     assert_eq!(ground.tree(), unchanged);
-    // Where nothing is in the way it is written.
+    // It is written where nothing is in the way.
     ground.remove("keep.log");
     ground.remove("out");
     assert_eq!(restore(&ground, after).0, ["junk.log"]);
@@ -382,8 +381,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 impl Edit {
-    /// Does it as far as it can be done, and marks what a watcher would have
-    /// seen change.
+    /// Applies the edit as far as possible, and marks what a watcher would report.
     fn apply(&self, ws: &Path, set: &DirtySet) {
         let write = |path: &str, text: &str| {
             let mut at = std::path::PathBuf::new();
@@ -424,8 +422,8 @@ impl Edit {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Through storms of edits: what is told of them, what looks at everything,
-    /// what starts anew and git itself agree.
+    /// For random edits, a checkpoint of reported changes, a full scan, a new process and git
+    /// agree.
     #[test]
     fn a_checkpoint_holds_what_git_tracks_or_would_add(
         storms in prop::collection::vec(prop::collection::vec(edit(), 1..10), 1..6)

@@ -1,9 +1,8 @@
-//! Checkpoints of Cline 3: its shadow repositories, read into our store.
+//! Imports checkpoints from Cline 3.
 //!
-//! A shadow repository has a commit for each checkpoint on one branch, of the
-//! files its exclusions left; nested repositories are in it as links without
-//! content. Nothing in it is changed. What it holds and the access rules deny
-//! now stays out of our store, with its name: it is only counted.
+//! Cline's shadow repository has one commit per checkpoint, on one branch. It contains the files
+//! that its exclusions left, and nested repositories as submodules without content. It is never
+//! changed. Denied files are not imported, and only counted.
 
 #[cfg(test)]
 mod tests;
@@ -46,44 +45,44 @@ use crate::{
     },
 };
 
-/// How Cline calls the repositories within a work tree while it looks at it.
+/// Name that Cline gives to `.git` folders of nested repositories during a commit.
 const DISABLED_GIT_NAME: &[u8] = b".git_disabled";
-/// Deeper trees are left out: hardly any work tree has them, and this goes into itself.
+/// Maximum depth of an imported tree. Real work trees are flatter, and the import is recursive.
 const MAX_DEPTH: usize = 400;
-/// More files and folders are in no work tree of Cline's, but a few small trees
-/// that name each other many times can pretend to.
+/// Maximum number of entries in a tree. A few small trees that name each other repeatedly can claim
+/// more.
 const MAX_ENTRIES: u64 = 1_000_000;
-/// A longer file of exclusions is not Cline's, in bytes.
+/// Maximum size of the exclude file, in bytes. Cline's own is shorter.
 const MAX_EXCLUDES: u64 = 1 << 20;
-/// Maximum size of an object, in bytes; Cline leaves large files out.
+/// Maximum size of an object, in bytes. Cline leaves out large files.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
-/// Clocks differ by less, in milliseconds.
+/// Maximum clock difference between machines, in milliseconds.
 const CLOCK_SKEW: u64 = 24 * 3600 * 1000;
-/// What is left out of one checkpoint is told up to so many paths.
+/// Maximum number of skipped paths listed for one checkpoint.
 const MAX_SKIPPED: usize = 10_000;
 
-/// What an import brought.
+/// Result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// The new checkpoints, oldest first: Cline's commit and ours.
+    /// Cline's commits and the new checkpoints, oldest first.
     pub checkpoints: Vec<(Oid, Oid)>,
-    /// Commits that were there already from an earlier import.
+    /// Number of commits that were imported before.
     pub known: u64,
-    /// Files and folders that access rules deny, which are in none of them.
+    /// Number of files and folders that access rules deny.
     pub denied: u64,
-    /// What could not be taken over.
+    /// Commits that could not be imported, with reasons.
     pub problems: Vec<String>,
 }
 
-/// The name Cline 3 gives a workspace folder's shadow repository: a hash of the
-/// path's UTF-16 units, in decimal.
+/// Returns the folder name of a workspace's shadow repository: a hash of the UTF-16 units of its
+/// path, in decimal.
 pub fn cwd_hash(path: &str) -> String {
     let step = |hash: u32, unit: u16| hash.wrapping_mul(31).wrapping_add(u32::from(unit));
     path.encode_utf16().fold(0, step).to_string()
 }
 
 impl Checkpoints {
-    /// Where `storage` (Cline's global storage folder) has the shadow repository of this root.
+    /// Finds the shadow repository of this root in Cline's global storage folder.
     pub fn shadow_repository(&self, storage: &Path) -> Option<PathBuf> {
         let paths = [self.root.path.as_path(), self.root.canonical.as_path()];
         let names = paths
@@ -93,7 +92,7 @@ impl Checkpoints {
         folders.find(|folder| folder.join(".git").is_dir())
     }
 
-    /// The checkpoint that was imported from this commit of Cline's.
+    /// Returns the checkpoint that was imported from a commit.
     ///
     /// # Errors
     /// `storage`.
@@ -107,11 +106,12 @@ impl Checkpoints {
         Ok(imported.next())
     }
 
-    /// Reads every checkpoint of a shadow repository, which is not changed.
+    /// Imports every checkpoint of a shadow repository.
     ///
     /// # Errors
-    /// `notFound` when there is no repository; `conflict` when it is another
-    /// folder's; `accessDenied` while the access rules can't be used; `busy`; `cancelled`; `storage`. Nothing is imported then.
+    /// `notFound` if there is no repository; `conflict` if it belongs to another folder;
+    /// `accessDenied` while the access rules cannot be used; `busy`; `cancelled`; `storage`.
+    /// Nothing is imported then.
     pub fn import(&self, job: &Job<'_>, shadow: &Path) -> Result<Imported, Error> {
         let shadow = ShadowRepository::open(shadow)?;
         shadow.check_work_tree(&self.root.path.display(), self.work_tree())?;
@@ -201,7 +201,7 @@ impl Checkpoints {
     }
 }
 
-/// The task in `checkpoint-{hash}-{task}`.
+/// Parses the task in `checkpoint-{hash}-{task}`.
 fn task_of(message: &str) -> Option<String> {
     let line = message.lines().next()?;
     let (_, task) = line.strip_prefix("checkpoint-")?.split_once('-')?;
@@ -209,15 +209,15 @@ fn task_of(message: &str) -> Option<String> {
     Some(task.trim().to_owned())
 }
 
-/// Cline's repository. libgit2 does not open it: it would wait for pipes in it, and inflate
-/// torn objects for ever.
+/// A shadow repository. Not opened with libgit2, which blocks on pipes and loops forever on
+/// truncated objects.
 struct ShadowRepository {
     dir: PathBuf,
     reader: ObjectReader,
 }
 
 impl ShadowRepository {
-    /// `path` is the repository or the folder it is in.
+    /// `path` is the repository or its parent folder.
     fn open(path: &Path) -> Result<Self, Error> {
         let within = path.join(".git");
         let dir = if is_dir(&within) {
@@ -242,7 +242,7 @@ impl ShadowRepository {
         Ok(Self { dir, reader })
     }
 
-    /// Two folders may have the same hash.
+    /// Different folders can have the same hash.
     fn check_work_tree(&self, written: &str, work_tree: &Path) -> Result<(), Error> {
         let config = git_config::read(&self.dir.join("config")).map_err(Error::storage)?;
         let named = config.get("core", "worktree").unwrap_or_default();
@@ -259,8 +259,8 @@ impl ShadowRepository {
         ))
     }
 
-    /// The commits that are checkpoints, oldest first. Those that can't be read, and what only
-    /// they lead to, are left out and told.
+    /// Returns the commits that are checkpoints, oldest first. Unreadable commits and their
+    /// ancestors are reported as problems.
     fn commits(
         &self,
         problems: &mut Vec<String>,
@@ -271,7 +271,7 @@ impl ShadowRepository {
         };
         let mut commits = Vec::new();
         let mut seen = HashSet::new();
-        // A commit is taken once all it leads to are: those are above it.
+        // A commit is added after all its ancestors.
         let mut waiting = vec![(head, None)];
         while let Some((id, read)) = waiting.pop() {
             cancel.check()?;
@@ -305,7 +305,7 @@ impl ShadowRepository {
         Ok(commits)
     }
 
-    /// A commit and its parents, or what is wrong with it.
+    /// Reads a commit and its parents.
     fn commit(&self, id: Oid) -> Result<(Commit, Vec<Oid>), String> {
         let bytes = self.reader.try_read(Kind::Commit, id);
         let bytes = bytes.map_err(Unreadable::describe)?;
@@ -313,7 +313,8 @@ impl ShadowRepository {
         Ok((commit, named_by_headers(&bytes, &["parent"])))
     }
 
-    /// What Cline left out of every checkpoint, and a restore is to leave alone.
+    /// Reads the exclusions, which apply to every checkpoint. A restore must not delete these
+    /// files.
     fn excludes(&self) -> Result<Vec<u8>, Error> {
         let info = self.dir.join("info");
         match fs::symlink_metadata(&info) {
@@ -330,21 +331,21 @@ impl ShadowRepository {
     }
 }
 
-/// A tree as we keep it.
+/// An imported tree.
 #[derive(Clone, Debug)]
 struct ImportedTree {
     oid: Oid,
     files: u64,
     bytes: u64,
-    /// What is not in it, for people; the rest of what is too much is not told.
+    /// Skipped paths, up to a limit.
     skipped: Vec<Skipped>,
-    /// The same as patterns, in full: a restore is not to delete it.
+    /// Patterns of all skipped paths, which a restore must not delete.
     left_out: Vec<u8>,
 }
 
-/// Why an entry stays out.
+/// Why an entry is not imported.
 enum Omission {
-    /// Access rules deny it, so nothing is to name it.
+    /// Denied by access rules, so it must not be named.
     Denied,
     Because(&'static str),
 }
@@ -354,16 +355,16 @@ struct Importer<'a> {
     shadow: &'a ShadowRepository,
     stored: ObjectReader,
     pack: PackWriter<'a>,
-    /// Most of a checkpoint is as in the one before.
+    /// Consecutive checkpoints share most trees.
     trees: HashMap<(Oid, RelPath), ImportedTree>,
-    /// How many entries there are in a tree and below it, wherever it is.
+    /// Total number of entries in a tree.
     entries: HashMap<Oid, u64>,
-    /// What access rules keep out, which is only counted.
+    /// Paths that access rules deny.
     denied: HashSet<RelPath>,
 }
 
 impl Importer<'_> {
-    /// A commit's tree can be gone through in full; a sentence when not.
+    /// Checks that the tree of a commit is small enough.
     fn check_size(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
         Ok(match self.count(tree, 0)? {
             Ok(entries) if entries > MAX_ENTRIES => Err(format!(
@@ -373,7 +374,7 @@ impl Importer<'_> {
         })
     }
 
-    /// Counts what is below a tree, reading each tree once.
+    /// Counts the entries of a tree. Reads each tree once.
     fn count(&mut self, oid: Oid, depth: usize) -> Result<Result<u64, String>, Error> {
         if let Some(entries) = self.entries.get(&oid) {
             return Ok(Ok(*entries));
@@ -382,7 +383,7 @@ impl Importer<'_> {
         if depth > MAX_DEPTH {
             return Ok(Err("its folders are nested too deep".to_owned()));
         }
-        // What can't be read is told with its path.
+        // Errors are reported later, with the path.
         let bytes = self.read(Kind::Tree, oid).unwrap_or_default();
         let raw = raw_entries(&bytes).unwrap_or_default();
         let mut entries = raw.len() as u64;
@@ -398,7 +399,7 @@ impl Importer<'_> {
         Ok(Ok(entries))
     }
 
-    /// Takes a tree over; a sentence when something in it can't be read.
+    /// Imports a tree. Returns a message if something in it cannot be read.
     fn tree(
         &mut self,
         oid: Oid,
@@ -485,10 +486,10 @@ impl Importer<'_> {
         Ok(Ok(taken))
     }
 
-    /// What an entry becomes, or why it stays out.
+    /// Returns the mode of an entry, or why it is not imported.
     fn check_entry(&self, entry: &RawEntry<'_>, path: &RelPath) -> Result<Mode, Omission> {
         let mode = entry.mode();
-        // Denied comes before every reason that would name it.
+        // First, because the other reasons name the path.
         let is_folder = mode.is_none_or(|mode| mode == Mode::Folder);
         if self.denies(path, is_folder) || (mode.is_none() && self.denies(path, false)) {
             return Err(Omission::Denied);
@@ -506,7 +507,8 @@ impl Importer<'_> {
         denial.is_some()
     }
 
-    /// Differences in the files that are taken over; none that can't be told.
+    /// Counts the differences between the imported files of two trees. Unreadable trees count as
+    /// empty.
     fn counts(&self, before: Option<Oid>, after: Oid) -> Result<Counts, Error> {
         let mut counts = Counts::default();
         let mut waiting = vec![(RelPath::default(), [before, Some(after)])];
@@ -545,7 +547,7 @@ impl Importer<'_> {
         Ok(counts)
     }
 
-    /// Takes a file's content over, and returns its length.
+    /// Imports a blob, and returns its length.
     fn blob(&self, oid: Oid) -> Result<Result<u64, Unreadable>, Error> {
         if self.pack.has(oid) || self.stored.contains(oid) {
             return Ok(self.shadow.reader.len(oid).ok_or(Unreadable::Missing));
@@ -563,15 +565,14 @@ impl Importer<'_> {
     }
 }
 
-/// The pattern of exactly this path and what is below it, as a line of an
-/// ignore file.
+/// Returns an ignore pattern for exactly this path and everything below it.
 fn exclude_pattern(path: &RelPath) -> Vec<u8> {
     let mut line = Vec::new();
     for name in path.components() {
         line.push(b'/');
         for byte in name.as_encoded_bytes() {
             match byte {
-                // A line can't hold its own end.
+                // A line cannot contain a line break.
                 b'\n' | b'\r' => line.push(b'?'),
                 b'\\' | b'*' | b'?' | b'[' | b' ' => line.extend([b'\\', *byte]),
                 byte => line.push(*byte),
@@ -582,7 +583,7 @@ fn exclude_pattern(path: &RelPath) -> Vec<u8> {
     line
 }
 
-/// Cline writes patterns of this file into its exclusions.
+/// Cline adds patterns from this file to its exclusions.
 fn attributes() -> RelPath {
     RelPath::default().child(OsStr::new(".gitattributes"))
 }
@@ -601,7 +602,7 @@ fn os_name(name: &[u8]) -> std::ffi::OsString {
     <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name).to_owned()
 }
 
-/// Where names are no bytes, what is no text can only be shown.
+/// Without byte names, invalid Unicode can only be displayed.
 #[cfg(not(unix))]
 fn os_name(name: &[u8]) -> std::ffi::OsString {
     String::from_utf8_lossy(name).into_owned().into()

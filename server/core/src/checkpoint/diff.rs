@@ -1,8 +1,7 @@
-//! What differs between two checkpoints, or a checkpoint and now, for people.
+//! Compares two checkpoints, or a checkpoint and the work tree.
 //!
-//! Files and links only: git knows no empty folders. What access rules deny now
-//! is left out whenever it was captured, and does not count as the old name of a
-//! renamed file either.
+//! Only covers files and links, as git does. Paths that the current access rules deny are left out,
+//! even if they were captured. They do not count as the old name of a renamed file either.
 
 mod lines;
 mod patch;
@@ -38,75 +37,74 @@ use crate::{
 };
 use renames::{ContentSide, Contents};
 
-/// How often the work tree is looked at again when it changes while it is read.
+/// How often the work tree is scanned again when files change during the comparison.
 const ATTEMPTS: usize = 3;
-/// Files one thread compares before it looks for more.
+/// Files per parallel work item.
 const CHUNK: usize = 16;
 
-/// What is wanted of a diff.
+/// Options of a diff.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {
-    /// Only these paths and what is below them; empty means all.
+    /// Only these paths and everything below them. Empty means all.
     pub paths: Vec<RelPath>,
-    /// Also the contents.
+    /// Whether to include contents.
     pub contents: bool,
-    /// Contents larger than this are left out, in bytes.
+    /// Maximum size of an included content, in bytes.
     pub max_file_bytes: u64,
-    /// Once so many bytes of contents are in, further ones are left out.
+    /// Maximum total size of the included contents, in bytes.
     pub max_total_bytes: u64,
 }
 
 /// How a file differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It is new.
+    /// Added.
     Added,
-    /// Its content or its permission to be executed.
+    /// Content or executable bit changed.
     Modified,
-    /// It is gone.
+    /// Deleted.
     Deleted,
-    /// It is elsewhere, its content the same or similar.
+    /// Moved, with the same or similar content.
     Renamed,
-    /// A file became a link or a link a file.
+    /// A file became a link, or a link a file.
     TypeChanged,
 }
 
-/// One file that differs.
+/// A file that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Where it is, or was when it is gone.
+    /// New path, or the old one of a deleted file.
     pub path: RelPath,
-    /// Where it was, when elsewhere.
+    /// Old path of a renamed file.
     pub old_path: Option<RelPath>,
-    /// How it differs.
+    /// How the file differs.
     pub status: Status,
-    /// git's modes ("100644"), where there is or was a file.
+    /// git modes ("100644") of the old and new side.
     pub modes: (Option<&'static str>, Option<&'static str>),
-    /// One of the sides is no text.
+    /// Whether one of the sides is binary.
     pub binary: bool,
-    /// Lines that are new; 0 for binary files.
+    /// Number of added lines; 0 for binary files.
     pub additions: u64,
-    /// Lines that are gone; 0 for binary files.
+    /// Number of deleted lines; 0 for binary files.
     pub deletions: u64,
-    /// The old content, where wanted, there, and within the limits.
+    /// Old content, if requested, present, and within the limits.
     pub before: Option<Vec<u8>>,
-    /// The new content.
+    /// New content.
     pub after: Option<Vec<u8>>,
-    /// Why contents that were wanted are not here.
+    /// Why requested contents are missing.
     pub omitted: Option<String>,
-    /// It is there now and no checkpoint would have it, so that its content was
-    /// not looked at; `omitted` says why.
+    /// Whether the file exists now, but checkpoints do not capture it. Its content was not read;
+    /// `omitted` states the reason.
     pub uncaptured: bool,
 }
 
 impl Checkpoints {
-    /// Compares. Reads only: neither the workspace nor the store is changed.
-    /// Denied paths are left out, whenever they were captured. In order of path.
+    /// Compares two sides without changing the workspace or the store. Leaves out denied paths.
+    /// Returns the files sorted by path.
     ///
     /// # Errors
-    /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules
-    /// can't be used; `conflict` when files keep changing
-    /// while they are read; `cancelled`; `storage`.
+    /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules cannot be used;
+    /// `conflict` if files keep changing during the comparison; `cancelled`; `storage`.
     pub fn diff(
         &self,
         job: &Job<'_>,
@@ -121,7 +119,7 @@ impl Checkpoints {
         let sides = [from, to].into_iter();
         let ids: Vec<Oid> = sides.filter_map(Side::checkpoint).collect();
         if ids.len() < 2 {
-            // What is half restored is not what there is now.
+            // A partly restored work tree is not a useful side.
             self.complete_interrupted_first(job)?;
         }
         self.unless_pruned(&ids, self.diff_sides(job, from, to, options))
@@ -151,7 +149,7 @@ impl Checkpoints {
         Err(last.unwrap_or_else(Error::cancelled))
     }
 
-    /// With what is there and not in it, where that is the work tree.
+    /// Returns the tree of a side. For the work tree, also returns the skipped paths.
     fn tree(&self, job: &Job<'_>, side: &Side) -> Result<(Tree, Option<SkippedPaths>), Error> {
         Ok(match side {
             Side::Checkpoint(id) => (Tree::Stored(self.get(*id)?.tree), None),
@@ -216,7 +214,7 @@ impl Checkpoints {
         Ok(files)
     }
 
-    /// For each, why its contents are left out although they are wanted.
+    /// Returns for each pair why its requested contents are omitted.
     fn wanted_contents(
         &self,
         texts: &SideContents,
@@ -248,15 +246,15 @@ impl Checkpoints {
     }
 }
 
-/// A path and what it was before.
+/// Old and new side of a file.
 struct FilePair<'a> {
     /// The new side, or the only one.
     at: &'a Difference,
-    /// Where it was before, when elsewhere.
+    /// The old side of a renamed file.
     from: Option<&'a Difference>,
 }
 
-/// Joins what was renamed; in order of path.
+/// Combines the two sides of renamed files. Sorted by path.
 fn paired<'a>(differences: &'a [Difference], pairs: &HashMap<usize, usize>) -> Vec<FilePair<'a>> {
     let moved: HashSet<&usize> = pairs.values().collect();
     let all = differences.iter().enumerate();
@@ -298,7 +296,7 @@ impl<'a> FilePair<'a> {
         let is_same = left.map(|leaf| leaf.oid) == right.map(|leaf| leaf.oid);
         let read = |of: Option<ContentSide<'_>>| of.map_or(Ok(Vec::new()), |of| texts.read(of));
         let (before, after) = match is_same {
-            // Its contents are needed only to be shown, or to tell what they are.
+            // Only read to be included, and to detect binary content.
             true => {
                 let content = read(self.new_side())?;
                 (content.clone(), content)
@@ -308,7 +306,7 @@ impl<'a> FilePair<'a> {
         let binary = lines::is_binary(&before) || lines::is_binary(&after);
         let (additions, deletions) = match (binary, status) {
             (true, _) => (0, 0),
-            // As git counts it: one goes, the other comes.
+            // git counts a deleted and an added file.
             (_, Status::TypeChanged) => (
                 lines::lines(&after).len() as u64,
                 lines::lines(&before).len() as u64,
@@ -347,11 +345,10 @@ impl<'a> FilePair<'a> {
     }
 }
 
-/// What is there and not in a look, with the reasons.
+/// Skipped paths of a scan, with reasons.
 type SkippedPaths = Arc<Vec<Skipped>>;
 
-/// Reads the contents of either side: from the store, or from the work tree
-/// where only that was seen.
+/// Reads contents from the store, or from the work tree if they are not stored.
 struct SideContents {
     reader: ObjectReader,
     walker: RefCell<Walker>,
@@ -365,15 +362,15 @@ impl SideContents {
         })
     }
 
-    /// Takes out what is not gone, though the new side lacks it: what stands
-    /// there is ignored now, too large, or nothing a checkpoint can have.
+    /// Removes the deletions of files that still exist but are not captured now: ignored, too
+    /// large, or of an unsupported type. Returns them as uncaptured.
     fn uncaptured(
         &self,
         differences: &mut Vec<Difference>,
         left: &SkippedPaths,
         job: &Job<'_>,
     ) -> Result<Vec<FileDiff>, Error> {
-        // One whose name differs in case only may be found under the old one too.
+        // On a case-insensitive file system, a renamed file is also found under its old name.
         let new = differences.iter().filter(|new| new.left.is_none());
         let lower = |path: &RelPath| path.to_wire().0.to_lowercase();
         let new: HashSet<(u64, String)> = new

@@ -1,8 +1,7 @@
-//! Moving a store to another machine, by the git program over any remote.
+//! Pushes checkpoints to a git remote and fetches them, by running git.
 //!
-//! git reaches the remote as the user's git does: their configuration, keys and
-//! helpers count. What the surroundings say about a repository, hooks, and
-//! anything that would ask a question do not.
+//! git uses the user's configuration, keys and helpers to reach the remote. Environment variables
+//! that redirect the repository, hooks and prompts are disabled.
 
 use std::{
     ffi::OsString,
@@ -22,12 +21,12 @@ use super::{
 };
 use crate::{cancel::Cancel, error::Error, path::RelPath};
 
-/// How often a cancellation is looked for while git runs.
+/// Interval at which cancellation is checked while git runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// A larger object is not taken from elsewhere: a few bytes can unpack to any size.
+/// Maximum size of a fetched object, in bytes. A few bytes can inflate to any size.
 const MAX_OBJECT_BYTES: u64 = 1 << 30;
-/// What the environment may say to git: how remotes are reached, and where the
-/// user's configuration lies.
+/// Environment variables that git receives: how to reach remotes, and where the user's
+/// configuration is.
 const ALLOWED_ENV: &[&str] = &[
     "GIT_SSH",
     "GIT_SSH_COMMAND",
@@ -43,11 +42,11 @@ const ALLOWED_ENV: &[&str] = &[
 ];
 
 impl Checkpoints {
-    /// Sends every checkpoint to a git remote (a URL or path). Returns what git said.
+    /// Pushes every checkpoint to a git remote (URL or path). Returns the output of git.
     ///
     /// # Errors
-    /// `invalidParams` for what is no remote; `notFound` without checkpoints;
-    /// `unsupported` without git; `storage` with what git said; `cancelled`.
+    /// `invalidParams` for an invalid remote; `notFound` without checkpoints; `unsupported` without
+    /// git; `storage` with the output of git; `cancelled`.
     pub fn push(&self, remote: &str, cancel: &Cancel) -> Result<String, Error> {
         check_remote(remote)?;
         let repository = match self.repository()? {
@@ -67,13 +66,12 @@ impl Checkpoints {
         git(repository.dir(), &arguments, cancel)
     }
 
-    /// Gets the checkpoints of a git remote. Those that are whole become
-    /// checkpoints here. Returns what git said, and what was left out and why,
-    /// without names that access rules deny.
+    /// Fetches checkpoints from a git remote, and adds the intact ones. Returns the output of git,
+    /// and the reasons for the others, without denied names.
     ///
     /// # Errors
-    /// `invalidParams` for what is no remote; `unsupported` without git; `busy`;
-    /// `storage` with what git said; `cancelled`. No checkpoint is new then.
+    /// `invalidParams` for an invalid remote; `unsupported` without git; `busy`; `storage` with the
+    /// output of git; `cancelled`. No checkpoint is added then.
     pub fn fetch(&self, remote: &str, job: &Job<'_>) -> Result<String, Error> {
         let cancel = job.cancel;
         check_remote(remote)?;
@@ -93,7 +91,7 @@ impl Checkpoints {
         let taken = git(repository.dir(), &arguments, cancel)
             .and_then(|said| Ok((said, publish_fetched(&repository, job)?)));
         make_private(repository.dir());
-        // Whatever came of it, they are not to be looked at again.
+        // Even after an error, so that they are not checked again.
         let removed = refs::remove(repository.dir(), |name| name.starts_with(refs::INCOMING));
         let (mut said, left_out) = taken?;
         removed?;
@@ -105,20 +103,19 @@ impl Checkpoints {
     }
 }
 
-/// Takes away what group and others may do with what git left in a folder; also
-/// what a git wrote that was not told so.
+/// Removes the permissions of group and others from files that git wrote.
 fn make_private(folder: &Path) {
     #[cfg(unix)]
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         use std::{fs, os::unix::fs::PermissionsExt};
-        // Not behind a link.
+        // Does not follow links.
         let Ok(metadata) = entry.metadata() else {
             continue;
         };
         let (path, mode) = (entry.path(), metadata.permissions().mode());
         if mode & 0o077 != 0 && !metadata.is_symlink() {
             let mode = fs::Permissions::from_mode(mode & 0o700);
-            // The store's own folder lets nobody in.
+            // Errors are ignored: the store's own folder is private anyway.
             let _ = fs::set_permissions(&path, mode);
         }
         if metadata.is_dir() {
@@ -129,7 +126,7 @@ fn make_private(folder: &Path) {
     let _ = folder;
 }
 
-/// Makes checkpoints of what was fetched and is whole; says what is not.
+/// Adds the intact fetched checkpoints. Returns the reasons for the others.
 fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>, Error> {
     let known = repository.ids()?;
     let mut left_out = Vec::new();
@@ -183,7 +180,7 @@ fn check_remote(remote: &str) -> Result<(), Error> {
     )))
 }
 
-/// Which of the environment's variables git is not to hear.
+/// Returns the environment variables that git must not receive.
 fn denied_env(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let is_denied = |name: &OsString| {
         let name = name.to_string_lossy().to_ascii_uppercase();
@@ -192,7 +189,7 @@ fn denied_env(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
     names.filter(is_denied).collect()
 }
 
-/// git in a store, without hooks and without a way to ask.
+/// A git command for a store, without hooks and prompts.
 fn git_command(dir: &Path) -> Command {
     let mut git = Command::new("git");
     for name in denied_env(std::env::vars_os().map(|(name, _)| name)) {
@@ -207,11 +204,11 @@ fn git_command(dir: &Path) -> Command {
     for setting in [
         "core.hooksPath=/dev/null",
         "core.fsmonitor=false",
-        // What git writes is for the user alone, whatever the umask.
+        // Private files regardless of the umask.
         "core.sharedRepository=0600",
         "gc.auto=0",
         "maintenance.auto=false",
-        // Others, as `fd::` and `ext::`, run or wait for what the remote names.
+        // Other protocols, such as `fd::` and `ext::`, run commands from the URL or block.
         "protocol.allow=never",
         "protocol.ext.allow=never",
         "protocol.fd.allow=never",
@@ -222,7 +219,7 @@ fn git_command(dir: &Path) -> Command {
         "protocol.https.allow=always",
         "push.gpgSign=false",
         "push.followTags=false",
-        // Everything that is fetched comes as one pack.
+        // Always fetch into a single pack.
         "fetch.unpackLimit=1",
         "transfer.unpackLimit=1",
         "fetch.writeCommitGraph=false",
@@ -236,8 +233,7 @@ fn git_command(dir: &Path) -> Command {
     git
 }
 
-/// ssh asks the terminal, whoever that belongs to, unless it is told not to.
-/// Who has a command of their own for ssh knows what it does.
+/// Prevents ssh from prompting on the terminal, unless the user configured an ssh command.
 fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
     let is_set = |name: &&str| std::env::var_os(name).is_some();
     if ["GIT_SSH", "GIT_SSH_COMMAND"].iter().any(is_set) {
@@ -250,13 +246,13 @@ fn disable_ssh_prompts(git: &mut Command, dir: &Path) {
     }
 }
 
-/// Runs git; what it said.
+/// Runs git and returns its output.
 fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error> {
     cancel.check()?;
     packs::require_regular_files(dir)?;
     let mut git = git_command(dir);
     disable_ssh_prompts(&mut git, dir);
-    // Whom it starts ends with it.
+    // Allows killing git's child processes too.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut git, 0);
     let mut child = git.args(arguments).spawn().map_err(|error| {
@@ -366,7 +362,7 @@ mod tests {
         let names = git(&there.dir(), &["for-each-ref", "--format=%(refname)"]);
         assert!(!names.contains("incoming"), "{names}");
         assert_private(there.dir().parent().unwrap());
-        // As one left it that was not told.
+        // As a git without the server's settings leaves it.
         git(&there.dir(), &["pack-refs", "--all"]);
         git(&there.dir(), &["repack", "-q"]);
         there.fetch(&url, &cancel).unwrap();
@@ -419,7 +415,7 @@ mod tests {
         );
         assert_eq!(metadata.group_roots, [""; 0]);
 
-        // The newest of ours is from the end of time too.
+        // A local checkpoint with an extreme time too.
         let metadata = CheckpointMetadata {
             created: u64::MAX - 1,
             sequence: u64::MAX - 1,
@@ -430,7 +426,7 @@ mod tests {
         let made = there.job(&cancel, create).unwrap();
         assert_eq!(made.metadata.created, u64::MAX - 1);
 
-        // A rebuilt store knows it still; and it goes before any of ours.
+        // A rebuilt store keeps the list, and the fetched checkpoint is pruned first.
         there.repository().record_damage("a test").unwrap();
         assert!(there.repository().rebuilt().is_some());
         let again = Scratch::at(there.folder.path());
@@ -540,12 +536,12 @@ mod tests {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
         let proof = scratch.folder.path().join("proof");
-        let git_command = format!("ext::sh -c touch% {}", proof.display());
+        let command = format!("ext::sh -c touch% {}", proof.display());
         let cancel = Cancel::default();
         for (url, kind) in [
             ("--upload-pack=touch", ErrorKind::InvalidParams),
             ("", ErrorKind::InvalidParams),
-            (git_command.as_str(), ErrorKind::Storage),
+            (command.as_str(), ErrorKind::Storage),
             ("fd::0,1", ErrorKind::Storage),
             ("other::x", ErrorKind::Storage),
             ("/does/not/exist", ErrorKind::Storage),

@@ -1,8 +1,8 @@
-//! Where two trees differ, found by descending only where their names differ.
+//! Compares two trees, and descends only into subtrees with different ids.
 //!
-//! A tree is a checkpoint's, read from the store, or the work tree as a scan saw
-//! it. Trees may come from another machine, so a name that is no single
-//! component is passed over: nothing of ours ever stored one.
+//! A tree is a tree object in the store, or a snapshot of the work tree. Tree objects may come from
+//! another machine, so names that are not a single path component are ignored. The server never
+//! stores such names.
 
 use std::{
     borrow::Cow,
@@ -35,7 +35,7 @@ use crate::{
 pub enum Side {
     /// A checkpoint.
     Checkpoint(Oid),
-    /// The work tree as it is now.
+    /// The current work tree.
     Now,
 }
 
@@ -49,12 +49,12 @@ impl Side {
     }
 }
 
-/// The content of one side.
+/// A tree to compare.
 #[derive(Clone, Debug)]
 pub(super) enum Tree {
     /// A tree object.
     Stored(Oid),
-    /// The work tree, as it was seen.
+    /// A snapshot of the work tree.
     Seen(Arc<Folder>),
 }
 
@@ -73,8 +73,8 @@ impl Tree {
         tree.map_or_else(|| Ok(Vec::new()), |tree| tree.entries(reader))
     }
 
-    /// What is in it, by the bytes of the names: git's own order puts a file and
-    /// a folder of one name apart.
+    /// Returns the entries sorted by name. git's own order would separate a file and a folder with
+    /// the same name.
     fn entries(&self, reader: &ObjectReader) -> Result<Vec<NamedNode<'_>>, Error> {
         let mut entries: Vec<NamedNode<'_>> = match self {
             Self::Stored(Oid::EMPTY_TREE) => Vec::new(),
@@ -114,9 +114,9 @@ impl Tree {
     }
 }
 
-/// `name` as a single component of a path.
+/// Returns `name` if it is a single path component.
 fn component(name: &[u8]) -> Option<&OsStr> {
-    // Its bytes tell; going by components is several times as slow.
+    // Checking the bytes is several times faster than `Path::components`.
     #[cfg(unix)]
     {
         let is_one =
@@ -139,7 +139,6 @@ fn component(name: &[u8]) -> Option<&OsStr> {
     }
 }
 
-/// An entry by its name.
 type NamedNode<'a> = (Cow<'a, [u8]>, Node);
 
 #[derive(Debug)]
@@ -149,7 +148,7 @@ enum Node {
 }
 
 impl Node {
-    /// Do both hold the same?
+    /// Returns whether both have the same content.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Leaf(left), Self::Leaf(right)) => left.is_same(right),
@@ -159,35 +158,35 @@ impl Node {
     }
 }
 
-/// A file, a link, or a folder with nothing in it.
+/// A file, a link, or an empty folder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
     pub(super) mode: Mode,
     pub(super) oid: Oid,
-    /// Where it was seen in the work tree and is no folder: its stamp, and
-    /// whether that would tell of any change since.
+    /// For a file or link in a snapshot: its stamp, and whether an equal stamp guarantees equal
+    /// content.
     pub(super) seen: Option<(Stamp, bool)>,
 }
 
 impl Leaf {
-    /// A folder with nothing in it.
+    /// An empty folder.
     pub(super) const FOLDER: Self = Self {
         mode: Mode::Folder,
         oid: Oid::EMPTY_TREE,
         seen: None,
     };
 
-    /// Do both hold the same?
+    /// Returns whether both have the same mode and content.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.mode, self.oid) == (other.mode, other.oid)
     }
 
-    /// The number of the file that was seen.
+    /// Inode of a file in a snapshot.
     pub(super) fn inode(&self) -> Option<u64> {
         self.seen.map(|(stamp, _)| stamp.inode)
     }
 
-    /// Is it a file with bytes of its own?
+    /// Returns whether it is a regular file.
     pub(super) fn is_file(&self) -> bool {
         matches!(self.mode, Mode::File | Mode::Executable)
     }
@@ -201,17 +200,16 @@ pub(super) struct Difference {
     pub(super) right: Option<Leaf>,
 }
 
-/// Everything that differs.
+/// Result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Comparison {
-    /// By path. A folder is among them only where it is empty on its side and
-    /// no folder on the other.
+    /// Sorted by path. A folder is only listed if it is empty and not a folder on the other side.
     pub(super) leaves: Vec<Difference>,
-    /// Folders of the left side that are none on the right; by path.
+    /// Folders of the left side that are not folders on the right; sorted by path.
     pub(super) folders_gone: Vec<RelPath>,
 }
 
-/// Compares below `wanted`, or everything when that is empty.
+/// Compares the paths in `wanted` with everything below them, or everything if it is empty.
 pub(super) fn compare(
     reader: &ObjectReader,
     left: &Tree,
@@ -238,7 +236,7 @@ pub(super) fn compare(
             };
             let on_left = order.is_le().then(|| left.next()).flatten();
             let on_right = order.is_ge().then(|| right.next()).flatten();
-            // Nearly all are; before anything is made of their names.
+            // The common case, checked before the name is decoded.
             if let (Some((_, left)), Some((_, right))) = (&on_left, &on_right)
                 && left.is_same(right)
             {
@@ -300,12 +298,12 @@ fn empty(tree: &Tree) -> Option<Leaf> {
     (tree.oid() == Oid::EMPTY_TREE).then_some(Leaf::FOLDER)
 }
 
-/// Is `path` this folder or below it?
+/// Returns whether `path` is the folder or below it.
 pub(super) fn is_within(path: &RelPath, folder: &RelPath) -> bool {
     path.as_path().starts_with(folder.as_path())
 }
 
-/// The file or link at `path` in a stored tree.
+/// Finds the file or link at `path` in a tree object.
 pub(super) fn find(
     reader: &ObjectReader,
     tree: Oid,
@@ -336,7 +334,7 @@ pub(super) fn find(
     Ok(None)
 }
 
-/// Is there a folder at `path` in a stored tree?
+/// Returns whether a tree object has a folder at `path`.
 pub(super) fn has_folder(reader: &ObjectReader, tree: Oid, path: &RelPath) -> Result<bool, Error> {
     let mut tree = tree;
     for name in path.components() {
@@ -353,7 +351,7 @@ pub(super) fn has_folder(reader: &ObjectReader, tree: Oid, path: &RelPath) -> Re
     Ok(true)
 }
 
-/// Which paths the access rules of this moment deny, folder by folder.
+/// Caches which folders the current access rules deny.
 pub(super) struct DeniedPaths<'a> {
     job: &'a Job<'a>,
     folders: HashMap<RelPath, bool>,
@@ -367,7 +365,7 @@ impl<'a> DeniedPaths<'a> {
         }
     }
 
-    /// Is it denied, or a folder it lies in?
+    /// Returns whether the path, or a folder above it, is denied.
     pub(super) fn denies(&mut self, path: &RelPath, is_dir: bool) -> bool {
         let mut above = Vec::new();
         let mut parent = path.parent();
@@ -375,7 +373,7 @@ impl<'a> DeniedPaths<'a> {
             parent = folder.parent();
             above.push(folder);
         }
-        // From the top: what lies in a denied folder is not asked about.
+        // From the top, so that nothing in a denied folder is checked.
         let is_inside = above.into_iter().rev().any(|folder| {
             let (view, root) = (self.job.view, self.job.root);
             match self.folders.entry(folder) {
@@ -394,8 +392,8 @@ impl<'a> DeniedPaths<'a> {
                 .is_some()
     }
 
-    /// Returns whether a link leads to a denied path, or would if that was there: its content then
-    /// is a denied name.
+    /// Returns whether a link points to a denied path, existing or not. The content of the link
+    /// then contains a denied name.
     pub(super) fn denies_target(&mut self, link: &RelPath, target: &[u8]) -> bool {
         let view = self.job.view;
         let Some(root) = view.roots().get(self.job.root) else {
@@ -409,7 +407,7 @@ impl<'a> DeniedPaths<'a> {
         if let Verdict::Denied(_) = view.check(&place) {
             return true;
         }
-        // Where nothing is there, it may have been a folder.
+        // A missing target may have been a folder.
         matches!(place, Location::Inside { root, rel } if view.check_entry(root, &rel, true).is_some())
     }
 }

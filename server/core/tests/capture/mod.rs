@@ -1,6 +1,6 @@
-//! Workspaces of which checkpoints are taken, and git to ask what it thinks.
+//! Test utilities: workspaces to capture, and checks with git.
 
-// Each test binary uses its own part.
+// Each test binary uses only some of them.
 #![allow(dead_code)]
 
 use std::{
@@ -38,7 +38,7 @@ impl Bench {
         Self::at("ws")
     }
 
-    /// With the workspace at a path below the scratch folder.
+    /// Creates the workspace at a path below the temporary folder.
     pub(crate) fn at(place: &str) -> Self {
         let parent = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(parent.path()).unwrap();
@@ -57,13 +57,13 @@ impl Bench {
         }
     }
 
-    /// As another process would open it.
+    /// Opens the store as another process would.
     pub(crate) fn reopened(&self) -> Checkpoints {
         let storage = Storage::open(&self.parent.join("data")).unwrap();
         Checkpoints::new(&storage, &root(&self.ws))
     }
 
-    /// The rules once no earlier ones hold any more.
+    /// Returns the access rules, after earlier rules have expired.
     pub(crate) fn view(&self) -> AccessView {
         self.access.view();
         let Now { monotonic, wall } = Now::system();
@@ -74,7 +74,7 @@ impl Bench {
         self.access.view_at(later).0
     }
 
-    /// Lets go of access rules that still hold although their file is gone.
+    /// Waits until rules of a deleted rule file no longer apply.
     pub(crate) fn settle_rules(&self) {
         self.access.view();
         let Now { monotonic, wall } = Now::system();
@@ -119,7 +119,7 @@ impl Bench {
         self.try_create(&Request::default(), None).unwrap()
     }
 
-    /// What git finds in the checkpoint: path, then mode and object.
+    /// Lists a checkpoint with git: path, then mode and object.
     pub(crate) fn paths(&self, checkpoint: &Checkpoint) -> BTreeMap<String, String> {
         let tree = checkpoint.tree.to_string();
         let out = self.git_store(&["ls-tree", "-r", "-t", "-z", &tree]);
@@ -132,14 +132,14 @@ impl Bench {
             .collect()
     }
 
-    /// The files and links git finds in the checkpoint.
+    /// Lists the files and links of a checkpoint with git.
     pub(crate) fn files(&self, checkpoint: &Checkpoint) -> Vec<String> {
         let paths = self.paths(checkpoint);
         let files = paths.iter().filter(|(_, what)| !what.starts_with("040000"));
         files.map(|(path, _)| path.clone()).collect()
     }
 
-    /// The content of a file in a checkpoint.
+    /// Reads a file of a checkpoint with git.
     pub(crate) fn content(&self, checkpoint: &Checkpoint, path: &str) -> Vec<u8> {
         let name = format!("{}:{path}", checkpoint.tree);
         let mut git = git(&self.parent);
@@ -155,7 +155,7 @@ impl Bench {
         run(git.args(args))
     }
 
-    /// git finds nothing wrong with the store.
+    /// Asserts that `git fsck` finds no problem.
     pub(crate) fn fsck(&self) {
         let mut git = git(&self.parent);
         git.arg("--git-dir").arg(self.checkpoints.git_dir());
@@ -170,7 +170,7 @@ fn root(path: &Path) -> Root {
     Root::new(AbsPath::new(path).unwrap(), None)
 }
 
-/// git without anybody's settings.
+/// A git command without user settings.
 pub(crate) fn git(home: &Path) -> Command {
     let mut git = Command::new("git");
     for (name, _) in std::env::vars_os() {
@@ -198,7 +198,7 @@ pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
     run(git(dir.parent().unwrap()).current_dir(dir).args(args))
 }
 
-/// Everything that can be seen of a folder, times of reading aside.
+/// Describes a folder completely, except for access times.
 #[cfg(unix)]
 pub(crate) fn fingerprint(dir: &Path) -> BTreeMap<PathBuf, String> {
     use std::os::unix::fs::MetadataExt;
@@ -233,7 +233,7 @@ pub(crate) fn fingerprint(dir: &Path) -> BTreeMap<PathBuf, String> {
     seen
 }
 
-/// A file name of these bytes.
+/// Returns a file name with these bytes.
 #[cfg(unix)]
 pub(crate) fn name(bytes: &[u8]) -> &OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(bytes)

@@ -1,6 +1,6 @@
-//! A workspace with checkpoints, and what stands in it.
+//! Test utilities: a workspace with checkpoints, and its content.
 
-// Each test binary uses its own part.
+// Each test binary uses only some of them.
 #![allow(dead_code)]
 
 use std::{
@@ -26,7 +26,7 @@ use sightline_core::{
 use tempfile::TempDir;
 
 pub(crate) struct Ground {
-    /// Until it is dropped; not of a ground of another process.
+    /// Removed on drop. `None` for the workspace of another process.
     _parent: Option<TempDir>,
     base: PathBuf,
     pub(crate) root: PathBuf,
@@ -35,7 +35,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// A workspace with these files; a name that ends with `/` is a folder.
+    /// Creates a workspace with these files. A name that ends with `/` is a folder.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let parent = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(parent.path()).unwrap();
@@ -46,7 +46,7 @@ impl Ground {
         ground
     }
 
-    /// The ground of another process.
+    /// Opens the workspace of another process.
     pub(crate) fn at(base: &Path) -> Self {
         let root = base.join("ws");
         let storage = Storage::open(&base.join("data")).unwrap();
@@ -63,7 +63,7 @@ impl Ground {
         self.root.join(path)
     }
 
-    /// A place beside the workspace.
+    /// Returns a path beside the workspace.
     pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.base.join(name)
     }
@@ -112,7 +112,7 @@ impl Ground {
         fs::symlink_metadata(self.path(path)).unwrap().mode() & 0o7777
     }
 
-    /// Acts under the rules of this moment.
+    /// Runs `act` with the current access rules.
     pub(crate) fn job<R>(&self, act: impl FnOnce(&Job<'_>) -> R) -> R {
         self.job_with(&Cancel::default(), act)
     }
@@ -150,7 +150,7 @@ impl Ground {
         self.job(|job| self.checkpoints.restore(job, wanted, &unsaved, options))
     }
 
-    /// Restores all of a checkpoint; nothing may fail.
+    /// Restores all of a checkpoint, and asserts that nothing fails.
     pub(crate) fn restore(&self, id: Oid) -> Restored {
         let restored = self
             .try_restore(&all(id), &[], &Options::default())
@@ -174,13 +174,12 @@ impl Ground {
         self.job(|job| self.checkpoints.diff(job, from, to, options))
     }
 
-    /// Everything in the workspace.
+    /// Returns the content of the workspace.
     pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Thing> {
         tree(&self.root)
     }
 
-    /// Everything in a folder, with all the system knows of it except when it
-    /// was read.
+    /// Returns the content of a folder with all metadata, except for access times.
     pub(crate) fn stamps(&self, below: &Path) -> BTreeMap<PathBuf, (Thing, [i64; 6])> {
         let mut all = BTreeMap::new();
         for (path, thing) in tree(below) {
@@ -198,7 +197,7 @@ impl Ground {
         all
     }
 
-    /// The real git in the workspace, whatever the machine's configuration.
+    /// Runs git in the workspace, without the machine's configuration.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         git(&self.root, arguments)
     }
@@ -268,7 +267,7 @@ pub(crate) fn counted(ground: &Ground) -> usize {
     ground.checkpoints.list(&Filter::default()).unwrap().len()
 }
 
-/// What stands somewhere, as far as a checkpoint keeps it.
+/// Content of a path, as far as checkpoints record it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     File { executable: bool, content: Vec<u8> },

@@ -1,4 +1,4 @@
-//! Importing from shadow repositories as Cline 3 makes them.
+//! Tests with shadow repositories like those of Cline 3.
 
 use std::{process::Command, sync::Arc};
 
@@ -29,7 +29,7 @@ fn hashes_are_as_cline_makes_them() {
     }
 }
 
-/// A shadow repository as Cline makes it, with the real git.
+/// A shadow repository, created with git as Cline does.
 struct Cline {
     scratch: Scratch,
     shadow: PathBuf,
@@ -99,7 +99,7 @@ impl Cline {
         self.scratch.job(&Cancel::default(), import)
     }
 
-    /// Every file of the shadow repository, and its bytes.
+    /// Returns every file of the shadow repository with its content.
     fn bytes(&self) -> HashMap<PathBuf, Vec<u8>> {
         let mut found = HashMap::new();
         let mut folders = vec![self.shadow.clone()];
@@ -218,7 +218,7 @@ fn repositories_within_and_denied_files_stay_out() {
     assert_eq!(files, "keep\nlib/code\n");
     let reader = cline.scratch.repository().reader();
     assert!(!reader.contains(name_of(Kind::Blob, b"private")));
-    // A restore leaves alone what was left out, and what Cline never kept.
+    // A restore keeps what was left out, and what Cline never captured.
     let none = |_: &RelPath| Ok(None);
     let now = cline.view();
     let now = SavedRules::of_repository((&now, 0), (b"", true), b"");
@@ -238,7 +238,7 @@ fn repositories_within_and_denied_files_stay_out() {
     for path in ["keep", "lib/code", "other/sub/x", "sub2"] {
         assert!(!excludes(path), "{path}");
     }
-    // Once the rules are others, it is not known what they denied.
+    // With other rules, it is unknown what was denied.
     let now = SavedRules::default();
     let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
     assert!(
@@ -266,7 +266,7 @@ fn denied_files_are_counted_and_named_nowhere() {
         cline.git(&["update-index", "--add", "--cacheinfo", &link]);
     }
     cline.git(&["commit", "-q", "-m", "checkpoint-1-t"]);
-    // Trees that make no sense at a denied name.
+    // Invalid trees with denied names.
     let blob = name_of(Kind::Blob, b"1");
     let file = |name| (Mode::File, name, blob);
     let twice = cline.tree(&[file(&b"hidden-e"[..]), file(b"hidden-e")]);
@@ -399,7 +399,7 @@ fn a_damaged_commit_is_left_out_and_told() {
 }
 
 impl Cline {
-    /// A commit of a tree of any bytes, at any time.
+    /// Creates a commit of any tree and time.
     fn odd(&self, tree: Oid, seconds: i64) -> Oid {
         let parent = self.git(&["rev-parse", "HEAD"]);
         let text = format!(
@@ -415,7 +415,7 @@ impl Cline {
         self.store("tree", &encode_tree(entries.iter().copied()))
     }
 
-    /// Stores an object of any bytes.
+    /// Stores an object with any content.
     fn store(&self, kind: &str, bytes: &[u8]) -> Oid {
         let file = self.scratch.folder.path().join("object");
         fs::write(&file, bytes).unwrap();

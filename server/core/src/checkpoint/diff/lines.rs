@@ -1,4 +1,4 @@
-//! Lines of text: which are new, which are gone, as git counts them.
+//! Compares texts line by line.
 
 use std::{
     collections::HashMap,
@@ -8,34 +8,33 @@ use std::{
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-/// Bytes in which a NUL makes a file no text; git's.
+/// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;
-/// Larger files are no text, in bytes: git's `core.bigFileThreshold`.
+/// Size above which a file counts as binary, in bytes, as git's `core.bigFileThreshold`.
 const MAX_TEXT_BYTES: usize = 512 * 1024 * 1024;
-/// How long the shortest difference of one file is searched; then a longer one
-/// will do.
+/// Maximum time to search for a shortest difference. After it, any difference is accepted.
 const TIME_LIMIT: Duration = Duration::from_millis(500);
 
-/// Is it no text?
+/// Returns whether the content is binary.
 pub(super) fn is_binary(content: &[u8]) -> bool {
     content.len() > MAX_TEXT_BYTES
         || memchr::memchr(0, &content[..content.len().min(BINARY_PROBE_BYTES)]).is_some()
 }
 
-/// The lines, each with its line break.
+/// Splits the content into lines with their line breaks.
 pub(super) fn lines(content: &[u8]) -> Vec<&[u8]> {
     content.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// A part of both sides.
+/// A range that differs on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ChangedRange {
     pub(super) old: Range<usize>,
     pub(super) new: Range<usize>,
 }
 
-/// The parts that differ, in order; a shortest difference where that is found
-/// in time.
+/// Returns the ranges that differ, in order. The result is a shortest difference unless the time
+/// limit is reached.
 pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<ChangedRange> {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new);
     let start = same.count();
@@ -55,7 +54,7 @@ pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<ChangedRange> {
             .collect()
     };
     let (old_ids, new_ids) = (numbered(old_rest), numbered(new_rest));
-    // Lines the other side does not have decide nothing, and cost most.
+    // Lines that only occur on one side always differ, and are the most expensive.
     let keep = |ids: &[usize], other: &[usize]| -> Vec<(usize, usize)> {
         let known: std::collections::HashSet<&usize> = other.iter().collect();
         let kept = ids.iter().enumerate().filter(|(_, id)| known.contains(id));
@@ -99,7 +98,7 @@ pub(super) fn changes(old: &[&[u8]], new: &[&[u8]]) -> Vec<ChangedRange> {
     parts
 }
 
-/// New lines and lines that are gone.
+/// Returns the number of added and deleted lines.
 pub(super) fn count(old: &[u8], new: &[u8]) -> (u64, u64) {
     let (old, new) = (lines(old), lines(new));
     changes(&old, &new)
@@ -132,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is between the parts is the same, and nothing shorter will do.
+        /// The text between the ranges is equal, and no shorter difference exists.
         #[test]
         fn changes_are_a_shortest_difference(
             old in prop::collection::vec(0_u8..4, 0..12),

@@ -1,4 +1,4 @@
-//! Differences as unified text, the way git writes it and `git apply` takes it.
+//! Formats differences as a unified diff that `git apply` accepts.
 
 use std::{borrow::Cow, io::Write};
 
@@ -10,19 +10,18 @@ use super::{
 };
 use crate::{access::gitignore::bytes_of, line::one_line, path::RelPath};
 
-/// Lines of context.
+/// Number of context lines.
 const CONTEXT: usize = 3;
-/// How git names the object that is not there.
+/// Id that git uses for a missing file.
 const NONE: Oid = Oid([0; 20]);
 
-/// The differences as unified text that `git apply` takes; `files` have their
-/// contents. Of binary files, and where contents are left out, it only says that
-/// they differ.
+/// Formats files as a unified diff. `files` include their contents. Binary files and omitted
+/// contents are only reported as different.
 pub fn patch(files: &[FileDiff]) -> Vec<u8> {
     let mut text = Vec::new();
     for file in files {
         match (file.status, file.modes) {
-            // Nothing is known of the new side.
+            // The new side is unknown.
             (_, (old, _)) if file.uncaptured => one(
                 &FileDiff {
                     modes: (old, old),
@@ -30,7 +29,7 @@ pub fn patch(files: &[FileDiff]) -> Vec<u8> {
                 },
                 &mut text,
             ),
-            // A link can't be written over a file: git says it in two parts.
+            // git expresses this as a deletion and an addition.
             (Status::TypeChanged, (old, new)) => {
                 let gone = FileDiff {
                     status: Status::Deleted,
@@ -120,7 +119,7 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
     if before == after {
         return;
     }
-    // Where a name has a space, a tab says where it ends.
+    // A tab marks the end of a name that contains spaces.
     let end = |name: &[u8]| if name.contains(&b' ') { b"\t" } else { empty };
     line(&[b"--- ", &old_name, end(&old_name)]);
     line(&[b"+++ ", &new_name, end(&new_name)]);
@@ -131,7 +130,7 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
     let parts = changes(old, new);
     let mut rest = parts.as_slice();
     while let Some(first) = rest.first() {
-        // Parts whose context would touch are one hunk.
+        // Ranges with overlapping context form one hunk.
         let close = |pair: &[ChangedRange]| pair[1].old.start - pair[0].old.end <= 2 * CONTEXT;
         let count = 1 + rest.windows(2).take_while(|pair| close(pair)).count();
         let (hunk, later) = rest.split_at(count);
@@ -142,7 +141,7 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
         let range = |start: usize, end: usize| {
             let (start, end) = (start - above, end + below);
             match end - start {
-                // Of nothing, the line before.
+                // An empty range gives the line before it.
                 0 => format!("{start},0"),
                 1 => format!("{}", start + 1),
                 count => format!("{},{count}", start + 1),
@@ -171,10 +170,10 @@ fn hunks(old: &[&[u8]], new: &[&[u8]], text: &mut Vec<u8>) {
     }
 }
 
-/// A name as git writes it: in quotes where it is odd.
+/// Quotes a path as git does.
 fn quoted(prefix: &str, path: &RelPath) -> Vec<u8> {
     let path = bytes_of(path.as_path());
-    // Git leaves `<` as it is; a name must not look like a tag to a model.
+    // git does not quote `<`, but a name must not look like a tag to a model.
     let has_tag = matches!(one_line(&String::from_utf8_lossy(&path)), Cow::Owned(_));
     let is_odd = |byte: &u8| {
         *byte < b' ' || *byte > b'~' || matches!(byte, b'"' | b'\\') || (*byte == b'<' && has_tag)

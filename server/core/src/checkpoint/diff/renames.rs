@@ -1,4 +1,4 @@
-//! Which new file was which file before: the same content, or at least half of it.
+//! Detects renamed files: identical content, or at least half of it.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -11,32 +11,32 @@ use super::super::{
 };
 use crate::{cancel::Cancel, error::Error};
 
-/// Files on either side among which similar ones are looked for; more are only
-/// matched when they are the same. git's `diff.renameLimit`.
+/// Maximum number of files on each side to search for similar content, as git's `diff.renameLimit`.
+/// With more, only identical files are matched.
 const MAX_CANDIDATES: usize = 1000;
-/// Larger files are only matched when they are the same, in bytes.
+/// Maximum size of a file that is compared for similarity, in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Content looked at for similarity altogether, in bytes.
+/// Maximum total size of compared contents, in bytes.
 const MAX_TOTAL_BYTES: u64 = 128 * 1024 * 1024;
-/// A line is looked at in pieces of so many bytes, as git does.
+/// Maximum length of a compared piece of a line, in bytes, as in git.
 const CHUNK_BYTES: usize = 64;
-/// Least similarity, in percent: git's default.
+/// Minimum similarity in percent, git's default.
 const MIN_SIMILARITY: u64 = 50;
 
-/// The content of a path on its side, and its length before it is read.
+/// Reads contents and their lengths.
 pub(super) trait Contents {
     fn len(&self, of: ContentSide<'_>) -> Result<u64, Error>;
     fn read(&self, of: ContentSide<'_>) -> Result<Vec<u8>, Error>;
 }
 
-/// Whose content.
+/// Which side of a difference.
 #[derive(Clone, Copy)]
 pub(super) enum ContentSide<'a> {
     Old(&'a Difference),
     New(&'a Difference),
 }
 
-/// Pairs of `differences`: the index of the new path, and of the old one.
+/// Returns the index of the old path for the index of each new path.
 pub(super) fn renames(
     differences: &[Difference],
     contents: &dyn Contents,
@@ -61,7 +61,8 @@ pub(super) fn renames(
     Ok(pairs)
 }
 
-/// Takes out what has the same content; of several the one of the same name.
+/// Matches identical files, and removes them from `gone` and `new`. Prefers a file with the same
+/// name.
 fn same(
     differences: &[Difference],
     gone: &mut Vec<usize>,
@@ -71,7 +72,7 @@ fn same(
     let empty = name_of(Kind::Blob, b"");
     let mut known: BTreeMap<(Oid, bool), Vec<usize>> = BTreeMap::new();
     for index in gone.iter() {
-        // Empty files have nothing to be known by.
+        // Empty files have nothing in common.
         if let Some(leaf) = differences[*index].left.filter(|leaf| leaf.oid != empty) {
             let key = (leaf.oid, leaf.is_file());
             known.entry(key).or_default().push(*index);
@@ -143,7 +144,7 @@ fn similar(
             }
         }
     }
-    // The most similar first; of equal ones in order of path.
+    // Most similar first, then in path order.
     found.sort_by_key(|(percent, same_name, new, old)| {
         (Reverse((*percent, *same_name)), *new, *old)
     });
@@ -156,21 +157,21 @@ fn similar(
     Ok(())
 }
 
-/// How much of a content is the same as in another, in percent of the larger.
+/// Returns how much of the larger content is in the other one, in percent.
 pub(super) fn similarity(old: &[u8], new: &[u8]) -> u64 {
     match old == new {
         true => 100,
-        // Something differs, whatever rounding says.
+        // Below 100 despite rounding.
         false => Fingerprint::new(new)
             .similarity(&Fingerprint::new(old))
             .min(99),
     }
 }
 
-/// What of a content is compared: its pieces by hash, with their bytes.
+/// Pieces of a content, for comparison.
 #[derive(Debug)]
 struct Fingerprint {
-    /// By hash.
+    /// Hash and total length of each distinct piece, sorted.
     pieces: Vec<(u64, u64)>,
     length: u64,
 }

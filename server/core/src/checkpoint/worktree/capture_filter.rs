@@ -1,8 +1,8 @@
-//! What is captured: the ignore rules in force.
+//! Decides which entries of the work tree are captured.
 //!
-//! A path is judged from the top down; below what is left out everything is.
-//! The same rules judge now, from the texts of the work tree ([`CaptureFilter`],
-//! [`IgnoreStack`]), and later, from what is kept with a checkpoint ([`HistoricRules`]).
+//! Decisions go from the top down: nothing below an excluded folder is captured. [`CaptureFilter`]
+//! and [`IgnoreStack`] apply the current rules. [`HistoricRules`] applies the rules saved with a
+//! checkpoint.
 
 mod saved_rules;
 
@@ -23,32 +23,32 @@ use crate::{
     path::RelPath,
 };
 
-/// What judges the whole tree, but for the rules in its folders.
+/// The rules that apply to the whole work tree, without the ignore files in its folders.
 #[derive(Debug)]
 pub(crate) struct CaptureFilter<'a> {
     view: &'a AccessView,
     root: usize,
     settings: &'a Settings,
-    /// The root's folder, without links.
+    /// Path of the root, without links.
     base: PathBuf,
-    /// Rule files above it.
+    /// Ignore files above the root.
     above: Vec<RuleText>,
-    /// Where this server keeps its data, when that is below the root.
+    /// The server's data directory, if it is below the root.
     own_data: Option<RelPath>,
 }
 
-/// What becomes of an entry.
+/// What happens to an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Capture,
-    /// The rules leave it out; they tell why.
+    /// Excluded by access or ignore rules, and not reported.
     Ignored,
-    /// It is left out, and that is told.
+    /// Excluded for another reason, and reported.
     Skipped(snapshot::SkipReason),
 }
 
 impl<'a> CaptureFilter<'a> {
-    /// `base` is the root's folder, without links.
+    /// `base` is the path of the root, without links.
     pub(crate) fn new(
         view: &'a AccessView,
         root: usize,
@@ -69,7 +69,7 @@ impl<'a> CaptureFilter<'a> {
         }
     }
 
-    /// Equal numbers, equal judgements.
+    /// Returns a hash of the rules. Equal hashes mean equal decisions.
     pub(crate) fn fingerprint(&self) -> u128 {
         let mut hash = XxHash3_128::new();
         let mut add = |bytes: &[u8]| {
@@ -89,7 +89,7 @@ impl<'a> CaptureFilter<'a> {
             add(&bytes_of(path.as_path()));
             match &rules.says {
                 Ok(lines) => add(lines),
-                // Why does not matter: everything is denied.
+                // The cause is irrelevant: everything is denied.
                 Err(_) => add(b"!"),
             }
         }
@@ -104,8 +104,8 @@ impl<'a> CaptureFilter<'a> {
         hash.finish_128()
     }
 
-    /// Judges an entry of a folder that is captured. `ignores` tells whether the
-    /// ignore rules leave it out.
+    /// Decides about an entry of a captured folder. `ignores` returns whether ignore rules exclude
+    /// it.
     pub(crate) fn decide(
         &self,
         folder: &[u8],
@@ -138,17 +138,17 @@ impl<'a> CaptureFilter<'a> {
         Decision::Capture
     }
 
-    /// The ignore rules that reach the root from above.
+    /// Ignore rules from above the root.
     pub(crate) fn above(&self) -> gitignore::Rules {
         gitignore::Rules::default().with_texts(&self.above)
     }
 
-    /// A folder below the root, as ignore rules name it.
+    /// Absolute path of a folder, as ignore rules expect it.
     pub(crate) fn place(&self, folder: &[u8]) -> PathBuf {
         place(&self.base, folder)
     }
 
-    /// Do access rules deny this path, or a folder it is in?
+    /// Returns whether access rules deny the path or a folder above it.
     pub(crate) fn denies_path(&self, path: &[u8]) -> bool {
         let names: Vec<&[u8]> = path
             .split(|byte| *byte == b'/')
@@ -184,8 +184,7 @@ fn place(base: &Path, folder: &[u8]) -> PathBuf {
     path
 }
 
-/// The ignore rules in force in a folder; compiled when first asked for, which
-/// for a tree where nothing changed is never.
+/// Ignore rules in force in a folder. Compiled on first use, which an unchanged tree never needs.
 #[derive(Clone)]
 pub(crate) struct IgnoreStack(Arc<IgnoreLayer>);
 
@@ -197,7 +196,7 @@ struct IgnoreLayer {
 }
 
 impl IgnoreStack {
-    /// The rules that reach the root from above.
+    /// Starts with the rules from above the root.
     pub(crate) fn start(filter: &CaptureFilter<'_>) -> Self {
         Self(Arc::new(IgnoreLayer {
             above: None,
@@ -207,7 +206,7 @@ impl IgnoreStack {
         }))
     }
 
-    /// The rules in `folder`, which has rules of its own.
+    /// Adds the rules of `folder`.
     pub(crate) fn enter(&self, folder: PathBuf, own: &snapshot::FolderRules) -> Self {
         Self(Arc::new(IgnoreLayer {
             above: own.excludes.is_none().then(|| self.clone()),
@@ -226,7 +225,7 @@ impl IgnoreStack {
     }
 }
 
-/// Rules from above, and then those of a folder.
+/// Adds the rules of a folder to the rules from above it.
 pub(crate) fn with_own(
     above: gitignore::Rules,
     base: &Path,

@@ -1,8 +1,7 @@
-//! What a watcher knows of changes: paths, or that it does not know.
+//! Tracks which paths changed since the last checkpoint.
 //!
-//! A checkpoint that is told the paths looks at nothing else, so a source that
-//! leaves one out loses a change: it says [`Changes::Unknown`] whenever it
-//! cannot be sure.
+//! A checkpoint only scans the reported paths, so a source that misses a change would lose it. A
+//! source that cannot be sure reports [`Changes::Unknown`].
 
 use std::{
     collections::BTreeSet,
@@ -12,34 +11,34 @@ use std::{
 
 use crate::path::RelPath;
 
-/// More paths than this are not kept apart: looking at everything is no more work.
+/// Number of paths above which a full scan is not slower.
 const MAX_PATHS: usize = 10_000;
 
-/// What changed since the last time it was asked.
+/// Changes since the last call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes {
-    /// These paths and nothing else; a folder stands for all below it.
+    /// Only these paths changed. A folder includes everything below it.
     Known(Vec<RelPath>),
     /// Anything may have changed.
     Unknown,
 }
 
-/// Someone who watches a root.
+/// Reports changes in a root.
 pub trait ChangeSource: Send + Sync {
-    /// Everything noticed since the last call, including what the system has
-    /// noticed and not yet delivered: a write that ended before this call is in.
+    /// Takes all changes since the last call, including events that the system has not delivered
+    /// yet: every write that finished before this call is included.
     fn take(&self) -> Changes;
-    /// Gives back what was taken and not used.
+    /// Returns changes that were taken and not used.
     fn put_back(&self, changes: Changes);
 }
 
-/// Changes noticed so far. A new one knows nothing, so anything may have changed.
+/// The changes so far. Initially unknown.
 #[derive(Debug, Default)]
 pub struct DirtySet(Mutex<Option<BTreeSet<RelPath>>>);
 
 impl DirtySet {
-    /// Notes a path that was created, changed or removed. Of a folder that came
-    /// or went, the folder is enough.
+    /// Adds a path that was created, changed or removed. For a created or removed folder, the
+    /// folder itself is enough.
     pub fn mark(&self, path: RelPath) {
         let mut noted = self.noted();
         let Some(paths) = &mut *noted else { return };
@@ -68,7 +67,7 @@ impl DirtySet {
         }
     }
 
-    /// Notes that anything may have changed.
+    /// Records that anything may have changed.
     pub fn mark_unknown(&self) {
         *self.noted() = None;
     }

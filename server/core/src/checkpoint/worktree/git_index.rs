@@ -1,9 +1,8 @@
-//! What git tracks although ignore rules match it: the rules have no say there.
+//! Files that git tracks although ignore rules match them. They are captured.
 //!
-//! The index of each repository that holds folders of the work tree names what
-//! it tracks. Only what the rules ignore of that is kept, and it is found anew
-//! when an index or the rules changed. An index that is missing or can't be read
-//! tracks nothing.
+//! Every repository that overlaps the work tree has an index that lists its tracked files. Only the
+//! ignored ones are kept here. They are computed again when an index or the rules change. A missing
+//! or unreadable index tracks nothing.
 
 use std::{
     collections::HashMap,
@@ -23,16 +22,16 @@ use super::{
 };
 use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, gitignore};
 
-/// A larger index is not read, in bytes: some millions of files.
+/// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// The mode of a submodule in an index.
+/// Mode of a submodule in an index.
 const SUBMODULE: u32 = 0o160_000;
-/// Paths one thread judges before it looks for more.
+/// Paths per parallel work item.
 const CHUNK: usize = 1024;
 
-/// Paths below the root, with `/`, that are captured whatever ignore rules say;
-/// sorted. One that ends with `/` is a folder by itself: a submodule, with all that
-/// its own rules do not ignore, or one that is left out for another reason.
+/// Sorted paths that are captured despite ignore rules, relative to the root, with `/`. A path that
+/// ends with `/` is a whole folder: a submodule, in which only its own rules apply, or a folder
+/// skipped for another reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TrackedPaths(Vec<Box<[u8]>>);
 
@@ -51,7 +50,7 @@ impl TrackedPaths {
         &self.0
     }
 
-    /// Is this file or link captured, or is there something in this folder that is?
+    /// Returns whether a file is tracked, or a folder contains a tracked path.
     pub(crate) fn contains(&self, path: &[u8], is_dir: bool) -> bool {
         match is_dir {
             true => self.begins(path).is_some(),
@@ -59,7 +58,7 @@ impl TrackedPaths {
         }
     }
 
-    /// The same of an entry of a folder.
+    /// Like [`Self::contains`], for an entry of a folder.
     pub(crate) fn contains_in(&self, folder: &[u8], name: &[u8], is_dir: bool) -> bool {
         if self.is_empty() || folder.is_empty() {
             return self.contains(name, is_dir);
@@ -67,13 +66,13 @@ impl TrackedPaths {
         self.contains(&[folder, b"/", name].concat(), is_dir)
     }
 
-    /// Is it a folder by itself?
+    /// Returns whether the folder is listed as a whole.
     pub(crate) fn is_whole_folder(&self, path: &[u8]) -> bool {
         self.begins(path)
             .is_some_and(|first| first.len() == path.len() + 1)
     }
 
-    /// The first path that is or lies in this folder.
+    /// Returns the first path that is in this folder, or is the folder.
     fn begins(&self, folder: &[u8]) -> Option<&[u8]> {
         if self.is_empty() {
             return None;
@@ -84,8 +83,7 @@ impl TrackedPaths {
         first.starts_with(&start).then_some(&**first)
     }
 
-    /// Those that have to be kept with a checkpoint to judge as it was judged:
-    /// what is captured its tree tells.
+    /// Returns the paths to save with a checkpoint: those that its tree does not hold as files.
     pub(crate) fn missing_from(&self, tree: &Folder) -> impl Iterator<Item = &[u8]> {
         let mut known: (&[u8], Option<&Folder>) = (b"", Some(tree));
         self.0.iter().map(|path| &**path).filter(move |path| {
@@ -99,17 +97,17 @@ impl TrackedPaths {
     }
 }
 
-/// What is exempt, and what that was found by.
+/// The tracked paths, and a fingerprint of their sources.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GitIndexState {
-    /// As long as this stays, so does what is exempt; `None` when it was too
-    /// young to tell.
+    /// The paths are valid as long as the fingerprint is equal. `None` if a source is too recent to
+    /// trust its stamp.
     pub(crate) fingerprint: Option<u128>,
     pub(crate) tracked: TrackedPaths,
 }
 
 impl GitIndexState {
-    /// What is exempt by the rules a look at the work tree found.
+    /// Finds the tracked paths for a scanned tree. Returns `last` if the sources are unchanged.
     pub(crate) fn load(
         filter: &CaptureFilter<'_>,
         tree: &Folder,
@@ -150,7 +148,7 @@ impl GitIndexState {
                 });
             }
         });
-        // A repository comes before those in it.
+        // An outer repository comes before the ones inside it.
         repositories.sort_by(|left, right| left.top.cmp(&right.top));
         let mut is_settled = true;
         for Repository { top, index, .. } in &repositories {
@@ -179,7 +177,7 @@ impl GitIndexState {
         }))
     }
 
-    /// The same, to be found anew next time.
+    /// Copies the state so that it is computed again next time.
     pub(crate) fn unsettled(&self) -> Self {
         Self {
             fingerprint: None,
@@ -201,24 +199,24 @@ impl Hash {
     }
 }
 
-/// A repository the work tree has something of.
+/// A repository that overlaps the work tree.
 struct Repository {
-    /// Where it begins, below the root.
+    /// Its top folder, relative to the root.
     top: Vec<u8>,
-    /// The root's path in it, where it begins above.
+    /// Path of the root in the repository, if that begins above the root.
     below: Vec<u8>,
     index: Index,
 }
 
-/// An index as it was before it was read.
+/// The index file of a repository, before it is read.
 struct Index {
     path: PathBuf,
     stamp: Stamp,
 }
 
 impl Index {
-    /// That of the repository that begins at `top`; `None` when none does. One
-    /// that can't be used has a stamp as well: that of nothing.
+    /// Finds the index of the repository at `top`. Returns `None` if there is no repository. An
+    /// unusable index has an empty stamp.
     fn of(top: &Path) -> Option<Self> {
         let path = gitignore::index_of(top)?;
         let stamp = gitignore::open(&path).and_then(|file| stamp(&file));
@@ -228,7 +226,7 @@ impl Index {
         })
     }
 
-    /// The paths it names, and which are submodules.
+    /// Returns the paths in the index, and whether each is a submodule.
     fn paths(&self) -> Vec<(Vec<u8>, bool)> {
         if self.stamp == Stamp::default() {
             return Vec::new();
@@ -250,7 +248,7 @@ fn stamp(file: &File) -> Option<Stamp> {
     (is_file && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
 }
 
-/// A folder as the rules judge it.
+/// Decision about a folder.
 struct FolderState {
     rules: gitignore::Rules,
     inclusion: Inclusion,
@@ -258,17 +256,17 @@ struct FolderState {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inclusion {
-    /// The rules judge what is in it.
+    /// The ignore rules decide about its entries.
     ByRules,
-    /// It is ignored, so everything in it is.
+    /// It is ignored, with everything in it.
     Ignored,
-    /// It is left out whatever git tracks, and that is told.
+    /// It is skipped even if tracked, and reported.
     Skipped,
-    /// No exemption reaches what is in it.
+    /// Tracking has no effect in it.
     Excluded,
 }
 
-/// The folders judged so far.
+/// Folders decided so far.
 struct FolderStates<'a> {
     filter: &'a CaptureFilter<'a>,
     tree: &'a Folder,
@@ -328,14 +326,15 @@ fn find_tracked(
 }
 
 impl Repository {
-    /// A path of its index, below the root; `None` for what is no such path.
+    /// Converts a path of the index to one relative to the root. Returns `None` if it is outside
+    /// the root or invalid.
     fn below_root(&self, path: Vec<u8>) -> Option<Vec<u8>> {
         let path = match (&*self.top, &*self.below) {
             (b"", b"") => path,
             (b"", below) => path.strip_prefix(below)?.strip_prefix(b"/")?.to_vec(),
             (top, _) => [top, b"/", &path].concat(),
         };
-        // An index can be made to say anything.
+        // An index can contain arbitrary bytes.
         let is_path = path
             .split(|byte| *byte == b'/')
             .all(|name| !matches!(name, b"" | b"." | b".." | b".git"));
@@ -344,7 +343,7 @@ impl Repository {
 }
 
 impl FolderStates<'_> {
-    /// Judges the folders down to `folder` that were not judged yet.
+    /// Decides about the folders down to `folder`.
     fn enter(&mut self, folder: &[u8]) {
         if self.known.contains_key(folder) {
             return;
@@ -361,7 +360,7 @@ impl FolderStates<'_> {
         }
     }
 
-    /// A folder in one that was judged.
+    /// Decides about a folder whose parent is known.
     fn decide(&self, path: &[u8], is_tracked: bool) -> FolderState {
         let (folder, name) = split(path);
         let without_rules = |inclusion| FolderState {
@@ -399,7 +398,7 @@ impl FolderStates<'_> {
         }
     }
 
-    /// Takes note of a submodule. True when the rules ignore it.
+    /// Records a submodule. Returns whether it is ignored.
     fn submodule(&mut self, path: &[u8]) -> bool {
         self.enter(path);
         let is_ignored = self
@@ -413,7 +412,7 @@ impl FolderStates<'_> {
         is_ignored
     }
 
-    /// Those of these files that the rules ignore. Their folders were judged.
+    /// Returns the files that are ignored. Their folders must be known.
     fn ignored(&self, files: &[Vec<u8>]) -> Vec<Box<[u8]>> {
         let mut ignored = Vec::new();
         let mut last: Option<(&[u8], Inclusion, gitignore::Scope<'_>)> = None;
@@ -450,7 +449,7 @@ fn own(
     }
 }
 
-/// A path's folder and name.
+/// Splits a path into folder and name.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),

@@ -1,4 +1,4 @@
-//! What stands in the work tree, as a tree of git would have it.
+//! Reads entries of the work tree as leaves of a git tree.
 
 use std::{ffi::OsStr, io};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Found {
-    /// As a tree has it; `None` for what no tree has.
+    /// Returns the git mode, or `None` for a type that git does not store.
     pub(crate) fn mode(&self) -> Option<Mode> {
         match self.kind {
             Kind::File if self.stamp.mode & 0o100 != 0 => Some(Mode::Executable),
@@ -24,8 +24,7 @@ impl Found {
 }
 
 impl Dir {
-    /// What stands there, as a tree would have it; `None` for nothing and for
-    /// what no tree has.
+    /// Reads an entry. Returns `None` if it does not exist, or git does not store its type.
     pub(in crate::checkpoint) fn leaf(&self, name: &OsStr) -> io::Result<Option<(Leaf, Vec<u8>)>> {
         let found = match self.look(name) {
             Ok(Some(found)) => found,

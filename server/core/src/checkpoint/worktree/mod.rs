@@ -1,4 +1,10 @@
-//! The work tree: scanning it, and which of its files a checkpoint captures.
+//! The work tree: scanning it, and deciding what a checkpoint captures.
+//!
+//! [`scan`] is the place to start: it runs a [`walk`] over the folders ([`scan_dir`],
+//! [`read_file`]) and builds a [`snapshot`]. [`capture_filter`] decides which entries are captured,
+//! together with [`git_index`] (tracked files) and [`reserved_names`]. [`stat_cache`] keeps the
+//! last scan, and [`dirty_set`] the changes since then. [`permissions`] saves read permissions,
+//! which git does not record.
 
 pub(crate) mod capture_filter;
 pub(crate) mod dirty_set;

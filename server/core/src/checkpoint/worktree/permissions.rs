@@ -1,5 +1,5 @@
-//! Whom a file is for. git knows no more of a file's rights than whether it may be
-//! executed; a file made anew is to be for no more people than it was.
+//! Read permissions of files, which git does not record. A restore must not create a file that more
+//! users can read than before.
 
 use std::collections::HashMap;
 
@@ -14,27 +14,27 @@ use crate::{
     path::RelPath,
 };
 
-/// So many paths are kept with a checkpoint; where there are more, what is not
-/// among them is for its owner alone.
+/// Maximum number of paths saved with a checkpoint. If there are more, the others are readable only
+/// by their owner.
 const MAX_PATHS: usize = 10_000;
 
-/// Who may read a file besides its owner.
+/// Which users besides the owner may read a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ReadPermission {
     /// Everyone.
     #[default]
     All,
-    /// Its group.
+    /// The group.
     Group,
-    /// Everyone but its group.
+    /// Everyone except the group.
     Others,
-    /// No one.
+    /// No other user.
     Owner,
 }
 
 impl ReadPermission {
-    /// By the permission bits of a file.
+    /// Derives the permission from the mode bits.
     pub(crate) fn of(file: &File) -> Self {
         if !cfg!(unix) || file.mode == Mode::Link {
             return Self::All;
@@ -47,7 +47,7 @@ impl ReadPermission {
         }
     }
 
-    /// The permission bits a file for these people does not have.
+    /// Mode bits that the file must not have.
     pub(crate) fn withheld(self) -> u32 {
         match self {
             Self::All => 0,
@@ -58,7 +58,7 @@ impl ReadPermission {
     }
 }
 
-/// Whom the files below a folder are for, seen together.
+/// The set of permissions that occur below a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadPermissionSet(u8);
 
@@ -71,7 +71,7 @@ impl ReadPermissionSet {
         self.0 |= below.0;
     }
 
-    /// The only one, if it is the only one.
+    /// Returns the permission if it is the same for all files.
     fn only(self) -> Option<ReadPermission> {
         use ReadPermission::{All, Group, Others, Owner};
         let each = [All, Group, Others, Owner].into_iter();
@@ -81,17 +81,17 @@ impl ReadPermissionSet {
     }
 }
 
-/// A file, or everything below a folder, that is not for everyone.
+/// A file, or all files below a folder, with restricted read permissions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestrictedPath {
-    /// Which; the folder may be the root.
+    /// The path, which may be the root.
     #[serde(flatten)]
     pub path: NamedPath,
-    /// Whom it is for.
+    /// Who may read it.
     pub readers: ReadPermission,
 }
 
-/// What is not for everyone in a tree, in few entries.
+/// Returns the restricted paths of a tree, combined by folder.
 pub(crate) fn restricted(tree: &Folder) -> Vec<RestrictedPath> {
     let mut found = Vec::new();
     let restricted = |path: &RelPath, readers| RestrictedPath {
@@ -125,7 +125,7 @@ pub(crate) fn restricted(tree: &Folder) -> Vec<RestrictedPath> {
     found
 }
 
-/// Whom the files of a checkpoint are for.
+/// Read permissions of the files of a checkpoint.
 #[derive(Debug)]
 pub(crate) struct ReadPermissionMap<'a>(HashMap<(&'a str, bool), ReadPermission>);
 

@@ -1,4 +1,4 @@
-//! Reading one file or link as it is at one moment.
+//! Reads a file or link consistently, and detects concurrent changes.
 
 use std::{fs, io, io::Read};
 
@@ -8,21 +8,21 @@ use super::{
 };
 use crate::checkpoint::store::object::{Kind as Object, Mode, name_of};
 
-/// How often a file that changes while it is read is read again.
+/// How often a file that changes during the read is read again.
 const ATTEMPTS: usize = 4;
 
-/// What was found.
+/// Result of a read.
 #[derive(Debug)]
 pub(crate) enum ReadOutcome {
     File(File),
-    /// It is there and can't be captured.
+    /// The entry exists and cannot be captured.
     Skipped(SkipReason),
-    /// It is something else now, or gone.
+    /// The entry was removed, or has another type.
     Replaced,
 }
 
-/// Reads the file `name`. Its bytes are in `buffer` when it is captured.
-/// `started_at` is from before anything was looked at, in nanoseconds since the epoch.
+/// Reads the file `name` into `buffer`. `started_at` is a time before the scan, in nanoseconds
+/// since the epoch.
 pub(crate) fn file(
     dir: &Dir,
     name: &[u8],
@@ -63,15 +63,14 @@ pub(crate) fn file(
     ReadOutcome::Skipped(SkipReason::Unstable)
 }
 
-/// Reads as much as the file should have, and tells its stamp afterwards.
+/// Reads `size` bytes, and returns the stamp of the file afterwards.
 fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<Stamp> {
     read_at_most(file, size, buffer)?;
     Dir::stamp_of(file)
 }
 
-/// Reads on until the file ends or `buffer`, whatever was in it, holds so many
-/// bytes. The standard library asks how long the file is, and begins with
-/// pieces of 8 KiB.
+/// Reads until the end of the file, or until `buffer` holds `most` bytes. Unlike `read_to_end`,
+/// needs no extra `fstat` and starts with the full size.
 pub(crate) fn read_at_most(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
     let most = usize::try_from(most).map_err(|_| io::ErrorKind::FileTooLarge)?;
     buffer.truncate(most);
@@ -90,7 +89,7 @@ pub(crate) fn read_at_most(mut file: &fs::File, most: u64, buffer: &mut Vec<u8>)
     Ok(())
 }
 
-/// Whether it may be executed; as before, where the system does not know that.
+/// Returns the mode of a file. Keeps the last one on systems without an executable bit.
 fn mode(stamp: &Stamp, last: Option<Mode>) -> Mode {
     let executable = match last {
         Some(last) if !cfg!(unix) => last == Mode::Executable,
@@ -103,7 +102,7 @@ fn mode(stamp: &Stamp, last: Option<Mode>) -> Mode {
     }
 }
 
-/// Reads the link `name`; where it points is in `buffer`.
+/// Reads the target of the link `name` into `buffer`.
 pub(crate) fn link(dir: &Dir, name: &[u8], started_at: i64, buffer: &mut Vec<u8>) -> ReadOutcome {
     for _ in 0..ATTEMPTS {
         let before = match dir.stat(name) {
@@ -130,7 +129,7 @@ pub(crate) fn link(dir: &Dir, name: &[u8], started_at: i64, buffer: &mut Vec<u8>
     ReadOutcome::Skipped(SkipReason::Unstable)
 }
 
-/// What an error means for an entry.
+/// Converts an error into a result for the entry.
 pub(crate) fn failed(error: &io::Error) -> ReadOutcome {
     if is_gone(error) {
         return ReadOutcome::Replaced;
@@ -138,7 +137,7 @@ pub(crate) fn failed(error: &io::Error) -> ReadOutcome {
     ReadOutcome::Skipped(SkipReason::Unreadable(error.raw_os_error().unwrap_or(0)))
 }
 
-/// Does the error say that there is something else, or nothing, of that name?
+/// Returns whether the error means that the entry is missing or has another type.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {

@@ -1,27 +1,27 @@
-//! Names that git takes in no tree: whatever some file system could read as `.git`;
-//! and those by which a git directory of any name is known.
+//! Names that git refuses in a tree, because some file system could read them as `.git`. Also the
+//! entries that identify a git directory with any name.
 
-/// Is this what git keeps a repository in?
+/// Returns whether this is the folder of a repository.
 pub(crate) fn is_repository(name: &[u8]) -> bool {
     name == b".git"
 }
 
-/// What every git directory has, whatever it is called.
+/// Entries that every git directory has.
 pub(crate) const GIT_DIRECTORY_ENTRIES: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// Does git refuse to have an entry of this name?
+/// Returns whether git refuses an entry with this name.
 pub(crate) fn is_refused_by_git(name: &[u8], is_link: bool) -> bool {
-    // Windows takes a backslash for a separator.
+    // Windows treats a backslash as a separator.
     let mut parts = name.split(|byte| *byte == b'\\');
     if parts.any(is_windows_git) || is_mac_name(name, b".git") {
         return true;
     }
-    // Rules of submodules must not come from somewhere else.
+    // git refuses a link, because it could redirect the submodule configuration.
     is_link && is_mac_name(without_windows_end(name), b".gitmodules")
 }
 
-/// `.git` or its short name `git~1`, as Windows reads names: in any case, with
-/// dots and spaces at the end, or a stream.
+/// Returns whether Windows reads the name as `.git` or its short name `git~1`: in any case, with
+/// trailing dots and spaces, or with a stream.
 fn is_windows_git(name: &[u8]) -> bool {
     let name = without_windows_end(name);
     name.eq_ignore_ascii_case(b".git") || name.eq_ignore_ascii_case(b"git~1")
@@ -37,7 +37,7 @@ fn without_windows_end(name: &[u8]) -> &[u8] {
     &name[..end]
 }
 
-/// As a Mac reads names: in any case, and without characters that show nothing.
+/// Compares names as HFS+ does: ignores case and invisible characters.
 fn is_mac_name(name: &[u8], wanted: &[u8]) -> bool {
     if name.is_ascii() {
         return name.eq_ignore_ascii_case(wanted);

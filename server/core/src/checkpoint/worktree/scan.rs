@@ -1,4 +1,4 @@
-//! Looking at the work tree: what is there, what changed since the last look.
+//! Scans the work tree, completely or only changed paths.
 
 use std::{
     sync::Arc,
@@ -25,47 +25,48 @@ use crate::{
     path::RelPath,
 };
 
-/// How often it is walked again because other files turned out to be tracked:
-/// each round may find one more repository in what the one before found.
+/// Maximum number of walks until the tracked paths are stable. Each walk can discover a repository
+/// in what the previous one found.
 const MAX_ROUNDS: usize = 4;
 
-/// The work tree at one look.
+/// Result of a scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
-    /// What may be captured.
+    /// The captured entries.
     pub(crate) tree: Arc<Folder>,
-    /// What is there and is not captured, with the reason; sorted.
+    /// Skipped paths with reasons, sorted.
     pub(crate) skipped: Arc<Vec<Skipped>>,
-    /// Captured files and their bytes.
+    /// Number of captured files, and their total size in bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
     pub(crate) rules: Arc<SavedRules>,
-    /// What is not for everyone to read.
+    /// Files with restricted read permissions.
     pub(crate) restricted: Arc<Vec<RestrictedPath>>,
-    /// By which rules it was judged, those in its own folders aside.
+    /// Fingerprint of the rules, without the ignore files in folders.
     pub(crate) filter_fingerprint: u128,
-    /// What those did not apply to.
+    /// Tracked paths, which ignore rules do not exclude.
     pub(crate) git_index: Arc<GitIndexState>,
 }
 
-/// Takes the content of files as they are read, so that they are read once.
+/// Receives the content of files as they are read.
 pub(crate) trait BlobSink: Sync {
-    /// A file whose content differs from the last look's.
+    /// Called for each file whose content differs from the last scan.
     fn blob(&self, oid: Oid, bytes: &[u8]) -> Result<(), Error>;
 }
 
-/// How a look is taken.
+/// Options of a scan.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ScanOptions<'a> {
-    /// What was seen last; saves reading what has not changed.
+    /// Last scan; unchanged files are not read again.
     pub(crate) last: Option<&'a Scan>,
-    /// Takes what is read.
+    /// Receives the content of changed files.
     pub(crate) sink: Option<&'a dyn BlobSink>,
-    /// More than so many files or bytes are `tooLarge`, before anything is read.
+    /// Maximum number of files and bytes. Above them, the scan fails with `tooLarge` before any
+    /// file is read.
     pub(crate) limits: Option<(u64, u64)>,
 }
 
-/// Looks at everything.
+/// Scans the whole work tree.
 pub(crate) fn scan(
     job: &Job<'_>,
     filter: &CaptureFilter<'_>,
@@ -81,8 +82,7 @@ pub(crate) fn scan(
         None => Arc::default(),
     };
     if known.is_none() || limits.is_some() {
-        // Names and sizes first: reading can tell how far it is, and what is
-        // too large is known before any of it is read.
+        // A first walk without reading gives the total for the progress, and checks the limits.
         let (max_files, max_bytes) = limits.unwrap_or((u64::MAX, u64::MAX));
         let content_mode = ContentMode::Measure {
             max_files,
@@ -121,12 +121,11 @@ pub(crate) fn scan(
     ))
 }
 
-/// A tree, and what was tracked for it.
+/// A tree, and the tracked paths it was built with.
 type WalkResult = (Arc<Folder>, Arc<GitIndexState>);
 
-/// Walks, again with what the walk before found, until what is tracked is what
-/// the walk went by: the rules that tell are found on the way. `None` when the
-/// walk finds no tree.
+/// Repeats the walk until it finds the same tracked paths it was run with, because the walk itself
+/// finds the rules. Returns `None` if the walk finds no tree.
 fn walk_until_stable(
     job: &Job<'_>,
     filter: &CaptureFilter<'_>,
@@ -152,8 +151,8 @@ fn walk_until_stable(
     Ok(Some((tree, Arc::new(git_index.unsettled()))))
 }
 
-/// Looks at these paths only, whatever their stamps say. `None` when that would
-/// not be enough: rules changed that judge other paths too.
+/// Scans only the paths in `changed`, without trusting their stamps. Returns `None` if that is not
+/// enough because rules for other paths changed.
 pub(crate) fn update(
     job: &Job<'_>,
     filter: &CaptureFilter<'_>,
@@ -190,7 +189,7 @@ pub(crate) fn update(
     let WalkOutcome::Tree(tree) = walk.run(open(filter)?, last_tree, Some(&paths), false)? else {
         return Ok(None);
     };
-    // New folders may have brought rules, or a repository.
+    // New folders may contain rules or a repository.
     let git_index = GitIndexState::load(filter, &tree, &git_index, job.cancel)?;
     let is_judged = git_index.tracked == *tracked;
     Ok(is_judged.then(|| reuse_or_build(filter, filter_fingerprint, tree, git_index, Some(last))))
@@ -219,7 +218,7 @@ fn too_large(job: &Job<'_>) -> Error {
     )
 }
 
-/// Nanoseconds since the epoch.
+/// Returns the time in nanoseconds since the epoch.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
@@ -227,12 +226,12 @@ pub(crate) fn now() -> i64 {
     })
 }
 
-/// Is it in what git keeps a repository in? Nothing there is captured.
+/// Returns whether the path is inside `.git`, which is never captured.
 fn is_in_repository(path: &RelPath) -> bool {
     path.components().any(|name| name == ".git")
 }
 
-/// Does a change of this path change what is captured elsewhere?
+/// Returns whether a change of this path affects other paths.
 fn affects_rules(path: &RelPath) -> bool {
     let name = path.name().unwrap_or_default();
     let is_rules = name == gitignore::FILE_NAME || name == ".git";
@@ -240,8 +239,8 @@ fn affects_rules(path: &RelPath) -> bool {
     is_rules || in_repository
 }
 
-/// Do the repositories in the work tree, which no one watches, exclude what
-/// they did?
+/// Returns whether the `info/exclude` files of the repositories are unchanged. The watcher does not
+/// cover them.
 fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
     let mut hold = true;
     visit_annotated(&last.tree, |path, folder| {
@@ -258,7 +257,7 @@ fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
     hold
 }
 
-/// Sums up what was seen, unless that is what was seen last.
+/// Returns the last scan if nothing changed, or builds a new one.
 fn reuse_or_build(
     filter: &CaptureFilter<'_>,
     filter_fingerprint: u128,
@@ -280,7 +279,7 @@ fn reuse_or_build(
     }
 }
 
-/// A look, from its tree.
+/// Builds a scan from its tree.
 pub(crate) fn build_scan(
     filter: &CaptureFilter<'_>,
     filter_fingerprint: u128,
@@ -310,7 +309,7 @@ pub(crate) fn build_scan(
         ruled
             .iter()
             .map(|(path, rules, is_captured)| (path.as_slice(), *rules, *is_captured)),
-        // What is denied is not even named.
+        // The names of denied paths are not saved.
         git_index
             .tracked
             .missing_from(&tree)
@@ -328,14 +327,14 @@ pub(crate) fn build_scan(
     }
 }
 
-/// The path of what is called `name` in a folder; without a name, of the folder.
+/// Joins a folder and a name; an empty name means the folder.
 pub(crate) fn below(folder: &[u8], name: &[u8]) -> RelPath {
     let names = folder.split(|byte| *byte == b'/').chain([name]);
     let names = names.filter(|name| !name.is_empty());
     names.fold(RelPath::default(), |path, name| path.child(os_name(name)))
 }
 
-/// Shows every folder that has something left or rules, with its path.
+/// Calls `visit` for every folder with skipped entries or ignore rules.
 pub(crate) fn visit_annotated<'a>(tree: &'a Folder, mut visit: impl FnMut(&[u8], &'a Folder)) {
     let mut rest = vec![(Vec::new(), tree)];
     while let Some((path, folder)) = rest.pop() {

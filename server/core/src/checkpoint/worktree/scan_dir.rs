@@ -1,12 +1,13 @@
-//! Looking at folders of the work tree entry by entry, each by its name in a
-//! folder that is open: a folder that is replaced by a link meanwhile leads
-//! nowhere else. Nothing here waits (for the other end of a pipe) or follows a link.
+//! Access to folders of the work tree through open handles, for scans.
+//!
+//! Entries are addressed by name within an open folder, so a folder that is replaced by a link
+//! cannot redirect an access. Nothing here follows links or blocks on pipes.
 
 use std::{fs, io, path::Path};
 
 use super::snapshot::{SpecialFile, Stamp};
 
-/// What an entry is.
+/// Type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,
@@ -23,7 +24,7 @@ pub(crate) enum Kind {
     Special(SpecialFile),
 }
 
-/// The names in a folder, and what they are where that is known.
+/// Names of entries, and their types if known.
 pub(crate) type Names = Vec<(Box<[u8]>, Option<Kind>)>;
 
 #[cfg(unix)]
@@ -50,12 +51,12 @@ mod unix {
         .union(OFlags::CLOEXEC);
 
     impl Dir {
-        /// A folder by its path, which is no link.
+        /// Opens a folder by its path, which must not be a link.
         pub(crate) fn open(path: &Path) -> io::Result<Self> {
             Ok(Self(rustix::fs::open(path, FOLDER, Mode::empty())?))
         }
 
-        /// The folder `name` in this one.
+        /// Opens the subfolder `name`.
         pub(crate) fn enter(&self, name: &[u8]) -> io::Result<Self> {
             Ok(Self(rustix::fs::openat(
                 &self.0,
@@ -65,12 +66,12 @@ mod unix {
             )?))
         }
 
-        /// Its own stamp.
+        /// Returns the stamp of the folder.
         pub(crate) fn stamp(&self) -> io::Result<Stamp> {
             Ok(stamp(&rustix::fs::fstat(&self.0)?))
         }
 
-        /// Its entries, in no order, and what they are where that is known already.
+        /// Lists the entries, unsorted, with their types if known.
         pub(crate) fn names(&self) -> io::Result<Names> {
             let mut names = Vec::new();
             for entry in rustix::fs::Dir::read_from(&self.0)? {
@@ -83,19 +84,19 @@ mod unix {
             Ok(names)
         }
 
-        /// What the entry `name` is.
+        /// Returns type and stamp of the entry `name`.
         pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
             let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
             described(&stat)
         }
 
-        /// Where the link `name` points.
+        /// Returns the target of the link `name`.
         pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
             let target = rustix::fs::readlinkat(&self.0, name, Vec::new())?;
             Ok(target.into_bytes())
         }
 
-        /// Opens the file `name` for reading, and tells what was opened.
+        /// Opens the file `name` for reading, and returns the type of what was opened.
         pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = crate::fs::retry_while_leased(|| {
@@ -105,7 +106,7 @@ mod unix {
             Ok((file.into(), kind, stamp))
         }
 
-        /// The stamp of an open file.
+        /// Returns the stamp of an open file.
         pub(crate) fn stamp_of(file: &fs::File) -> io::Result<Stamp> {
             Ok(stamp(&rustix::fs::fstat(file)?))
         }
@@ -143,7 +144,7 @@ mod unix {
         }
     }
 
-    /// A name as the system has it.
+    /// Converts a name to the system's form.
     pub(crate) fn os_name(name: &[u8]) -> &OsStr {
         OsStr::from_bytes(name)
     }
@@ -155,8 +156,7 @@ pub(crate) use unix::os_name;
 #[cfg(not(unix))]
 pub(crate) use elsewhere::{Dir, os_name};
 
-/// By path, checking for links before: as well as it can be done with the
-/// standard library alone.
+/// Addresses entries by path, and checks for links first: the best the standard library offers.
 #[cfg(not(unix))]
 mod elsewhere {
     use std::{ffi::OsStr, path::PathBuf, time::SystemTime};
@@ -168,7 +168,7 @@ mod elsewhere {
     pub(crate) struct Dir(PathBuf);
 
     impl Dir {
-        /// A folder by its path, which is no link.
+        /// Opens a folder by its path, which must not be a link.
         pub(crate) fn open(path: &Path) -> io::Result<Self> {
             if !fs::symlink_metadata(path)?.is_dir() {
                 return Err(io::ErrorKind::NotADirectory.into());
@@ -176,17 +176,17 @@ mod elsewhere {
             Ok(Self(path.to_path_buf()))
         }
 
-        /// The folder `name` in this one.
+        /// Opens the subfolder `name`.
         pub(crate) fn enter(&self, name: &[u8]) -> io::Result<Self> {
             Self::open(&self.0.join(os_name(name)))
         }
 
-        /// Its own stamp.
+        /// Returns the stamp of the folder.
         pub(crate) fn stamp(&self) -> io::Result<Stamp> {
             Ok(stamp(&fs::symlink_metadata(&self.0)?))
         }
 
-        /// Its entries, in no order, and what they are where that is known already.
+        /// Lists the entries, unsorted, with their types if known.
         pub(crate) fn names(&self) -> io::Result<Names> {
             let mut names = Vec::new();
             for entry in fs::read_dir(&self.0)? {
@@ -197,19 +197,19 @@ mod elsewhere {
             Ok(names)
         }
 
-        /// What the entry `name` is.
+        /// Returns type and stamp of the entry `name`.
         pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
             let metadata = fs::symlink_metadata(self.0.join(os_name(name)))?;
             Ok((kind(metadata.file_type()), stamp(&metadata)))
         }
 
-        /// Where the link `name` points.
+        /// Returns the target of the link `name`.
         pub(crate) fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
             let target = fs::read_link(self.0.join(os_name(name)))?;
             Ok(target.as_os_str().as_encoded_bytes().to_vec())
         }
 
-        /// Opens the file `name` for reading, and tells what was opened.
+        /// Opens the file `name` for reading, and returns the type of what was opened.
         pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
             let path = self.0.join(os_name(name));
             let found = kind(fs::symlink_metadata(&path)?.file_type());
@@ -221,7 +221,7 @@ mod elsewhere {
             Ok((file, found, stamp))
         }
 
-        /// The stamp of an open file.
+        /// Returns the stamp of an open file.
         pub(crate) fn stamp_of(file: &fs::File) -> io::Result<Stamp> {
             Ok(stamp(&file.metadata()?))
         }
@@ -253,8 +253,8 @@ mod elsewhere {
         }
     }
 
-    /// A name as the system has it. One that is not Unicode, which no folder
-    /// gives us, becomes one that no folder has.
+    /// Converts a name to the system's form. A name that is not Unicode, which listings never
+    /// return, becomes one that no folder contains.
     pub(crate) fn os_name(name: &[u8]) -> &OsStr {
         OsStr::new(std::str::from_utf8(name).unwrap_or("\u{fffd}"))
     }

@@ -1,5 +1,6 @@
-//! The work tree in memory: names, stamps and object names; folders are shared
-//! between versions, so that an old and a new tree differ only where they differ.
+//! A snapshot of the work tree in memory: names, stamps and object ids.
+//!
+//! Unchanged folders are shared between snapshots.
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
@@ -15,7 +16,7 @@ pub(crate) struct File {
     pub(crate) stamp: Stamp,
     pub(crate) oid: Oid,
     pub(crate) mode: Mode,
-    /// As long as the stamp stays, so does the content.
+    /// Whether an equal stamp guarantees equal content.
     pub(crate) settled: bool,
 }
 
@@ -44,7 +45,7 @@ impl Node {
         matches!(self, Self::Folder(_))
     }
 
-    /// Nothing differs, not even a stamp; of folders, that they are shared.
+    /// Returns whether both are identical including stamps; folders must be shared.
     pub(crate) fn is_same(&self, other: &Node) -> bool {
         match (self, other) {
             (Self::File(left), Self::File(right)) => left == right,
@@ -60,7 +61,6 @@ pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) mode: Mode,
     pub(crate) oid: Oid,
-    /// What it is.
     pub(crate) node: &'a Node,
 }
 
@@ -80,38 +80,37 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Something in a folder that is not captured.
+/// An entry that is not captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SkippedEntry {
     pub(crate) name: Box<[u8]>,
     pub(crate) reason: SkipReason,
 }
 
-/// Why something is not captured. What is ignored or denied is not even left:
-/// the rules tell.
+/// Why an entry is not captured. Ignored and denied entries are not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SkipReason {
-    /// A folder the settings exclude.
+    /// A folder excluded by the settings.
     Excluded,
-    /// A file of so many bytes, over the limit.
+    /// A file above the size limit; its size in bytes.
     TooLarge(u64),
-    /// No file, folder or link.
+    /// Not a file, folder or link.
     Special(SpecialFile),
-    /// The system does not let us read it: the error's number.
+    /// The system denies reading it; the error number.
     Unreadable(i32),
     /// It kept changing while it was read.
     Unstable,
-    /// git does not take the name.
+    /// git does not allow the name.
     InvalidName,
     /// The path is too long.
     TooLong,
-    /// It is where this server keeps its own data.
+    /// The server's data directory.
     OwnData,
-    /// A git directory under another name than `.git`.
+    /// A git directory with another name than `.git`.
     GitDirectory,
 }
 
-/// What is neither file, folder nor link.
+/// Type of a special file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpecialFile {
     Pipe,
@@ -120,7 +119,7 @@ pub(crate) enum SpecialFile {
 }
 
 impl SkipReason {
-    /// May it change without the folder's stamp changing?
+    /// Returns whether the reason can change without changing the folder's stamp.
     pub(crate) fn needs_recheck(&self) -> bool {
         matches!(
             self,
@@ -155,57 +154,56 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// The ignore rules a folder adds to those from above.
+/// Ignore rules that a folder adds to those above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderRules {
-    /// There is something called `.git`.
+    /// Whether the folder has an entry called `.git`.
     pub(crate) git: bool,
-    /// A repository begins here: what its `info/exclude` says.
+    /// Content of `info/exclude`, if a repository begins here.
     pub(crate) excludes: Option<Arc<[u8]>>,
-    /// There is a file `.gitignore`: what it says, nothing when it can't be read.
+    /// Content of `.gitignore`, if there is one; empty if it cannot be read.
     pub(crate) gitignore: Option<Arc<[u8]>>,
 }
 
 impl FolderRules {
-    /// Something that can have rules is there.
+    /// Returns whether the folder has any source of rules.
     pub(crate) fn has_sources(&self) -> bool {
         self.git || self.gitignore.is_some()
     }
 }
 
-/// A folder. `oid` is always the name of the tree object of its entries; a folder
-/// without entries is `Oid::EMPTY_TREE` and is kept.
+/// A folder. `oid` is the id of its tree object. Empty folders are kept, with [`Oid::EMPTY_TREE`].
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     pub(crate) oid: Oid,
-    /// From before its names were read.
+    /// Taken before the names were read.
     pub(crate) stamp: Stamp,
-    /// As long as the stamp stays, so do its names.
+    /// Whether an equal stamp guarantees equal names.
     pub(crate) settled: bool,
-    /// There is something below it that is left or has rules.
+    /// Whether the folder, or one below it, has skipped entries or ignore rules.
     pub(crate) is_annotated: bool,
-    /// Whom the files below it are for.
+    /// Read permissions that occur below it.
     pub(crate) read_permissions: ReadPermissionSet,
-    /// Files and links below it, and their bytes.
+    /// Number of files and links below it, and their total size in bytes.
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// By name.
+    /// Sorted by name.
     pub(crate) skipped: Box<[SkippedEntry]>,
     pub(crate) rules: Option<Box<FolderRules>>,
-    /// The names of the entries, one behind the other.
+    /// Concatenated names of the entries.
     names: Box<[u8]>,
-    /// In git's order (`object::tree_order`).
+    /// In git's order, see `object::tree_order`.
     items: Box<[Item]>,
 }
 
 #[derive(Clone, Debug)]
 struct Item {
-    /// Where its name ends.
+    /// End of its name in `names`.
     end: u32,
     node: Node,
 }
 
-/// What a folder is made of.
+/// Content of a new folder.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) stamp: Stamp,
@@ -216,7 +214,7 @@ pub(crate) struct Parts {
 }
 
 impl Folder {
-    /// Puts a folder together; its parts in any order.
+    /// Builds a folder from unsorted parts.
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
             stamp,
@@ -271,7 +269,7 @@ impl Folder {
         folder
     }
 
-    /// The bytes of its tree object.
+    /// Encodes the tree object.
     pub(crate) fn encode(&self) -> Vec<u8> {
         encode_tree(
             self.entries()
@@ -284,12 +282,12 @@ impl Folder {
         self.items.len()
     }
 
-    /// In git's order.
+    /// Entries in git's order.
     pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = Entry<'_>> {
         (0..self.items.len()).map(|index| self.entry(index))
     }
 
-    /// Entry number `index`.
+    /// Entry at position `index`.
     pub(crate) fn entry(&self, index: usize) -> Entry<'_> {
         let start = match index.checked_sub(1) {
             Some(before) => self.items[before].end as usize,
@@ -304,9 +302,9 @@ impl Folder {
         }
     }
 
-    /// The entry called `name`.
+    /// Looks up an entry by name.
     pub(crate) fn get(&self, name: &[u8]) -> Option<Entry<'_>> {
-        // The order depends on whether it is a folder.
+        // The sort position depends on the type.
         [false, true].into_iter().find_map(|is_folder| {
             let index = self.position(name, is_folder).ok()?;
             Some(self.entry(index))
@@ -327,7 +325,7 @@ impl Folder {
         Err(low)
     }
 
-    /// What stands at a path below it; the root path is not found, it is no entry.
+    /// Looks up a path. Returns `None` for the root.
     #[cfg(test)]
     pub(crate) fn find(&self, rel: &RelPath) -> Option<Entry<'_>> {
         let path = bytes_of(rel.as_path());
@@ -339,7 +337,7 @@ impl Folder {
         Some(entry)
     }
 
-    /// Nothing differs from `other`, not even a stamp.
+    /// Returns whether both are identical, including stamps.
     pub(crate) fn is_same(&self, other: &Folder) -> bool {
         self.oid == other.oid
             && self.stamp == other.stamp
@@ -357,7 +355,7 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// Without recursion: a tree may be deeper than the stack is large.
+    /// Iterative, because a tree may be deeper than the stack allows.
     fn drop(&mut self) {
         let mut rest: Vec<Node> = std::mem::take(&mut self.items)
             .into_vec()

@@ -1,5 +1,5 @@
-//! What is known of the work tree from the last look at it. Never trusted
-//! without looking at stamps; losing it costs one full reading.
+//! Caches the last scan of the work tree, in memory and on disk. Entries are verified by their
+//! stamps; a lost cache only costs a full scan.
 
 mod encoding;
 
@@ -20,26 +20,26 @@ use crate::{
 };
 
 const CACHE_FILE: &str = "tree.cache";
-/// A larger cache is not read: some millions of files.
+/// Maximum size of the cache file, in bytes; some millions of files.
 const MAX_CACHE_BYTES: u64 = 1 << 30;
-/// Between two looks whether the memory is free.
+/// Interval between attempts to lock the cache.
 const LOCK_POLL: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// The last look.
+/// The cached state of the work tree.
 #[derive(Debug, Default)]
 pub(crate) struct StatCache {
     pub(crate) scan: Option<Scan>,
-    /// The tree of a checkpoint whose objects are all in the store, and the
-    /// store's generation then: what equals it need not be stored again.
+    /// Tree of a checkpoint whose objects are all stored, and the store's generation at that time.
+    /// Equal objects need not be stored again.
     pub(crate) stored: Option<(Arc<Folder>, u64)>,
-    /// The saved cache was looked for.
+    /// Whether the cache file was read.
     pub(crate) loaded: bool,
-    /// The tree that was saved last.
+    /// Tree that was last written to the cache file.
     saved: Option<Arc<Folder>>,
 }
 
 impl Checkpoints {
-    /// Looks at the whole work tree and stores nothing.
+    /// Scans the whole work tree without storing anything.
     pub(crate) fn scan_worktree(&self, job: &Job<'_>) -> Result<Scan, Error> {
         let filter = self.capture_filter(job);
         let mut cache = self.lock_stat_cache(job.cancel)?;
@@ -53,8 +53,8 @@ impl Checkpoints {
         Ok(scan)
     }
 
-    /// The folders whose entries are captured, as last seen; the root is the
-    /// first. For those who watch them. Empty before the first look.
+    /// Returns the captured folders of the last scan, the root first, for a watcher. Empty before
+    /// the first scan.
     pub fn captured_folders(&self) -> Vec<RelPath> {
         let cache = self
             .stat_cache
@@ -78,8 +78,7 @@ impl Checkpoints {
         folders
     }
 
-    /// Saves what is known of the work tree, when that is news: the next process
-    /// need not read all files. Losing it is no harm.
+    /// Writes the cache file if the cache has changed.
     ///
     /// # Errors
     /// `storage`.
@@ -111,8 +110,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Whoever holds it is the only one who looks at the work tree in this
-    /// process. Not for those who go on to wait for the store's lock.
+    /// Locks the cache, and with it scanning in this process. Must not be held while waiting for
+    /// the store's lock.
     pub(crate) fn lock_stat_cache(
         &self,
         cancel: &Cancel,
@@ -129,7 +128,7 @@ impl Checkpoints {
         }
     }
 
-    /// Takes up what was saved, once. What can't be read is not there.
+    /// Reads the cache file once. An unreadable file is ignored.
     pub(crate) fn load_stat_cache(&self, cache: &mut StatCache, filter: &CaptureFilter<'_>) {
         if cache.loaded {
             return;

@@ -1,4 +1,4 @@
-//! Looking at work trees without storing anything: cheap enough to do it often.
+//! Tests of scans and saved rules.
 
 use std::{
     collections::HashMap,
@@ -27,7 +27,7 @@ use crate::{
     path::{AbsPath, RelPath, Root, Roots},
 };
 
-/// A work tree `ws` in a scratch folder.
+/// A work tree `ws` in a temporary folder.
 struct Tree {
     _scratch: TempDir,
     ws: PathBuf,
@@ -36,7 +36,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The workspace is `ws` below the scratch folder.
+    /// Creates the workspace `ws` below the temporary folder.
     fn new(ws: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let ws = fs::canonicalize(scratch.path()).unwrap().join(ws);
@@ -80,7 +80,7 @@ impl Tree {
         CaptureFilter::new(&view, 0, &self.settings, &self.ws, None).denies_path(path.as_bytes())
     }
 
-    /// What is seen once every stamp has settled: then nothing is read again.
+    /// Scans until every stamp has settled, so that nothing is read again.
     fn settled(&self) -> Scan {
         let mut scan = self.look(None);
         while !is_settled(&scan.tree) {
@@ -110,9 +110,9 @@ fn blob(text: &str) -> Oid {
     name_of(Kind::Blob, text.as_bytes())
 }
 
-/// A stamp that was young when the file was read says nothing: an edit of the
-/// same size, in the same tick of the clock, leaves the same one. Systems differ
-/// in how long a tick is, so the stamp is put there by hand.
+/// A stamp that was recent when the file was read does not prove anything: an edit of the same size
+/// within the same clock tick leaves the same stamp. Ticks differ between systems, so the test sets
+/// the stamp itself.
 #[test]
 fn t17_racy_edit_is_seen() {
     let tree = Tree::new("ws");
@@ -141,17 +141,17 @@ fn t17_racy_edit_is_seen() {
     };
     let seen = tree.look(Some(&as_if(false)));
     assert_eq!(file(&seen, "file").oid, blob("other"));
-    // One that had settled is believed, and so the test above means something.
+    // A settled stamp is trusted, which shows that the test above is effective.
     let seen = tree.look(Some(&as_if(true)));
     assert_eq!(file(&seen, "file").oid, blob("first"));
 }
 
-/// A name that comes in the tick in which a folder was read leaves the same stamp.
+/// A name added in the tick in which the folder was read leaves the same stamp.
 #[test]
 fn a_folder_that_was_read_when_it_had_just_changed_is_read_again() {
     let tree = Tree::new("ws");
     let is_settled_after = |scan: &Scan| scan.tree.get(b"sub").unwrap().folder().unwrap().settled;
-    // A slow machine may look when the tick is over.
+    // A slow machine may scan after the tick.
     let young = (0..1000).find_map(|n| {
         tree.write(&format!("sub/{n}"), "1");
         Some(tree.look(None)).filter(|scan| !is_settled_after(scan))
@@ -176,7 +176,7 @@ fn a_stamp_is_settled_once_its_times_are_older_than_a_tick() {
     assert!(settled(now - 10_000_001, 1));
     assert!(!settled(now - 10_000_000, 1) && !settled(1, now - 10_000_000));
     assert!(!settled(now + 1, 1));
-    // A file system that knows whole seconds only.
+    // A file system with a resolution of one second.
     assert!(!settled(998 * SECOND + SECOND, 0) && !settled(999 * SECOND, SECOND));
     assert!(settled(998 * SECOND, 997 * SECOND));
 }
@@ -204,8 +204,7 @@ fn what_did_not_change_is_shared_with_the_last_look() {
     assert!(changed.tree.find(&rel("")).is_none());
 }
 
-/// No folder's stamp tells of it, nor, where the rule file ignores itself, that
-/// of any captured file.
+/// No folder's stamp changes, and if the rule file ignores itself, no captured file's stamp either.
 #[test]
 fn a_rule_file_that_is_rewritten_in_place_is_noticed() {
     for itself in ["", ".gitignore\n"] {
@@ -222,7 +221,7 @@ fn a_rule_file_that_is_rewritten_in_place_is_noticed() {
     }
 }
 
-/// One more than [`super::capture_filter`] keeps.
+/// Exceeds the size limit of [`super::capture_filter`].
 #[test]
 fn rules_that_are_too_many_judge_nothing() {
     let tree = Tree::new("ws");
@@ -239,7 +238,7 @@ fn rules_that_are_too_many_judge_nothing() {
     assert!(then.excludes(&rel("kept"), false).unwrap());
 }
 
-/// As they were kept before texts were left out of them.
+/// Older checkpoints contain the texts in plain form.
 #[test]
 fn texts_that_are_in_old_notes_still_judge() {
     let kept = r#"{"exclude":[],"maxFileSize":9,
@@ -302,8 +301,7 @@ fn path() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// What is kept of the rules says of each path what they said when it was
-    /// captured.
+    /// Saved rules decide about each path as the rules did when it was captured.
     #[test]
     fn rules_that_were_kept_judge_as_they_did(
         files in prop::collection::vec(path(), 0..12),
@@ -341,7 +339,7 @@ proptest! {
             fs::write(folder.join(".gitignore"), text).unwrap();
         }
         let scan = tree.look(None);
-        // Through JSON, as a checkpoint keeps them.
+        // Through JSON, as in a checkpoint.
         let kept = serde_json::to_string(&*scan.rules).unwrap();
         let kept = serde_json::from_str(&kept).unwrap();
         let held: HashMap<RelPath, Vec<u8>> = walk(&tree.ws)
@@ -355,14 +353,14 @@ proptest! {
         for (path, is_dir) in walk(&tree.ws) {
             let is_captured = scan.tree.find(&path).is_some();
             let is_excluded = then.excludes(&path, is_dir).unwrap();
-            // Tracked, so captured: its tree tells.
+            // Tracked paths are captured despite the rules.
             let is_exempt = is_captured && scan.git_index.tracked.contains(path.to_wire().0.as_bytes(), is_dir);
             if !is_exempt {
                 prop_assert_eq!(is_captured, !is_excluded, "{} {:?}", path, scan.rules);
             }
         }
-        // What was not there would have been captured, unless it is denied: then
-        // it is not even named.
+        // A tracked path that did not exist would have been captured, unless it is denied; then it
+        // is not named.
         let named = serde_json::to_value(&*scan.rules).unwrap()["tracked"].to_string();
         for path in scan.git_index.tracked.missing_from(&scan.tree) {
             let path = std::str::from_utf8(path).unwrap();
@@ -396,14 +394,13 @@ fn track(git: &Path, paths: impl Iterator<Item = String>) {
             flags_extended: 0,
             path: path.into_bytes(),
         };
-        // One of a folder and a file in it takes the other's place.
+        // A folder and a file with the same path replace each other.
         let _ = index.add(&entry);
     }
     index.write().unwrap();
 }
 
-/// An index is read when it changed; the tree is judged anew only when that
-/// changes what is exempt.
+/// A changed index is read again, but the tree is only filtered again if the tracked paths changed.
 #[test]
 fn an_index_that_changes_nothing_costs_nothing() {
     let tree = Tree::new("ws");
@@ -424,7 +421,7 @@ fn an_index_that_changes_nothing_costs_nothing() {
         &tree.look(Some(&before)).git_index,
         &before.git_index
     ));
-    // Were it read, it would tell.
+    // If the index were read, the result would not be empty.
     let empty = Scan {
         git_index: Arc::new(GitIndexState {
             fingerprint: before.git_index.fingerprint,
@@ -441,7 +438,7 @@ fn an_index_that_changes_nothing_costs_nothing() {
     assert!(tree.look(Some(&after)).tree.find(&rel("d.log")).is_some());
 }
 
-/// Every path below a folder, and whether it is a folder.
+/// Returns every path below a folder, and whether it is a folder.
 fn walk(top: &Path) -> Vec<(RelPath, bool)> {
     let mut found = Vec::new();
     let mut rest = vec![top.to_path_buf()];

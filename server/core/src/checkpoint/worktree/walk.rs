@@ -1,11 +1,11 @@
-//! Going through the work tree, on all cores, without recursion.
+//! Walks the work tree in parallel and without recursion.
 //!
-//! Each folder is a [`DirTask`]: it is opened, its entries are judged and looked
-//! at (`entries`), its folders become frames of their own. Whoever completes the last piece
-//! of a frame puts the folder together and hands it to the frame above.
+//! Each folder is a [`DirTask`]: it is opened, its entries are processed ([`entries`]), and its
+//! subfolders become tasks of their own. The thread that finishes the last part of a task assembles
+//! the folder and passes it to the parent task.
 //!
-//! A folder whose stamp did not move is not read again: its known entries are
-//! looked at. Where only some paths are wanted ([`PathTree`]), only they are.
+//! A folder with an unchanged stamp is not listed again; only its known entries are checked. A walk
+//! can also be limited to some paths ([`PathTree`]).
 
 pub(crate) mod dir_task;
 mod entries;
@@ -41,33 +41,33 @@ use crate::{
     gitignore,
 };
 
-/// Files between two words about how far it is.
+/// Number of files between progress reports.
 const PROGRESS_STRIDE: u64 = 256;
-/// Below this many levels a folder is not opened from the one above it: that
-/// would keep more folders open than a process may.
+/// Depth below which folders are opened from a distant ancestor instead of their parent. Limits the
+/// number of open folders.
 const MAX_OPEN_LEVELS: usize = 64;
 /// What a walk does with files.
 #[derive(Clone, Copy)]
 pub(crate) enum ContentMode<'a> {
-    /// Nothing: what it finds has no content, and is read by the next walk.
+    /// Only counts them. The resulting tree has no contents.
     Measure { max_files: u64, max_bytes: u64 },
-    /// Reads what may have changed.
+    /// Reads files that may have changed.
     Read(Option<&'a dyn BlobSink>),
 }
 
-/// One walk.
+/// State of one walk.
 pub(crate) struct Walk<'a> {
     pub(crate) filter: &'a CaptureFilter<'a>,
-    /// What ignore rules do not apply to.
+    /// Paths that ignore rules do not exclude.
     pub(crate) tracked: &'a TrackedPaths,
     pub(crate) cancel: &'a Cancel,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) content_mode: ContentMode<'a>,
-    /// Larger files are left, in bytes.
+    /// Maximum size of a captured file, in bytes.
     pub(crate) max_file_size: u64,
-    /// When it began, in nanoseconds since the epoch.
+    /// Start time, in nanoseconds since the epoch.
     pub(crate) started_at: i64,
-    /// How many files there are, where that is known.
+    /// Number of files, if known.
     pub(crate) total: Option<u64>,
     pub(crate) done: AtomicU64,
     pub(crate) files: AtomicU64,
@@ -76,13 +76,13 @@ pub(crate) struct Walk<'a> {
     end: Mutex<WalkEnd>,
 }
 
-/// What came of a walk.
+/// Result of a walk.
 #[derive(Debug)]
 pub(crate) enum WalkOutcome {
     Tree(Arc<Folder>),
-    /// Only some paths were wanted, and rules moved that judge others too.
+    /// The walk was limited to some paths, and rules for other paths changed.
     RulesMoved,
-    /// There is more than [`ContentMode::Measure`] allows.
+    /// The limits of [`ContentMode::Measure`] are exceeded.
     TooLarge,
 }
 
@@ -92,9 +92,9 @@ pub(crate) enum WalkEnd {
     #[default]
     Nowhere,
     Tree(Arc<Folder>),
-    /// Rules moved that also judge paths nobody looks at in this walk.
+    /// Rules changed for paths outside this walk.
     RulesMoved,
-    /// It found more than is allowed.
+    /// A limit is exceeded.
     TooLarge,
     Failed(Error),
 }
@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes. `reevaluate` says that the rules of the last look no longer hold.
+    /// Runs the walk. `reevaluate` ignores the decisions of the last scan.
     pub(crate) fn run(
         &self,
         root: Dir,
@@ -183,8 +183,8 @@ impl<'a> Walk<'a> {
         self.complete(task);
     }
 
-    /// Opens a folder, and finds out whether its names and rules are known.
-    /// `None` when it cannot be opened.
+    /// Opens a folder, and determines whether its names and rules are known. Returns `None` if it
+    /// cannot be opened.
     fn open(&self, task: &DirTask<'_>) -> Result<Option<OpenedDir>, WalkEnd> {
         let failure = |error: &std::io::Error| {
             let number = error.raw_os_error().unwrap_or(0);
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    /// The names in a folder, sorted, with their kinds where the system tells.
+    /// Lists the names in a folder, sorted.
     fn names(&self, dir: &Dir) -> std::io::Result<Vec<ListedName>> {
         let mut names: Vec<ListedName> = dir
             .names()?
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         Ok(names)
     }
 
-    /// The rules a folder with these names adds.
+    /// Reads the rules of a folder with these names.
     fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
         let find = |wanted: &[u8]| {
             let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
         rules.has_sources().then_some(rules)
     }
 
-    /// The same for a folder whose names are known.
+    /// Reads the rules of a folder whose names are known.
     fn reload_rules(
         &self,
         task: &DirTask<'_>,
@@ -321,7 +321,7 @@ impl<'a> Walk<'a> {
         gitignore::excludes_of(&place).map(Arc::from)
     }
 
-    /// The rules in force in a folder.
+    /// Returns the rules in force in a folder.
     fn ignore_stack(&self, task: &DirTask<'_>, own: Option<&FolderRules>) -> IgnoreStack {
         match own {
             Some(own) if own.excludes.is_some() || own.gitignore.is_some() => {
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes a folder a frame of its own.
+    /// Starts the task of a subfolder.
     pub(crate) fn descend<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
             anchor,
             path_from_anchor,
             last: last.cloned(),
-            // All of it, when it is new.
+            // A new folder is walked completely.
             paths: paths.filter(|paths| !paths.whole && last.is_some()),
             above: context.ignore_stack.clone(),
             reevaluate: context.reevaluate,
@@ -377,8 +377,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A piece of work on a folder is complete; with the last one the folder is,
-    /// which is a piece of work on the one above.
+    /// Marks a part of a task as finished. With the last part, assembles the folder, which finishes
+    /// a part of the parent task.
     pub(crate) fn complete(&self, task: Arc<DirTask<'_>>) {
         let mut task = task;
         while task.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -409,7 +409,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Are these the names in a git directory? (Its two folders may be links.)
+/// Returns whether these are the names of a git directory. `objects` and `refs` may be links.
 fn is_git_directory(names: &[ListedName]) -> bool {
     GIT_DIRECTORY_ENTRIES.iter().all(|wanted| {
         let found = names.binary_search_by(|name| (*name.name).cmp(wanted.as_bytes()));
@@ -417,7 +417,7 @@ fn is_git_directory(names: &[ListedName]) -> bool {
     })
 }
 
-/// Is it one by now, where only some paths are looked at?
+/// Returns whether the folder is a git directory now, in a walk of some paths.
 fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
     let is_wanted = |name: &&str| {
         task.paths
@@ -439,7 +439,7 @@ fn is_git_directory_entry(name: &str, kind: Option<Kind>) -> bool {
     }
 }
 
-/// The text of a `.gitignore`; nothing when it cannot be read.
+/// Reads a `.gitignore`. Returns an empty text if it cannot be read.
 fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
     let name = gitignore::FILE_NAME.as_bytes();
     let mut text = Vec::new();
@@ -455,14 +455,13 @@ fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
         }
         Ok((_, Kind::File, _)) => {}
         Err(error) if !read_file::is_gone(&error) => {}
-        // Git does not follow a link here.
+        // git does not follow a link here.
         Ok(_) | Err(_) => return None,
     }
     Some(text.into())
 }
 
-/// The names in it are the same as long as these are. (How many links or bytes
-/// it has tells nothing more.)
+/// Returns whether the names in the folder are unchanged. Size and link count add no information.
 fn is_same_folder(left: &Stamp, right: &Stamp) -> bool {
     (left.mtime, left.ctime, left.inode) == (right.mtime, right.ctime, right.inode)
 }

@@ -1,9 +1,9 @@
-//! What is kept of the rules with a checkpoint, and judging by it later.
+//! Rules saved with a checkpoint, and decisions by them.
 //!
-//! What is kept leaves this machine with the checkpoint. So it has no text that
-//! access rules deny, not theirs either, and none from outside the root: of such
-//! a text only its name is kept. As long as the rules of now have that text, it
-//! judges; once they have not, everything it may have judged counts as left out.
+//! Saved rules can leave the machine with the checkpoint. They therefore contain only a hash of
+//! access rules, of denied files, and of files outside the root. If the current rules contain a
+//! text with that hash, it is applied. Otherwise everything it may have excluded counts as
+//! excluded.
 
 use std::{
     collections::HashMap,
@@ -34,46 +34,46 @@ use crate::{
     path::RelPath,
 };
 
-/// Rules of a checkpoint that are more than this many bytes are not kept.
+/// Maximum total size of the rules saved with a checkpoint, in bytes.
 const MAX_FROZEN_BYTES: usize = 1024 * 1024;
 
-/// The same for tracked paths.
+/// Maximum total size of the tracked paths saved with a checkpoint, in bytes.
 const MAX_TRACKED_BYTES: usize = 256 * 1024;
 
-/// Rules in force that the checkpoint's tree does not hold itself. Paths are
-/// below the root, with `/`.
+/// Rules in force that the tree of the checkpoint does not hold itself. Paths are relative to the
+/// root, with `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SavedRules {
-    /// There were too many to keep them: nothing can be judged by them.
+    /// Whether the rules were too large to save, so that nothing can be decided.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     too_many: bool,
-    /// Names of folders that were excluded by the settings.
+    /// Names of folders excluded by the settings.
     exclude: Vec<String>,
-    /// Larger files were skipped, in bytes.
+    /// Maximum size of a captured file, in bytes.
     max_file_size: u64,
-    /// What denied entries.
+    /// Access rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     denied: Vec<Denied>,
-    /// `.gitignore` and `info/exclude` of folders above the root, the deepest last.
+    /// `.gitignore` and `info/exclude` of folders above the root, deepest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     above: Vec<Above>,
-    /// Folders where a repository began, with its `info/exclude`.
+    /// Folders where a repository begins, with its `info/exclude`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     repositories: Vec<Below>,
     /// `.gitignore` files that were not captured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gitignores: Vec<Below>,
-    /// What was tracked although the rules ignore it and the tree does not tell;
-    /// folders by themselves end with `/` (see `TrackedPaths`).
+    /// Ignored paths that git tracked, and that the tree does not hold. Whole folders end with `/`,
+    /// see `TrackedPaths`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tracked: Vec<Bytes>,
 }
 
 impl SavedRules {
-    /// The rules of a repository at the root of that number: the access rules, its
-    /// `info/exclude` and whether that may be kept, and patterns of what was left
-    /// out whatever any rule says.
+    /// Returns the rules of an imported repository: the access rules of the root at this index, its
+    /// `info/exclude` and whether that may be saved in plain text, and patterns of everything else
+    /// that was left out.
     pub(crate) fn of_repository(
         (view, root): (&AccessView, usize),
         (excludes, is_kept): (&[u8], bool),
@@ -103,7 +103,7 @@ impl SavedRules {
         }
     }
 
-    /// Every text, with the folder below the root it judges what is in.
+    /// Returns every rule text, with the folder it applies to.
     fn texts(&self) -> impl Iterator<Item = (&[u8], &Bytes)> {
         let denied = self.denied.iter().filter_map(|denied| match denied {
             Denied::Above(above) => Some((&b""[..], &above.text)),
@@ -117,7 +117,7 @@ impl SavedRules {
     }
 }
 
-/// Bytes that mostly are text.
+/// Bytes, saved as a string where they are UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Bytes {
@@ -126,11 +126,11 @@ enum Bytes {
     Named(Named),
 }
 
-/// A text that is not kept.
+/// A text of which only the hash is saved.
 #[derive(Clone, Serialize, Deserialize)]
 struct Named {
     sha256: String,
-    /// Only in the rules of now.
+    /// Known only for the current rules.
     #[serde(skip)]
     text: Option<Arc<[u8]>>,
 }
@@ -157,7 +157,7 @@ impl Bytes {
         }
     }
 
-    /// Only the name is kept; of nothing there is nothing to hide.
+    /// Saves only the hash. An empty text needs no protection.
     fn named(bytes: &[u8]) -> Self {
         if bytes.is_empty() {
             return Self::new(bytes);
@@ -177,7 +177,7 @@ impl Bytes {
         }
     }
 
-    /// The text, where it is not kept from those of now.
+    /// Returns the text. A hashed one is looked up among the current texts.
     fn known<'a>(&'a self, now: &HashMap<&str, &'a [u8]>) -> &'a [u8] {
         match self {
             Self::Named(named) => now.get(&*named.sha256).copied().unwrap_or_default(),
@@ -186,35 +186,35 @@ impl Bytes {
     }
 }
 
-/// A rule file of a folder above the root.
+/// A rule file in a folder above the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Above {
-    /// The root's path below that folder.
+    /// Path of the root relative to that folder.
     root: Bytes,
     text: Bytes,
 }
 
-/// A rule file of a folder below the root.
+/// A rule file in a folder below the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Below {
-    /// The folder.
+    /// Path of the folder.
     path: Bytes,
     text: Bytes,
 }
 
-/// Access rules.
+/// Access rules of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Denied {
-    /// Rules of the root or a folder above it.
+    /// In the root or a folder above it.
     Above(Above),
-    /// Rules of a folder below the root.
+    /// In a folder below the root.
     Below(Below),
-    /// Rules that could not be used deny everything; in that folder.
+    /// Unusable rules, which deny everything in this folder.
     All(Bytes),
 }
 
-/// The access rules of a root, by the names of their texts; adds to `size`.
+/// Returns the hashed access rules of a root. Adds the size of their paths to `size`.
 fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied> {
     let mut bytes = |path: &RelPath| {
         let path = bytes_of(path.as_path());
@@ -238,9 +238,8 @@ fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied>
 }
 
 impl CaptureFilter<'_> {
-    /// What has to be kept to judge by these rules later. `folders` are those
-    /// that have rules, with the rules and whether their `.gitignore` is captured.
-    /// `tracked` is what `TrackedPaths::missing_from` gives.
+    /// Collects the rules to save. `folders` are the folders with rules, and whether their
+    /// `.gitignore` is captured. `tracked` comes from `TrackedPaths::missing_from`.
     pub(crate) fn save_rules<'b>(
         &self,
         folders: impl Iterator<Item = (&'b [u8], &'b snapshot::FolderRules, bool)>,
@@ -290,7 +289,7 @@ impl CaptureFilter<'_> {
                 ..SavedRules::default()
             };
         }
-        // Without them a file that came later is kept where it could go.
+        // Without the tracked paths, a restore only keeps more files than necessary.
         let mut room = MAX_TRACKED_BYTES;
         let tracked = tracked.map(|path| {
             room = room.checked_sub(path.len())?;
@@ -300,13 +299,13 @@ impl CaptureFilter<'_> {
         frozen
     }
 
-    /// The same of a path below a folder.
+    /// Like `denies_path`, for a path below a folder.
     fn denies_in(&self, folder: &[u8], below: &str) -> bool {
         self.denies_path(&[folder, b"/", below.as_bytes()].concat())
     }
 
-    /// Is this the text of an `info/exclude` of the folder's own, that no link
-    /// leads to and no access rule denies?
+    /// Returns whether `text` is the folder's own `info/exclude`, reached without links and not
+    /// denied.
     fn has_excludes(&self, folder: &[u8], text: &[u8]) -> bool {
         if self.denies_in(folder, ".git/info/exclude") {
             return false;
@@ -324,48 +323,44 @@ impl CaptureFilter<'_> {
     }
 }
 
-/// Gives the content of a file that the checkpoint's tree holds, by its path
-/// below the root.
+/// Reads a file of the checkpoint's tree by its path.
 type ReadSavedFile<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a;
 
-/// Judges paths by the rules that were in force for a checkpoint. It is asked
-/// about paths the checkpoint does not have: what its tree holds was captured,
-/// whatever the rules say of it.
+/// Applies the rules that were in force for a checkpoint. Only meaningful for paths that the
+/// checkpoint does not hold: what it holds was captured.
 pub(crate) struct HistoricRules<'a> {
     frozen: &'a SavedRules,
     gitignore: &'a ReadSavedFile<'a>,
-    /// A place that stands for the root: deep enough to have all above it that
-    /// rules above it are relative to.
+    /// Stands for the root's path. Deep enough for every rule file above the root.
     base: PathBuf,
-    /// The texts of now that are not kept, by their names.
+    /// Current texts by hash.
     texts: HashMap<&'a str, &'a [u8]>,
     denied: Vec<HistoricDenial>,
-    /// Folders whose rules of then are not known any more.
+    /// Folders with hashed rules that are not among the current ones.
     unknown: Vec<Vec<u8>>,
     tracked: TrackedPaths,
-    /// By folder; `None` when nothing in it was captured.
+    /// `None` for a folder in which nothing was captured.
     folders: HashMap<RelPath, Option<HistoricFolder>>,
 }
 
-/// A folder something in which was captured.
+/// A folder in which something was captured.
 #[derive(Clone)]
 struct HistoricFolder {
     rules: gitignore::Rules,
-    /// It was ignored: only what was tracked was captured.
+    /// Whether the folder was ignored, so that only tracked paths in it were captured.
     is_ignored: bool,
 }
 
 enum HistoricDenial {
-    /// Patterns, and the root's path below what they are relative to.
+    /// Patterns, and the root's path relative to their folder.
     Above(PatternSet, Vec<u8>),
-    /// Patterns, and what they are relative to.
+    /// Patterns, and the folder they apply to.
     Below(PatternSet, Vec<u8>),
     All(Vec<u8>),
 }
 
 impl<'a> HistoricRules<'a> {
-    /// `now` are the rules of now. `gitignore` gives the content of a
-    /// `.gitignore` (a path below the root) that the checkpoint's tree holds.
+    /// `now` are the current rules. `gitignore` reads a `.gitignore` from the checkpoint's tree.
     pub(crate) fn new(
         frozen: &'a SavedRules,
         now: &'a SavedRules,
@@ -422,8 +417,8 @@ impl<'a> HistoricRules<'a> {
         })
     }
 
-    /// Was this path left alone: ignored, denied, in an excluded folder, or in
-    /// one of those? Everything was, when that cannot be told any more.
+    /// Returns whether the path was excluded: ignored, denied, or in an excluded folder. Also
+    /// returns true if this is unknown.
     pub(crate) fn excludes(&mut self, rel: &RelPath, is_dir: bool) -> Result<bool, Error> {
         if self.frozen.too_many {
             return Ok(true);
@@ -443,14 +438,14 @@ impl<'a> HistoricRules<'a> {
         })
     }
 
-    /// Can it be told how the rules of then judge this path?
+    /// Returns whether the rules for this path are known.
     pub(crate) fn knows(&self, rel: &RelPath) -> bool {
         let path = bytes_of(rel.as_path());
         let mut unknown = self.unknown.iter();
         !self.frozen.too_many && unknown.all(|folder| below(&path, folder).is_none())
     }
 
-    /// Judges the folders down to `folder` that were not judged yet.
+    /// Decides about the folders down to `folder`.
     fn enter(&mut self, folder: &RelPath) -> Result<(), Error> {
         let mut at = RelPath::default();
         let mut above = match self.folders.get(&at) {
@@ -489,7 +484,7 @@ impl<'a> HistoricRules<'a> {
         Ok(())
     }
 
-    /// The folder above the root that has the root at `root`.
+    /// Returns the folder above the root relative to which the root is at `root`.
     fn ancestor(&self, root: &[u8]) -> PathBuf {
         let depth = root.split(|byte| *byte == b'/').count();
         let up = if root.is_empty() { 0 } else { depth };
@@ -500,7 +495,7 @@ impl<'a> HistoricRules<'a> {
             .to_path_buf()
     }
 
-    /// The rules in a folder, given those from above.
+    /// Adds the rules in a folder to the rules from above it.
     fn own(&self, above: gitignore::Rules, folder: &RelPath) -> Result<gitignore::Rules, Error> {
         let path = bytes_of(folder.as_path());
         let kept = |files: &[Below]| {
@@ -525,8 +520,8 @@ impl<'a> HistoricRules<'a> {
         Ok(with_own(above, &place(&self.base, &path), &own))
     }
 
-    /// `None` when it was left alone; otherwise whether it is a folder of which
-    /// only what is tracked was captured.
+    /// Returns `None` if the path was excluded. Otherwise returns whether it is an ignored folder
+    /// with tracked paths.
     fn decide(
         &self,
         above: &HistoricFolder,
@@ -571,7 +566,7 @@ impl HistoricDenial {
     }
 }
 
-/// What `path` is below `base`.
+/// Returns `path` relative to `base`.
 fn below<'a>(path: &'a [u8], base: &[u8]) -> Option<&'a [u8]> {
     if base.is_empty() {
         return Some(path);

@@ -1,15 +1,14 @@
-//! The memory of the work tree, saved: a cache, never trusted without looking.
+//! Format of the stat cache file.
 //!
 //! ```text
-//! "SLTREE" version, judged (u128), generation (flag, u64)
-//! tracked paths: basis (flag, u128), number, paths
-//! folders, each after those in it
-//! checksum of all that (XXH3, u128)
+//! "SLTREE" version, fingerprint of the rules (u128), generation (flag, u64)
+//! tracked paths: fingerprint (flag, u128), number, paths
+//! folders, each after its subfolders
+//! checksum of all of this (XXH3, u128)
 //! ```
 //!
-//! Names of folders' objects are not saved: reading works them out again, so
-//! that a folder always has the name of its entries. A file that is damaged, or
-//! of another version, is no cache.
+//! Tree ids are not stored but computed when reading, so a folder's id always matches its entries.
+//! A file that is damaged or of another version is ignored.
 
 use std::sync::Arc;
 
@@ -28,19 +27,19 @@ use crate::checkpoint::{
 const MAGIC: &[u8] = b"SLTREE\0\x02";
 const CHECKSUM_BYTES: usize = 16;
 
-/// What is saved.
+/// Content of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheFile {
     pub(crate) tree: Arc<Folder>,
-    /// See `Scan::filter_fingerprint`.
+    /// See [`super::super::scan::Scan`].
     pub(crate) filter_fingerprint: u128,
-    /// See `Scan::git_index`.
+    /// See [`super::super::scan::Scan`].
     pub(crate) git_index: Arc<GitIndexState>,
-    /// The store's generation when it held all of the tree, if it did.
+    /// Generation of the store when it held the whole tree, if it did.
     pub(crate) stored: Option<u64>,
 }
 
-/// The bytes of a cache.
+/// Encodes the file.
 pub(crate) fn encode(saved: &CacheFile) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend_from_slice(&saved.filter_fingerprint.to_le_bytes());
@@ -112,7 +111,7 @@ fn write_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     number(out, stamp.mode.into());
 }
 
-/// Seven bits a byte, the lowest first: most numbers are small.
+/// Base-128 encoding, because most numbers are small.
 fn number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);
@@ -151,7 +150,7 @@ fn reason_number(reason: &SkipReason) -> (u8, u64) {
     }
 }
 
-/// Reads a cache; `None` when it is none.
+/// Decodes the file. Returns `None` if it is damaged.
 pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
     let (bytes, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
     if XxHash3_128::oneshot(bytes).to_le_bytes() != checksum {
@@ -185,7 +184,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<CacheFile> {
     })
 }
 
-/// Takes the folders in it from the end of `folders`.
+/// Reads a folder. Its subfolders are taken from the end of `folders`.
 fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<Folder> {
     let mut parts = Parts {
         stamp: input.stamp()?,
@@ -205,7 +204,7 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
             gitignore: input.rules()?,
         });
     }
-    // In the order they were written in, so that they need not be sorted.
+    // Entries were written in order, so they need no sorting.
     let mut entries: Vec<(Box<[u8]>, Option<File>)> = Vec::new();
     for _ in 0..input.number()? {
         let name = input.text()?.into();
@@ -241,7 +240,7 @@ fn read_folder(input: &mut Input<'_>, folders: &mut Vec<Arc<Folder>>) -> Option<
     Some(Folder::new(parts))
 }
 
-/// Bytes not read yet.
+/// The remaining bytes.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -418,7 +417,7 @@ mod tests {
             bent[at] ^= 1;
             assert!(decode(&bent).is_none());
         }
-        // Nor does one fall over that was made to have the right checksum.
+        // A forged file with a valid checksum does not cause a panic either.
         for at in MAGIC.len()..bytes.len() - CHECKSUM_BYTES {
             let mut bent = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
             bent[at] = bent[at].wrapping_add(0x41);

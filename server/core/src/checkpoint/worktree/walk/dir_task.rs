@@ -1,4 +1,4 @@
-//! A folder on a walk: what is asked of it, and what was found out so far.
+//! The task of one folder: its parameters, and its state so far.
 
 use std::{
     collections::BTreeMap,
@@ -16,10 +16,10 @@ use crate::{
     path::RelPath,
 };
 
-/// Paths to look at, as a tree.
+/// A set of paths, as a tree.
 #[derive(Debug, Default)]
 pub(crate) struct PathTree {
-    /// This path itself, with all below it.
+    /// Whether everything below this path is included.
     pub(crate) whole: bool,
     pub(crate) names: BTreeMap<Box<[u8]>, PathTree>,
 }
@@ -45,45 +45,45 @@ impl PathTree {
     }
 }
 
-/// A folder being looked at.
+/// A folder to process.
 pub(crate) struct DirTask<'a> {
     pub(crate) parent: Option<Arc<DirTask<'a>>>,
-    /// In the folder above.
+    /// Name in the parent folder.
     pub(crate) name: Box<[u8]>,
     pub(crate) depth: usize,
-    /// A folder that is open, and the names that lead from it to this one.
+    /// An open ancestor, and the names that lead from it to this folder.
     pub(crate) anchor: Arc<Dir>,
     pub(crate) path_from_anchor: Vec<Box<[u8]>>,
     pub(crate) last: Option<Arc<Folder>>,
-    /// Only these; `None` means all.
+    /// Limits the walk to these paths; `None` means all.
     pub(crate) paths: Option<&'a PathTree>,
     pub(crate) above: IgnoreStack,
-    /// Rules above changed.
+    /// Whether rules above the folder changed.
     pub(crate) reevaluate: bool,
-    /// Pieces of work that are not complete.
+    /// Number of unfinished parts.
     pub(crate) pending: AtomicUsize,
     pub(crate) state: Mutex<DirState>,
 }
 
-/// What was found out about a folder so far.
+/// State of a folder so far.
 #[derive(Default)]
 pub(crate) struct DirState {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
     pub(crate) rules: Option<FolderRules>,
-    /// What holds for names that are not in `changes`.
+    /// Applies to names that are not in `changes`.
     pub(crate) base: Option<Arc<Folder>>,
     pub(crate) changes: Vec<(Box<[u8]>, EntryResult)>,
-    /// It could not be opened.
+    /// Set if the folder cannot be opened.
     pub(crate) failure: Option<EntryResult>,
 }
 
-/// What became of a name.
+/// Result for an entry.
 #[derive(Clone)]
 pub(crate) enum EntryResult {
     Node(Node),
     Skipped(SkipReason),
-    /// There is none, or it is ignored.
+    /// It does not exist, or is excluded.
     Gone,
 }
 
@@ -92,7 +92,7 @@ impl DirTask<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its path below the root.
+    /// Path relative to the root.
     pub(crate) fn path(&self) -> Vec<u8> {
         let mut names = Vec::new();
         let mut at = self;
@@ -104,10 +104,9 @@ impl DirTask<'_> {
         names.join(&b'/')
     }
 
-    /// Is it ignored, so that of what is in it only what is exempt is captured?
-    /// It is captured itself.
+    /// Returns whether the folder is ignored, and captured only because it contains tracked paths.
     pub(crate) fn is_ignored(&self, filter: &CaptureFilter<'_>, tracked: &TrackedPaths) -> bool {
-        // Only what holds something exempt can be.
+        // Only a folder with tracked paths can be.
         if !tracked.contains(&self.path(), true) {
             return false;
         }
@@ -135,7 +134,7 @@ impl DirTask<'_> {
     }
 }
 
-/// Puts a folder together of which everything is known.
+/// Assembles a finished folder.
 pub(crate) fn assemble(task: &DirTask<'_>) -> EntryResult {
     let DirState {
         stamp,

@@ -1,4 +1,4 @@
-//! Looking at the entries of a folder on a walk.
+//! Processes the entries of a folder.
 
 use std::{
     cell::RefCell,
@@ -28,37 +28,37 @@ use crate::{
     gitignore,
 };
 
-/// Entries of one folder that one thread looks at.
+/// Number of entries per parallel work item.
 const CHUNK_ENTRIES: usize = 512;
-/// How often a name that becomes something else under our eyes is looked at.
+/// How often an entry that changes its type is processed again.
 const ATTEMPTS: usize = 3;
 
-/// Thread-local space is given back beyond this.
+/// Maximum capacity of the thread-local buffer between files, in bytes.
 const MAX_RETAINED_BYTES: usize = 1 << 20;
 
 thread_local! {
-    /// What a thread reads files into, when it reads none.
+    /// Buffer for file contents.
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A folder that is open.
 pub(crate) struct OpenedDir {
     pub(crate) dir: Arc<Dir>,
-    /// The rules in it.
+    /// Rules in force in it.
     pub(crate) ignore_stack: IgnoreStack,
-    /// Those of the last look do not hold.
+    /// Whether the decisions of the last scan no longer hold.
     pub(crate) reevaluate: bool,
-    /// Its names, when they had to be read.
+    /// Its names, if they were listed.
     pub(crate) names: Option<Vec<ListedName>>,
 }
 
 pub(crate) struct ListedName {
     pub(crate) name: Box<[u8]>,
-    /// Where that is known already.
+    /// Type, if the listing returned it.
     pub(crate) kind: Option<Kind>,
 }
 
-/// What the pieces of work on one folder share.
+/// State shared by the work items of a folder.
 pub(crate) struct DirContext<'a> {
     pub(crate) task: Arc<DirTask<'a>>,
     pub(crate) dir: Arc<Dir>,
@@ -66,7 +66,7 @@ pub(crate) struct DirContext<'a> {
     pub(crate) reevaluate: bool,
 }
 
-/// Judges the entries of one folder; prepared when the first one is judged.
+/// Filters the entries of one folder. Initialized on first use.
 struct EntryFilter<'j> {
     filter: &'j CaptureFilter<'j>,
     tracked: &'j TrackedPaths,
@@ -77,7 +77,7 @@ struct EntryFilter<'j> {
 struct PreparedFilter<'j> {
     path: Vec<u8>,
     scope: gitignore::Scope<'j>,
-    /// Of the folder.
+    /// Whether the folder is ignored.
     is_ignored: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'j> EntryFilter<'j> {
 }
 
 impl Walk<'_> {
-    /// Looks at the entries of a folder.
+    /// Processes the entries of a folder.
     pub(crate) fn process_entries<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -155,7 +155,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Does work on `count` entries, in pieces where they are many.
+    /// Calls `work` for ranges of `count` entries, in parallel if there are many.
     fn for_each_chunk<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -177,7 +177,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at known entries of a folder whose names and rules did not change.
+    /// Checks the known entries of a folder whose names and rules are unchanged.
     fn recheck_entries<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -226,7 +226,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Judges an entry, and looks at it when it is captured.
+    /// Decides about an entry, and reads it if it is captured.
     fn process_entry<'s>(
         &'s self,
         scope: &Scope<'s>,
@@ -291,7 +291,7 @@ impl Walk<'_> {
         context.task.note(name, EntryResult::Gone);
     }
 
-    /// Reads a file or link; `None` when it is something else by now.
+    /// Reads a file or link. Returns `None` if its type has changed.
     fn read_content(
         &self,
         context: &DirContext<'_>,
@@ -345,7 +345,7 @@ impl Walk<'_> {
         Some(change)
     }
 
-    /// What stands for the content of a file that is not read.
+    /// Counts a file without reading it.
     fn measure_file(
         &self,
         context: &DirContext<'_>,
@@ -378,7 +378,7 @@ impl Walk<'_> {
     }
 }
 
-/// Did it fail for want of memory or open files, which says nothing of the entry?
+/// Returns whether memory or open files ran out, which says nothing about the entry.
 pub(crate) fn is_resource_error(number: i32) -> bool {
     #[cfg(unix)]
     {
