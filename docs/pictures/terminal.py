@@ -1,4 +1,4 @@
-"""A program in a real terminal (tmux), and its screen as SVG. For the scripts that make pictures."""
+"""Runs a program in a terminal (tmux) and renders its screen as SVG. Used by the picture scripts."""
 
 import contextlib
 import html
@@ -15,7 +15,7 @@ SGR = re.compile(r"(\x1b\[[0-9;:]*m)")
 
 
 def color(codes):
-    """A color of an SGR sequence, after its 38 or 48; consumes its codes."""
+    """Returns the color of an SGR sequence after its 38 or 48. Consumes its codes."""
     if codes.pop(0) == 2:
         return "#%02x%02x%02x" % tuple(codes.pop(0) for _ in range(3))
     n = codes.pop(0)
@@ -29,7 +29,7 @@ def color(codes):
 
 
 def style(state, codes):
-    """Takes the codes of one SGR sequence into the style of the text behind it."""
+    """Applies the codes of an SGR sequence to the style."""
     while codes:
         code = codes.pop(0)
         if code == 0:
@@ -51,7 +51,7 @@ def style(state, codes):
 
 
 def svg(screen, columns, rows):
-    """The screen, as tmux captures it with its colors, as the text of an SVG file."""
+    """Renders a screen captured by tmux with colors as SVG text."""
     width, height = columns * CELL + 2 * MARGIN, rows * LINE + 2 * MARGIN
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" font-family="monospace" font-size="14">']
     out.append(f'<rect width="100%" height="100%" rx="6" fill="{BACK}"/>')
@@ -72,7 +72,7 @@ def svg(screen, columns, rows):
             if bg:
                 out.append(f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="{LINE}" fill="{bg}"/>')
             weight = ' font-weight="bold"' if state.get("bold") else ""
-            # Word by word, so that columns hold whatever font is there.
+            # One element per word, so that columns are aligned in any font.
             for word in re.finditer(r"\S+", part):
                 left, text = x + word.start() * CELL, html.escape(word.group())
                 out.append(f'<text x="{left:.1f}" y="{y + 14}" fill="{fg}"{weight}>{text}</text>')
@@ -81,11 +81,11 @@ def svg(screen, columns, rows):
 
 
 class Terminal:
-    """A tmux of our own with one program in it."""
+    """A private tmux server that runs one program."""
 
     def __init__(self, folder, home, programs, command, columns, rows):
         self.size = columns, rows
-        # Nothing of whoever makes the picture gets into it.
+        # Keep the environment of the user out of the picture.
         environment = ["env", "-i", f"HOME={home}", f"PATH={programs}:/usr/bin:/bin", "LANG=C.UTF-8", "TERM=tmux-256color"]
         start = ["-f", "/dev/null", "new-session", "-d", "-s", "shot", "-x", str(columns), "-y", str(rows), "-c", str(folder)]
         self.tmux(*start, *environment, "COLORTERM=truecolor", *command)
@@ -101,7 +101,7 @@ class Terminal:
         self.tmux("send-keys", "-t", "shot", *keys)
 
     def wait(self, holds):
-        """Until this is on the screen: a text, or what a function says of the screen's text."""
+        """Waits until the screen contains a text or satisfies a predicate."""
         holds = holds if callable(holds) else lambda text, wanted=holds: wanted in text
         for _ in range(300):
             if holds(SGR.sub("", self.screen())):
@@ -110,7 +110,7 @@ class Terminal:
         raise SystemExit(f"this never came: {holds}\n{self.screen()}")
 
     def shot(self, path):
-        time.sleep(0.5)  # The screen is drawn in several steps.
+        time.sleep(0.5)  # The screen is drawn in steps.
         path.write_text(svg(self.screen(), *self.size))
 
 

@@ -1,5 +1,5 @@
-// How a client uses the generated types; compiled by types.test.mjs, never run.
-// Each `@ts-expect-error` fails the compilation when its mistake is not noticed.
+// Sample client with the generated types. Compiled by types.test.mjs, never run.
+// An `@ts-expect-error` fails the compilation if the types accept its mistake.
 
 import { PROTOCOL_VERSION } from "../../clients/types/protocol.ts";
 import type {
@@ -23,7 +23,7 @@ export const settings: Settings = {
 
 export async function block(client: Client): Promise<string> {
   if (PROTOCOL_VERSION !== 1) {
-    throw new Error("this client knows version 1 only");
+    throw new Error("unsupported protocol version");
   }
   client.notify("sightline/didChangeTabs", { tabs: [{ uri: "file:///a.rs", isActive: true }] });
   client.notify("textDocument/didFocus", {});

@@ -1,5 +1,5 @@
-// The schemas are valid draft 7 without anything a strict validator does not
-// know, take what clients really send, and refuse what they must not send.
+// Tests that the schemas are valid for a strict draft 7 validator, accept the
+// messages of clients, and reject invalid ones.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ function assertInvalid(schema, value) {
   assert.ok(!ajv.validate(schema, value), `${JSON.stringify(schema)} accepts ${JSON.stringify(value)}`);
 }
 
-/** Schema and value of every message in the samples. */
+/** Yields the schema and value of every sample message. */
 function* messages() {
   for (const row of methods) {
     const sample = readJson(`tests/transcripts/samples/${row.method.split("/")[1]}.json`);
@@ -35,13 +35,13 @@ function* messages() {
   }
 }
 
-test("the samples are valid", () => {
+test("samples are valid", () => {
   for (const { schema, message } of messages()) {
     assertValid(schema, message);
   }
 });
 
-test("the worked examples are valid", () => {
+test("worked examples are valid", () => {
   for (const row of methods) {
     const example = readJson(`docs/examples/${row.method.split("/")[1]}.json`);
     assertValid(row.params, example.params);
@@ -54,11 +54,11 @@ test("the worked examples are valid", () => {
   }
 });
 
-test("a field is never null", () => {
+test("fields are never null", () => {
   for (const { schema, message } of messages()) {
     const { properties } = ajv.getSchema(schema.$ref).schema;
     for (const field of Object.keys(message)) {
-      // What a provider answered may be anything.
+      // The error of a provider may be any value.
       if (schema.$ref.endsWith("/ClassifyErrorParams") && field === "error") continue;
       assert.ok(field in properties, `${schema.$ref} has no ${field}`);
       assertInvalid(schema, { ...message, [field]: null });
@@ -66,7 +66,7 @@ test("a field is never null", () => {
   }
 });
 
-test("required fields are required, the others are not", () => {
+test("only required fields are required", () => {
   for (const { schema, message } of messages()) {
     const { required = [], properties } = ajv.getSchema(schema.$ref).schema;
     for (const field of Object.keys(properties)) {
@@ -76,20 +76,20 @@ test("required fields are required, the others are not", () => {
   }
 });
 
-test("methods ignore fields they do not know", () => {
+test("unknown fields are accepted", () => {
   for (const { schema, message } of messages()) {
     assertValid(schema, { ...message, addedLater: 1 });
   }
 });
 
-test("errors are described", () => {
+test("error data has a schema", () => {
   const schema = { $ref: "protocol.schema.json#/definitions/ErrorData" };
   const rule = { source: ".clineignore", line: 3, pattern: "*.pem" };
   assertValid(schema, { kind: "accessDenied", path: "key.pem", rule });
   assertInvalid(schema, { kind: "forbidden" });
 });
 
-test("settings: what can be set is accepted, anything else is not", () => {
+test("invalid settings are rejected", () => {
   const schema = { $ref: "settings.schema.json" };
   assertValid(schema, readJson("tests/transcripts/settings.json"));
   assertValid(schema, {});

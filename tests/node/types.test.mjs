@@ -1,5 +1,5 @@
-// clients/types/protocol.ts compiles under the strictest rules, and catches
-// what a client can get wrong.
+// Tests that clients/types/protocol.ts compiles in strict mode and rejects
+// mistakes of clients.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

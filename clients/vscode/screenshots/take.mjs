@@ -1,4 +1,4 @@
-// The pictures of the README; `take` beside it runs this.
+// Takes the screenshots of the README. Run by `take`.
 
 import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -38,7 +38,7 @@ try {
   const { page, workspace } = editor;
   const file = (name) => path.join(workspace, name);
   const settled = async () => {
-    // Nowhere that has a tooltip.
+    // A place without a tooltip.
     await page.mouse.move(800, 560);
     await page.waitForTimeout(700);
   };
