@@ -1,4 +1,4 @@
-// Checkpoints by the view: create, compare, restore with preview, undo.
+// Tests the checkpoint view: create, compare, restore with preview, undo.
 
 import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
@@ -7,7 +7,7 @@ import { afterEach, beforeEach } from "node:test";
 
 import { scenario, startEditor, until } from "./harness.mjs";
 
-/** The workspace at the checkpoint. */
+/** Files of the workspace at the checkpoint. */
 const FILES = {
   "src/cart.py": "apples = 1\npears = 2\n",
   "src/prices.py": "apple = 2\n",
@@ -26,10 +26,10 @@ afterEach(async () => {
 
 const file = (name) => path.join(editor.workspace, name);
 const content = (name) => readFile(file(name), "utf8").catch(() => undefined);
-/** How the editor has a line in the page. */
+/** Returns a line as rendered by the editor. */
 const shown = (line) => line.replaceAll(" ", "\u00a0");
 
-/** Takes a checkpoint by the view. */
+/** Creates a checkpoint in the view. */
 async function takeCheckpoint(name) {
   await editor.showCheckpoints();
   await editor.page.getByRole("button", { name: "Create Checkpoint" }).first().click();
@@ -37,7 +37,7 @@ async function takeCheckpoint(name) {
   await editor.row(name).waitFor();
 }
 
-/** What an agent does: one file changed, one new, one gone; seen in the view. */
+/** Modifies, adds and deletes a file as an agent would, and waits for the view to show it. */
 async function letAgentWork(name) {
   await writeFile(file("src/cart.py"), "apples = 100\npears = 2\n");
   await writeFile(file("src/sale.py"), "sale = True\n");
@@ -48,19 +48,19 @@ async function letAgentWork(name) {
   }
 }
 
-/** Asks for a preview of so many files. */
+/** Opens a restore preview and waits for `count` files in it. */
 async function preview(name, count) {
   await editor.rowAction(name, "Restore Checkpoint");
   await until(`${count} files in the preview`, async () => (await editor.choices.count()) === count);
 }
 
-scenario("a checkpoint is created, compared with, restored and the restore undone", () => editor, async ({ page }) => {
+scenario("a checkpoint is created, compared and restored, and the restore is undone", () => editor, async ({ page }) => {
   await editor.open("cart.py", { keep: true });
   await takeCheckpoint("before the sale");
   await letAgentWork("before the sale");
   assert.equal(await editor.row("src/prices.py").count(), 0, "what did not change is not listed");
 
-  // Compared in a diff editor that has both texts.
+  // A diff editor shows both texts.
   await editor.row("src/cart.py").click();
   await editor.tab("before the sale").waitFor();
   const original = page.locator(".editor.original .view-line").first();
@@ -68,7 +68,7 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   await until("the old text", async () => (await original.textContent()) === shown("apples = 1"));
   await until("the new text", async () => (await modified.textContent()) === shown("apples = 100"));
 
-  // Or all of them in one, where none is taken for renamed.
+  // One editor shows all files, none of them as renamed.
   await editor.row("before the sale").hover();
   await editor.row("before the sale").getByRole("button", { name: "Compare with Checkpoint" }).click();
   await editor.tab("before the sale ↔ now (3 files)").waitFor();
@@ -77,7 +77,7 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   const statuses = async () => (await entries.locator(".status:visible").allTextContents()).join("");
   assert.ok(!(await statuses()).includes("R"), await statuses());
 
-  // Nothing happens when the preview is dismissed.
+  // Dismissing the preview changes nothing.
   await preview("before the sale", 3);
   await editor.dismiss();
   assert.equal(await content("src/cart.py"), "apples = 100\npears = 2\n");
@@ -89,7 +89,7 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   assert.equal(await content("README.md"), FILES["README.md"]);
   assert.equal(await content("src/sale.py"), undefined);
 
-  // The undo shows what it changes, and what was changed since, as the restore did.
+  // The undo has a preview, which marks files changed after the restore.
   await writeFile(file("src/cart.py"), "apples = 7\n");
   await editor.toast("3 files restored").getByRole("button", { name: "Undo" }).click();
   await until("3 files in the preview", async () => (await editor.choices.count()) === 3);
@@ -103,7 +103,7 @@ scenario("a checkpoint is created, compared with, restored and the restore undon
   assert.equal(await content("src/sale.py"), "sale = True\n");
 });
 
-scenario("one file is restored alone", () => editor, async () => {
+scenario("a single file is restored", () => editor, async () => {
   await takeCheckpoint("before the sale");
   await letAgentWork("before the sale");
 
@@ -117,7 +117,7 @@ scenario("one file is restored alone", () => editor, async () => {
 });
 
 scenario("unsaved text is kept unless it is selected", () => editor, async ({ page }) => {
-  // Open and deleted, but nothing is typed in it: it comes back.
+  // A file that is open without changes and deleted on disk is restored.
   await editor.open("README.md", { keep: true });
   await editor.open("cart.py", { keep: true });
   await takeCheckpoint("before the sale");

@@ -1,4 +1,4 @@
-// What the editor shows reaches the block.
+// Tests that the block contains the editor state.
 
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -25,11 +25,11 @@ after(async () => {
   await editor?.stop();
 });
 
-scenario("the block has the tabs and the visible files of a split, and hides what is denied", () => editor, async () => {
+scenario("the block contains tabs and visible files of a split, without denied files", () => editor, async () => {
   await editor.open("prices.py", { keep: true });
   await editor.open(".env", { keep: true });
   await editor.open("cart.py", { keep: true });
-  // In another order than they were opened in, which the server would know anyway.
+  // In a different order than opened, which the server cannot derive.
   await editor.command("View: Move Editor Left");
   await editor.command("View: Move Editor Left");
   await editor.page.keyboard.press("Control+\\");
@@ -37,7 +37,7 @@ scenario("the block has the tabs and the visible files of a split, and hides wha
 
   const block = await editor.environment((text) => text.includes("README.md"));
 
-  // The order is that of the editor, which is not specified.
+  // VS Code does not specify the order.
   assert.deepEqual(section(block, "Visible Files").sort(), ["README.md", "src/cart.py"], block);
   assert.deepEqual(section(block, "Open Tabs"), ["src/cart.py", "src/prices.py", "README.md"], block);
   assert.ok(!block.includes("secret") && !section(block, "Open Tabs").includes(".env"), block);
@@ -47,7 +47,7 @@ scenario("the block has the tabs and the visible files of a split, and hides wha
   assert.deepEqual(section(closed, "Visible Files"), ["(No visible files)"], closed);
 });
 
-scenario("what is typed and not saved is in the block until it is saved", () => editor, async () => {
+scenario("unsaved changes are in the block until they are saved", () => editor, async () => {
   await editor.open("prices.py");
   await editor.page.keyboard.type("pear = 3 ");
   const dirty = await editor.environment((text) => section(text, "Unsaved Files") !== undefined);
@@ -57,12 +57,12 @@ scenario("what is typed and not saved is in the block until it is saved", () => 
   await editor.environment((text) => section(text, "Unsaved Files") === undefined);
 });
 
-scenario("a terminal's command and output are in the block", () => editor, async () => {
+scenario("the command and output of a terminal are in the block", () => editor, async () => {
   await editor.command("Terminal: Create New Terminal");
   await editor.page.locator(".terminal .xterm-screen").waitFor();
-  // Shell integration shows itself by the mark beside the prompt.
+  // The mark next to the prompt shows that shell integration is active.
   await editor.page.locator(".terminal-command-decoration").first().waitFor();
-  // One that ends at once may be over before VS Code hands its output out.
+  // VS Code may lose the output of a command that exits immediately.
   await editor.page.keyboard.type("for n in 1 2 3; do sleep 0.3; echo sold-$((41+n)); done");
   await editor.page.keyboard.press("Enter");
 
@@ -74,7 +74,7 @@ scenario("a terminal's command and output are in the block", () => editor, async
   await editor.command("Terminal: Kill All Terminals");
 });
 
-scenario("the status bar tells that a file is hidden from agents, as soon as the rules say so", () => editor, async ({ status, workspace }) => {
+scenario("the status bar shows a hidden file as soon as the rules change", () => editor, async ({ status, workspace }) => {
   await editor.open("README.md");
   await until("an open eye", () => status.locator(".codicon-eye").count());
 

@@ -1,8 +1,7 @@
-// A VS Code with the extension in it, and hands to work it with.
+// Test harness: VS Code with the extension, controlled through a browser.
 //
-// Each one has a home, a data directory and a workspace of its own, so nothing
-// of an earlier run is in the way. What is waited for is always something on
-// the screen or on the disk.
+// Each instance has its own home, data directory and workspace. Tests wait for
+// text on the screen or files on disk, never for a fixed time.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -15,13 +14,13 @@ import { test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-/** How long anything may take to appear, in milliseconds: on a slow machine with much else to do. */
+/** Timeout for anything to appear, in milliseconds. Generous for slow, busy machines. */
 const PATIENCE = 90_000;
 
-/** How long a row may take to be clicked before it is looked for again, in milliseconds. */
+/** Timeout of a click on a row before the row is located again, in milliseconds. */
 const CLICK = 3_000;
 
-/** How long a click may take to show a list before it is made again, in milliseconds. */
+/** Timeout for a list to appear before the click is repeated, in milliseconds. */
 const EFFECT = 10_000;
 
 const SETTINGS = {
@@ -40,7 +39,7 @@ const SETTINGS = {
   "update.mode": "none",
 };
 
-/** Variables the tests were given. */
+/** Environment variables of the tests. */
 function given(name) {
   const value = process.env[name];
   assert.ok(value, `${name} must be set; tests/vscode/run does that`);
@@ -58,7 +57,7 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
   await fill(workspace, files);
   await fill(path.join(home, "user"), {
     "User/settings.json": JSON.stringify({ ...SETTINGS, ...settings }),
-    // Where settings of the machine are, in an editor that runs on another one.
+    // Machine settings of a remote editor.
     "Machine/settings.json": JSON.stringify({
       "sightline.server.path": given("SIGHTLINE_SERVER"),
       "sightline.storage.path": path.join(home, "data"),
@@ -69,7 +68,7 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
   const common = [entry, "--config", `${home}/user/config.yaml`, "--user-data-dir", `${home}/user`, "--extensions-dir", `${home}/extensions`];
   const temporary = path.join(home, "tmp");
   await mkdir(temporary);
-  // Of the environment only what programs need to run: no settings, no git.
+  // Pass only the variables that programs need: no settings, no git.
   const env = { PATH: process.env.PATH, HOME: home, TMPDIR: temporary, LANG: "C.UTF-8", TZ: "UTC", SHELL: "/bin/bash" };
 
   const installing = spawn(process.execPath, [...common, "--install-extension", given("SIGHTLINE_VSIX")], { env, stdio: ["ignore", "pipe", "pipe"] });
@@ -77,7 +76,7 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
   const [code] = await once(installing, "exit");
   assert.equal(code, 0, `the extension could not be installed: ${await installed}`);
 
-  // In a group of its own, so that all its children can be ended.
+  // A separate process group, so that all children can be stopped.
   const server = spawn(
     process.execPath,
     [...common, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-getting-started-override", "--disable-workspace-trust"],
@@ -103,7 +102,7 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
     await page.goto(`${address}/?folder=${encodeURIComponent(workspace)}`);
     await page.locator(".explorer-folders-view .monaco-list-row").first().waitFor();
     const editor = new Editor(page, workspace, home, stop);
-    // An eye, open or closed, says that the server runs.
+    // An open or closed eye shows that the server is running.
     await editor.status.locator("[class*='codicon-eye']").waitFor();
     return editor;
   } catch (error) {
@@ -112,7 +111,7 @@ export async function startEditor({ files, settings = {}, viewport = { width: 12
   }
 }
 
-/** Ends a process and all its children. */
+/** Stops a process and all its children. */
 async function end(leader) {
   if (leader.exitCode !== null || leader.signalCode !== null) {
     return;
@@ -142,7 +141,7 @@ async function text(...streams) {
   return (await Promise.all(parts)).join("");
 }
 
-/** The address code-server says it listens on. */
+/** Returns the address on which code-server listens. */
 async function listening(server, errors) {
   for await (const line of createInterface({ input: server.stdout })) {
     const address = /listening on (http:\S+?)\/?$/.exec(line)?.[1];
@@ -151,10 +150,10 @@ async function listening(server, errors) {
       return address;
     }
   }
-  throw new Error(`code-server ended before it listened: ${await errors}`);
+  throw new Error(`code-server exited before it listened: ${await errors}`);
 }
 
-/** A test that leaves a picture behind when it fails, and tells what the editor said. */
+/** Defines a test that saves a screenshot and prints the editor messages if it fails. */
 export function scenario(name, editor, run) {
   test(name, async () => {
     try {
@@ -165,13 +164,13 @@ export function scenario(name, editor, run) {
       await mkdir(folder, { recursive: true });
       await editor()?.page.screenshot({ path: picture }).catch(() => undefined);
       const said = await editor()?.messages().catch(() => []);
-      console.error(`${name}: what the editor showed: ${picture}; what it said: ${JSON.stringify(said)}`);
+      console.error(`${name}: screenshot: ${picture}; messages: ${JSON.stringify(said)}`);
       throw error;
     }
   });
 }
 
-/** What a person does with the editor, and sees. */
+/** User actions in the editor, and what it shows. */
 class Editor {
   constructor(page, workspace, home, stop) {
     this.page = page;
@@ -244,7 +243,7 @@ class Editor {
 
   /** A button that appears when the pointer is over a row, and leads to a list. */
   async rowAction(name, title) {
-    // Rows move while the view is filled again, and a click then does nothing.
+    // Rows move during a refresh, and a click then has no effect.
     const timeout = CLICK;
     await until(`a list after “${title}” of ${name}`, async () => {
       const row = this.row(name);
@@ -303,7 +302,7 @@ class Editor {
   }
 }
 
-/** The lines below a heading of a block. */
+/** Returns the lines below a heading of a block. */
 export function section(block, heading) {
   const lines = block.split("\n");
   const start = lines.findIndex((line) => line === `# ${heading}` || line.endsWith(heading));
@@ -315,7 +314,7 @@ export function section(block, heading) {
   return rest.slice(0, end).filter((line) => line !== "");
 }
 
-/** Waits until `check` gives something true, and returns that. */
+/** Waits until `check` returns a truthy value, and returns it. */
 export async function until(what, check) {
   const end = Date.now() + PATIENCE;
   for (;;) {

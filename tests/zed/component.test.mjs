@@ -1,4 +1,4 @@
-// The extension as Zed runs it: the component, asked what Zed asks.
+// Tests the WebAssembly component of the extension with the calls of Zed.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Stands in for Zed: loads the extension's component and answers what it asks.
+// Simulates Zed: loads the component of the extension and implements its imports.
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { transpileBytes } from "@bytecodealliance/jco-transpile";
 import { WASIShim } from "@bytecodealliance/preview2-shim/instantiation";
 
-/** A component, as JavaScript: a function that makes an instance of it. */
+/** Loads a component as JavaScript: a function that creates instances. */
 export async function load(component, folder) {
   const name = "extension";
   const { files } = await transpileBytes(await readFile(component), {
@@ -24,10 +24,10 @@ export async function load(component, folder) {
 }
 
 /**
- * An instance in a project.
+ * Creates an instance in a project.
  *
- * `settings` is what stands under `lsp` in Zed's settings, `program` what is found
- * on the search path, `shell` the variables of the project's shell.
+ * `settings` is the object `lsp` of the Zed settings, `program` the program found on
+ * the PATH, `shell` the environment of the project shell.
  */
 export async function start(make, { settings = {}, program, shell = [] } = {}) {
   const asked = [];
