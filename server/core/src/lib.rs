@@ -30,7 +30,7 @@ pub mod environment;
 pub mod error;
 mod fs;
 pub mod git;
-mod gitignore;
+mod ignore_files;
 pub mod limits;
 pub mod line;
 pub mod listing;

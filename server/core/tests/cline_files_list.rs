@@ -16,7 +16,7 @@ use serde_json::Value;
 use sightline_core::{
     access::Access,
     cancel::Cancel,
-    listing::{self, Entry, ListOptions, Listing, order},
+    listing::{self, Entry, ListOptions, Listing, format},
     path::{AbsPath, RelPath, Root, Roots},
 };
 use sightline_protocol::files::FileKind;
@@ -87,7 +87,7 @@ fn strings(value: &Value) -> Vec<String> {
 
 /// -1, 0 or 1; equal names keep whatever order they are given in.
 fn compare(a: &str, b: &str) -> i64 {
-    let first = |names: [&str; 2]| order::sorted(&names.map(str::to_owned))[0];
+    let first = |names: [&str; 2]| format::sorted(&names.map(str::to_owned))[0];
     match (first([a, b]), first([b, a])) {
         (0, 1) => -1,
         (1, 0) => 1,
@@ -96,14 +96,14 @@ fn compare(a: &str, b: &str) -> i64 {
 }
 
 fn sorted(names: &[String]) -> Vec<&String> {
-    order::sorted(names)
+    format::sorted(names)
         .into_iter()
         .map(|index| &names[index])
         .collect()
 }
 
 /// `None` when an entry is not below the listed directory.
-fn format(input: &Value) -> Option<String> {
+fn format_case(input: &Value) -> Option<String> {
     let base = input["absolutePath"]
         .as_str()
         .unwrap()
@@ -136,7 +136,7 @@ fn recorded_format(case: &Value) -> String {
         return text.to_owned();
     }
     let (list, _) = text.rsplit_once("\n\n(").unwrap();
-    format!("{list}\n\n{}", order::CUT_SHORT)
+    format!("{list}\n\n{}", format::CUT_SHORT)
 }
 
 fn plant(tree: &Value, at: &Path) {
@@ -262,7 +262,7 @@ fn every_recorded_case() {
                 (recorded, Some(serde_json::to_string(&signs).unwrap()))
             }
             "formatFilesList" if case["comparatorConsistent"] == true => {
-                (recorded_format(case), format(&case["input"]))
+                (recorded_format(case), format_case(&case["input"]))
             }
             // The recorded order is an accident of the sort: compare as a set.
             "formatFilesList" => {
@@ -270,7 +270,10 @@ fn every_recorded_case() {
                     let lines: BTreeSet<&str> = text.lines().collect();
                     lines.into_iter().collect::<Vec<_>>().join("\n")
                 };
-                (set(recorded_format(case)), format(&case["input"]).map(set))
+                (
+                    set(recorded_format(case)),
+                    format_case(&case["input"]).map(set),
+                )
             }
             "listFiles" => (recorded_list(case), Some(list(case))),
             other => panic!("{name}: kind {other} is not known here"),

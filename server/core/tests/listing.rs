@@ -16,7 +16,7 @@ use sightline_core::{
     access::Access,
     cancel::Cancel,
     error::Error,
-    listing::{self, ListOptions, Listing, order},
+    listing::{self, ListOptions, Listing, format},
     path::{AbsPath, RelPath, Root, Roots},
 };
 use sightline_protocol::{
@@ -530,13 +530,13 @@ fn results_name_paths_as_they_are_found_again() {
     }
     assert_eq!(result.text, "same\nsub/\nsub/own");
     let nothing = listing::list_result(view.roots(), 1, &RelPath::default(), &Listing::default());
-    assert_eq!(nothing.text, order::NOTHING_FOUND);
+    assert_eq!(nothing.text, format::NOTHING_FOUND);
 }
 
 #[test]
 fn paths_above_sort_by_their_components() {
     let texts = ["../other/x", "a", "../../etc/hosts"].map(str::to_owned);
-    assert_eq!(order::sorted(&texts), [1, 2, 0]);
+    assert_eq!(format::sorted(&texts), [1, 2, 0]);
 }
 
 proptest! {
@@ -557,12 +557,12 @@ proptest! {
         let mut texts: Vec<String> = paths.into_iter().collect();
         let turn = seed as usize % texts.len().max(1);
         texts.rotate_left(turn);
-        let order = order::sorted(&texts);
+        let order = format::sorted(&texts);
         let mut all = order.clone();
         all.sort_unstable();
         prop_assert_eq!(all, (0..texts.len()).collect::<Vec<_>>());
         let sorted: Vec<String> = order.iter().map(|index| texts[*index].clone()).collect();
-        prop_assert_eq!(order::sorted(&sorted), (0..sorted.len()).collect::<Vec<_>>());
+        prop_assert_eq!(format::sorted(&sorted), (0..sorted.len()).collect::<Vec<_>>());
         let mut left = BTreeSet::new();
         let mut current: Option<&str> = None;
         for text in &sorted {

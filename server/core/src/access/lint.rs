@@ -15,7 +15,9 @@ use std::{
 use super::{
     git_glob::NoGlob,
     gitignore::{self, CompileError, PatternSet, RuleLine, bytes_of},
-    rule_file::{Content, Part, RULE_FILE, Source, include_of, include_path, includes_of, parts},
+    rule_file::{
+        Content, RULE_FILE, RulePart, Source, include_of, include_path, includes_of, rule_parts,
+    },
 };
 use crate::{
     cancel::Cancel,
@@ -181,10 +183,10 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
 fn compile(folder: &AbsPath, text: &[u8], includes: &[Source]) -> Result<PatternSet, CompileError> {
     let source: Arc<str> = RULE_FILE.into();
     let mut rule_lines = Vec::new();
-    for part in parts(folder, text, includes) {
+    for part in rule_parts(folder, text, includes) {
         let (number, texts) = match part {
-            Part::Line(number, text) => (number, vec![text]),
-            Part::Include(number, _, text) => (
+            RulePart::Line(number, text) => (number, vec![text]),
+            RulePart::Include(number, _, text) => (
                 number,
                 gitignore::lines(text).map(|(_, line)| line).collect(),
             ),

@@ -19,9 +19,9 @@ mod command;
 mod git_glob;
 pub(crate) mod gitignore;
 pub mod lint;
+mod non_links;
 mod open;
 mod origin;
-mod plain;
 mod rule_file;
 mod rules;
 mod symlinks;
@@ -44,11 +44,11 @@ pub(crate) use self::open::OpenedFolder;
 use self::{
     gitignore::{Decision, bytes_of},
     rule_file::included_paths,
-    rules::{Naming, RuleFiles, Rules},
-    symlinks::{LastFolder, Place},
+    rules::{RuleFiles, Rules, SourceNaming},
+    symlinks::{ParentCache, ResolvedPath},
 };
 pub use self::{
-    open::{OpenedFile, There},
+    open::{OpenedFile, PathKind},
     origin::Origin,
     rules::{HOLD, Now, RULE_FILE},
 };
@@ -125,7 +125,7 @@ impl Access {
         let mut files: Vec<RuleFiles> = roots
             .as_slice()
             .iter()
-            .map(|root| read(&root.path, Naming::Relative))
+            .map(|root| read(&root.path, SourceNaming::Relative))
             .collect();
         let mut add = |folder: Option<AbsPath>, naming| {
             if let Some(folder) = folder
@@ -135,7 +135,7 @@ impl Access {
             }
         };
         for file in &loose {
-            add(folder_above(file), Naming::Relative);
+            add(folder_above(file), SourceNaming::Relative);
         }
         let roots_as_known = roots
             .as_slice()
@@ -143,7 +143,7 @@ impl Access {
             .flat_map(|root| [&root.path, &root.canonical]);
         for path in roots_as_known.chain(&*loose) {
             for above in path.as_path().ancestors().skip(1) {
-                add(AbsPath::new(above), Naming::Absolute);
+                add(AbsPath::new(above), SourceNaming::Absolute);
             }
         }
         Self {
@@ -163,14 +163,14 @@ impl Access {
     pub fn view_at(&self, now: Now) -> (AccessView, Vec<usize>) {
         let mut files = self.files();
         let mut changed = Vec::new();
-        let mut areas: Vec<Area> = Vec::with_capacity(files.len());
+        let mut scopes: Vec<RuleScope> = Vec::with_capacity(files.len());
         for (index, files) in files.iter_mut().enumerate() {
             if files.refresh(now) {
                 changed.extend(self.roots_below(index, files.folder()));
             }
             // Above the roots most folders have no rules.
-            if files.naming() == Naming::Relative || !matches!(files.rules(), Rules::None) {
-                areas.push(Area::new(
+            if files.naming() == SourceNaming::Relative || !matches!(files.rules(), Rules::None) {
+                scopes.push(RuleScope::new(
                     files.folder(),
                     self.roots.get(index),
                     files.rules().clone(),
@@ -179,18 +179,18 @@ impl Access {
         }
         changed.sort_unstable();
         changed.dedup();
-        for index in 0..areas.len() {
-            areas[index].overlaps = areas
+        for index in 0..scopes.len() {
+            scopes[index].overlaps = scopes
                 .iter()
                 .enumerate()
-                .any(|(other, area)| other != index && areas[index].touches(area));
+                .any(|(other, scope)| other != index && scopes[index].touches(scope));
         }
         let rule_files = files.iter().flat_map(RuleFiles::paths);
         let rule_files: Vec<PathBuf> = rule_files.map(Path::to_path_buf).collect();
         let view = AccessView {
             roots: self.roots.clone(),
             loose: self.loose.clone(),
-            areas: areas.into(),
+            scopes: scopes.into(),
             rule_files: rule_files.into(),
         };
         (view, changed)
@@ -252,21 +252,21 @@ fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
 
 /// A folder with rules of its own: a root, or the folder of a loose file.
 #[derive(Debug)]
-struct Area {
+struct RuleScope {
     /// The paths it is known by, without repeats; the written one first, the
     /// one without links last.
     paths: Vec<AbsPath>,
     /// What tells the folder from others however its path is spelled.
     identity: Option<(u64, u64)>,
     is_root: bool,
-    /// Does another area lie in it, or it in another?
+    /// Does another scope lie in it, or it in another?
     overlaps: bool,
     rules: Rules,
     /// The folder at its path without links, once it was needed.
     dir: OnceLock<Result<Arc<Dir>, io::ErrorKind>>,
 }
 
-impl Area {
+impl RuleScope {
     fn new(path: &AbsPath, root: Option<&crate::path::Root>, rules: Rules) -> Self {
         let real = fs::canonicalize(path.as_path())
             .ok()
@@ -284,7 +284,7 @@ impl Area {
             }
         }
         Self {
-            identity: symlinks::identity(path.as_path()),
+            identity: symlinks::file_id(path.as_path()),
             is_root: root.is_some(),
             overlaps: false,
             paths,
@@ -305,12 +305,12 @@ impl Area {
         self.paths.iter().find_map(|base| path.relative_to(base))
     }
 
-    fn touches(&self, other: &Area) -> bool {
+    fn touches(&self, other: &RuleScope) -> bool {
         self.paths.iter().any(|path| other.relative(path).is_some())
             || other.paths.iter().any(|path| self.relative(path).is_some())
     }
 
-    /// The denial of `rel` by this area's rules. `is_dir` is asked only when the
+    /// The denial of `rel` by this scope's rules. `is_dir` is asked only when the
     /// answer depends on it.
     fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
         let versions = match &self.rules {
@@ -356,15 +356,15 @@ impl Area {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRules {
     /// What their patterns are relative to.
-    pub(crate) place: EntryPlace,
+    pub(crate) place: RuleBase,
     /// The lines of the rule file, or why everything is denied.
     pub(crate) says: Result<Vec<u8>, String>,
 }
 
 /// Where rules stand, seen from a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EntryPlace {
-    /// At the root or above it; the root's path below that place.
+pub(crate) enum RuleBase {
+    /// Cursor the root or above it; the root's path below that place.
     Above(RelPath),
     /// Below the root, at this path.
     Below(RelPath),
@@ -378,7 +378,7 @@ pub struct AccessView {
     roots: Arc<Roots>,
     loose: Arc<[AbsPath]>,
     /// The roots in their order, then the folders of loose files.
-    areas: Arc<[Area]>,
+    scopes: Arc<[RuleScope]>,
     /// The files the rules come from; some may not exist.
     rule_files: Arc<[PathBuf]>,
 }
@@ -391,29 +391,29 @@ impl AccessView {
 
     /// Judges a place: its written path, and what it resolves to.
     pub fn check(&self, location: &Location) -> Verdict {
-        self.judge(location, &mut LastFolder::default(), 1)
+        self.judge(location, &mut ParentCache::default(), 1)
     }
 
     /// As [`Self::check`], of the first of so many in one folder.
-    fn judge(&self, location: &Location, last: &mut LastFolder, asked: usize) -> Verdict {
+    fn judge(&self, location: &Location, last: &mut ParentCache, asked: usize) -> Verdict {
         let path = self.roots.absolute(location);
         let followed = OnceCell::new();
         let is_dir = || {
-            let followed = followed.get_or_init(|| self.follow(&path));
-            followed.as_ref().is_ok_and(Place::is_folder)
+            let followed = followed.get_or_init(|| self.resolve(&path));
+            followed.as_ref().is_ok_and(ResolvedPath::is_folder)
         };
         if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
             return Verdict::Denied(denial);
         }
         let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
         if inside && followed.get().is_none() {
-            match self.is_plain(&path, last, asked) {
+            match self.has_no_links(&path, last, asked) {
                 Ok(true) => return Verdict::Allowed,
                 Ok(false) => {}
                 Err(denial) => return Verdict::Denied(denial),
             }
         }
-        match followed.into_inner().unwrap_or_else(|| self.follow(&path)) {
+        match followed.into_inner().unwrap_or_else(|| self.resolve(&path)) {
             Ok(place) => self.judge_place(&path, &place),
             Err(denial) => Verdict::Denied(denial),
         }
@@ -421,10 +421,10 @@ impl AccessView {
 
     /// Judges a place, and says what lies there unless it is denied: what that was
     /// judged by, and what may be opened.
-    fn look(&self, location: &Location) -> (Verdict, Option<Place>) {
+    fn look(&self, location: &Location) -> (Verdict, Option<ResolvedPath>) {
         let path = self.roots.absolute(location);
-        let followed = self.follow(&path);
-        let is_dir = || followed.as_ref().is_ok_and(Place::is_folder);
+        let followed = self.resolve(&path);
+        let is_dir = || followed.as_ref().is_ok_and(ResolvedPath::is_folder);
         if let Some(denial) = self.denial_of_name(location, &path, is_dir) {
             return (Verdict::Denied(denial), None);
         }
@@ -440,7 +440,7 @@ impl AccessView {
     /// Understands and judges a path as a client wrote it. A path that makes no
     /// sense is denied, with the reason.
     pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
-        self.check_one_of(1, written, &mut LastFolder::default())
+        self.check_one_of(1, written, &mut ParentCache::default())
     }
 
     /// As [`Self::check_written`], of the first of so many in one folder.
@@ -448,7 +448,7 @@ impl AccessView {
         &self,
         asked: usize,
         written: &str,
-        last: &mut LastFolder,
+        last: &mut ParentCache,
     ) -> (Option<Location>, PathAccess) {
         let answer = |access, denial: Option<Denial>| {
             let (reason, rule) = match denial {
@@ -504,7 +504,7 @@ impl AccessView {
     ) -> Result<Vec<T>, Error> {
         let check = |written: &[P]| {
             let mut noted = T::default();
-            let mut last = LastFolder::default();
+            let mut last = ParentCache::default();
             let in_folders =
                 written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
             for paths in in_folders {
@@ -530,27 +530,27 @@ impl AccessView {
     /// Judges an entry met while walking below `root`, by name only: the caller
     /// knows what kind it is and came there without following a link.
     pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
-        let Some(area) = self.areas.get(root) else {
+        let Some(scope) = self.scopes.get(root) else {
             return Some(Denial {
                 reason: format!("there is no workspace folder number {root}"),
                 rule: None,
             });
         };
-        if !area.overlaps {
-            return area.denial(rel, || is_dir);
+        if !scope.overlaps {
+            return scope.denial(rel, || is_dir);
         }
         // Another root may lie around it by its written or by its real path.
-        let denial = self.denial_of(&area.path().join(rel), || is_dir);
-        denial.or_else(|| self.denial_of(&area.real().join(rel), || is_dir))
+        let denial = self.denial_of(&scope.path().join(rel), || is_dir);
+        denial.or_else(|| self.denial_of(&scope.real().join(rel), || is_dir))
     }
 
     /// Why everything in `root`, or in a folder that lies in it or around it and
     /// has rules of its own, is denied: its rules can't be used.
     pub fn unusable(&self, root: usize) -> Option<&str> {
-        let own = self.areas.get(root)?;
-        let mut areas = self.areas.iter();
-        areas.find_map(|area| match &area.rules {
-            Rules::Broken(why) if std::ptr::eq(area, own) || own.touches(area) => Some(&**why),
+        let own = self.scopes.get(root)?;
+        let mut scopes = self.scopes.iter();
+        scopes.find_map(|scope| match &scope.rules {
+            Rules::Broken(why) if std::ptr::eq(scope, own) || own.touches(scope) => Some(&**why),
             _ => None,
         })
     }
@@ -562,11 +562,11 @@ impl AccessView {
         root: usize,
         then: &dyn Fn(&RelPath) -> Option<Vec<u8>>,
     ) -> Vec<RelPath> {
-        let Some(own) = self.areas.get(root) else {
+        let Some(own) = self.scopes.get(root) else {
             return Vec::new();
         };
         let mut paths: Vec<PathBuf> = self.rule_files.to_vec();
-        for folder in self.areas.iter().flat_map(|area| &area.paths) {
+        for folder in self.scopes.iter().flat_map(|scope| &scope.paths) {
             if let Some(below) = own.relative(folder) {
                 paths.push(folder.as_path().join(RULE_FILE));
                 let text = then(&below.child(RULE_FILE.as_ref()));
@@ -589,16 +589,16 @@ impl AccessView {
     /// The rules that [`Self::check_entry`] judges entries of `root` by, as
     /// text: equal rules judge equally.
     pub(crate) fn entry_rules(&self, root: usize) -> Vec<EntryRules> {
-        let Some(own) = self.areas.get(root) else {
+        let Some(own) = self.scopes.get(root) else {
             return Vec::new();
         };
-        let areas = self
-            .areas
+        let scopes = self
+            .scopes
             .iter()
-            .filter(|area| std::ptr::eq(*area, own) || own.overlaps);
+            .filter(|scope| std::ptr::eq(*scope, own) || own.overlaps);
         let mut rules = Vec::new();
-        for area in areas {
-            let says: Vec<Result<Vec<u8>, String>> = match &area.rules {
+        for scope in scopes {
+            let says: Vec<Result<Vec<u8>, String>> = match &scope.rules {
                 Rules::None => continue,
                 Rules::Broken(why) => vec![Err(why.to_string())],
                 Rules::Patterns(versions) => versions
@@ -608,15 +608,16 @@ impl AccessView {
             };
             // As `check_entry` places entries: by the root's written and by its
             // real path.
-            let mut places: Vec<EntryPlace> = Vec::new();
+            let mut places: Vec<RuleBase> = Vec::new();
             for root in [own.path(), own.real()] {
-                let place = if let Some(rel) = area.relative(root) {
-                    Some(EntryPlace::Above(rel))
+                let place = if let Some(rel) = scope.relative(root) {
+                    Some(RuleBase::Above(rel))
                 } else {
-                    area.paths
+                    scope
+                        .paths
                         .iter()
                         .find_map(|base| base.relative_to(root))
-                        .map(EntryPlace::Below)
+                        .map(RuleBase::Below)
                 };
                 places.extend(place.filter(|place| !places.contains(place)));
             }
@@ -644,8 +645,8 @@ impl AccessView {
         is_dir: impl Fn() -> bool,
     ) -> Option<Denial> {
         let denial = match location {
-            Location::Inside { root, rel } => match self.areas.get(*root) {
-                Some(area) if !area.overlaps => area.denial(rel, &is_dir),
+            Location::Inside { root, rel } => match self.scopes.get(*root) {
+                Some(scope) if !scope.overlaps => scope.denial(rel, &is_dir),
                 _ => self.denial_of(path, &is_dir),
             },
             Location::Outside(_) => self.denial_of(path, &is_dir),
@@ -664,7 +665,7 @@ impl AccessView {
         if let Some(denial) = self.denial_of_name(location, &path, || true) {
             return Some(denial);
         }
-        match self.follow(&path) {
+        match self.resolve(&path) {
             Ok(place) if place.linked => {
                 let denial = self.denial_of(&AbsPath::new(&place.real)?, || true);
                 denial.map(through_link)
@@ -675,8 +676,8 @@ impl AccessView {
     }
 
     /// Judges what a path leads to, when its name was judged.
-    fn judge_place(&self, path: &AbsPath, place: &Place) -> Verdict {
-        if let Some(denial) = self.passed_denial(place) {
+    fn judge_place(&self, path: &AbsPath, place: &ResolvedPath) -> Verdict {
+        if let Some(denial) = self.denial_of_links(place) {
             return Verdict::Denied(denial);
         }
         let allowed_if = |inside: bool| match inside {
@@ -697,16 +698,16 @@ impl AccessView {
     }
 
     fn is_inside(&self, path: &AbsPath) -> bool {
-        self.areas
+        self.scopes
             .iter()
-            .any(|area| area.is_root && area.relative(path).is_some())
+            .any(|scope| scope.is_root && scope.relative(path).is_some())
     }
 
     /// What any rules say about a path, by name only.
     fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
-        self.areas
+        self.scopes
             .iter()
-            .find_map(|area| area.denial(&area.relative(path)?, &is_dir))
+            .find_map(|scope| scope.denial(&scope.relative(path)?, &is_dir))
     }
 }
 

@@ -14,7 +14,7 @@ use std::{
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{AccessView, Verdict, symlinks::Place};
+use super::{AccessView, Verdict, symlinks::ResolvedPath};
 use crate::{
     error::Error,
     fs::dir::{Access, Dir, Kind, is_absent},
@@ -56,9 +56,9 @@ impl OpenedFile {
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum There {
+pub enum PathKind {
     /// Nothing, as far as may be seen.
-    Nothing,
+    Missing,
     /// A folder.
     Folder,
     /// A file, or what else is no folder.
@@ -156,18 +156,18 @@ impl AccessView {
     }
 
     /// Judges a location, and says what is there unless it is denied.
-    pub fn check_there(&self, location: &Location) -> (Verdict, There) {
+    pub fn check_kind(&self, location: &Location) -> (Verdict, PathKind) {
         let (verdict, place) = self.look(location);
         let there = match place.and_then(|place| place.kind) {
-            None => There::Nothing,
-            Some(Kind::Folder) => There::Folder,
-            Some(_) => There::File,
+            None => PathKind::Missing,
+            Some(Kind::Folder) => PathKind::Folder,
+            Some(_) => PathKind::File,
         };
         (verdict, there)
     }
 
     /// What lies at a location that may be seen.
-    fn admitted(&self, location: &Location, outside_allowed: bool) -> Result<Place, Error> {
+    fn admitted(&self, location: &Location, outside_allowed: bool) -> Result<ResolvedPath, Error> {
         let (verdict, place) = self.look(location);
         self.admit(verdict, location, outside_allowed)?;
         place.ok_or_else(|| self.replaced(location))
@@ -251,7 +251,11 @@ fn cannot_open(path: &str, error: &io::Error) -> Error {
 
 /// Opens a file in an open folder; `None` when it is another by now than was
 /// judged.
-fn open_in(dir: &Dir, name: &std::ffi::OsStr, place: &Place) -> io::Result<Option<OpenedFile>> {
+fn open_in(
+    dir: &Dir,
+    name: &std::ffi::OsStr,
+    place: &ResolvedPath,
+) -> io::Result<Option<OpenedFile>> {
     let file = match dir.open(name, Access::Read) {
         Ok(file) => file,
         Err(error) if is_absent(&error) || is_link(&error) => return Ok(None),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{AccessView, Area, Denial, Verdict, rules::Rules, through_link};
+use super::{AccessView, Denial, RuleScope, Verdict, rules::Rules, through_link};
 use crate::{
     error::Error,
     path::{AbsPath, Location, Roots},
@@ -26,16 +26,16 @@ pub struct Origin {
 impl Origin {
     /// The names of the file that `path` leads to now. Reads no rules.
     pub fn of(roots: &Arc<Roots>, path: &AbsPath) -> Self {
-        let areas = roots.as_slice().iter();
+        let scopes = roots.as_slice().iter();
         let view = AccessView {
             roots: roots.clone(),
             loose: Arc::default(),
             rule_files: Arc::default(),
-            areas: areas
-                .map(|root| Area::new(&root.path, Some(root), Rules::None))
+            scopes: scopes
+                .map(|root| RuleScope::new(&root.path, Some(root), Rules::None))
                 .collect(),
         };
-        match view.follow(path) {
+        match view.resolve(path) {
             Ok(place) if place.linked => Self {
                 names: place.names().collect(),
                 is_unknown: false,

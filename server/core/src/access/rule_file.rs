@@ -47,7 +47,7 @@ pub(super) enum Content {
 
 /// What a stat tells of a file: its own entry, and the target of a link.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sighting {
+pub(super) struct FileState {
     entry: Result<Stamp, io::ErrorKind>,
     target: Result<Stamp, io::ErrorKind>,
 }
@@ -60,7 +60,7 @@ struct Stamp {
     changed: Option<SystemTime>,
 }
 
-impl Sighting {
+impl FileState {
     pub(super) fn of(path: &Path) -> Self {
         let stamp = |result: &io::Result<fs::Metadata>| match result {
             Ok(metadata) => Ok(Stamp::of(metadata)),
@@ -136,14 +136,14 @@ impl Stamp {
 /// Reads the rule file of `folder` and everything it includes, each with its
 /// stat. Files that change meanwhile are read again; if they keep changing, they
 /// cannot be used.
-pub(super) fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
+pub(super) fn read_rule_files(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>) {
     let mut attempts = READ_ATTEMPTS;
     loop {
-        let (mut sources, seen) = gather_once(folder);
+        let (mut sources, seen) = read_once(folder);
         let is_steady = sources
             .iter()
             .zip(&seen)
-            .all(|(source, seen)| Sighting::of(&source.path) == *seen);
+            .all(|(source, seen)| FileState::of(&source.path) == *seen);
         if is_steady {
             return (sources, seen);
         }
@@ -157,9 +157,9 @@ pub(super) fn gather(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
     }
 }
 
-fn gather_once(folder: &AbsPath) -> (Vec<Source>, Vec<Sighting>) {
+fn read_once(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>) {
     let path = folder.as_path().join(RULE_FILE);
-    let mut seen = vec![Sighting::of(&path)];
+    let mut seen = vec![FileState::of(&path)];
     let mut total = 0;
     let open = || open::open_without_waiting(&path).map(Some);
     let content = read_rule_file(&path, &mut total, open);
@@ -181,7 +181,7 @@ fn read_includes(
     folder: &AbsPath,
     text: &[u8],
     total: &mut u64,
-    seen: &mut Vec<Sighting>,
+    seen: &mut Vec<FileState>,
 ) -> Vec<Source> {
     let main = folder.as_path().join(RULE_FILE);
     let mut sources: Vec<Source> = Vec::new();
@@ -191,12 +191,12 @@ fn read_includes(
             Some(path) if path == main => continue,
             Some(path) if sources.iter().any(|source| source.path == path) => continue,
             Some(path) => {
-                seen.push(Sighting::of(&path));
+                seen.push(FileState::of(&path));
                 let content = content_of(folder, &path, total);
                 (path, content)
             }
             None => {
-                seen.push(Sighting::of(&main));
+                seen.push(FileState::of(&main));
                 let why = format!("includes `{written}`, which lies outside this folder");
                 (main.clone(), Content::Unusable(why))
             }
@@ -207,7 +207,7 @@ fn read_includes(
 }
 
 /// A line of a rule file that can decide.
-pub(super) enum Part<'a> {
+pub(super) enum RulePart<'a> {
     /// A line of its own.
     Line(u32, &'a [u8]),
     /// A line that includes a file.
@@ -217,13 +217,17 @@ pub(super) enum Part<'a> {
 /// The lines of a rule file that can decide, in order, given the files it includes.
 /// Of those that include the same file this is the last one: a rule that matches at
 /// an earlier place matches there too, and the last match decides.
-pub(super) fn parts<'a>(folder: &AbsPath, text: &'a [u8], includes: &'a [Source]) -> Vec<Part<'a>> {
-    let mut parts = Vec::new();
+pub(super) fn rule_parts<'a>(
+    folder: &AbsPath,
+    text: &'a [u8],
+    includes: &'a [Source],
+) -> Vec<RulePart<'a>> {
+    let mut rule_parts = Vec::new();
     let mut is_included = vec![false; includes.len()];
     let lines: Vec<(u32, &[u8])> = gitignore::lines(text).collect();
     for (number, line) in lines.into_iter().rev() {
         let Some(written) = include_of(line) else {
-            parts.push(Part::Line(number, line));
+            rule_parts.push(RulePart::Line(number, line));
             continue;
         };
         let Some(path) = include_path(folder, &written) else {
@@ -236,11 +240,11 @@ pub(super) fn parts<'a>(folder: &AbsPath, text: &'a [u8], includes: &'a [Source]
         if let Content::Text(text) = &source.content
             && !std::mem::replace(is_included, true)
         {
-            parts.push(Part::Include(number, &source.path, text));
+            rule_parts.push(RulePart::Include(number, &source.path, text));
         }
     }
-    parts.reverse();
-    parts
+    rule_parts.reverse();
+    rule_parts
 }
 
 /// The names of the files a rule file includes, in order and without repeats.

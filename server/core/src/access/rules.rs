@@ -14,7 +14,7 @@ use std::{
 pub use super::rule_file::RULE_FILE;
 use super::{
     gitignore::{self, CompileError, PatternSet, RuleLine},
-    rule_file::{Content, Part, Sighting, Source, gather, parts},
+    rule_file::{Content, FileState, RulePart, Source, read_rule_files, rule_parts},
 };
 use crate::{
     limits::{MAX_INCLUDES, MAX_PATTERNS},
@@ -96,7 +96,7 @@ pub(super) struct Compiled {
 
 /// How rules name the file they stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum SourceNaming {
     /// By its path below the folder.
     Relative,
     /// By its whole path, for folders that are not open.
@@ -107,14 +107,14 @@ pub(super) enum Naming {
 #[derive(Clone, Debug)]
 pub(super) struct RuleFiles {
     folder: AbsPath,
-    naming: Naming,
+    naming: SourceNaming,
     /// What the files say.
     current: Version,
     /// What they said since they were last unchanged for [`HOLD`].
     held: Vec<Version>,
     /// When `current` was first seen, with these stats.
     since: Instant,
-    seen: Vec<Sighting>,
+    seen: Vec<FileState>,
     read_at: SystemTime,
     looked_at: SystemTime,
     /// The union of all versions.
@@ -130,8 +130,8 @@ struct Version {
 
 impl RuleFiles {
     /// Reads the rules of `folder`.
-    pub(super) fn read(folder: AbsPath, naming: Naming, now: Now) -> Self {
-        let (sources, seen) = gather(&folder);
+    pub(super) fn read(folder: AbsPath, naming: SourceNaming, now: Now) -> Self {
+        let (sources, seen) = read_rule_files(&folder);
         let current = Version {
             rules: compile(&folder, naming, &sources),
             sources,
@@ -150,7 +150,7 @@ impl RuleFiles {
     }
 
     /// The same, whose rules name their file like this.
-    pub(super) fn named(&self, naming: Naming) -> Self {
+    pub(super) fn named(&self, naming: SourceNaming) -> Self {
         let mut renamed = self.clone();
         if naming == self.naming {
             return renamed;
@@ -170,7 +170,7 @@ impl RuleFiles {
     }
 
     /// How its rules name their file.
-    pub(super) fn naming(&self) -> Naming {
+    pub(super) fn naming(&self) -> SourceNaming {
         self.naming
     }
 
@@ -206,7 +206,7 @@ impl RuleFiles {
         if self.held.is_empty() && !self.may_have_changed() {
             return false;
         }
-        let (sources, seen) = gather(&self.folder);
+        let (sources, seen) = read_rule_files(&self.folder);
         self.read_at = now.wall;
         let is_changed = sources != self.current.sources;
         if is_changed || seen != self.seen {
@@ -226,7 +226,9 @@ impl RuleFiles {
 
     fn may_have_changed(&self) -> bool {
         let mut seen = self.current.sources.iter().zip(&self.seen);
-        seen.any(|(source, seen)| seen.is_racy(self.read_at) || Sighting::of(&source.path) != *seen)
+        seen.any(|(source, seen)| {
+            seen.is_racy(self.read_at) || FileState::of(&source.path) != *seen
+        })
     }
 
     /// Makes `sources` the current version, and holds the one before. Returns its
@@ -307,11 +309,11 @@ impl RuleFiles {
     }
 }
 
-fn compile(folder: &AbsPath, naming: Naming, sources: &[Source]) -> Rules {
+fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules {
     let name = |path: &Path| {
         let below = path.strip_prefix(folder.as_path()).unwrap_or(path);
         match (naming, RelPath::new(below)) {
-            (Naming::Relative, Some(rel)) => rel.to_wire().0,
+            (SourceNaming::Relative, Some(rel)) => rel.to_wire().0,
             _ => path.display().to_string(),
         }
     };
@@ -342,14 +344,14 @@ fn compile(folder: &AbsPath, naming: Naming, sources: &[Source]) -> Rules {
     }
     let source: Arc<str> = name(&main.path).into();
     let mut rule_lines = Vec::new();
-    for part in parts(folder, text, includes) {
+    for part in rule_parts(folder, text, includes) {
         match part {
-            Part::Line(number, text) => rule_lines.push(RuleLine {
+            RulePart::Line(number, text) => rule_lines.push(RuleLine {
                 source: source.clone(),
                 number,
                 text,
             }),
-            Part::Include(_, path, text) => {
+            RulePart::Include(_, path, text) => {
                 rule_lines.extend(gitignore::rule_lines(&name(path), text));
             }
         }
@@ -400,12 +402,12 @@ mod tests {
         fs::write(&path, "a\n").unwrap();
         let now = Now::system();
         let folder = AbsPath::new(dir.path()).unwrap();
-        let mut files = RuleFiles::read(folder, Naming::Relative, now);
+        let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
         let change_unseen = |files: &mut RuleFiles, text: &str| {
             fs::write(&path, text).unwrap();
             files.held.clear();
             files.unite();
-            files.seen = vec![Sighting::of(&path)];
+            files.seen = vec![FileState::of(&path)];
         };
         change_unseen(&mut files, "b\n");
         assert!(files.refresh(now));
@@ -417,7 +419,7 @@ mod tests {
         let future = now.wall + 100 * RACY;
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(future).unwrap();
-        files.seen = vec![Sighting::of(&path)];
+        files.seen = vec![FileState::of(&path)];
         assert!(files.refresh(now));
         assert!(denied(&files, "c"));
     }
@@ -432,7 +434,7 @@ mod tests {
         std::os::unix::fs::symlink("target", dir.path().join(RULE_FILE)).unwrap();
         let now = Now::system();
         let folder = AbsPath::new(dir.path()).unwrap();
-        let mut files = RuleFiles::read(folder, Naming::Relative, now);
+        let mut files = RuleFiles::read(folder, SourceNaming::Relative, now);
         files.read_at = now.wall + 2 * RACY;
         assert!(!files.refresh(now));
         fs::write(&target, "longer\n").unwrap();

@@ -1,14 +1,14 @@
 //! What a path leads to when links are followed, step by step and by
 //! descriptors.
 //!
-//! A folder is reached from the top of its area (or of the file system), each
+//! A folder is reached from the top of its scope (or of the file system), each
 //! name in an open folder and without following it, so exchanging a folder for a
 //! link in between has no effect. A link is read, and its target is reached
-//! the same way. So a [`Place`] is a name in an open folder, whose path
+//! the same way. So a [`ResolvedPath`] is a name in an open folder, whose path
 //! without links is known; what is opened there is what was judged.
 //!
 //! The system's own resolution tells only where a path ends. Here every name
-//! passed on the way is kept to be judged too, dangling links are followed as far
+//! link_paths on the way is kept to be judged too, dangling links are followed as far
 //! as they go, and what does not exist yet is placed where it would be created.
 
 use std::{
@@ -20,8 +20,8 @@ use std::{
 };
 
 use super::{
-    AccessView, Area, Denial,
-    plain::{Names, plain_in},
+    AccessView, Denial, RuleScope,
+    non_links::{NonLinks, non_links_in},
     through_link,
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
 
 /// Links followed for one path; Linux stops there too.
 const MAX_LINKS: usize = 40;
-/// Names gone through for one path, those of links included.
+/// NonLinks gone through for one path, those of links included.
 const MAX_STEPS: usize = 8 * 1024;
 /// Entries of a folder that may be read for each one that was asked for: reading
 /// one costs about a twentieth of looking at it.
@@ -40,7 +40,7 @@ const READ_PER_ASKED: usize = 32;
 const MAX_READ_ENTRIES: usize = 4096;
 /// Where a path leads.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     /// Without links.
     pub(super) real: PathBuf,
     /// `None`: nothing is there.
@@ -52,10 +52,10 @@ pub(super) struct Place {
     /// Its name there; `None` when it is that folder.
     pub(super) name: Option<OsString>,
     /// What it is called by each link on the way.
-    passed: Vec<PathBuf>,
+    link_paths: Vec<PathBuf>,
 }
 
-impl Place {
+impl ResolvedPath {
     pub(super) fn is_folder(&self) -> bool {
         self.kind == Some(Kind::Folder)
     }
@@ -63,14 +63,14 @@ impl Place {
     /// What it was called by each link on the way, and at last its path without
     /// links.
     pub(super) fn names(&self) -> impl Iterator<Item = AbsPath> {
-        let names = self.passed.iter().chain([&self.real]);
+        let names = self.link_paths.iter().chain([&self.real]);
         names.filter_map(|name| AbsPath::new(name))
     }
 }
 
 /// A folder on the way of a path.
 #[derive(Clone, Debug)]
-struct At {
+struct Cursor {
     /// Without links.
     real: PathBuf,
     /// `None` when it is missing, or no folder.
@@ -78,17 +78,17 @@ struct At {
     linked: bool,
     links: usize,
     /// What it is called by each link on the way.
-    passed: Vec<PathBuf>,
+    link_paths: Vec<PathBuf>,
 }
 
-impl At {
+impl Cursor {
     fn new(real: PathBuf, dir: Option<Arc<Dir>>, linked: bool) -> Self {
         Self {
             real,
             dir,
             linked,
             links: 0,
-            passed: Vec::new(),
+            link_paths: Vec::new(),
         }
     }
 
@@ -102,26 +102,26 @@ impl At {
     }
 
     /// The entry of this name.
-    fn entry(self, name: OsString, kind: Kind) -> Place {
-        Place {
+    fn entry(self, name: OsString, kind: Kind) -> ResolvedPath {
+        ResolvedPath {
             real: self.real.join(&name),
             kind: Some(kind),
             linked: self.linked,
             dir: self.dir,
             name: Some(name),
-            passed: self.passed,
+            link_paths: self.link_paths,
         }
     }
 
     /// The folder itself.
-    fn place(self) -> Place {
-        Place {
+    fn place(self) -> ResolvedPath {
+        ResolvedPath {
             kind: self.dir.is_some().then_some(Kind::Folder),
             real: self.real,
             linked: self.linked,
             dir: self.dir,
             name: None,
-            passed: self.passed,
+            link_paths: self.link_paths,
         }
     }
 }
@@ -130,10 +130,10 @@ impl At {
 /// often asked for folder by folder. It stays the folder that was reached, whatever
 /// is at its path by now.
 #[derive(Default)]
-pub(super) struct LastFolder(Option<(PathBuf, Reached)>);
+pub(super) struct ParentCache(Option<(PathBuf, Parent)>);
 
 #[derive(Debug)]
-enum Reached {
+enum Parent {
     /// Nothing but the whole way tells.
     ByLink,
     /// It is missing, or no folder.
@@ -149,20 +149,20 @@ enum Entries {
     /// Reading it does not pay.
     TooMany,
     /// Those that are no links.
-    Plain(Names),
+    NonLinks(NonLinks),
 }
 
 impl AccessView {
-    /// Returns whether an absolute path inside an area has no link in it: the common
+    /// Returns whether an absolute path inside an scope has no link in it: the common
     /// case, decided without building the resolved path. `asked` is the number of
     /// paths of its folder that follow, this one included.
     ///
     /// # Errors
-    /// As [`Self::follow`].
-    pub(super) fn is_plain(
+    /// As [`Self::resolve`].
+    pub(super) fn has_no_links(
         &self,
         path: &AbsPath,
-        last: &mut LastFolder,
+        last: &mut ParentCache,
         asked: usize,
     ) -> Result<bool, Denial> {
         // What Windows calls a file by, only the whole way tells.
@@ -173,20 +173,20 @@ impl AccessView {
             return Ok(true);
         };
         if last.0.as_ref().is_none_or(|(known, _)| known != above) {
-            last.0 = Some((above.to_path_buf(), self.reach(above)?));
+            last.0 = Some((above.to_path_buf(), self.open_parent(above)?));
         }
         let (dir, entries) = match &mut last.0 {
-            Some((_, Reached::Open(dir, entries))) => (dir, entries),
-            Some((_, Reached::Missing)) => return Ok(true),
-            Some((_, Reached::ByLink)) | None => return Ok(false),
+            Some((_, Parent::Open(dir, entries))) => (dir, entries),
+            Some((_, Parent::Missing)) => return Ok(true),
+            Some((_, Parent::ByLink)) | None => return Ok(false),
         };
         if matches!(entries, Entries::Unread) && asked > 1 {
             let most = asked.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
-            *entries = plain_in(dir, most).map_or(Entries::TooMany, Entries::Plain);
+            *entries = non_links_in(dir, most).map_or(Entries::TooMany, Entries::NonLinks);
         }
         // Only the exact name counts: how a file system folds names is its own
         // affair.
-        if let Entries::Plain(names) = entries
+        if let Entries::NonLinks(names) = entries
             && names.has(name.as_encoded_bytes())
         {
             return Ok(true);
@@ -194,7 +194,7 @@ impl AccessView {
         match dir.look(name) {
             Ok(found) => Ok(found.is_none_or(|found| found.kind != Kind::Link)),
             Err(error) if is_absent(&error) => Ok(true),
-            Err(error) => Err(cannot_follow(&error.to_string())),
+            Err(error) => Err(unresolvable(&error.to_string())),
         }
     }
 
@@ -202,13 +202,13 @@ impl AccessView {
     ///
     /// # Errors
     /// A denial when the way cannot be seen.
-    pub(super) fn follow(&self, path: &AbsPath) -> Result<Place, Denial> {
+    pub(super) fn resolve(&self, path: &AbsPath) -> Result<ResolvedPath, Denial> {
         let (at, below) = self.start(path.as_path())?;
         let Some(name) = below.file_name() else {
             return Ok(at.place());
         };
         let parent = below.parent().unwrap_or(Path::new(""));
-        let Some(at) = self.at_once(&at, parent)? else {
+        let Some(at) = self.without_links(&at, parent)? else {
             return self.walk(at, steps(&below).collect());
         };
         self.walk(at, VecDeque::from([name.to_os_string()]))
@@ -219,78 +219,81 @@ impl AccessView {
     ///
     /// # Errors
     /// A denial when a name on the way is denied, or when the way cannot be seen.
-    pub(super) fn follow_physically(&self, path: &Path) -> Result<Place, Denial> {
+    pub(super) fn resolve_physically(&self, path: &Path) -> Result<ResolvedPath, Denial> {
         let mut at = top_of(path)?;
         at.linked = true;
         let place = self.walk(at, steps(path).collect())?;
-        match self.passed_denial(&place) {
+        match self.denial_of_links(&place) {
             Some(denial) => Err(denial),
             None => Ok(place),
         }
     }
 
-    /// Why what was passed on the way to a place is denied, if it is.
-    pub(super) fn passed_denial(&self, place: &Place) -> Option<Denial> {
-        let mut passed = place.passed.iter().filter_map(|path| AbsPath::new(path));
-        let denial = passed.find_map(|path| self.denial_of(&path, || place.is_folder()));
+    /// Why what was link_paths on the way to a place is denied, if it is.
+    pub(super) fn denial_of_links(&self, place: &ResolvedPath) -> Option<Denial> {
+        let mut link_paths = place
+            .link_paths
+            .iter()
+            .filter_map(|path| AbsPath::new(path));
+        let denial = link_paths.find_map(|path| self.denial_of(&path, || place.is_folder()));
         denial.map(through_link)
     }
 
-    /// A folder inside an area, where no link is on the way.
-    fn reach(&self, path: &Path) -> Result<Reached, Denial> {
+    /// A folder inside an scope, where no link is on the way.
+    fn open_parent(&self, path: &Path) -> Result<Parent, Denial> {
         let (at, below) = self.start(path)?;
         let reached = match at.linked {
             true => None,
-            false => self.at_once(&at, &below)?,
+            false => self.without_links(&at, &below)?,
         };
         Ok(match reached {
-            None => Reached::ByLink,
-            Some(At { dir: None, .. }) => Reached::Missing,
-            Some(At { dir: Some(dir), .. }) => Reached::Open(dir, Entries::Unread),
+            None => Parent::ByLink,
+            Some(Cursor { dir: None, .. }) => Parent::Missing,
+            Some(Cursor { dir: Some(dir), .. }) => Parent::Open(dir, Entries::Unread),
         })
     }
 
-    /// The innermost area around a path, or the top of its file system, and what
+    /// The innermost scope around a path, or the top of its file system, and what
     /// of the path lies below that. Areas are where they are: links that lead
     /// there are not the business of their rules.
-    fn start(&self, path: &Path) -> Result<(At, PathBuf), Denial> {
-        let around = self.areas.iter().flat_map(|area| {
+    fn start(&self, path: &Path) -> Result<(Cursor, PathBuf), Denial> {
+        let around = self.scopes.iter().flat_map(|scope| {
             let below = |base: &AbsPath| path.strip_prefix(base.as_path()).ok();
-            let mut paths = area.paths.iter();
-            paths.find_map(|base| Some((area, base, below(base)?)))
+            let mut paths = scope.paths.iter();
+            paths.find_map(|base| Some((scope, base, below(base)?)))
         });
         let innermost = around.min_by_key(|(.., below)| below.as_os_str().len());
-        let Some((area, base, below)) = innermost else {
+        let Some((scope, base, below)) = innermost else {
             let at = top_of(path)?;
             let below = path.strip_prefix(&at.real).unwrap_or(Path::new(""));
             return Ok((at.clone(), below.to_path_buf()));
         };
-        let at = At::new(
-            area.real().as_path().to_path_buf(),
-            self.top_of_area(area)?,
-            base != area.real(),
+        let at = Cursor::new(
+            scope.real().as_path().to_path_buf(),
+            self.open_scope(scope)?,
+            base != scope.real(),
         );
         Ok((at, below.to_path_buf()))
     }
 
-    /// The folder of an area, open; `None` when it is missing.
-    fn top_of_area(&self, area: &Area) -> Result<Option<Arc<Dir>>, Denial> {
-        let opened = area.dir.get_or_init(|| {
-            let dir = Dir::without_links(area.real().as_path());
+    /// The folder of an scope, open; `None` when it is missing.
+    fn open_scope(&self, scope: &RuleScope) -> Result<Option<Arc<Dir>>, Denial> {
+        let opened = scope.dir.get_or_init(|| {
+            let dir = Dir::without_links(scope.real().as_path());
             dir.map(Arc::new).map_err(|error| error.kind())
         });
         match opened {
             Ok(dir) => Ok(Some(dir.clone())),
             Err(kind) => match io::Error::from(*kind) {
                 error if is_absent(&error) => Ok(None),
-                error => Err(cannot_follow(&error.to_string())),
+                error => Err(unresolvable(&error.to_string())),
             },
         }
     }
 
-    /// The folder some levels below one in an area, where that can be told at
+    /// The folder some levels below one in an scope, where that can be told at
     /// once: without a link, or with nothing there.
-    fn at_once(&self, at: &At, below: &Path) -> Result<Option<At>, Denial> {
+    fn without_links(&self, at: &Cursor, below: &Path) -> Result<Option<Cursor>, Denial> {
         // Outside the roots, any folder may be one of them by another path.
         if !self.is_below_root(&at.real) {
             return Ok(None);
@@ -305,13 +308,13 @@ impl AccessView {
             Ok(None) => Ok(None),
             Ok(Some(dir)) => Ok(Some(at.clone().below(below, Some(Arc::new(dir))))),
             Err(error) if is_absent(&error) => Ok(Some(at.clone().below(below, None))),
-            Err(error) => Err(cannot_follow(&error.to_string())),
+            Err(error) => Err(unresolvable(&error.to_string())),
         }
     }
 
     /// Does a path without links lie in a root?
     fn is_below_root(&self, real: &Path) -> bool {
-        let mut roots = self.areas.iter().filter(|area| area.is_root);
+        let mut roots = self.scopes.iter().filter(|scope| scope.is_root);
         roots.any(|root| {
             let mut paths = root.paths.iter();
             paths.any(|base| real.starts_with(base.as_path()))
@@ -319,17 +322,17 @@ impl AccessView {
     }
 
     /// Goes on by these names, following links.
-    fn walk(&self, from: At, mut ahead: VecDeque<OsString>) -> Result<Place, Denial> {
+    fn walk(&self, from: Cursor, mut ahead: VecDeque<OsString>) -> Result<ResolvedPath, Denial> {
         let mut at = from;
         let mut steps_left = MAX_STEPS;
         while let Some(name) = ahead.pop_front() {
             if steps_left == 0 {
-                return Err(cannot_follow("it takes too many steps"));
+                return Err(unresolvable("it takes too many steps"));
             }
             steps_left -= 1;
             if name == ".." {
                 at.real.pop();
-                at.dir = self.again(&at.real)?;
+                at.dir = self.reopen(&at.real)?;
                 continue;
             }
             let Some(dir) = at.dir.clone() else {
@@ -339,7 +342,7 @@ impl AccessView {
             let found = match dir.look(&name) {
                 Ok(found) => found,
                 Err(error) if is_absent(&error) => None,
-                Err(error) => return Err(cannot_follow(&error.to_string())),
+                Err(error) => return Err(unresolvable(&error.to_string())),
             };
             let Some(found) = found else {
                 at.real.push(name);
@@ -351,7 +354,7 @@ impl AccessView {
                 continue;
             }
             if ahead.is_empty() {
-                return self.arrive(at, &dir, name, found.kind);
+                return self.finish(at, &dir, name, found.kind);
             }
             if found.kind != Kind::Folder {
                 at.real.push(name);
@@ -362,20 +365,20 @@ impl AccessView {
                 Ok(next) => self.enter(&mut at, name, next),
                 // It was replaced this moment.
                 Err(error) if is_absent(&error) => ahead.push_front(name),
-                Err(error) => return Err(cannot_follow(&error.to_string())),
+                Err(error) => return Err(unresolvable(&error.to_string())),
             }
         }
-        Ok(on_windows(at.place()))
+        Ok(with_long_names(at.place()))
     }
 
     /// Puts what a link says in place of its name.
     fn pass(
         &self,
-        mut at: At,
+        mut at: Cursor,
         dir: &Dir,
         name: OsString,
         ahead: &mut VecDeque<OsString>,
-    ) -> Result<At, Denial> {
+    ) -> Result<Cursor, Denial> {
         let target = match dir.read_link(&name) {
             Ok(target) => PathBuf::from(os_string(target)),
             // It was replaced this moment.
@@ -383,16 +386,16 @@ impl AccessView {
                 ahead.push_front(name);
                 return Ok(at);
             }
-            Err(error) => return Err(cannot_follow(&error.to_string())),
+            Err(error) => return Err(unresolvable(&error.to_string())),
         };
         at.links += 1;
         if at.links > MAX_LINKS {
-            return Err(cannot_follow("too many links"));
+            return Err(unresolvable("too many links"));
         }
         at.linked = true;
         let mut called = at.real.join(&name);
         called.extend(ahead.iter());
-        at.passed.push(called);
+        at.link_paths.push(called);
         if target.is_absolute() {
             let top = top_of(&target)?;
             at.real = top.real;
@@ -404,65 +407,71 @@ impl AccessView {
         Ok(at)
     }
 
-    /// Goes into a folder. One that is an area by another path (upper and lower
-    /// case on some file systems, a second mount) is that area.
-    fn enter(&self, at: &mut At, name: OsString, dir: Dir) {
+    /// Goes into a folder. One that is an scope by another path (upper and lower
+    /// case on some file systems, a second mount) is that scope.
+    fn enter(&self, at: &mut Cursor, name: OsString, dir: Dir) {
         at.real.push(name);
-        if let Some(area) = self.area_of(&at.real, &dir) {
-            at.real = area.real().as_path().to_path_buf();
+        if let Some(scope) = self.scope_at(&at.real, &dir) {
+            at.real = scope.real().as_path().to_path_buf();
             at.linked = true;
         }
         at.dir = Some(Arc::new(dir));
     }
 
-    /// The area that a folder outside the roots is by another path.
-    fn area_of(&self, real: &Path, dir: &Dir) -> Option<&Area> {
+    /// The scope that a folder outside the roots is by another path.
+    fn scope_at(&self, real: &Path, dir: &Dir) -> Option<&RuleScope> {
         if self.is_below_root(real) {
             return None;
         }
         let identity = dir.identity()?;
-        let mut areas = self.areas.iter();
-        areas.find(|area| area.identity == Some(identity) && area.real().as_path() != real)
+        let mut scopes = self.scopes.iter();
+        scopes.find(|scope| scope.identity == Some(identity) && scope.real().as_path() != real)
     }
 
     /// The end of the way.
-    fn arrive(&self, mut at: At, dir: &Dir, name: OsString, kind: Kind) -> Result<Place, Denial> {
+    fn finish(
+        &self,
+        mut at: Cursor,
+        dir: &Dir,
+        name: OsString,
+        kind: Kind,
+    ) -> Result<ResolvedPath, Denial> {
         if kind == Kind::Folder && !self.is_below_root(&at.real.join(&name)) {
             match dir.pass(&name) {
                 Ok(next) => {
                     self.enter(&mut at, name, next);
-                    return Ok(on_windows(at.place()));
+                    return Ok(with_long_names(at.place()));
                 }
                 Err(error) if is_absent(&error) => {}
-                // One that can't be entered is no area.
+                // One that can't be entered is no scope.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-                Err(error) => return Err(cannot_follow(&error.to_string())),
+                Err(error) => return Err(unresolvable(&error.to_string())),
             }
         }
-        Ok(on_windows(at.entry(name, kind)))
+        Ok(with_long_names(at.entry(name, kind)))
     }
 
     /// The folder at a path that was gone through without a link.
-    fn again(&self, real: &Path) -> Result<Option<Arc<Dir>>, Denial> {
+    fn reopen(&self, real: &Path) -> Result<Option<Arc<Dir>>, Denial> {
         let (at, below) = self.start(real)?;
         let Some(dir) = at.dir else { return Ok(None) };
         match dir.pass_below(&below) {
             Ok(dir) => Ok(Some(Arc::new(dir))),
             Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(cannot_follow(&error.to_string())),
+            Err(error) => Err(unresolvable(&error.to_string())),
         }
     }
 }
 
 /// The top of the file system a path begins at.
-fn top_of(path: &Path) -> Result<At, Denial> {
+fn top_of(path: &Path) -> Result<Cursor, Denial> {
     let top = path.ancestors().last().unwrap_or(path);
-    let dir = Dir::top(top).map_err(|error| cannot_follow(&error.to_string()))?;
-    Ok(At::new(top.to_path_buf(), Some(Arc::new(dir)), false))
+    let dir = Dir::top(top).map_err(|error| unresolvable(&error.to_string()))?;
+    Ok(Cursor::new(top.to_path_buf(), Some(Arc::new(dir)), false))
 }
 
 /// Windows knows a file by short names, too.
-fn on_windows(mut place: Place) -> Place {
+fn with_long_names(mut place: ResolvedPath) -> ResolvedPath {
     if cfg!(windows)
         && let Ok(real) = std::fs::canonicalize(&place.real)
     {
@@ -492,7 +501,7 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> {
     })
 }
 
-fn cannot_follow(why: &str) -> Denial {
+fn unresolvable(why: &str) -> Denial {
     Denial {
         reason: format!("what it leads to cannot be found out ({why})"),
         rule: None,
@@ -500,7 +509,7 @@ fn cannot_follow(why: &str) -> Denial {
 }
 
 /// What tells a folder from every other, whatever its path is.
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

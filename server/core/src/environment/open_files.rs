@@ -9,7 +9,7 @@ use super::{
     render::{Delivered, Delivery, Drawn},
 };
 use crate::{
-    access::{There, Verdict},
+    access::{PathKind, Verdict},
     cancel::Cancel,
     error::Error,
     line,
@@ -121,7 +121,7 @@ fn list(
         };
         let path = roots.absolute(&location);
         let (may_show, there) = look(inputs, &location);
-        let shown = may_show && (missing == Missing::Show || there != There::Nothing);
+        let shown = may_show && (missing == Missing::Show || there != PathKind::Missing);
         // The same file can be written in two ways.
         if !seen_paths.insert(path) {
             continue;
@@ -149,7 +149,7 @@ fn place(roots: &Roots, uri: &str) -> Option<Location> {
 /// May it be shown, and what is there? Without any root everything the user opened
 /// is outside, and shown. A file that is open in the editor is judged by where it lay
 /// when it was opened, too.
-fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, There) {
+fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
     let is_shown = |verdict: Verdict| match verdict {
         Verdict::Allowed => true,
         Verdict::Denied(_) => false,
@@ -159,7 +159,7 @@ fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, There) {
     };
     let uri = inputs.access.roots().absolute(location).to_uri();
     let open = inputs.editor.document(&uri);
-    let (verdict, there) = inputs.access.check_there(location);
+    let (verdict, there) = inputs.access.check_kind(location);
     let may_show = is_shown(verdict)
         && open.is_none_or(|open| is_shown(inputs.access.check_origin(&open.origin)));
     (may_show, there)

@@ -3,11 +3,11 @@
 //! [`list`] walks breadth first, each directory in byte order, so that a list
 //! that stops at its limit shows the top of the tree and is the same on every
 //! run. Links are never followed. A recursive walk leaves out what `.gitignore`
-//! ignores (`crate::gitignore`) and folders no one wants to read (`heavy`); denied
-//! entries are left out or marked in both kinds. [`order`] prints a listing.
+//! ignores (`crate::ignore_files`) and folders no one wants to read (`default_excludes`); denied
+//! entries are left out or marked in both kinds. [`format`] prints a listing.
 
-mod heavy;
-pub mod order;
+mod default_excludes;
+pub mod format;
 
 use std::{
     collections::VecDeque,
@@ -30,13 +30,13 @@ use crate::{
     cancel::Cancel,
     error::Error,
     fs::dir::Kind,
-    gitignore::{self, Rules},
+    ignore_files::{self, IgnoreRules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
     threads,
 };
 
-pub use order::format;
+pub use self::format::format;
 
 /// How long a walk may take by default.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
@@ -227,14 +227,14 @@ impl Target {
         if let Some(other) = alias.as_ref().and_then(|(root, _)| roots.get(*root)) {
             rules_root = other.canonical.as_path();
         }
-        let rules = Rules::above(rules_root, &real);
+        let rules = IgnoreRules::above(rules_root, &real);
         let is_hidden = workspace
             .path
             .as_path()
             .file_name()
             .into_iter()
             .chain(dir.components())
-            .any(heavy::is_hidden);
+            .any(default_excludes::is_hidden);
         let (alias_root, alias) = alias.unzip();
         Ok(Self {
             top,
@@ -257,7 +257,7 @@ struct Directory {
     alias: Option<RelPath>,
     real: PathBuf,
     /// The rules that reach it from above.
-    rules: Rules,
+    rules: IgnoreRules,
 }
 
 struct Walk<'a> {
@@ -325,9 +325,10 @@ impl Walk<'_> {
         })?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let has_rules = self.options.recursive
-            && find(&names, gitignore::FILE_NAME).is_some_and(|entry| entry.kind == FileKind::File);
+            && find(&names, ignore_files::FILE_NAME)
+                .is_some_and(|entry| entry.kind == FileKind::File);
         Ok(Read {
-            gitignore: has_rules.then(|| gitignore::text_in(&dir)).flatten(),
+            gitignore: has_rules.then(|| ignore_files::read_in(&dir)).flatten(),
             names,
             complete,
         })
@@ -340,7 +341,7 @@ impl Walk<'_> {
             let git = find(&names, ".git").is_some();
             directory.rules.enter(&directory.real, git, read.gitignore)
         } else {
-            Rules::default()
+            IgnoreRules::default()
         };
         let mut scope = rules.within(&directory.real);
         let parent = if is_top { None } else { directory.rel.name() };
@@ -353,8 +354,8 @@ impl Walk<'_> {
             }
             let is_dir = kind == FileKind::Directory;
             let left_out = recursive
-                && (heavy::is_heavy(parent, &name)
-                    || (is_dir && !self.show_hidden && heavy::is_hidden(&name))
+                && (default_excludes::is_excluded(parent, &name)
+                    || (is_dir && !self.show_hidden && default_excludes::is_hidden(&name))
                     || scope.ignores(&name, is_dir));
             if left_out {
                 continue;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use sightline_core::{
-    access::{AccessView, There},
+    access::{AccessView, PathKind},
     cancel::Cancel,
     error::Error,
     path::{AbsPath, uri_to_path},
@@ -42,7 +42,7 @@ pub fn track_file(
     // Denied files are not recorded, because records are listed by name.
     view.require(&location, outside_allowed(snapshot))?;
     let abs = view.roots().absolute(&location);
-    if view.check_there(&location).1 == There::Folder {
+    if view.check_kind(&location).1 == PathKind::Folder {
         let message = format!("cannot track {:?}: it is a folder", params.path);
         return Err(Error::new(ErrorKind::Unsupported, message).with_path(params.path));
     }

@@ -168,12 +168,12 @@ impl<'a> Audit<'a> {
     /// The folders a command may be run in: any root. Without a root, those of the
     /// files that are open.
     fn start(&self) -> Scope {
-        let areas = &self.view.areas;
-        let has_root = areas.iter().any(|area| area.is_root);
-        let areas = areas.iter().filter(|area| area.is_root || !has_root);
+        let scopes = &self.view.scopes;
+        let has_root = scopes.iter().any(|scope| scope.is_root);
+        let scopes = scopes.iter().filter(|scope| scope.is_root || !has_root);
         Scope::new(
-            areas
-                .map(|area| area.path().as_path().to_path_buf())
+            scopes
+                .map(|scope| scope.path().as_path().to_path_buf())
                 .collect(),
         )
     }
@@ -324,7 +324,7 @@ impl<'a> Audit<'a> {
         if !climbs {
             return None;
         }
-        match self.view.follow_physically(path) {
+        match self.view.resolve_physically(path) {
             Err(denial) => Some(denial),
             Ok(followed) => match self.view.check_absolute(&AbsPath::new(&followed.real)?) {
                 Verdict::Denied(denial) => Some(through_link(denial)),

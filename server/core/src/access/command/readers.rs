@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::{Denial, Rules},
     fs::dir::Dir,
-    gitignore,
+    ignore_files,
     path::AbsPath,
 };
 
@@ -67,7 +67,7 @@ struct Folder {
     place: PathBuf,
     path: String,
     depth: usize,
-    rules: gitignore::Rules,
+    rules: ignore_files::IgnoreRules,
 }
 
 impl Audit<'_> {
@@ -172,9 +172,9 @@ impl Audit<'_> {
             .map(|(place, path)| {
                 let is_repository = place.ancestors().any(|above| above.join(".git").exists());
                 let rules = if search.skips_ignored && is_repository {
-                    gitignore::Rules::above(&place, &place)
+                    ignore_files::IgnoreRules::above(&place, &place)
                 } else {
-                    gitignore::Rules::default()
+                    ignore_files::IgnoreRules::default()
                 };
                 Folder {
                     place,
@@ -233,11 +233,11 @@ impl Audit<'_> {
         let rules = if search.skips_ignored && !is_other {
             let dir = Dir::without_links(&folder.place).ok();
             let text = dir
-                .filter(|_| holds(gitignore::FILE_NAME))
-                .and_then(|dir| gitignore::text_in(&dir));
+                .filter(|_| holds(ignore_files::FILE_NAME))
+                .and_then(|dir| ignore_files::read_in(&dir));
             folder.rules.enter(&folder.place, holds(".git"), text)
         } else {
-            gitignore::Rules::default()
+            ignore_files::IgnoreRules::default()
         };
         let mut ignores = rules.within(&folder.place);
         for entry in entries {
@@ -283,7 +283,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Where to look for denied entries of a folder: there, or in the areas with
+    /// Where to look for denied entries of a folder: there, or in the scopes with
     /// rules below it. `None` where no rules are.
     fn tops(&self, folder: &Path, written: &str) -> Option<Vec<(PathBuf, String)>> {
         let real = AbsPath::new(&fs::canonicalize(folder).ok()?)?;
@@ -291,20 +291,20 @@ impl Audit<'_> {
             return None;
         }
         let with_rules = || {
-            let areas = self.view.areas.iter();
-            areas.filter(|area| !matches!(area.rules, Rules::None))
+            let scopes = self.view.scopes.iter();
+            scopes.filter(|scope| !matches!(scope.rules, Rules::None))
         };
-        if with_rules().any(|area| area.relative(&real).is_some()) {
+        if with_rules().any(|scope| scope.relative(&real).is_some()) {
             return Some(vec![(real.as_path().to_path_buf(), written.to_owned())]);
         }
-        let below = with_rules().filter_map(|area| {
-            let rel = area.real().relative_to(&real)?;
+        let below = with_rules().filter_map(|scope| {
+            let rel = scope.real().relative_to(&real)?;
             let path = format!(
                 "{}/{}",
                 written.trim_end_matches('/'),
                 rel.as_path().display()
             );
-            Some((area.real().as_path().to_path_buf(), path))
+            Some((scope.real().as_path().to_path_buf(), path))
         });
         Some(below.collect())
     }
@@ -316,7 +316,7 @@ impl Audit<'_> {
         };
         let Some((top, index)) = dir
             .ancestors()
-            .find_map(|top| Some((top, gitignore::index_of(top)?)))
+            .find_map(|top| Some((top, ignore_files::index_of(top)?)))
         else {
             return;
         };
@@ -349,7 +349,7 @@ impl Audit<'_> {
                 }
             },
         };
-        let is_readable = gitignore::open(&index)
+        let is_readable = ignore_files::open(&index)
             .and_then(|file| file.metadata().ok())
             .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
         if !is_readable {

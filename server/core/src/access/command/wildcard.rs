@@ -198,9 +198,9 @@ impl Audit<'_> {
 
     fn leads_to_a_root(&self, folder: &AbsPath) -> bool {
         self.view
-            .areas
+            .scopes
             .iter()
-            .flat_map(|area| &area.paths)
+            .flat_map(|scope| &scope.paths)
             .any(|path| path.relative_to(folder).is_some())
     }
 }

@@ -17,9 +17,9 @@ pub(crate) use saved_rules::{HistoricRules, SavedRules};
 
 use super::{reserved_names, scan_dir::os_name, snapshot};
 use crate::{
-    access::{AccessView, EntryPlace, gitignore::bytes_of},
+    access::{AccessView, RuleBase, gitignore::bytes_of},
     checkpoint::Settings,
-    gitignore::{self, RuleText},
+    ignore_files::{self, IgnoreFile},
     path::RelPath,
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct CaptureFilter<'a> {
     /// Path of the root, without links.
     base: PathBuf,
     /// Ignore files above the root.
-    above: Vec<RuleText>,
+    above: Vec<IgnoreFile>,
     /// The server's data directory, if it is below the root.
     own_data: Option<RelPath>,
 }
@@ -64,7 +64,7 @@ impl<'a> CaptureFilter<'a> {
             root,
             settings,
             base: base.to_path_buf(),
-            above: gitignore::texts_above(base, base),
+            above: ignore_files::files_above(base, base),
             own_data,
         }
     }
@@ -82,8 +82,8 @@ impl<'a> CaptureFilter<'a> {
         }
         for rules in self.view.entry_rules(self.root) {
             let (kind, path): (&[u8], _) = match &rules.place {
-                EntryPlace::Above(path) => (b"above", path),
-                EntryPlace::Below(path) => (b"below", path),
+                RuleBase::Above(path) => (b"above", path),
+                RuleBase::Below(path) => (b"below", path),
             };
             add(kind);
             add(&bytes_of(path.as_path()));
@@ -139,8 +139,8 @@ impl<'a> CaptureFilter<'a> {
     }
 
     /// Ignore rules from above the root.
-    pub(crate) fn above(&self) -> gitignore::Rules {
-        gitignore::Rules::default().with_texts(&self.above)
+    pub(crate) fn above(&self) -> ignore_files::IgnoreRules {
+        ignore_files::IgnoreRules::default().with_files(&self.above)
     }
 
     /// Absolute path of a folder, as ignore rules expect it.
@@ -192,7 +192,7 @@ struct IgnoreLayer {
     above: Option<IgnoreStack>,
     base: PathBuf,
     own: snapshot::FolderRules,
-    compiled: OnceLock<gitignore::Rules>,
+    compiled: OnceLock<ignore_files::IgnoreRules>,
 }
 
 impl IgnoreStack {
@@ -216,7 +216,7 @@ impl IgnoreStack {
         }))
     }
 
-    pub(crate) fn rules(&self) -> &gitignore::Rules {
+    pub(crate) fn rules(&self) -> &ignore_files::IgnoreRules {
         self.0.compiled.get_or_init(|| {
             let above = self.0.above.as_ref();
             let above = above.map(|above| above.rules().clone());
@@ -227,16 +227,16 @@ impl IgnoreStack {
 
 /// Adds the rules of a folder to the rules from above it.
 pub(crate) fn with_own(
-    above: gitignore::Rules,
+    above: ignore_files::IgnoreRules,
     base: &Path,
     own: &snapshot::FolderRules,
-) -> gitignore::Rules {
+) -> ignore_files::IgnoreRules {
     let mut rules = above;
     if let Some(text) = &own.excludes {
-        rules = gitignore::Rules::default().with_text(base, text);
+        rules = ignore_files::IgnoreRules::default().with_file(base, text);
     }
     if let Some(text) = &own.gitignore {
-        rules = rules.with_text(base, text);
+        rules = rules.with_file(base, text);
     }
     rules
 }

@@ -20,7 +20,7 @@ use super::{
     scan_dir::{Dir, os_name},
     snapshot::{Folder, FolderRules, Stamp},
 };
-use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, gitignore};
+use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, ignore_files};
 
 /// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
@@ -218,8 +218,8 @@ impl Index {
     /// Finds the index of the repository at `top`. Returns `None` if there is no repository. An
     /// unusable index has an empty stamp.
     fn of(top: &Path) -> Option<Self> {
-        let path = gitignore::index_of(top)?;
-        let stamp = gitignore::open(&path).and_then(|file| stamp(&file));
+        let path = ignore_files::index_of(top)?;
+        let stamp = ignore_files::open(&path).and_then(|file| stamp(&file));
         Some(Self {
             path,
             stamp: stamp.unwrap_or_default(),
@@ -250,7 +250,7 @@ fn stamp(file: &File) -> Option<Stamp> {
 
 /// Decision about a folder.
 struct FolderState {
-    rules: gitignore::Rules,
+    rules: ignore_files::IgnoreRules,
     inclusion: Inclusion,
 }
 
@@ -364,7 +364,7 @@ impl FolderStates<'_> {
     fn decide(&self, path: &[u8], is_tracked: bool) -> FolderState {
         let (folder, name) = split(path);
         let without_rules = |inclusion| FolderState {
-            rules: gitignore::Rules::default(),
+            rules: ignore_files::IgnoreRules::default(),
             inclusion,
         };
         let Some(above) = self.known.get(folder) else {
@@ -415,7 +415,7 @@ impl FolderStates<'_> {
     /// Returns the files that are ignored. Their folders must be known.
     fn ignored(&self, files: &[Vec<u8>]) -> Vec<Box<[u8]>> {
         let mut ignored = Vec::new();
-        let mut last: Option<(&[u8], Inclusion, gitignore::Scope<'_>)> = None;
+        let mut last: Option<(&[u8], Inclusion, ignore_files::DirMatcher<'_>)> = None;
         for path in files {
             let (folder, name) = split(path);
             if last.as_ref().is_none_or(|(last, ..)| *last != folder) {
@@ -438,11 +438,11 @@ impl FolderStates<'_> {
 }
 
 fn own(
-    above: gitignore::Rules,
+    above: ignore_files::IgnoreRules,
     filter: &CaptureFilter<'_>,
     rules: Option<&FolderRules>,
     folder: &[u8],
-) -> gitignore::Rules {
+) -> ignore_files::IgnoreRules {
     match rules {
         Some(rules) => with_own(above, &filter.place(folder), rules),
         None => above,

@@ -38,7 +38,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{Job, Progress},
     error::Error,
-    gitignore,
+    ignore_files,
 };
 
 /// Number of files between progress reports.
@@ -280,7 +280,7 @@ impl<'a> Walk<'a> {
             index.ok().map(|index| &names[index])
         };
         let git = find(b".git").is_some();
-        let gitignore = find(gitignore::FILE_NAME.as_bytes())
+        let gitignore = find(ignore_files::FILE_NAME.as_bytes())
             .filter(|entry| matches!(entry.kind, Some(Kind::File) | None));
         let rules = FolderRules {
             git,
@@ -298,7 +298,7 @@ impl<'a> Walk<'a> {
         known: &Folder,
         before: &FolderRules,
     ) -> FolderRules {
-        let name = gitignore::FILE_NAME.as_bytes();
+        let name = ignore_files::FILE_NAME.as_bytes();
         let is_clean = || {
             let file = known.get(name)?.file()?.clone();
             let (_, stamp) = dir.stat(name).ok()?;
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
 
     fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
         let place = self.filter.place(&task.path());
-        gitignore::excludes_of(&place).map(Arc::from)
+        ignore_files::excludes_of(&place).map(Arc::from)
     }
 
     /// Returns the rules in force in a folder.
@@ -441,12 +441,12 @@ fn is_git_directory_entry(name: &str, kind: Option<Kind>) -> bool {
 
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.
 fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
-    let name = gitignore::FILE_NAME.as_bytes();
+    let name = ignore_files::FILE_NAME.as_bytes();
     let mut text = Vec::new();
     match dir.open_file(name) {
-        Ok((file, Kind::File, stamp)) if stamp.size <= gitignore::MAX_BYTES => {
+        Ok((file, Kind::File, stamp)) if stamp.size <= ignore_files::MAX_BYTES => {
             if file
-                .take(gitignore::MAX_BYTES)
+                .take(ignore_files::MAX_BYTES)
                 .read_to_end(&mut text)
                 .is_err()
             {

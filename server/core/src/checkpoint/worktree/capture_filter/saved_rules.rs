@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::{CaptureFilter, is_excluded, place, with_own};
 use crate::{
     access::{
-        AccessView, EntryPlace,
+        AccessView, RuleBase,
         gitignore::{PatternSet, bytes_of, rule_lines},
     },
     checkpoint::worktree::{
@@ -30,7 +30,7 @@ use crate::{
         snapshot,
     },
     error::Error,
-    gitignore::{self, RuleText},
+    ignore_files::{self, IgnoreFile},
     path::RelPath,
 };
 
@@ -223,16 +223,16 @@ fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied>
     };
     let rules = view.entry_rules(root).into_iter();
     let rules = rules.map(|rules| match (&rules.place, &rules.says) {
-        (EntryPlace::Above(root), Ok(text)) => Denied::Above(Above {
+        (RuleBase::Above(root), Ok(text)) => Denied::Above(Above {
             root: bytes(root),
             text: Bytes::named(text),
         }),
-        (EntryPlace::Below(path), Ok(text)) => Denied::Below(Below {
+        (RuleBase::Below(path), Ok(text)) => Denied::Below(Below {
             path: bytes(path),
             text: Bytes::named(text),
         }),
-        (EntryPlace::Above(_), Err(_)) => Denied::All(Bytes::new(b"")),
-        (EntryPlace::Below(path), Err(_)) => Denied::All(bytes(path)),
+        (RuleBase::Above(_), Err(_)) => Denied::All(Bytes::new(b"")),
+        (RuleBase::Below(path), Err(_)) => Denied::All(bytes(path)),
     });
     rules.collect()
 }
@@ -256,7 +256,7 @@ impl CaptureFilter<'_> {
             size += bytes.len();
             Bytes::new(bytes)
         };
-        for RuleText { base, text } in &self.above {
+        for IgnoreFile { base, text } in &self.above {
             let root = self.base.strip_prefix(base).unwrap_or(Path::new(""));
             frozen.above.push(Above {
                 root: bytes(&bytes_of(root)),
@@ -276,7 +276,7 @@ impl CaptureFilter<'_> {
             if let Some(text) = rules.gitignore.as_ref().filter(|_| !is_captured) {
                 frozen.gitignores.push(Below {
                     path: bytes(path),
-                    text: match self.denies_in(path, gitignore::FILE_NAME) {
+                    text: match self.denies_in(path, ignore_files::FILE_NAME) {
                         true => Bytes::named(text),
                         false => bytes(text),
                     },
@@ -318,7 +318,7 @@ impl CaptureFilter<'_> {
             return false;
         };
         let mut now = Vec::new();
-        let read = file.take(gitignore::MAX_BYTES).read_to_end(&mut now);
+        let read = file.take(ignore_files::MAX_BYTES).read_to_end(&mut now);
         read.is_ok() && now == text
     }
 }
@@ -346,7 +346,7 @@ pub(crate) struct HistoricRules<'a> {
 /// A folder in which something was captured.
 #[derive(Clone)]
 struct HistoricFolder {
-    rules: gitignore::Rules,
+    rules: ignore_files::IgnoreRules,
     /// Whether the folder was ignored, so that only tracked paths in it were captured.
     is_ignored: bool,
 }
@@ -452,9 +452,9 @@ impl<'a> HistoricRules<'a> {
             Some(known) => known.clone(),
             None => {
                 let rules = self.frozen.above.iter().fold(
-                    gitignore::Rules::default(),
+                    ignore_files::IgnoreRules::default(),
                     |rules, Above { root, text }| {
-                        rules.with_text(&self.ancestor(root.as_slice()), text.known(&self.texts))
+                        rules.with_file(&self.ancestor(root.as_slice()), text.known(&self.texts))
                     },
                 );
                 let root = Some(HistoricFolder {
@@ -496,7 +496,11 @@ impl<'a> HistoricRules<'a> {
     }
 
     /// Adds the rules in a folder to the rules from above it.
-    fn own(&self, above: gitignore::Rules, folder: &RelPath) -> Result<gitignore::Rules, Error> {
+    fn own(
+        &self,
+        above: ignore_files::IgnoreRules,
+        folder: &RelPath,
+    ) -> Result<ignore_files::IgnoreRules, Error> {
         let path = bytes_of(folder.as_path());
         let kept = |files: &[Below]| {
             files
@@ -507,7 +511,7 @@ impl<'a> HistoricRules<'a> {
         let gitignore = match kept(&self.frozen.gitignores) {
             Some(text) => Some(text),
             None => {
-                let file = folder.child(OsStr::new(gitignore::FILE_NAME));
+                let file = folder.child(OsStr::new(ignore_files::FILE_NAME));
                 (self.gitignore)(&file)?.map(Arc::from)
             }
         };
@@ -515,7 +519,7 @@ impl<'a> HistoricRules<'a> {
             git: false,
             excludes: kept(&self.frozen.repositories),
             gitignore: gitignore
-                .filter(|text: &Arc<[u8]>| text.len() as u64 <= gitignore::MAX_BYTES),
+                .filter(|text: &Arc<[u8]>| text.len() as u64 <= ignore_files::MAX_BYTES),
         };
         Ok(with_own(above, &place(&self.base, &path), &own))
     }

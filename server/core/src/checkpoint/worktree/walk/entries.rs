@@ -25,7 +25,7 @@ use crate::{
         },
     },
     error::Error,
-    gitignore,
+    ignore_files,
 };
 
 /// Number of entries per parallel work item.
@@ -76,7 +76,7 @@ struct EntryFilter<'j> {
 
 struct PreparedFilter<'j> {
     path: Vec<u8>,
-    scope: gitignore::Scope<'j>,
+    scope: ignore_files::DirMatcher<'j>,
     /// Whether the folder is ignored.
     is_ignored: bool,
 }

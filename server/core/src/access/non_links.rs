@@ -11,9 +11,9 @@ use crate::fs::dir::Kind;
 #[cfg(target_os = "linux")]
 const READ_BYTES: usize = 16 * 1024;
 
-/// Names of one folder, without an allocation for each.
+/// NonLinks of one folder, without an allocation for each.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NonLinks {
     text: Vec<u8>,
     /// Where each stands, in the order of their bytes once all are there.
     places: Vec<Range<usize>>,
@@ -21,7 +21,7 @@ pub(super) struct Names {
     next: usize,
 }
 
-impl Names {
+impl NonLinks {
     fn push(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(name);
@@ -52,7 +52,7 @@ impl Names {
 /// than `most` entries, or they cannot be looked at: who may list a folder need
 /// not be allowed to look at what is in it.
 #[cfg(target_os = "linux")]
-pub(super) fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
+pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
     use std::mem::MaybeUninit;
 
     use rustix::fs::{FileType, RawDir};
@@ -60,7 +60,7 @@ pub(super) fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
     folder.look(OsStr::new(".")).ok()?;
     let mut buffer = [MaybeUninit::uninit(); READ_BYTES];
     let mut entries = RawDir::new(folder.to_list().ok()?, &mut buffer);
-    let mut plain = Names::default();
+    let mut plain = NonLinks::default();
     let mut count = 0;
     while let Some(entry) = entries.next() {
         let entry = entry.ok()?;
@@ -85,9 +85,9 @@ pub(super) fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
 /// than `most` entries, or they cannot be looked at: who may list a folder need
 /// not be allowed to look at what is in it.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn plain_in(folder: &Dir, most: usize) -> Option<Names> {
+pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
     folder.look(OsStr::new(".")).ok()?;
-    let mut plain = Names::default();
+    let mut plain = NonLinks::default();
     let mut count = 0;
     let each = |name: &OsStr, kind: Option<Kind>| {
         count += 1;
