@@ -386,11 +386,7 @@ fn the_command_line_works_on_stored_tasks() {
     assert_eq!(code, 0);
     workspace.write("export.json", &exported);
     let file = workspace.path("export.json").display().to_string();
-    assert_eq!(
-        run(&["task", "import", &file], "").0,
-        3,
-        "t is there already"
-    );
+    assert_eq!(run(&["task", "import", &file], "").0, 3, "t already exists");
     let (code, imported) = run(&["task", "import", &file, "--id", "copy"], "");
     assert_eq!((code, imported.as_str()), (0, "copy\t12 messages\n"));
     let (code, json) = run(&["task", "show", "--json", "copy"], "");

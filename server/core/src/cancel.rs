@@ -1,8 +1,7 @@
-//! Cancellation: a flag the caller raises and every loop looks at.
+//! Cancellation: a token that the caller sets and every loop checks.
 //!
-//! Work that is about to store something passes the point of no return with
-//! [`Cancel::commit`]: whoever cancels later is told that it is too late, and
-//! what is answered is what happened.
+//! A request that is about to store something calls [`Cancel::commit`] first. From then on
+//! [`Cancel::cancel`] returns false, and the request is answered with its result.
 
 use std::sync::{
     Arc,
@@ -15,36 +14,37 @@ const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const COMMITTED: u8 = 2;
 
-/// A flag shared between the one who may cancel and the one who works.
+/// A cancel token, shared between the canceller and the worker.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicU8>);
 
 impl Cancel {
-    /// Raises the flag. False when the work has passed the point of no return.
+    /// Requests cancellation. Returns false when the work is already committed.
     pub fn cancel(&self) -> bool {
-        self.turn(CANCELLED)
+        self.set(CANCELLED)
     }
 
-    /// Passes the point of no return.
+    /// Marks the work as committed: it can no longer be cancelled.
     ///
     /// # Errors
-    /// Kind `cancelled`, when the flag is up.
+    /// `cancelled`, when cancellation was requested before.
     pub fn commit(&self) -> Result<(), Error> {
-        match self.turn(COMMITTED) {
-            true => Ok(()),
-            false => Err(Error::cancelled()),
+        if self.set(COMMITTED) {
+            Ok(())
+        } else {
+            Err(Error::cancelled())
         }
     }
 
-    /// Is the flag up?
+    /// Returns whether cancellation was requested.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed) == CANCELLED
     }
 
-    /// The error that ends the work, when the flag is up.
+    /// Fails when cancellation was requested.
     ///
     /// # Errors
-    /// Kind `cancelled`.
+    /// `cancelled`.
     pub fn check(&self) -> Result<(), Error> {
         if self.is_cancelled() {
             return Err(Error::cancelled());
@@ -52,12 +52,12 @@ impl Cancel {
         Ok(())
     }
 
-    /// From running to `state`; also true when it is that already.
-    fn turn(&self, state: u8) -> bool {
-        let turned = self
+    /// Changes `RUNNING` to `state`. Returns whether the state is `state` afterwards.
+    fn set(&self, state: u8) -> bool {
+        let changed = self
             .0
             .compare_exchange(RUNNING, state, Ordering::AcqRel, Ordering::Acquire);
-        turned.is_ok_and(|_| true) || turned == Err(state)
+        changed.is_ok() || changed == Err(state)
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_comes_first_wins() {
+    fn the_first_of_cancel_and_commit_wins() {
         let cancel = Cancel::default();
         assert!(cancel.cancel() && cancel.cancel());
         assert!(cancel.check().is_err() && cancel.commit().is_err());

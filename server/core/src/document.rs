@@ -1,14 +1,13 @@
-//! The text of an open document, changed incrementally in any position encoding.
+//! The text of an open document, edited incrementally in any position encoding.
 //!
-//! Lines end at `\n`, `\r\n` or `\r`, as LSP says and no other characters.
-//! A position past the end of its line means the line's end; a position past
-//! the last line means the end of the text; a position inside a character
-//! means its beginning. So no change a client can send fails.
+//! Only `\n`, `\r\n` and `\r` end a line, as LSP specifies. A position past the end of a line is
+//! clamped to that end, a position past the last line to the end of the text, a position inside a
+//! character to its start. So every edit from a client can be applied.
 
 use ropey::{Rope, RopeSlice};
 use sightline_protocol::editor::{Position, Range};
 
-/// How a client counts the `character` of a position.
+/// Unit in which a client counts the `character` of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PositionEncoding {
     /// Bytes.
@@ -23,9 +22,9 @@ pub enum PositionEncoding {
 /// One element of `contentChanges`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What is replaced; `None` is the whole text.
+    /// The replaced range; `None` replaces the whole text.
     pub range: Option<Range>,
-    /// What replaces it.
+    /// The new text.
     pub text: String,
 }
 
@@ -38,7 +37,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document as `didOpen` brings it; taken as saved.
+    /// Creates a document from `didOpen`. Its text counts as saved.
     pub fn new(text: &str, version: i32) -> Self {
         let text = Rope::from_str(text);
         Self {
@@ -48,22 +47,22 @@ impl Document {
         }
     }
 
-    /// The text; cloning it is cheap.
+    /// Returns the text. Cloning it is cheap.
     pub fn text(&self) -> &Rope {
         &self.text
     }
 
-    /// The version the client gave last. Versions may have gaps and restart.
+    /// Returns the client's latest version number. Versions may have gaps and may restart.
     pub fn version(&self) -> i32 {
         self.version
     }
 
-    /// Does the text differ from what was last opened or saved?
+    /// Returns whether the text differs from the last opened or saved text.
     pub fn is_dirty(&self) -> bool {
         !self.text.is_instance(&self.saved) && self.text != self.saved
     }
 
-    /// Applies `contentChanges` in their order.
+    /// Applies `contentChanges` in order.
     pub fn change(&mut self, changes: &[Change], version: i32, encoding: PositionEncoding) {
         for change in changes {
             let Some(range) = change.range else {
@@ -79,13 +78,13 @@ impl Document {
         self.version = version;
     }
 
-    /// The text was saved as it stands.
+    /// Marks the current text as saved.
     pub fn save(&mut self) {
         self.saved = self.text.clone();
     }
 }
 
-/// The character index of a position, clamped into the text.
+/// Returns the character index of a position, clamped into the text.
 fn char_index(text: &Rope, position: Position, encoding: PositionEncoding) -> usize {
     let line = position.line as usize;
     if line >= text.len_lines() {
@@ -102,7 +101,7 @@ fn char_index(text: &Rope, position: Position, encoding: PositionEncoding) -> us
     text.line_to_char(line) + within
 }
 
-/// Characters of a line without its line ending.
+/// Returns the number of characters of a line, without its line ending.
 fn content_chars(line: RopeSlice<'_>) -> usize {
     let mut chars = line.len_chars();
     while chars > 0 && matches!(line.char(chars - 1), '\n' | '\r') {
@@ -164,7 +163,7 @@ mod tests {
             ),
             "a!\r\nb"
         );
-        // The second half of a surrogate pair means the character's beginning.
+        // The second half of a surrogate pair is clamped to the start of the character.
         assert_eq!(
             changed(
                 "😀",
@@ -210,7 +209,7 @@ mod tests {
         assert!(!document.is_dirty());
     }
 
-    /// The same change made on a plain string, the slow and obvious way.
+    /// Reference implementation: applies a change to a plain string.
     fn reference(text: &str, change: &Change, encoding: PositionEncoding) -> String {
         let Some(range) = change.range else {
             return change.text.clone();

@@ -1,9 +1,8 @@
-//! What the editor shows: tabs, visible editors, terminals, documents, focus.
+//! Editor state: tabs, visible editors, terminals, documents, focus.
 //!
-//! [`EditorState`] is changed by the client's notifications only, in the order
-//! they arrive. Cloning it is the way to take a snapshot: texts are shared.
-//! What a client does not send is derived from its open documents, and the
-//! answer says so ([`Derived`]).
+//! [`EditorState`] is changed only by the client's notifications, in arrival order. A clone is a
+//! snapshot; texts are shared. State that a client does not send is derived from its open documents
+//! and marked as derived ([`Derived`]).
 
 use std::{
     collections::BTreeMap,
@@ -30,25 +29,25 @@ pub struct Derived<T> {
     pub derived: bool,
 }
 
-/// A terminal and the output nobody has read yet.
+/// A terminal and its unread output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TerminalState {
-    /// As the client sent it last (`new_output` is moved to `unread`).
+    /// Latest state from the client (`new_output` is moved to `unread`).
     pub terminal: Terminal,
-    /// Output since the last read; the oldest is dropped over the limit.
+    /// Output since the last read. Over the limit, the oldest output is dropped.
     pub unread: String,
-    /// The commands `unread` may come from, the oldest first: a terminal can
-    /// have moved on to another command since.
+    /// Commands that `unread` may come from, oldest first: the terminal may have started another
+    /// command since.
     pub sources: Vec<String>,
-    /// Bytes ever received, so that a reader can say up to where it read.
+    /// Total bytes received, so that a reader can mark how far it has read.
     pub received: u64,
-    /// The end of the output before `unread`, of the command that still runs: it tells whose
-    /// content goes on in `unread`.
+    /// The end of the read output of the command that still runs. It tells which file's content
+    /// continues in `unread`.
     pub earlier: String,
 }
 
 impl TerminalState {
-    /// Appends output of `before`, which still ran lately, or the present command.
+    /// Appends output of the current command or of `before`, the previous one.
     fn receive(&mut self, output: &str, before: Option<String>) {
         let commands = [before, self.terminal.command.clone()];
         for command in commands.into_iter().flatten() {
@@ -65,7 +64,7 @@ impl TerminalState {
         self.drop_oldest(self.unread.len().saturating_sub(limits::MAX_TERMINAL_BYTES));
     }
 
-    /// Drops at least `bytes` of what is unread, to a whole character.
+    /// Drops at least `bytes` of unread output, up to a character boundary.
     fn drop_oldest(&mut self, bytes: usize) {
         let mut cut = bytes;
         while !self.unread.is_char_boundary(cut) {
@@ -84,25 +83,23 @@ impl TerminalState {
 /// An open document.
 #[derive(Clone, Debug, Default)]
 pub struct OpenDocument {
-    /// Its text.
+    /// The text.
     pub document: Document,
-    /// LSP's language id.
+    /// LSP language id.
     pub language_id: String,
-    /// Where its text came from.
+    /// Location of the file when the document was opened.
     pub origin: Origin,
-    /// Position in the order of opening.
+    /// Position in opening order.
     opened: u64,
     opened_at: Option<SystemTime>,
-    /// Did the editor bring text that was not on the disk? Found out when first
-    /// asked.
+    /// Whether the document was opened with text that was not on the disk. Computed on first use.
     unsaved_when_opened: Arc<OnceLock<bool>>,
 }
 
 impl OpenDocument {
-    /// Does the editor hold text that is not on the disk? Compares with the file
-    /// `path`: an editor may open a document with changes it has kept, and one
-    /// that reads a changed file again sends a change and no save. Not for the
-    /// reading thread.
+    /// Returns whether the editor's text differs from the file at `path`. An editor may open a
+    /// document with restored unsaved changes, or reload a changed file without a save
+    /// notification. Reads the file, so it must not be called on the main loop.
     pub fn is_unsaved(&self, view: &AccessView, path: Option<&AbsPath>) -> bool {
         if self.document.is_dirty() {
             let text = self.document.text();
@@ -117,19 +114,19 @@ impl OpenDocument {
     }
 }
 
-/// What the editor shows.
+/// Editor state of one session.
 #[derive(Clone, Debug, Default)]
 pub struct EditorState {
     tabs: Option<Vec<Tab>>,
     visible: Option<Vec<VisibleEditor>>,
     terminals: Vec<TerminalState>,
-    /// Bytes of output ever received; where a new terminal begins to count, so
-    /// that an id used again is never taken for the terminal before it.
+    /// Total bytes of output received. A new terminal starts counting here, so that a reused
+    /// terminal id is never confused with the earlier terminal.
     output_received: u64,
     documents: BTreeMap<String, OpenDocument>,
-    /// The focused document: `Some(None)` when the client says there is none.
+    /// The focused document; `Some(None)` when the client reports none.
     focus: Option<Option<String>>,
-    /// The document opened or changed last.
+    /// The last opened or changed document.
     touched: Option<String>,
     opened: u64,
 }
@@ -147,8 +144,8 @@ impl EditorState {
         self.visible = Some(editors);
     }
 
-    /// `sightline/didChangeTerminals`: output is appended to what is unread of
-    /// the terminal with the same id; terminals no longer named are gone.
+    /// `sightline/didChangeTerminals`. Appends output to the unread output of the terminal with the
+    /// same id, and removes terminals that are missing from the list.
     pub fn set_terminals(&mut self, mut terminals: Vec<Terminal>) {
         terminals.truncate(limits::MAX_EDITOR_ITEMS);
         let mut old: BTreeMap<String, TerminalState> = std::mem::take(&mut self.terminals)
@@ -174,8 +171,8 @@ impl EditorState {
         }
     }
 
-    /// Marks the output of a terminal as read, up to the byte count
-    /// [`TerminalState::received`] had when it was shown.
+    /// Marks the output of a terminal as read, up to the value that [`TerminalState::received`] had
+    /// when the output was shown.
     pub fn consume_terminal(&mut self, id: &str, received: u64) {
         for state in &mut self.terminals {
             if state.terminal.id == id {
@@ -191,8 +188,8 @@ impl EditorState {
         self.focus = Some(uri);
     }
 
-    /// `textDocument/didOpen`; opening an open document replaces it. `origin` is
-    /// where its URI led at that moment.
+    /// `textDocument/didOpen`. Opening an open document replaces it. `origin` is where the URI led
+    /// at that moment.
     pub fn open(
         &mut self,
         uri: String,
@@ -215,7 +212,7 @@ impl EditorState {
         self.documents.insert(uri, document);
     }
 
-    /// `textDocument/didChange`. False when the document is not open.
+    /// `textDocument/didChange`. Returns false when the document is not open.
     pub fn change(
         &mut self,
         uri: &str,
@@ -231,7 +228,7 @@ impl EditorState {
         true
     }
 
-    /// `textDocument/didSave`. False when the document is not open.
+    /// `textDocument/didSave`. Returns false when the document is not open.
     pub fn save(&mut self, uri: &str) -> bool {
         let Some(open) = self.documents.get_mut(uri) else {
             return false;
@@ -241,7 +238,7 @@ impl EditorState {
         true
     }
 
-    /// `textDocument/didClose`. False when the document was not open.
+    /// `textDocument/didClose`. Returns false when the document was not open.
     pub fn close(&mut self, uri: &str) -> bool {
         if self.touched.as_deref() == Some(uri) {
             self.touched = None;
@@ -249,12 +246,12 @@ impl EditorState {
         self.documents.remove(uri).is_some()
     }
 
-    /// An open document.
+    /// Returns an open document.
     pub fn document(&self, uri: &str) -> Option<&OpenDocument> {
         self.documents.get(uri)
     }
 
-    /// URIs and documents, in the order of opening.
+    /// Returns URIs and documents in opening order.
     pub fn documents(&self) -> Vec<(&str, &OpenDocument)> {
         let mut open: Vec<_> = self
             .documents
@@ -265,8 +262,8 @@ impl EditorState {
         open
     }
 
-    /// The document the user is in: the focus, else the active editor or tab,
-    /// else what was opened or changed last, else what was opened last.
+    /// Returns the active document: the focused one, else the active editor or tab, else the last
+    /// changed, else the last opened.
     pub fn active(&self) -> Option<&str> {
         if let Some(focus) = &self.focus {
             return focus.as_deref();
@@ -286,7 +283,7 @@ impl EditorState {
             .or_else(|| self.documents().last().map(|(uri, _)| *uri))
     }
 
-    /// URIs of the visible editors; the active document when the client sends none.
+    /// Returns the URIs of the visible editors, or the active document when the client sends none.
     pub fn visible(&self) -> Derived<Vec<&str>> {
         match &self.visible {
             Some(editors) => Derived {
@@ -300,7 +297,7 @@ impl EditorState {
         }
     }
 
-    /// URIs of the tabs; the open documents when the client sends none.
+    /// Returns the URIs of the tabs, or the open documents when the client sends none.
     pub fn tabs(&self) -> Derived<Vec<&str>> {
         match &self.tabs {
             Some(tabs) => Derived {
@@ -314,19 +311,19 @@ impl EditorState {
         }
     }
 
-    /// The visible editors as the client sent them, with ranges and selections.
+    /// Returns the visible editors as the client sent them, with ranges and selections.
     pub fn visible_editors(&self) -> &[VisibleEditor] {
         self.visible.as_deref().unwrap_or_default()
     }
 
-    /// Does the client call the tab of this document dirty?
+    /// Returns whether the client reports the tab of this document as dirty.
     pub fn has_dirty_tab(&self, uri: &str) -> bool {
         let mut tabs = self.tabs.iter().flatten();
         tabs.any(|tab| tab.uri == uri && tab.is_dirty == Some(true))
     }
 
-    /// URIs with unsaved changes: open documents that differ from what was
-    /// saved, then tabs the client calls dirty. May read files.
+    /// Returns the URIs with unsaved changes: open documents that differ from the saved text, then
+    /// tabs reported as dirty. May read files.
     pub fn unsaved(&self, view: &AccessView) -> Vec<&str> {
         let mut unsaved: Vec<&str> = self
             .documents()
@@ -343,7 +340,7 @@ impl EditorState {
         unsaved
     }
 
-    /// The terminals, in the client's order.
+    /// Returns the terminals in the client's order.
     pub fn terminals(&self) -> &[TerminalState] {
         &self.terminals
     }
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sent_is_derived_and_labelled() {
+    fn missing_state_is_derived_and_marked() {
         let mut editor = EditorState::default();
         editor.open("file:///b".into(), "x".into(), 0, "", Origin::default());
         editor.open("file:///a".into(), "x".into(), 0, "", Origin::default());
@@ -378,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn output_read_while_more_arrives_is_not_lost() {
+    fn output_that_arrives_during_a_read_is_kept() {
         let mut editor = EditorState::default();
         editor.set_terminals(vec![terminal("1", "one ")]);
         let shown = editor.terminals()[0].received;
@@ -388,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn unread_output_knows_the_commands_it_may_come_from() {
+    fn unread_output_records_its_possible_commands() {
         let run = |command: &str, output: &str| Terminal {
             command: Some(command.to_owned()),
             ..terminal("1", output)
@@ -409,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn unread_output_is_bounded_and_stays_text() {
+    fn unread_output_is_bounded_at_character_boundaries() {
         let mut editor = EditorState::default();
         editor.set_terminals(vec![terminal("1", &"é".repeat(limits::MAX_TERMINAL_BYTES))]);
         let unread = &editor.terminals()[0].unread;

@@ -1,24 +1,24 @@
-//! The one error of this crate: a kind for programs, a message for people.
+//! The error type of this crate: a stable kind for programs, a message for users.
 
 use std::fmt;
 
 use sightline_protocol::{access::AccessRule, error::ErrorKind};
 
-/// What was attempted, on what, and what to do about it.
+/// A failed operation: what failed, on which object, and what to do about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// The stable kind.
+    /// Stable kind.
     pub kind: ErrorKind,
-    /// One sentence for people; names the value.
+    /// One sentence for the user, which names the offending value.
     pub message: String,
-    /// The path in question.
+    /// The path that the error is about.
     pub path: Option<String>,
-    /// The rule that denied.
+    /// The rule that denied access.
     pub rule: Option<AccessRule>,
 }
 
 impl Error {
-    /// An error of `kind` that says `message`.
+    /// Creates an error of `kind`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -28,29 +28,29 @@ impl Error {
         }
     }
 
-    /// A parameter makes no sense.
+    /// Creates an `invalidParams` error.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidParams, message)
     }
 
-    /// The client cancelled.
+    /// Creates the error of a cancelled request.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "the request was cancelled")
     }
 
-    /// The server's own data could not be read or written.
+    /// Creates an error about the server's own data.
     pub fn storage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Storage, message)
     }
 
-    /// Names the path in question.
+    /// Sets the path that the error is about.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Names the rule that denied.
+    /// Sets the rule that denied access.
     #[must_use]
     pub fn with_rule(mut self, rule: Option<AccessRule>) -> Self {
         self.rule = rule;

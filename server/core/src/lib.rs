@@ -1,45 +1,45 @@
-//! Everything Sightline knows, without LSP and without async.
+//! The engine of Sightline: no LSP, no async runtime.
 //!
-//! Plain data in, plain data out. Side effects are reads of the workspace and
-//! writes below the data directory; the caller decides on which thread.
+//! Functions take and return plain data. The only side effects are reads of the workspace and
+//! writes below the data directory; the caller chooses the thread.
 //!
-//! Reading order: [`path`] (where is that, and is it inside), [`access`] (may
-//! it be seen), then what is built on the two: [`listing`], [`read`],
-//! [`tracker`], [`editor`] and [`environment`]. [`conversation`] needs none of
-//! them: it decides which messages are sent; [`compaction`] puts a summary in
-//! place of the older ones; [`task`] keeps conversations, in the data directory
-//! of [`storage`]. [`git`] is the only door to libgit2, [`model`] what is known
-//! about models, [`tokens`] what counts their tokens, [`surrogates`] what
-//! JavaScript clients leave in JSON.
+//! Reading order: [`path`] (where a path lies, and whether it is inside a root), [`access`]
+//! (whether it may be read), then the modules built on both: [`listing`], [`read`], [`tracker`],
+//! [`editor`] and [`environment`]. [`conversation`] is independent of them: it decides which
+//! messages are sent. [`compaction`] replaces older messages by a summary. [`task`] stores
+//! conversations in the data directory ([`storage`]). [`git`] is the only entry to libgit2,
+//! [`model_info`] a table of models, [`tokens`] the token counters, [`json_repair`] a fix for JSON
+//! from JavaScript clients.
 //!
 //! Invariants:
-//! - A path from outside becomes a [`path::Location`] before anything is done
-//!   with it, and nothing with a name or a byte of the workspace leaves this
-//!   crate without a verdict of [`access`].
-//! - Every loop over files, lines or messages looks at its [`cancel::Cancel`].
-//! - Nothing panics on input.
+//! - Untrusted paths become a [`path::Location`] before use, and no name or byte of the workspace
+//!   leaves this crate without a verdict of [`access`].
+//! - Every loop over files, lines or messages checks its [`cancel::Cancel`].
+//! - No input causes a panic.
 
 pub mod access;
 pub mod cancel;
 pub mod checkpoint;
+pub mod clock;
 pub mod compaction;
 pub mod conversation;
 pub mod document;
 pub mod editor;
 pub mod environment;
 pub mod error;
+pub mod escape;
 mod fs;
 pub mod git;
 mod ignore_files;
+pub mod json_repair;
 pub mod limits;
-pub mod line;
 pub mod listing;
-pub mod model;
+pub mod model_info;
 pub mod path;
+mod plural;
 pub mod read;
 pub mod storage;
-pub mod surrogates;
 pub mod task;
-mod threads;
+mod thread_pool;
 pub mod tokens;
 pub mod tracker;

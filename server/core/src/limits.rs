@@ -1,110 +1,105 @@
-//! Limits on input: what a peer, a file or a store can make this server hold or
-//! read. What goes over one is refused, and the error names the limit; where it
-//! says so here, the oldest or the rest is left out instead.
+//! Limits on input from clients, files and stores. Input over a limit is refused, and the error
+//! names the limit. Where stated below, the oldest or the remaining part is dropped instead.
 //!
-//! A user moves three of them by settings: `checkpoints.maxFileSize`,
-//! `checkpoints.maxFiles` and `checkpoints.maxTotalSize`. Their errors name the
-//! setting.
+//! Three limits are defaults of settings: `checkpoints.maxFileSize`, `checkpoints.maxFiles` and
+//! `checkpoints.maxTotalSize`. Their errors name the setting.
 
-// Messages of a peer.
+// Client messages.
 
-/// Largest message, in bytes. Conversations of tens of megabytes are real.
+/// Maximum message size, in bytes. Real conversations take tens of megabytes.
 pub const MAX_FRAME_BYTES: usize = 512 * 1024 * 1024;
-/// Longest header line kept, in bytes; of a longer one its end. LSP headers are
-/// under 100.
+/// Maximum bytes kept of a header line; of a longer one, only the end is kept. LSP headers are
+/// shorter than 100 bytes.
 pub const MAX_HEADER_BYTES: usize = 8 * 1024;
-/// Requests in flight; more are `busy`.
+/// Maximum requests in flight; further requests fail with `busy`.
 pub const MAX_IN_FLIGHT: usize = 10_000;
-/// Unsent output, in bytes, past which no input is read and no request begins, until
-/// the client has read some. More than almost every answer, so that a client that is
-/// slow for a moment is not held up; little beside the memory of a machine.
+/// Unsent output in bytes above which the server reads no input and starts no request until the
+/// client has read some. Larger than almost any response, so that a short delay of the client does
+/// not block the server.
 pub const MAX_UNSENT_BYTES: usize = 64 * 1024 * 1024;
-/// Arrays and objects within each other in params: the JSON reader's own limit,
-/// which keeps it off the end of its stack.
+/// Maximum nesting of arrays and objects in params. Same as the limit of the JSON parser, which
+/// protects its stack.
 pub const MAX_NESTING: usize = 127;
-/// Connections to a server's socket at once; more are closed.
+/// Maximum concurrent connections to the server's socket; further ones are closed.
 pub const MAX_CONNECTIONS: usize = 16;
-/// Standard input of the command line, and files it takes in, in bytes.
+/// Maximum size of imported files and of the command line's standard input, in bytes.
 pub const MAX_IMPORT_BYTES: u64 = 512 * 1024 * 1024;
-/// Longest message of an error answer, in bytes; a longer one is cut. A path of
-/// this machine fits in.
+/// Maximum message of an error response, in bytes; a longer one is truncated. Leaves room for any
+/// local path.
 pub const MAX_ERROR_MESSAGE_BYTES: usize = 8 * 1024;
 
 // Paths.
 
-/// Longest path taken from a client, in bytes (Linux's PATH_MAX is 4,096;
-/// percent-encoding triples it).
+/// Maximum path from a client, in bytes: four times Linux's PATH_MAX, because percent-encoding
+/// triples the length.
 pub const MAX_PATH_BYTES: usize = 16 * 1024;
-/// Longest path of this machine, in bytes: Linux's PATH_MAX.
+/// Maximum local path, in bytes: Linux's PATH_MAX.
 pub const MAX_ABSOLUTE_PATH_BYTES: usize = 4096;
-/// Paths judged by one `checkAccess`.
+/// Maximum paths in one `checkAccess` request.
 pub const MAX_CHECKED_PATHS: usize = 1_000_000;
-/// Paths named by one diff, preview or restore.
+/// Maximum paths in one diff, preview or restore request.
 pub const MAX_NAMED_PATHS: usize = 100_000;
 
 // Access.
 
-/// Longest command line parsed, in bytes.
+/// Maximum command line, in bytes.
 pub const MAX_COMMAND_BYTES: usize = 64 * 1024;
-/// Largest `.clineignore` or file it includes, in bytes; a larger one denies
-/// everything.
+/// Maximum `.clineignore` or included file, in bytes. A larger one denies everything.
 pub const MAX_RULE_FILE_BYTES: u64 = 256 * 1024;
-/// A `.clineignore` and all it includes, in bytes; more deny everything.
+/// Maximum total size of a `.clineignore` and its includes, in bytes. More denies everything.
 pub const MAX_RULE_BYTES: u64 = 1024 * 1024;
-/// Patterns in a `.clineignore` and all it includes; more deny everything. A pattern
-/// takes some hundred bytes, and each path may be matched with all of them.
+/// Maximum patterns in a `.clineignore` and its includes. More denies everything. A pattern takes
+/// some hundred bytes of memory, and each path may be matched against all of them.
 pub const MAX_PATTERNS: usize = 50_000;
-/// Files one rule file may include; more deny everything.
+/// Maximum includes in one rule file. More denies everything.
 pub const MAX_INCLUDES: usize = 64;
 
 // Git.
 
-/// Largest file of the user's repository read for facts (`HEAD`, `config`), in bytes; of a
-/// larger one nothing is told.
+/// Maximum `HEAD` or `config` read from the user's repository, in bytes. A larger file is ignored.
 pub const MAX_GIT_FILE_BYTES: u64 = 1024 * 1024;
-/// Bytes of `packed-refs` looked through for the commit that is checked out: about 1,000,000 refs.
+/// Maximum bytes of `packed-refs` searched for the current commit: about 1,000,000 refs.
 pub const MAX_PACKED_REFS_BYTES: u64 = 64 * 1024 * 1024;
 
 // Files.
 
-/// Largest `.gitignore` or `info/exclude` read, in bytes; a larger one has no
-/// patterns.
+/// Maximum `.gitignore` or `info/exclude`, in bytes. A larger file is ignored.
 pub const MAX_GITIGNORE_BYTES: u64 = 1024 * 1024;
-/// Bytes of text `readFile` returns when the client names no `maxBytes`.
+/// Text returned by `readFile` without `maxBytes`, in bytes.
 pub const DEFAULT_READ_BYTES: u64 = 1024 * 1024;
-/// Bytes of text `readFile` returns at most; the rest is left out.
+/// Maximum text returned by `readFile`, in bytes. The rest is dropped.
 pub const MAX_READ_BYTES: u64 = 16 * 1024 * 1024;
-/// Largest file `readFile` goes through, in bytes.
+/// Maximum file that `readFile` reads, in bytes.
 pub const MAX_READ_FILE_BYTES: u64 = 512 * 1024 * 1024;
-/// Entries of one listing at most; the rest is left out.
+/// Maximum entries of a listing. The rest is dropped.
 pub const MAX_LIST_ENTRIES: u32 = 1_000_000;
-/// Files larger than this are tracked by size and time, not by hash, in bytes.
+/// Maximum file tracked by content hash, in bytes. Larger files are tracked by size and
+/// modification time.
 pub const MAX_HASHED_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-// What the editor shows.
+// Editor state.
 
-/// Unread terminal output kept per terminal, in bytes; the oldest goes first.
+/// Maximum unread output kept per terminal, in bytes. The oldest is dropped.
 pub const MAX_TERMINAL_BYTES: usize = 256 * 1024;
-/// Read output kept per terminal whose command still runs, in bytes; the oldest goes first.
+/// Maximum read output kept per terminal with a running command, in bytes. The oldest is dropped.
 pub const MAX_EARLIER_BYTES: usize = 16 * 1024;
-/// Commands remembered with a terminal's unread output; more drop the output.
+/// Maximum commands recorded with a terminal's unread output. More drop that output.
 pub const MAX_TERMINAL_SOURCES: usize = 100;
-/// Tabs, visible editors or terminals taken from one notification; the rest is
-/// left out.
+/// Maximum tabs, visible editors or terminals in one notification. The rest is dropped.
 pub const MAX_EDITOR_ITEMS: usize = 10_000;
 
 // Stored conversations.
 
-/// Largest entry of a log, so largest message stored, in bytes.
+/// Maximum log entry, and so maximum stored message, in bytes.
 pub const MAX_ENTRY_BYTES: usize = 64 * 1024 * 1024;
-/// Largest state file read or written, in bytes.
+/// Maximum state file, in bytes.
 pub const MAX_STATE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 // Checkpoints.
 
-/// Longest label of a checkpoint, in bytes.
+/// Maximum checkpoint label, in bytes.
 pub const MAX_LABEL_BYTES: usize = 4 * 1024;
-/// Contents of one file in a diff at most, in bytes; more are left out.
+/// Maximum content of one file in a diff, in bytes. Longer content is left out.
 pub const MAX_FILE_CONTENTS_BYTES: u64 = 4 * 1024 * 1024;
-/// Contents of a whole diff at most, in bytes; more are left out.
+/// Maximum content of a whole diff, in bytes. Further content is left out.
 pub const MAX_DIFF_CONTENTS_BYTES: u64 = 64 * 1024 * 1024;

@@ -1,9 +1,9 @@
-//! Reading a file as an agent may: access first, the editor's text before the
-//! disk, lines, limits, encodings.
+//! Reads a file for an agent: access check, editor text before disk, line ranges, limits,
+//! encodings.
 //!
-//! The disk is read in pieces, so memory is bounded by what is returned and
-//! not by the file. Most files are UTF-8 and are read once; one that turns out
-//! not to be is read again, once to recognise its encoding and once to decode.
+//! The disk is read in chunks, so memory is bounded by the returned text, not by the file. A UTF-8
+//! file is read once. Any other text file is read two more times: to detect its encoding and to
+//! decode it.
 
 use std::{
     fs::File,
@@ -27,45 +27,44 @@ use crate::{
     tracker::ContentHash,
 };
 
-/// Bytes read at a time.
-const PIECE: usize = 64 * 1024;
-/// A NUL within so many bytes makes a file binary, as git has it.
-const HEAD: usize = 8 * 1024;
+/// Read buffer size, in bytes.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Bytes searched for a NUL, which makes a file binary. Same as git.
+const BINARY_CHECK_BYTES: usize = 8 * 1024;
 
-/// What to read.
+/// Selects the part of a file to read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReadOptions {
-    /// The first line wanted, from 1.
+    /// First line, from 1.
     pub start_line: Option<u64>,
-    /// The last line wanted, inclusive.
+    /// Last line, inclusive.
     pub end_line: Option<u64>,
-    /// Bytes of text at most; lowered to [`limits::MAX_READ_BYTES`].
+    /// Maximum text size in bytes, capped at [`limits::MAX_READ_BYTES`].
     pub max_bytes: Option<u64>,
-    /// Also read what is below no workspace root.
+    /// Also read files outside every workspace root.
     pub allow_outside: bool,
 }
 
-/// What was read.
+/// Text of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
-    /// The lines asked for, with their endings.
+pub struct FileText {
+    /// The selected lines, with their endings.
     pub text: String,
-    /// Where they come from.
+    /// Whether the text comes from the editor or the disk.
     pub source: TextSource,
-    /// Lines of the whole file; a last line without an ending counts.
+    /// Lines of the whole file, including a last line without an ending.
     pub total_lines: u64,
-    /// The limit of bytes cut the text.
+    /// Whether the size limit cut the text.
     pub truncated: bool,
-    /// What the bytes were decoded as, when it is not UTF-8.
+    /// The detected encoding, if not UTF-8.
     pub encoding: Option<&'static str>,
-    /// Of the whole: of the raw bytes on disk, or of the editor's text in UTF-8.
+    /// Hash of the whole file: of the raw bytes on disk, or of the editor's text in UTF-8.
     pub content_hash: ContentHash,
 }
 
-/// Does the text an editor opened `path` with at `opened` differ from the file?
-/// Byte order mark, line endings and the last one do not count: editors keep
-/// those apart. False when the file was changed or deleted after that, is no
-/// text in UTF-8 or is too large to tell.
+/// Returns whether the text with which the editor opened `path` at `opened` differs from the file.
+/// Ignores a byte order mark, line endings and trailing line breaks, which editors keep separately.
+/// Returns false when the file was changed or deleted after that, is not UTF-8, or is too large.
 pub fn differs_from_disk(
     view: &AccessView,
     text: &Rope,
@@ -77,7 +76,7 @@ pub fn differs_from_disk(
         Err(error) => {
             let is_missing = error.kind == ErrorKind::NotFound;
             let path = path.as_path();
-            return is_missing && text.len_bytes() > 1 && !may_be_gone_since(path, opened);
+            return is_missing && text.len_bytes() > 1 && !may_have_existed_at(path, opened);
         }
     };
     let modified = file.metadata().modified();
@@ -87,13 +86,13 @@ pub fn differs_from_disk(
     let Some(disk) = text_of(&file) else {
         return false;
     };
-    let plain = |text: &str| unified(text).trim_end_matches('\n').to_owned();
+    let plain = |text: &str| normalize_newlines(text).trim_end_matches('\n').to_owned();
     plain(&disk) != plain(&text.to_string())
 }
 
-/// May a file that is missing have been there at `then`? Its folder, or what is
-/// left above that, was changed since.
-fn may_be_gone_since(path: &Path, then: SystemTime) -> bool {
+/// Returns whether a missing file may have existed at `then`: its nearest existing ancestor was
+/// modified since.
+fn may_have_existed_at(path: &Path, then: SystemTime) -> bool {
     let mut folders = path.ancestors().skip(1);
     let nearest = folders.find_map(|folder| std::fs::metadata(folder).ok());
     nearest
@@ -101,18 +100,21 @@ fn may_be_gone_since(path: &Path, then: SystemTime) -> bool {
         .is_some_and(|modified| modified > then)
 }
 
-/// Is an editor's text what the file `path` holds? Byte order mark, line endings
-/// and whether the last line has one do not count. False when that can't be told.
+/// Returns whether the file at `path` holds the editor's text. Ignores a byte order mark, line
+/// endings and whether the last line has one. Returns false when the file cannot be read.
 pub fn is_on_disk(view: &AccessView, text: &Rope, path: &AbsPath) -> bool {
     let opened = view.open_anywhere(path).ok();
     let disk = opened.and_then(|opened| text_of(&opened));
     disk.is_some_and(|disk| {
-        let (disk, text) = (unified(&disk), unified(&text.to_string()));
+        let (disk, text) = (
+            normalize_newlines(&disk),
+            normalize_newlines(&text.to_string()),
+        );
         disk.strip_suffix('\n').unwrap_or(&disk) == text.strip_suffix('\n').unwrap_or(&text)
     })
 }
 
-/// The text of a file in UTF-8 that is not too large.
+/// Returns the text of a UTF-8 file within the size limit.
 fn text_of(opened: &OpenedFile) -> Option<String> {
     if opened.metadata().len() > limits::MAX_READ_BYTES {
         return None;
@@ -126,34 +128,33 @@ fn text_of(opened: &OpenedFile) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Without a byte order mark, lines ended the same way.
-fn unified(text: &str) -> String {
+fn normalize_newlines(text: &str) -> String {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.replace("\r\n", "\n")
 }
 
-/// Reads `location`. `buffer` is the editor's text where that counts instead of
-/// the disk: unsaved changes, or an open document without a file.
+/// Reads `location`. `buffer` is the editor's text, if it takes precedence over the disk: unsaved
+/// changes, or a document without a file.
 ///
 /// # Errors
-/// `accessDenied`, `notFound`, `invalidParams` for lines that make no sense,
-/// `unsupported` for what is not text, `tooLarge`, `cancelled`.
+/// `accessDenied`, `notFound`, `invalidParams` for an invalid line range, `unsupported` for a file
+/// that is not text, `tooLarge`, `cancelled`.
 pub fn read_file(
     view: &AccessView,
     location: &Location,
     buffer: Option<&Rope>,
     options: &ReadOptions,
     cancel: &Cancel,
-) -> Result<Content, Error> {
+) -> Result<FileText, Error> {
     view.require(location, options.allow_outside)?;
-    let window = Window::new(options)?;
+    let window = LineWindow::new(options)?;
     if let Some(buffer) = buffer {
         return read_buffer(buffer, window, cancel);
     }
     let opened = view.open_for_read(location, options.allow_outside)?;
     let size = opened.metadata().len();
     let name = view.roots().result_path(location).0;
-    let source = Source {
+    let source = DiskReader {
         file: opened.into_file(),
         name,
         cancel,
@@ -164,94 +165,95 @@ pub fn read_file(
     read_disk(source, window)
 }
 
-fn read_buffer(buffer: &Rope, mut window: Window, cancel: &Cancel) -> Result<Content, Error> {
+fn read_buffer(buffer: &Rope, mut window: LineWindow, cancel: &Cancel) -> Result<FileText, Error> {
     let mut hash = Sha256::new();
-    for piece in buffer.chunks() {
+    for chunk in buffer.chunks() {
         cancel.check()?;
-        hash.update(piece);
-        window.feed(piece);
+        hash.update(chunk);
+        window.feed(chunk);
     }
     Ok(window.into_content(TextSource::Buffer, UTF_8, hash))
 }
 
-fn read_disk(mut source: Source<'_>, window: Window) -> Result<Content, Error> {
+fn read_disk(mut source: DiskReader<'_>, window: LineWindow) -> Result<FileText, Error> {
     let head = source.head()?;
-    let marked = Encoding::for_bom(&head).map(|(encoding, _)| encoding);
-    let is_utf16 = marked == Some(UTF_16LE) || marked == Some(UTF_16BE);
+    let bom = Encoding::for_bom(&head).map(|(encoding, _)| encoding);
+    let is_utf16 = bom == Some(UTF_16LE) || bom == Some(UTF_16BE);
     if !is_utf16 && head.contains(&0) {
-        let why = "is binary; only text can be read";
+        let why = "is a binary file; only text can be read";
         return Err(source.refuse(ErrorKind::Unsupported, why));
     }
-    let encoding = match marked {
+    let encoding = match bom {
         Some(encoding) => encoding,
         None => {
-            // Anything but UTF-8 is a guess without a mark, so be strict first.
+            // Without a byte order mark, any encoding but UTF-8 is a guess, so UTF-8 is tried
+            // strictly first.
             let (content, is_valid) = source.decode(UTF_8, true, window.clone())?;
             if is_valid {
                 return Ok(content);
             }
-            source.recognise()?
+            source.detect_encoding()?
         }
     };
     let (content, _) = source.decode(encoding, false, window)?;
     Ok(content)
 }
 
-/// The file on disk.
-struct Source<'a> {
+struct DiskReader<'a> {
     file: File,
-    /// How messages name it.
+    /// Name of the file in messages.
     name: String,
     cancel: &'a Cancel,
 }
 
-impl Source<'_> {
-    /// The first bytes.
+impl DiskReader<'_> {
     fn head(&mut self) -> Result<Vec<u8>, Error> {
-        let mut head = Vec::with_capacity(HEAD);
-        let read = (&self.file).take(HEAD as u64).read_to_end(&mut head);
+        let mut head = Vec::with_capacity(BINARY_CHECK_BYTES);
+        let read = (&self.file)
+            .take(BINARY_CHECK_BYTES as u64)
+            .read_to_end(&mut head);
         read.map_err(|error| self.unreadable(&error))?;
         Ok(head)
     }
 
-    /// Gives the whole file to `each`, piece by piece and at the end an empty
-    /// one, until it says `false`.
-    fn for_each_piece(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
+    /// Passes the whole file to `each` in chunks, with an empty one at the end. Stops when `each`
+    /// returns false.
+    fn for_each_chunk(&mut self, mut each: impl FnMut(&[u8]) -> bool) -> Result<(), Error> {
         self.file
             .rewind()
             .map_err(|error| self.unreadable(&error))?;
-        let mut piece = vec![0; PIECE];
+        let mut chunk = vec![0; CHUNK_BYTES];
         let mut total = 0;
         loop {
             self.cancel.check()?;
-            let read = match self.file.read(&mut piece) {
+            let read = match self.file.read(&mut chunk) {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.unreadable(&error)),
             };
-            // The file may grow while we read it.
+            // The file may grow during the read.
             total += read as u64;
             if total > limits::MAX_READ_FILE_BYTES {
                 return Err(self.too_large());
             }
-            if !each(&piece[..read]) || read == 0 {
+            if !each(&chunk[..read]) || read == 0 {
                 return Ok(());
             }
         }
     }
 
-    /// Decodes the file, and says whether all its bytes are of `encoding`; with
-    /// `strict` it stops at the first that are not.
+    /// Decodes the file. Also returns whether all bytes are valid in `encoding`; with `strict`,
+    /// stops at the first invalid one.
     fn decode(
         &mut self,
         encoding: &'static Encoding,
         strict: bool,
-        mut window: Window,
-    ) -> Result<(Content, bool), Error> {
+        mut window: LineWindow,
+    ) -> Result<(FileText, bool), Error> {
         let mut decoder = encoding.new_decoder_with_bom_removal();
         let mut hash = Sha256::new();
         let mut is_valid = true;
-        self.for_each_piece(|bytes| {
+        self.for_each_chunk(|bytes| {
             hash.update(bytes);
             is_valid &= feed_decoded(&mut decoder, bytes, &mut window);
             is_valid || !strict
@@ -260,10 +262,9 @@ impl Source<'_> {
         Ok((content, is_valid))
     }
 
-    /// Guesses the encoding of text that is not UTF-8.
-    fn recognise(&mut self) -> Result<&'static Encoding, Error> {
+    fn detect_encoding(&mut self) -> Result<&'static Encoding, Error> {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
-        self.for_each_piece(|bytes| {
+        self.for_each_chunk(|bytes| {
             detector.feed(bytes, bytes.is_empty());
             true
         })?;
@@ -282,18 +283,18 @@ impl Source<'_> {
         self.refuse(
             ErrorKind::TooLarge,
             &format!(
-                "has more than {} bytes, the most that is read",
+                "is larger than the limit of {} bytes",
                 limits::MAX_READ_FILE_BYTES
             ),
         )
     }
 }
 
-/// Decodes one piece into the window; an empty piece is the end. `false` when
-/// bytes had to be replaced.
-fn feed_decoded(decoder: &mut Decoder, mut bytes: &[u8], window: &mut Window) -> bool {
+/// Decodes one chunk into the window; an empty chunk is the end. Returns false when invalid bytes
+/// were replaced.
+fn feed_decoded(decoder: &mut Decoder, mut bytes: &[u8], window: &mut LineWindow) -> bool {
     let last = bytes.is_empty();
-    let mut text = String::with_capacity(PIECE);
+    let mut text = String::with_capacity(CHUNK_BYTES);
     let mut valid = true;
     loop {
         let (result, read, replaced) = decoder.decode_to_string(bytes, &mut text, last);
@@ -307,29 +308,29 @@ fn feed_decoded(decoder: &mut Decoder, mut bytes: &[u8], window: &mut Window) ->
     }
 }
 
-/// Keeps the wanted lines of a text that comes in pieces, and counts all.
+/// Collects the selected lines of a text that arrives in chunks, and counts all lines.
 #[derive(Clone)]
-struct Window {
+struct LineWindow {
     first: u64,
     last: u64,
-    /// Bytes that may still be kept.
+    /// Bytes of text left before the limit.
     room: usize,
     text: String,
     truncated: bool,
-    /// Number of the current line.
+    /// Current line number.
     line: u64,
-    /// The current line has text.
+    /// Whether the current line has text.
     is_open: bool,
-    /// The piece before ended in `\r`, which a `\n` may complete.
+    /// Whether the previous chunk ended in `\r`, which a `\n` may complete.
     after_return: bool,
 }
 
-impl Window {
+impl LineWindow {
     fn new(options: &ReadOptions) -> Result<Self, Error> {
         let first = options.start_line.unwrap_or(1);
         let last = options.end_line.unwrap_or(u64::MAX);
         if first == 0 {
-            return Err(Error::invalid("startLine 0: lines are counted from 1"));
+            return Err(Error::invalid("invalid startLine 0: lines start at 1"));
         }
         if first > last {
             return Err(Error::invalid(format!(
@@ -352,8 +353,8 @@ impl Window {
         })
     }
 
-    fn feed(&mut self, piece: &str) {
-        let mut rest = piece;
+    fn feed(&mut self, chunk: &str) {
+        let mut rest = chunk;
         if self.after_return && !rest.is_empty() {
             if let Some(after) = rest.strip_prefix('\n') {
                 self.keep("\n");
@@ -389,7 +390,6 @@ impl Window {
         self.after_return = false;
     }
 
-    /// A part of the current line.
     fn keep(&mut self, part: &str) {
         self.is_open = true;
         if self.truncated || self.line < self.first || self.line > self.last {
@@ -406,8 +406,8 @@ impl Window {
         source: TextSource,
         encoding: &'static Encoding,
         hash: Sha256,
-    ) -> Content {
-        Content {
+    ) -> FileText {
+        FileText {
             text: self.text,
             source,
             total_lines: self.line - u64::from(!self.is_open),

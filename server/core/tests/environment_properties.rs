@@ -10,7 +10,7 @@ use sightline_core::{
     cancel::Cancel,
     document::Change,
     editor::EditorState,
-    environment::{BlockSettings, CliTools, FileList, Inputs, Modified, build, display_name},
+    environment::{BlockSettings, CliTools, FileList, Inputs, ModifiedFile, build, display_name},
     path::{AbsPath, Root, Roots},
 };
 use sightline_protocol::{
@@ -116,10 +116,10 @@ fn shown(
             })
             .collect(),
     );
-    let modified: Vec<Modified> = uris
+    let modified: Vec<ModifiedFile> = uris
         .iter()
         .filter_map(|uri| {
-            Some(Modified {
+            Some(ModifiedFile {
                 path: uri.clone(),
                 deleted: uri.len() % 2 == 0,
                 location: view.roots().locate(uri).ok()?,

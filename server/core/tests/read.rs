@@ -12,7 +12,7 @@ use sightline_core::{
     error::Error,
     limits,
     path::{AbsPath, Location, Root, Roots},
-    read::{Content, ReadOptions, read_file},
+    read::{FileText, ReadOptions, read_file},
     tracker::ContentHash,
 };
 use sightline_protocol::{error::ErrorKind, files::TextSource};
@@ -48,7 +48,7 @@ impl Workspace {
         path: &str,
         buffer: Option<&Rope>,
         options: ReadOptions,
-    ) -> Result<Content, Error> {
+    ) -> Result<FileText, Error> {
         let view = self.view();
         let location = view.roots().locate(path)?;
         read_file(&view, &location, buffer, &options, &Cancel::default())
@@ -76,13 +76,13 @@ fn at_most(max_bytes: u64) -> ReadOptions {
 }
 
 /// Reads a file of these bytes.
-fn read(bytes: impl AsRef<[u8]>, options: ReadOptions) -> Content {
+fn read(bytes: impl AsRef<[u8]>, options: ReadOptions) -> FileText {
     Workspace::with("f", bytes)
         .read("f", None, options)
         .unwrap()
 }
 
-fn whole(bytes: impl AsRef<[u8]>) -> Content {
+fn whole(bytes: impl AsRef<[u8]>) -> FileText {
     read(bytes, ReadOptions::default())
 }
 

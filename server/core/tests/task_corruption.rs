@@ -158,7 +158,7 @@ fn a_line_being_written_is_not_torn() {
     fs::write(scratch.log_path("t"), &whole[..whole.len() - 9]).unwrap();
     let store = scratch.again();
     assert_eq!(loaded(&store), (turns(2), 2, 0));
-    // Written to its end it is a line like any other.
+    // UnsyncedWrite to its end it is a line like any other.
     fs::write(scratch.log_path("t"), &whole).unwrap();
     assert_eq!(loaded(&store), (turns(3), 3, 0));
     fs::write(scratch.log_path("t"), &whole[..whole.len() - 9]).unwrap();

@@ -5,7 +5,7 @@
 //! else is an error.
 
 use serde_json::{Map, Value, json};
-use sightline_core::{error::Error, limits, path::uri_to_path, surrogates};
+use sightline_core::{error::Error, json_repair, limits, path::uri_to_path};
 use sightline_protocol::error::ErrorKind;
 
 /// Parses params. Absent params are `null`.
@@ -15,9 +15,11 @@ use sightline_protocol::error::ErrorKind;
 /// the position but no content, so it can be logged. `tooLarge` for excessive nesting.
 pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
-    let parsed = serde_json::from_str(text).or_else(|first| match surrogates::mended(text) {
-        Some(mended) => serde_json::from_str(&mended),
-        None => Err(first),
+    let parsed = serde_json::from_str(text).or_else(|first| {
+        match json_repair::replace_lone_surrogates(text) {
+            Some(mended) => serde_json::from_str(&mended),
+            None => Err(first),
+        }
     });
     parsed.map_err(|error| {
         if error.to_string().starts_with("recursion limit") {

@@ -15,7 +15,7 @@
 //!
 //! A job starts when the output has room for its response ([`Client::wait_for_room`]).
 //!
-//! Data a job has [`Written`] is synced before the request is answered. One thread syncs
+//! Data a job has [`UnsyncedWrite`] is synced before the request is answered. One thread syncs
 //! for all jobs: while it waits for the disk, later jobs write, and the next sync covers
 //! them together.
 
@@ -34,7 +34,7 @@ use std::{
 };
 
 use serde_json::Value;
-use sightline_core::{cancel::Cancel, error::Error, limits, line, storage::Written};
+use sightline_core::{cancel::Cancel, error::Error, escape, limits, storage::UnsyncedWrite};
 use sightline_protocol::{
     error::{ErrorData, ErrorKind},
     files::ProgressToken,
@@ -95,7 +95,7 @@ pub struct Response {
     /// Callbacks to run when the response is sent.
     pub commits: Vec<OnDelivered>,
     /// Data to sync before the response is sent.
-    pub written: Vec<Written>,
+    pub written: Vec<UnsyncedWrite>,
 }
 
 /// A response that waits for the disk.
@@ -478,7 +478,7 @@ fn start_thread<T: Send + 'static>(
 
 /// Syncs each file once, then answers all requests of the batch.
 fn flush(batch: Vec<PendingFlush>) {
-    let mut flushed: Vec<(Written, Result<(), Error>)> = Vec::new();
+    let mut flushed: Vec<(UnsyncedWrite, Result<(), Error>)> = Vec::new();
     for waiting in batch {
         let durable = waiting.done.written.iter().try_for_each(|written| {
             // The whole batch was written before the first sync.
@@ -545,7 +545,7 @@ pub(crate) fn protocol_error(id: &Value, code: i64, kind: ErrorKind, message: &s
 
 fn body_of_error(id: &Value, code: i64, message: &str, data: &ErrorData) -> Vec<u8> {
     // The message may quote values of any length and content.
-    let message = &*line::printable(message);
+    let message = &*escape::printable(message);
     let end = message.floor_char_boundary(limits::MAX_ERROR_MESSAGE_BYTES);
     let cut = format!("{}...", &message[..end]);
     let message = if end < message.len() { &cut } else { message };

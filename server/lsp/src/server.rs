@@ -14,8 +14,9 @@ use serde_json::Value;
 use sightline_core::{
     access::AccessView,
     cancel::Cancel,
+    clock::now_millis,
     error::Error,
-    line,
+    escape,
     path::Root,
     storage::{Storage, TaskId},
     task::{RetentionLimits, TaskStore},
@@ -380,7 +381,7 @@ impl Server {
                 let pruned = store.and_then(|store| {
                     let tasks = server.active_tasks();
                     let is_in_use = |task: &TaskId| tasks.contains(task.as_str());
-                    let now = handlers::tracking::now();
+                    let now = now_millis();
                     store.prune(&limits, &is_in_use, now, &Cancel::default())
                 });
                 match pruned {
@@ -396,7 +397,7 @@ impl Server {
     /// Sends `window/showMessage`, on one line.
     pub fn show_message(&self, kind: MessageType, message: &str) {
         let message = message.replace(['\n', '\r'], " ");
-        let message = line::one_line(&message);
+        let message = escape::one_line(&message);
         let params = serde_json::json!({ "type": kind, "message": message });
         self.client.notify("window/showMessage", &params);
     }

@@ -57,7 +57,7 @@ use crate::{
     error::Error,
     fs::dir::Dir,
     path::{AbsPath, Location, RelPath, Roots},
-    threads,
+    thread_pool,
 };
 
 /// So many paths are shared out among threads.
@@ -524,7 +524,7 @@ impl AccessView {
             return Ok(vec![check(written)?]);
         }
         let parts = written.par_chunks(PATHS_AT_ONCE);
-        threads::shared(|| parts.map(check).collect())
+        thread_pool::in_request_pool(|| parts.map(check).collect())
     }
 
     /// Judges an entry met while walking below `root`, by name only: the caller

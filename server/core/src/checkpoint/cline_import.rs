@@ -14,7 +14,6 @@ use std::{
     io::ErrorKind as Io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use sightline_protocol::error::ErrorKind;
@@ -37,11 +36,12 @@ use super::{
 };
 use crate::{
     cancel::Cancel,
+    clock::now_millis,
     error::Error,
     path::RelPath,
     storage::{
         TaskId,
-        files::{failed, is_dir, read_foreign},
+        atomic_file::{failed, is_dir, read_foreign},
     },
 };
 
@@ -139,11 +139,7 @@ impl Checkpoints {
         };
         let excludes = shadow.excludes()?;
         let excludes = (&excludes[..], !import.denies(&attributes(), false));
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = since.map_or(0, |since| since.as_millis());
-        let latest = u64::try_from(now)
-            .unwrap_or_default()
-            .saturating_add(CLOCK_SKEW);
+        let latest = now_millis().cast_unsigned().saturating_add(CLOCK_SKEW);
         let total = commits.len() as u64;
         let mut before = None;
         for (done, (original, commit)) in (0..).zip(commits) {

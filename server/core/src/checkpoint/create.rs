@@ -14,7 +14,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::Instant,
 };
 
 use rayon::prelude::*;
@@ -39,7 +39,7 @@ use super::{
         scan_dir::Dir,
     },
 };
-use crate::{error::Error, path::RelPath};
+use crate::{clock::now_millis, error::Error, path::RelPath};
 
 /// Maximum number of skipped paths stored with a checkpoint; the rest are counted. Small in tests.
 pub(super) const MAX_SKIPPED: usize = if cfg!(test) { 20 } else { 10_000 };
@@ -372,8 +372,7 @@ impl Drop for PendingChanges<'_> {
 /// Returns a time in milliseconds since the epoch that is not before the newest checkpoint, and the
 /// sequence number within it.
 fn time_after(newest: Option<&CheckpointMetadata>) -> (u64, u64) {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = since.map_or(1, |since| u64::try_from(since.as_millis()).unwrap_or(1));
+    let now = now_millis().cast_unsigned().max(1);
     match newest {
         Some(newest) if newest.created >= now => {
             (newest.created, newest.sequence.saturating_add(1))

@@ -14,7 +14,7 @@ use super::{
         object::Commit, object_reader::ObjectReader, refs, remote_refs, repository::Repository,
     },
 };
-use crate::{error::Error, line::one_line};
+use crate::{error::Error, escape::one_line};
 
 /// Maximum length of a commit subject, in characters. The metadata holds the whole label.
 const MAX_SUBJECT_CHARS: usize = 100;

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::{TaskId, files},
+    storage::{TaskId, atomic_file},
 };
 
 /// Exists while objects are being removed.
@@ -363,15 +363,15 @@ fn remove(
     drop(reader);
     cancel.commit()?;
     repository.next_generation()?;
-    files::write(&dir.join(MARKER), b"")?;
+    atomic_file::write(&dir.join(MARKER), b"")?;
     refs::remove(dir, |name| {
         name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
     })?;
     remote_refs::retain(dir)?;
     if remove_objects(repository, &packs, &loose, |oid| live.contains(&oid))? {
         let mark = dir.join(MARKER);
-        fs::remove_file(&mark).map_err(|error| files::failed("remove", &mark, &error))?;
-        files::sync_dir(dir)?;
+        fs::remove_file(&mark).map_err(|error| atomic_file::failed("remove", &mark, &error))?;
+        atomic_file::sync_dir(dir)?;
     }
     let removed = checkpoints.iter().map(|checkpoint| checkpoint.id);
     Ok(removed.filter(|id| doomed.contains(id)).collect())
@@ -397,7 +397,7 @@ fn remove_objects(
     // First the removals that need no extra space.
     let mut all_gone = packs::remove(repository, dead.into_iter())?;
     for (_, path) in loose.iter().filter(|(oid, _)| !is_live(*oid)) {
-        fs::remove_file(path).map_err(|error| files::failed("remove", path, &error))?;
+        fs::remove_file(path).map_err(|error| atomic_file::failed("remove", path, &error))?;
     }
     if !mixed.is_empty() {
         let made = packs::combine(repository, &mixed, is_live, &Cancel::default())?;

@@ -9,7 +9,7 @@ use std::{
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 
 use sightline_protocol::error::ErrorKind;
@@ -19,7 +19,7 @@ use super::{
     store::{fsck::check_checkpoints, lock, packs, refs, remote_refs, repository::Repository},
     tree_diff::DeniedPaths,
 };
-use crate::{cancel::Cancel, error::Error, path::RelPath};
+use crate::{cancel::Cancel, clock::now_millis, error::Error, path::RelPath};
 
 /// Interval at which cancellation is checked while git runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -158,9 +158,7 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
     );
     job.cancel.commit()?;
     if !new.is_empty() {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now = since.map_or(0, |since| since.as_millis());
-        let now = u64::try_from(now).unwrap_or_default();
+        let now = now_millis().cast_unsigned();
         let mut fetched = remote_refs::all(repository.dir())?;
         fetched.extend(new.iter().map(|id| (*id, now)));
         remote_refs::write_all(repository.dir(), &fetched)?;

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::HashSet};
 
 use sightline_protocol::compaction::{KeyFile, KeyFileReason};
 
-use crate::{cancel::Cancel, error::Error, line::one_line};
+use crate::{cancel::Cancel, error::Error, escape::one_line};
 
 use super::{
     WorkspaceAccess,

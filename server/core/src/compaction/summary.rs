@@ -188,6 +188,6 @@ pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
         });
     // Truncate first, to bound the cost of escaping.
     let reason = truncate::with_ellipsis(reason, REASON_BYTES);
-    let reason = crate::line::one_line(&reason);
+    let reason = crate::escape::one_line(&reason);
     truncate::with_ellipsis(&reason, REASON_BYTES).into_owned()
 }

@@ -3,7 +3,7 @@
 
 use crate::{
     conversation::file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTags},
-    line::one_line,
+    escape::one_line,
 };
 
 use super::{

@@ -2,7 +2,7 @@
 
 use sightline_protocol::environment::ModelRef;
 
-use crate::model;
+use crate::model_info;
 
 /// A context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,10 @@ impl ContextWindow {
         if provider == Some("openai") && model.id().to_lowercase().contains("deepseek") {
             return Self::with_size(128_000.0);
         }
-        Self::with_size(model::context_window(model.id(), model.context_window()))
+        Self::with_size(model_info::context_window(
+            model.id(),
+            model.context_window(),
+        ))
     }
 
     /// Returns the token count from which the window is full: `threshold` as a fraction of the

@@ -46,7 +46,7 @@ use sightline_protocol::{
     settings::{ConversationProfile, NoticeSettings},
 };
 
-use crate::{cancel::Cancel, error::Error, threads};
+use crate::{cancel::Cancel, error::Error, thread_pool};
 
 pub use context_window::ContextWindow;
 pub use deleted_range::DeletedRange;
@@ -206,7 +206,7 @@ pub struct BlockEdit {
 /// `invalidParams` if a message is not an object, `cancelled`.
 pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<TruncateOutcome, Error> {
     let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
-    let scanned = threads::each(request.messages, bytes, |_, raw| {
+    let scanned = thread_pool::map(request.messages, bytes, |_, raw| {
         cancel.check().ok()?;
         Message::scan(raw.get())
     });

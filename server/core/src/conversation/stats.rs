@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::{cancel::Cancel, error::Error, threads};
+use crate::{cancel::Cancel, error::Error, thread_pool};
 
 use super::{
     history::{ContextHistory, Update},
@@ -23,7 +23,7 @@ pub(super) fn saved_fraction(
     cancel: &Cancel,
 ) -> Result<f64, Error> {
     let bytes = messages.iter().map(|message| message.text.len()).sum();
-    let counted = threads::each(messages, bytes, |index, message| {
+    let counted = thread_pool::map(messages, bytes, |index, message| {
         if (2..start).contains(&index) || cancel.check().is_err() {
             return CharCounts::default();
         }

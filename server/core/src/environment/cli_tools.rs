@@ -4,7 +4,7 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::render::Drawn;
+use super::render::SectionDraft;
 
 /// The tools looked for, in the order they are shown.
 const TOOLS: [&str; 41] = [
@@ -78,11 +78,11 @@ impl CliTools {
         &self.0
     }
 
-    pub(super) fn draw(&self) -> Drawn {
+    pub(super) fn draft(&self) -> SectionDraft {
         if self.0.is_empty() {
-            return Drawn::default();
+            return SectionDraft::default();
         }
-        Drawn::text(&format!(
+        SectionDraft::text(&format!(
             "Commands can use these tools, found on the search path: {}",
             self.0.join(", ")
         ))
@@ -142,12 +142,12 @@ mod tests {
         let path = std::env::join_paths([one.path(), Path::new("relative"), two.path()]).unwrap();
         let tools = CliTools::detect(&path);
         assert_eq!(tools.names(), ["git", "wget"]);
-        assert_eq!(tools.draw().lines.len(), 1);
-        assert!(tools.draw().lines[0].ends_with(": git, wget"));
+        assert_eq!(tools.draft().lines.len(), 1);
+        assert!(tools.draft().lines[0].ends_with(": git, wget"));
     }
 
     #[test]
     fn nothing_found_is_nothing_said() {
-        assert!(CliTools::detect(OsStr::new("")).draw().lines.is_empty());
+        assert!(CliTools::detect(OsStr::new("")).draft().lines.is_empty());
     }
 }

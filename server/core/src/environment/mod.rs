@@ -11,15 +11,15 @@
 //! without a verdict of [`crate::access`].
 
 mod cli_tools;
-mod content;
-mod files;
-mod git_facts;
-mod host;
+mod delta;
+mod denied_output;
+mod file_list;
+mod git_info;
+mod host_name;
 mod mode;
-mod names;
 mod open_files;
+mod redact;
 mod render;
-mod revision;
 mod settings;
 mod terminals;
 mod time;
@@ -31,16 +31,16 @@ use sightline_protocol::environment::{
 };
 
 pub use cli_tools::CliTools;
-pub use files::FileList;
-pub use host::display_name;
-pub use names::names_denied_file;
-pub use open_files::Modified;
-pub use revision::Revisions;
+pub use delta::Revisions;
+pub use file_list::FileList;
+pub use host_name::display_name;
+pub use open_files::ModifiedFile;
+pub use redact::names_denied_file;
 pub use settings::{BlockSettings, SectionRule};
 
-use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Error, line};
-use render::{Delivered, Drawn};
-use revision::Print;
+use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Error, escape};
+use delta::SectionFingerprint;
+use render::{DeliveredItem, SectionDraft};
 
 /// Everything a block is made of.
 pub struct Inputs<'a> {
@@ -55,7 +55,7 @@ pub struct Inputs<'a> {
     /// The rules, and the roots they are for.
     pub access: &'a AccessView,
     /// What the tracker says has changed behind the agent's back.
-    pub recently_modified: &'a [Modified],
+    pub recently_modified: &'a [ModifiedFile],
     /// Lists the primary root; called only when the list is wanted.
     pub files: &'a dyn Fn(&Cancel) -> Result<FileList, Error>,
     /// The command line tools of this machine.
@@ -71,10 +71,10 @@ pub struct Block {
     /// received: those shown, and those that may not be shown (so that their
     /// output never appears under a later command).
     pub delivered_terminals: Vec<(String, u64)>,
-    /// [`Modified::path`] of the files shown as recently modified.
+    /// [`ModifiedFile::path`] of the files shown as recently modified.
     pub delivered_files: Vec<String>,
     /// What [`Revisions`] remembers of each section that was asked for.
-    prints: Vec<Print>,
+    fingerprints: Vec<SectionFingerprint>,
 }
 
 /// Builds the block.
@@ -89,24 +89,25 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
             continue;
         }
         let heading = heading(id, inputs);
-        let drawn = draw(id, inputs, cancel)?;
-        let finished = render::finish(id, &heading, &drawn, inputs.settings.rule(id).max_tokens);
-        let print = Print::new(id, heading, &drawn, finished.section.as_ref());
-        block.prints.push(print);
+        let draft = draft(id, inputs, cancel)?;
+        let finished =
+            render::render_section(id, &heading, &draft, inputs.settings.rule(id).max_tokens);
+        let fingerprint = SectionFingerprint::new(id, heading, &draft, finished.section.as_ref());
+        block.fingerprints.push(fingerprint);
         block.result.sections.extend(finished.section);
-        for delivery in drawn.delivered {
+        for delivery in draft.delivered {
             if delivery.line.is_some_and(|line| line >= finished.lines) {
                 continue;
             }
             match delivery.what {
-                Delivered::Terminal { id, received } => {
+                DeliveredItem::Terminal { id, received } => {
                     block.delivered_terminals.push((id, received));
                 }
-                Delivered::File(path) => block.delivered_files.push(path),
+                DeliveredItem::File(path) => block.delivered_files.push(path),
             }
         }
     }
-    render::close(&mut block.result);
+    render::assemble(&mut block.result);
     Ok(block)
 }
 
@@ -135,7 +136,7 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::OpenTabs => format!("{host} Open Tabs"),
         SectionId::RunningTerminals => "Actively Running Terminals".to_owned(),
         SectionId::InactiveTerminals => "Inactive Terminals".to_owned(),
-        SectionId::RecentlyModified => "Recently Modified Files".to_owned(),
+        SectionId::RecentlyModified => "Recently ModifiedFile Files".to_owned(),
         SectionId::CurrentTime => "Current Time".to_owned(),
         SectionId::Files => workspace::files_heading(inputs.access.roots()),
         SectionId::WorkspaceConfiguration => "Workspace Configuration".to_owned(),
@@ -144,10 +145,10 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::ContextWindow => "Context Window Usage".to_owned(),
         SectionId::Mode => "Current Mode".to_owned(),
     };
-    line::one_line(&heading).into_owned()
+    escape::one_line(&heading).into_owned()
 }
 
-fn draw(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+fn draft(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     Ok(match id {
         SectionId::WorkspaceRoots => workspace::roots(inputs.access.roots()),
         SectionId::VisibleFiles => open_files::visible(inputs, cancel)?,
@@ -155,15 +156,15 @@ fn draw(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Er
         SectionId::RunningTerminals => terminals::running(inputs, cancel)?,
         SectionId::InactiveTerminals => terminals::inactive(inputs, cancel)?,
         SectionId::RecentlyModified => open_files::recently_modified(inputs, cancel)?,
-        SectionId::CurrentTime => Drawn::text(&time::line(
+        SectionId::CurrentTime => SectionDraft::text(&time::line(
             inputs.params.now,
             inputs.params.time_zone.as_deref(),
         )?),
-        SectionId::Files => files::draw(inputs, cancel)?,
+        SectionId::Files => file_list::draft(inputs, cancel)?,
         SectionId::WorkspaceConfiguration => workspace::configuration(inputs.access, cancel)?,
-        SectionId::CliTools => inputs.cli_tools.draw(),
+        SectionId::CliTools => inputs.cli_tools.draft(),
         SectionId::UnsavedFiles => open_files::unsaved(inputs, cancel)?,
-        SectionId::ContextWindow => usage::draw(inputs.params),
-        SectionId::Mode => Drawn::text(mode::text(inputs.params.mode)),
+        SectionId::ContextWindow => usage::draft(inputs.params),
+        SectionId::Mode => SectionDraft::text(mode::text(inputs.params.mode)),
     })
 }

@@ -6,19 +6,19 @@ use sightline_protocol::settings::OutsideFiles;
 
 use super::{
     Inputs,
-    render::{Delivered, Delivery, Drawn},
+    render::{DeliveredItem, Delivery, SectionDraft},
 };
 use crate::{
     access::{PathKind, Verdict},
     cancel::Cancel,
     error::Error,
-    line,
+    escape,
     path::{Location, Roots},
 };
 
 /// A file that changed behind the agent's back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Modified {
+pub struct ModifiedFile {
     /// The tracker's name for it, given back in
     /// [`super::Block::delivered_files`].
     pub path: String,
@@ -36,29 +36,29 @@ enum Missing {
 }
 
 /// The visible files.
-pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let visible = inputs.editor.visible();
-    let mut drawn = list(inputs, &visible.value, Missing::LeaveOut, cancel)?;
-    if drawn.lines.is_empty() {
-        drawn.lines.push("(No visible files)".to_owned());
+    let mut draft = list(inputs, &visible.value, Missing::LeaveOut, cancel)?;
+    if draft.lines.is_empty() {
+        draft.lines.push("(No visible files)".to_owned());
     }
-    drawn.derived = visible.derived;
-    Ok(drawn)
+    draft.derived = visible.derived;
+    Ok(draft)
 }
 
 /// The files in tabs.
-pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let tabs = inputs.editor.tabs();
-    let mut drawn = list(inputs, &tabs.value, Missing::LeaveOut, cancel)?;
-    if drawn.lines.is_empty() {
-        drawn.lines.push("(No open tabs)".to_owned());
+    let mut draft = list(inputs, &tabs.value, Missing::LeaveOut, cancel)?;
+    if draft.lines.is_empty() {
+        draft.lines.push("(No open tabs)".to_owned());
     }
-    drawn.derived = tabs.derived;
-    Ok(drawn)
+    draft.derived = tabs.derived;
+    Ok(draft)
 }
 
 /// The files with unsaved changes; a new one need not be on disk yet.
-pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     list(
         inputs,
         &inputs.editor.unsaved(inputs.access),
@@ -68,35 +68,38 @@ pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Err
 }
 
 /// What changed since the agent last saw it.
-pub(super) fn recently_modified(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn recently_modified(
+    inputs: &Inputs<'_>,
+    cancel: &Cancel,
+) -> Result<SectionDraft, Error> {
     let roots = inputs.access.roots();
-    let mut drawn = Drawn {
-        standing: Some(Vec::new()),
-        ..Drawn::default()
+    let mut draft = SectionDraft {
+        state_lines: Some(Vec::new()),
+        ..SectionDraft::default()
     };
     for modified in inputs.recently_modified {
         cancel.check()?;
         if !look(inputs, &modified.location).0 {
-            drawn.omit();
+            draft.omit();
             continue;
         }
-        if drawn.lines.is_empty() {
-            drawn.lines.push(
+        if draft.lines.is_empty() {
+            draft.lines.push(
                 "These changed after you last read or wrote them; read them again before you edit:"
                     .to_owned(),
             );
         }
-        drawn.delivered.push(Delivery {
-            line: Some(drawn.lines.len()),
-            what: Delivered::File(modified.path.clone()),
+        draft.delivered.push(Delivery {
+            line: Some(draft.lines.len()),
+            what: DeliveredItem::File(modified.path.clone()),
         });
         let mut line = line_for(roots, &modified.location);
         if modified.deleted {
             line.push_str(" (deleted)");
         }
-        drawn.lines.push(line);
+        draft.lines.push(line);
     }
-    Ok(drawn)
+    Ok(draft)
 }
 
 /// The files among `uris` that may be shown, each once, in their order.
@@ -105,9 +108,9 @@ fn list(
     uris: &[&str],
     missing: Missing,
     cancel: &Cancel,
-) -> Result<Drawn, Error> {
+) -> Result<SectionDraft, Error> {
     let roots = inputs.access.roots();
-    let mut drawn = Drawn::default();
+    let mut draft = SectionDraft::default();
     let mut seen_uris = HashSet::new();
     let mut seen_paths = HashSet::new();
     for uri in uris {
@@ -116,7 +119,7 @@ fn list(
             continue;
         }
         let Some(location) = place(roots, uri) else {
-            drawn.omit();
+            draft.omit();
             continue;
         };
         let path = roots.absolute(&location);
@@ -127,12 +130,12 @@ fn list(
             continue;
         }
         if shown {
-            drawn.lines.push(line_for(roots, &location));
+            draft.lines.push(line_for(roots, &location));
         } else {
-            drawn.omit();
+            draft.omit();
         }
     }
-    Ok(drawn)
+    Ok(draft)
 }
 
 /// The file behind a document's URI; `None` for documents that are no file.
@@ -166,5 +169,5 @@ fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
 }
 
 fn line_for(roots: &Roots, location: &Location) -> String {
-    line::one_line(&roots.block_path(location).0).into_owned()
+    escape::one_line(&roots.block_path(location).0).into_owned()
 }

@@ -2,14 +2,14 @@
 
 use sightline_protocol::environment::{EnvironmentDetailsResult, Section, SectionId};
 
-use crate::{line, tokens};
+use crate::{escape, plural::plural, tokens};
 
 /// The name of the block's tag.
 const TAG: &str = "environment_details";
 
 /// Something that is shown once and then done with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Delivered {
+pub(super) enum DeliveredItem {
     /// Unread output of a terminal.
     Terminal {
         /// The terminal.
@@ -24,15 +24,15 @@ pub(super) enum Delivered {
 /// What is delivered, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Delivery {
-    /// Delivered when this line of the body is shown; always when `None`.
+    /// DeliveredItem when this line of the body is shown; always when `None`.
     pub(super) line: Option<usize>,
     /// What.
-    pub(super) what: Delivered,
+    pub(super) what: DeliveredItem,
 }
 
 /// A section as its own file draws it: all of it, before any budget.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Drawn {
+pub(super) struct SectionDraft {
     /// The body, line by line; none when there is nothing to say.
     pub(super) lines: Vec<String>,
     /// Entries left out.
@@ -43,10 +43,10 @@ pub(super) struct Drawn {
     pub(super) delivered: Vec<Delivery>,
     /// `None` when the whole body is a state. Otherwise the body is news, and
     /// these are the lines that stay true after the news was told.
-    pub(super) standing: Option<Vec<String>>,
+    pub(super) state_lines: Option<Vec<String>>,
 }
 
-impl Drawn {
+impl SectionDraft {
     /// A body of fixed text.
     pub(super) fn text(text: &str) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Drawn {
 }
 
 /// A section ready to be shown.
-pub(super) struct Finished {
+pub(super) struct RenderedSection {
     /// The section; `None` when there is nothing to say.
     pub(super) section: Option<Section>,
     /// Lines of the body that survived the budget.
@@ -70,20 +70,20 @@ pub(super) struct Finished {
 }
 
 /// Cuts a body to its budget and makes it safe.
-pub(super) fn finish(
+pub(super) fn render_section(
     id: SectionId,
     heading: &str,
-    drawn: &Drawn,
+    draft: &SectionDraft,
     max_tokens: Option<u32>,
-) -> Finished {
+) -> RenderedSection {
     let (body, lines, cut) = match max_tokens {
-        Some(max) => within_budget(&drawn.lines, u64::from(max)),
-        None => (drawn.lines.join("\n"), drawn.lines.len(), 0),
+        Some(max) => within_budget(&draft.lines, u64::from(max)),
+        None => (draft.lines.join("\n"), draft.lines.len(), 0),
     };
-    let omitted = drawn.omitted.saturating_add(cut);
-    Finished {
-        section: (!drawn.lines.is_empty())
-            .then(|| section(id, heading, &body, omitted, drawn.derived)),
+    let omitted = draft.omitted.saturating_add(cut);
+    RenderedSection {
+        section: (!draft.lines.is_empty())
+            .then(|| section(id, heading, &body, omitted, draft.derived)),
         lines,
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn section(
     derived: bool,
 ) -> Section {
     let body = body.trim_start_matches('\n').trim_end();
-    let text = line::printable(body).into_owned();
+    let text = escape::printable(body).into_owned();
     Section {
         id,
         heading: heading.to_owned(),
@@ -126,16 +126,16 @@ fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
     let kept = ends.partition_point(|&end| tokens::estimate(&whole[..end]) <= max);
     let cut = lines[kept..].iter().filter(|line| !line.is_empty()).count();
     let shown = kept.checked_sub(1).map_or("", |last| &whole[..ends[last]]);
-    let more = if cut == 1 { "line" } else { "lines" };
+    let noun = plural(cut, "line", "lines");
     let body = format!(
-        "{}\n({cut} more {more} left out: over the budget of this section)",
+        "{}\n({cut} more {noun} left out: over the budget of this section)",
         shown.trim_end()
     );
     (body, kept, u32::try_from(cut).unwrap_or(u32::MAX))
 }
 
 /// Puts the sections of `result` into its text.
-pub(super) fn close(result: &mut EnvironmentDetailsResult) {
+pub(super) fn assemble(result: &mut EnvironmentDetailsResult) {
     let sections: Vec<String> = result
         .sections
         .iter()
@@ -191,7 +191,7 @@ mod tests {
             ],
             ..EnvironmentDetailsResult::default()
         };
-        close(&mut result);
+        assemble(&mut result);
         assert_eq!(
             result.text,
             "<environment_details>\n# Tabs\na\n\nb\n\n# Mode\nACT\n</environment_details>"

@@ -8,59 +8,62 @@ use sightline_protocol::editor::Terminal;
 
 use super::{
     Inputs,
-    content::Content,
-    names::Names,
-    render::{Delivered, Delivery, Drawn},
+    denied_output::DeniedOutput,
+    redact::Redactor,
+    render::{DeliveredItem, Delivery, SectionDraft},
 };
-use crate::{cancel::Cancel, editor::TerminalState, error::Error, line};
+use crate::{cancel::Cancel, editor::TerminalState, error::Error, escape, plural::plural};
 
 /// More lines than this are shortened to their beginning and end.
-const MOST_LINES: usize = 500;
+const MAX_LINES: usize = 500;
 /// Lines kept at each end.
 const END_LINES: usize = 100;
 /// More bytes than this are shortened likewise.
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 /// A line is cut after this many bytes.
-const LINE_BYTES: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Terminals with a running command.
-pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
-    let mut drawn = Drawn {
-        standing: Some(Vec::new()),
-        ..Drawn::default()
+pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
+    let mut draft = SectionDraft {
+        state_lines: Some(Vec::new()),
+        ..SectionDraft::default()
     };
     for state in of_kind(inputs, true) {
         cancel.check()?;
-        let Some((label, mut names)) = judged(inputs, state, &mut drawn) else {
+        let Some((label, mut names)) = judged(inputs, state, &mut draft) else {
             continue;
         };
         let heading = format!("## Original command: `{label}`");
-        drawn.standing.get_or_insert_default().push(heading.clone());
-        drawn.lines.push(heading);
+        draft
+            .state_lines
+            .get_or_insert_default()
+            .push(heading.clone());
+        draft.lines.push(heading);
         if let Some(output) = output(state, &mut names, cancel)? {
-            add_output(&mut drawn, state, output);
+            add_output(&mut draft, state, output);
         }
     }
-    Ok(drawn)
+    Ok(draft)
 }
 
 /// Idle terminals with unread output.
-pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
-    let mut drawn = Drawn {
-        standing: Some(Vec::new()),
-        ..Drawn::default()
+pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
+    let mut draft = SectionDraft {
+        state_lines: Some(Vec::new()),
+        ..SectionDraft::default()
     };
     for state in of_kind(inputs, false) {
         cancel.check()?;
-        let Some((label, mut names)) = judged(inputs, state, &mut drawn) else {
+        let Some((label, mut names)) = judged(inputs, state, &mut draft) else {
             continue;
         };
         if let Some(output) = output(state, &mut names, cancel)? {
-            drawn.lines.push(format!("## {label}"));
-            add_output(&mut drawn, state, output);
+            draft.lines.push(format!("## {label}"));
+            add_output(&mut draft, state, output);
         }
     }
-    Ok(drawn)
+    Ok(draft)
 }
 
 fn of_kind<'a>(inputs: &Inputs<'a>, busy: bool) -> impl Iterator<Item = &'a TerminalState> {
@@ -72,25 +75,25 @@ fn of_kind<'a>(inputs: &Inputs<'a>, busy: bool) -> impl Iterator<Item = &'a Term
 fn judged<'a>(
     inputs: &Inputs<'a>,
     state: &TerminalState,
-    drawn: &mut Drawn,
-) -> Option<(String, Names<'a>)> {
+    draft: &mut SectionDraft,
+) -> Option<(String, Redactor<'a>)> {
     let terminal = &state.terminal;
     let label = label(terminal);
-    let mut names = Names::new(inputs.access, terminal.cwd.as_deref());
+    let mut names = Redactor::new(inputs.access, terminal.cwd.as_deref());
     // As shown, and everything the output may come from, as sent: neither an
     // escape sequence nor a later command must hide a name.
     let commands = state.sources.iter().chain(&terminal.command);
     let mut allowed =
         |command: &str| inputs.access.may_show_command(command) && !names.in_line(command);
     if allowed(&label) && commands.into_iter().all(|command| allowed(command)) {
-        let label = cut_line(&line::one_line(&label));
+        let label = cut_line(&escape::one_line(&label));
         return Some((label, names));
     }
     // An idle one without output would not have been shown anyway.
     if terminal.is_busy || !state.unread.is_empty() {
-        drawn.omit();
+        draft.omit();
     }
-    drawn.delivered.push(Delivery {
+    draft.delivered.push(Delivery {
         line: None,
         what: delivered(state),
     });
@@ -109,19 +112,19 @@ fn label(terminal: &Terminal) -> String {
 
 /// Unread output made presentable.
 #[derive(Default)]
-struct Output {
+struct TerminalOutput {
     lines: Vec<String>,
     /// Lines left out for what they name or follow.
     denied: u32,
     /// Whose content is being printed.
-    content: Content,
+    content: DeniedOutput,
 }
 
 fn output(
     state: &TerminalState,
-    names: &mut Names<'_>,
+    names: &mut Redactor<'_>,
     cancel: &Cancel,
-) -> Result<Option<Output>, Error> {
+) -> Result<Option<TerminalOutput>, Error> {
     let text = plain(&state.unread);
     let mut lines: Vec<&str> = text
         .trim_start_matches('\n')
@@ -144,7 +147,7 @@ fn output(
         .map(|command| command.trim())
         .filter(|command| !command.is_empty())
         .collect();
-    let mut shown = Output::default();
+    let mut shown = TerminalOutput::default();
     for line in plain(&state.earlier).lines() {
         cancel.check()?;
         shown.follow(line.trim_end(), names, &commands);
@@ -170,8 +173,8 @@ fn output(
     Ok(Some(shown))
 }
 
-impl Output {
-    fn add(&mut self, line: &str, names: &mut Names<'_>, commands: &[&str]) {
+impl TerminalOutput {
+    fn add(&mut self, line: &str, names: &mut Redactor<'_>, commands: &[&str]) {
         if self.follow(line, names, commands) {
             self.denied = self.denied.saturating_add(1);
         } else {
@@ -181,7 +184,7 @@ impl Output {
 
     /// Returns whether this line must be left out: for what it names, or as content of a file that
     /// a heading before it named.
-    fn follow(&mut self, line: &str, names: &mut Names<'_>, commands: &[&str]) -> bool {
+    fn follow(&mut self, line: &str, names: &mut Redactor<'_>, commands: &[&str]) -> bool {
         let denied = names.in_line(line);
         if is_prompt(line, commands) {
             self.content.end();
@@ -204,25 +207,25 @@ fn is_prompt(line: &str, commands: &[&str]) -> bool {
     })
 }
 
-fn add_output(drawn: &mut Drawn, state: &TerminalState, output: Output) {
-    drawn.delivered.push(Delivery {
-        line: Some(drawn.lines.len()),
+fn add_output(draft: &mut SectionDraft, state: &TerminalState, output: TerminalOutput) {
+    draft.delivered.push(Delivery {
+        line: Some(draft.lines.len()),
         what: delivered(state),
     });
-    drawn.lines.push("### New Output".to_owned());
-    drawn.lines.extend(output.lines);
+    draft.lines.push("### New Output".to_owned());
+    draft.lines.extend(output.lines);
     if output.denied > 0 {
-        let lines = if output.denied == 1 { "line" } else { "lines" };
-        drawn.lines.push(format!(
+        let lines = plural(output.denied, "line", "lines");
+        draft.lines.push(format!(
             "({} {lines} left out: of files the access rules hide)",
             output.denied
         ));
-        drawn.omitted = drawn.omitted.saturating_add(output.denied);
+        draft.omitted = draft.omitted.saturating_add(output.denied);
     }
 }
 
-fn delivered(state: &TerminalState) -> Delivered {
-    Delivered::Terminal {
+fn delivered(state: &TerminalState) -> DeliveredItem {
+    DeliveredItem::Terminal {
         id: state.terminal.id.clone(),
         received: state.received,
     }
@@ -230,15 +233,18 @@ fn delivered(state: &TerminalState) -> Delivered {
 
 /// The beginning and the end that are shown; together all lines when they are few.
 fn shorten<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
-    let bytes: usize = lines.iter().map(|line| line.len().min(LINE_BYTES)).sum();
-    if lines.len() <= MOST_LINES && bytes <= MOST_BYTES {
+    let bytes: usize = lines
+        .iter()
+        .map(|line| line.len().min(MAX_LINE_BYTES))
+        .sum();
+    if lines.len() <= MAX_LINES && bytes <= MAX_BYTES {
         return (lines, &[]);
     }
     let fitting = |lines: &mut dyn Iterator<Item = &&str>| {
         lines
             .take(END_LINES)
-            .scan(MOST_BYTES / 2, |left, line| {
-                *left = left.checked_sub(line.len().min(LINE_BYTES))?;
+            .scan(MAX_BYTES / 2, |left, line| {
+                *left = left.checked_sub(line.len().min(MAX_LINE_BYTES))?;
                 Some(())
             })
             .count()
@@ -251,10 +257,10 @@ fn shorten<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
 
 /// `line`, cut where it is too long.
 fn cut_line(line: &str) -> String {
-    if line.len() <= LINE_BYTES {
+    if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    let mut end = LINE_BYTES;
+    let mut end = MAX_LINE_BYTES;
     while !line.is_char_boundary(end) {
         end -= 1;
     }
@@ -381,6 +387,6 @@ mod tests {
         let lines = vec![long.as_str(); 40];
         let (head, tail) = shorten(&lines);
         assert_eq!((head.len(), tail.len()), (16, 16));
-        assert!(cut_line(&long).len() < LINE_BYTES + 40);
+        assert!(cut_line(&long).len() < MAX_LINE_BYTES + 40);
     }
 }

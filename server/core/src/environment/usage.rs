@@ -2,35 +2,35 @@
 
 use sightline_protocol::environment::{EnvironmentDetailsParams, ModelRef};
 
-use super::render::Drawn;
-use crate::model;
+use super::render::SectionDraft;
+use crate::model_info;
 
 /// The newest families are told only when the window is this full: knowing of
 /// it earlier makes them hurry.
 const NEXT_GENERATION_THRESHOLD: f64 = 0.60;
 
 /// No request used more; beyond it the figures are a mistake.
-const MOST_TOKENS: f64 = 1e12;
+const MAX_TOKENS: f64 = 1e12;
 
 /// The section; nothing without usage.
-pub(super) fn draw(params: &EnvironmentDetailsParams) -> Drawn {
+pub(super) fn draft(params: &EnvironmentDetailsParams) -> SectionDraft {
     let Some(usage) = &params.usage else {
-        return Drawn::default();
+        return SectionDraft::default();
     };
     let id = params.model.as_ref().map_or("", ModelRef::id);
     let named = params.model.as_ref().and_then(ModelRef::context_window);
-    let window = model::context_window(id, named);
+    let window = model_info::context_window(id, named);
     let total = usage.total();
     // What is not a number counts as nothing.
     let used = if total > 0.0 {
-        total.min(MOST_TOKENS)
+        total.min(MAX_TOKENS)
     } else {
         0.0
     };
-    if model::is_next_generation(id) && used / window < NEXT_GENERATION_THRESHOLD {
-        return Drawn::default();
+    if model_info::is_next_generation(id) && used / window < NEXT_GENERATION_THRESHOLD {
+        return SectionDraft::default();
     }
-    Drawn::text(&line(used, window))
+    SectionDraft::text(&line(used, window))
 }
 
 fn line(used: f64, window: f64) -> String {
@@ -114,8 +114,8 @@ mod tests {
         }
     }
 
-    fn drawn(used: f64, id: &str, window: Option<f64>) -> Vec<String> {
-        draw(&EnvironmentDetailsParams {
+    fn lines(used: f64, id: &str, window: Option<f64>) -> Vec<String> {
+        draft(&EnvironmentDetailsParams {
             usage: Some(Usage {
                 tokens_in: Some(used),
                 ..Usage::default()
@@ -132,38 +132,38 @@ mod tests {
 
     #[test]
     fn the_newest_families_hear_of_it_late() {
-        assert!(drawn(119_999.0, "claude-sonnet-4-20250514", None).is_empty());
+        assert!(lines(119_999.0, "claude-sonnet-4-20250514", None).is_empty());
         assert_eq!(
-            drawn(120_000.0, "claude-sonnet-4-20250514", None),
+            lines(120_000.0, "claude-sonnet-4-20250514", None),
             ["120,000 / 200K tokens used (60%)"]
         );
         assert_eq!(
-            drawn(1.0, "claude-3-5-haiku", None),
+            lines(1.0, "claude-3-5-haiku", None),
             ["1 / 200K tokens used (0%)"]
         );
-        assert!(drawn(239_999.0, "gpt-5", None).is_empty());
-        assert!(!drawn(240_000.0, "gpt-5", None).is_empty());
+        assert!(lines(239_999.0, "gpt-5", None).is_empty());
+        assert!(!lines(240_000.0, "gpt-5", None).is_empty());
     }
 
     #[test]
     fn absurd_figures_do_no_harm() {
         for used in [f64::NAN, -5.0, f64::NEG_INFINITY] {
-            assert_eq!(drawn(used, "x", None), ["0 / 128K tokens used (0%)"]);
+            assert_eq!(lines(used, "x", None), ["0 / 128K tokens used (0%)"]);
         }
         for window in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
             assert_eq!(
-                drawn(64_000.0, "x", Some(window)),
+                lines(64_000.0, "x", Some(window)),
                 ["64,000 / 128K tokens used (50%)"]
             );
         }
         assert_eq!(
-            drawn(f64::INFINITY, "x", Some(1.0)),
+            lines(f64::INFINITY, "x", Some(1.0)),
             ["1,000,000,000,000 / 0.001K tokens used (100000000000000%)"]
         );
     }
 
     #[test]
     fn without_usage_there_is_nothing_to_say() {
-        assert!(draw(&EnvironmentDetailsParams::default()).lines.is_empty());
+        assert!(draft(&EnvironmentDetailsParams::default()).lines.is_empty());
     }
 }

@@ -3,20 +3,20 @@
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::to_string_pretty;
 
-use super::{git_facts, render::Drawn};
+use super::{git_info, render::SectionDraft};
 use crate::{
     access::AccessView,
     cancel::Cancel,
     error::Error,
+    escape,
     git::Vcs,
-    line,
     path::{Root, Roots},
 };
 
 /// The roots, when there are several.
-pub(super) fn roots(roots: &Roots) -> Drawn {
+pub(super) fn roots(roots: &Roots) -> SectionDraft {
     let [primary, _, ..] = roots.as_slice() else {
-        return Drawn::default();
+        return SectionDraft::default();
     };
     let mut lines: Vec<String> = roots
         .as_slice()
@@ -24,15 +24,15 @@ pub(super) fn roots(roots: &Roots) -> Drawn {
         .map(|root| {
             let vcs = Vcs::of(root.path.as_path()).name();
             let line = format!("- {}: {} ({vcs})", root.name, root.path.display());
-            line::one_line(&line).into_owned()
+            escape::one_line(&line).into_owned()
         })
         .collect();
     lines.push(String::new());
     let primary = format!("Primary workspace: {}", primary.name);
-    lines.push(line::one_line(&primary).into_owned());
-    Drawn {
+    lines.push(escape::one_line(&primary).into_owned());
+    SectionDraft {
         lines,
-        ..Drawn::default()
+        ..SectionDraft::default()
     }
 }
 
@@ -47,31 +47,33 @@ pub(super) fn files_heading(roots: &Roots) -> String {
 }
 
 /// Each root with its remotes and commit, as JSON.
-pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let roots = access.roots();
     if roots.is_empty() {
-        return Ok(Drawn::default());
+        return Ok(SectionDraft::default());
     }
     let mut workspaces = Vec::new();
     for root in roots.as_slice() {
         cancel.check()?;
-        let path = line::one_line(&root.path.display()).into_owned();
+        let path = escape::one_line(&root.path.display()).into_owned();
         workspaces.push((path, workspace(root, access)));
     }
     let json = to_string_pretty(&Configuration {
-        workspaces: InOrder(workspaces),
+        workspaces: OrderedMap(workspaces),
     });
     // Strings in maps with string keys can always be written.
-    Ok(Drawn::text(&json.unwrap_or_default()))
+    Ok(SectionDraft::text(&json.unwrap_or_default()))
 }
 
 fn workspace(root: &Root, access: &AccessView) -> Workspace {
-    let facts = git_facts::read(access, root.path.as_path());
+    let facts = git_info::read(access, root.path.as_path());
     let remotes = facts.remotes.into_iter();
     Workspace {
-        hint: line::one_line(&root.name).into_owned(),
+        hint: escape::one_line(&root.name).into_owned(),
         associated_remote_urls: remotes
-            .map(|remote| line::one_line(&format!("{}: {}", remote.name, remote.url)).into_owned())
+            .map(|remote| {
+                escape::one_line(&format!("{}: {}", remote.name, remote.url)).into_owned()
+            })
             .collect(),
         latest_git_commit_hash: facts.head,
     }
@@ -79,7 +81,7 @@ fn workspace(root: &Root, access: &AccessView) -> Workspace {
 
 #[derive(Serialize)]
 struct Configuration {
-    workspaces: InOrder,
+    workspaces: OrderedMap,
 }
 
 #[derive(Serialize)]
@@ -93,9 +95,9 @@ struct Workspace {
 }
 
 /// A JSON object whose keys keep their order.
-struct InOrder(Vec<(String, Workspace)>);
+struct OrderedMap(Vec<(String, Workspace)>);
 
-impl Serialize for InOrder {
+impl Serialize for OrderedMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, value) in &self.0 {

@@ -1,6 +1,6 @@
-//! Places in the work tree, reached folder by folder from its root without ever
-//! following a link: what is judged is what is read or changed, whoever moves
-//! things about meanwhile.
+//! Files below a root directory, reached directory by directory without following symbolic links.
+//! The file that was checked is the file that is read or changed, even if a concurrent process
+//! moves directories.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,12 +13,12 @@ use std::{
 use super::Stamp;
 use crate::path::RelPath;
 
-/// What stands at a place.
+/// Metadata of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) kind: Kind,
     pub(crate) stamp: Stamp,
-    /// How many names it has.
+    /// Number of hard links.
     pub(crate) links: u64,
 }
 
@@ -27,11 +27,11 @@ pub(crate) enum Kind {
     File,
     Link,
     Folder,
-    /// A pipe, a socket, a device.
+    /// A pipe, socket or device.
     Other,
 }
 
-/// Goes to folders below a root; the last one stays open.
+/// Opens directories below a root. Keeps the last one open.
 #[derive(Debug)]
 pub(crate) struct Walker {
     root: Arc<Dir>,
@@ -46,7 +46,7 @@ impl Walker {
         })
     }
 
-    /// Another one from the same folder, wherever that is by now.
+    /// Returns a walker that starts at the same directory, even if that was moved.
     pub(crate) fn again(&self) -> Self {
         Self {
             root: Arc::clone(&self.root),
@@ -54,22 +54,22 @@ impl Walker {
         }
     }
 
-    /// Is the folder it starts from still the one at `path`?
+    /// Returns whether the root directory is still the one at `path`.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         self.root.is_at(path)
     }
 
-    /// Waits until everything written to its file system is on the disk.
+    /// Flushes the file system of the root directory to disk.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.root.flush()
     }
 
-    /// The folder at `path`.
+    /// Opens the directory at `path`.
     pub(crate) fn folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
         self.go(path, false)
     }
 
-    /// The folder at `path`, made where it is missing.
+    /// Opens the directory at `path`, creating missing ones.
     pub(crate) fn make_folder(&mut self, path: &RelPath) -> io::Result<&Dir> {
         self.go(path, true)
     }
@@ -107,8 +107,8 @@ impl Walker {
         Ok(dir)
     }
 
-    /// What stands at `path`; `None` when nothing does, or a folder above is
-    /// missing or no folder.
+    /// Looks up `path`. Returns `None` if it does not exist, or if an ancestor is missing or not a
+    /// directory.
     pub(crate) fn look(&mut self, path: &RelPath) -> io::Result<Option<Found>> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
             return Ok(None);
@@ -120,8 +120,7 @@ impl Walker {
         }
     }
 
-    /// The content of the file or link at `path`, and what it was just before
-    /// it was read.
+    /// Reads the file or link at `path`. Also returns its metadata from just before the read.
     pub(crate) fn read(&mut self, path: &RelPath) -> io::Result<(Found, Vec<u8>)> {
         let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -130,7 +129,7 @@ impl Walker {
     }
 }
 
-/// Is there nothing, as opposed to something that can't be looked at?
+/// Returns whether the error means that the file does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -139,14 +138,14 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
 }
 
 impl Dir {
-    /// The folder at `path`, an absolute one without links.
+    /// Opens the directory at an absolute path. Fails if a component is a symbolic link.
     pub(crate) fn without_links(path: &Path) -> io::Result<Self> {
         let top = Self::top(path)?;
         let below = path.ancestors().last().map(|top| path.strip_prefix(top));
         top.pass_below(below.and_then(Result::ok).unwrap_or(Path::new("")))
     }
 
-    /// The folder at `path` below this one, where no link is on the way.
+    /// Opens the directory at `path` below this one. Fails if a component is a symbolic link.
     pub(crate) fn pass_below(&self, path: &Path) -> io::Result<Self> {
         if path.as_os_str().is_empty() {
             return self.pass(OsStr::new("."));
@@ -163,7 +162,7 @@ impl Dir {
                 Ok(next) => dir = Some(next),
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                     return match from.look(name)?.map(|found| found.kind) {
-                        // It is one, or was one this moment.
+                        // It may have been replaced since the failed call.
                         Some(Kind::Link | Kind::Folder) => Ok(None),
                         _ => Err(error),
                     };
@@ -174,7 +173,7 @@ impl Dir {
         Ok(dir)
     }
 
-    /// The content of a file or link, and what it was just before it was read.
+    /// Reads a file or link. Also returns its metadata from just before the read.
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<(Found, Vec<u8>)> {
         let found = self.look(name)?.ok_or(io::ErrorKind::NotFound)?;
         match found.kind {
@@ -183,31 +182,31 @@ impl Dir {
                 let mut file = self.open(name, Access::Read)?;
                 let opened = found_of(&file)?;
                 if opened.kind != Kind::File {
-                    return Err(io::Error::other("it is no file any more"));
+                    return Err(io::Error::other("not a regular file any more"));
                 }
                 let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0));
                 file.read_to_end(&mut bytes)?;
                 Ok((opened, bytes))
             }
             Kind::Folder => Err(io::ErrorKind::IsADirectory.into()),
-            Kind::Other => Err(io::Error::other("it is neither file, link nor folder")),
+            Kind::Other => Err(io::Error::other("not a file, link or directory")),
         }
     }
 }
 
-/// What a file is opened for.
+/// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
-    /// Reading and writing an existing file.
+    /// For reading and writing an existing file.
     Write,
-    /// Reading and writing; it must not be there yet.
+    /// For reading and writing; fails if it exists.
     Create {
         executable: bool,
-        /// Permission bits it does not get.
+        /// Permission bits to clear.
         withheld: u32,
     },
-    /// As that, for no one else until it has the rights it is to have.
+    /// Like `Create`, with permissions for the owner only.
     CreatePrivate,
 }
 
@@ -225,7 +224,7 @@ mod unix {
 
     use super::{Access, File, Found, Kind, OsStr, OsString, Path, RelPath, Stamp, io};
 
-    /// A folder, open.
+    /// An open directory.
     #[derive(Debug)]
     pub(crate) struct Dir(OwnedFd);
 
@@ -233,20 +232,20 @@ mod unix {
         .union(OFlags::DIRECTORY)
         .union(OFlags::CLOEXEC);
 
-    /// A folder to go through, which one may enter that one may not list.
+    /// Flags for a directory that is only traversed: needs search permission, not read permission.
     #[cfg(target_os = "linux")]
     const PASSED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     #[cfg(not(target_os = "linux"))]
     const PASSED: OFlags = FOLDER;
 
     impl Dir {
-        /// The top of the file system that `path` begins at.
+        /// Opens the file system root of `path`.
         pub(crate) fn top(path: &Path) -> io::Result<Self> {
             let top = path.ancestors().last().unwrap_or(path);
             Ok(Self(fs::open(top, PASSED, Mode::empty())?))
         }
 
-        /// The folder `name` in this one, to go through: it need not be readable.
+        /// Opens the subdirectory `name` for traversal; read permission is not needed.
         pub(crate) fn pass(&self, name: &OsStr) -> io::Result<Self> {
             let flags = PASSED | OFlags::NOFOLLOW;
             match fs::openat(&self.0, name, flags, Mode::empty()) {
@@ -255,8 +254,8 @@ mod unix {
             }
         }
 
-        /// The folder some levels below, to go through; `None` where a link is on
-        /// the way.
+        /// Opens a directory several levels below for traversal. Returns `None` if a component is a
+        /// symbolic link.
         pub(crate) fn pass_to(&self, path: &Path) -> io::Result<Option<Self>> {
             #[cfg(target_os = "linux")]
             {
@@ -268,33 +267,33 @@ mod unix {
                     Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => {
                         return Err(error.into());
                     }
-                    // An older system, a sandbox, a longer path than it takes at once.
+                    // An older kernel, a sandbox, or a path too long for one call.
                     Err(_) => {}
                 }
             }
             self.pass_by_steps(path)
         }
 
-        /// Opened so that it may be listed.
+        /// Reopens the directory for listing.
         pub(crate) fn to_list(&self) -> io::Result<OwnedFd> {
             Ok(fs::openat(&self.0, c".", FOLDER, Mode::empty())?)
         }
 
-        /// What tells it from every other folder, whatever its path is.
+        /// Returns device and inode.
         #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
         pub(crate) fn identity(&self) -> Option<(u64, u64)> {
             let stat = fs::fstat(&self.0).ok()?;
             Some((stat.st_dev as u64, stat.st_ino as u64))
         }
 
-        /// Is nothing at `path` but what was opened here as `name`? By
-        /// descriptors that is so.
+        /// Returns whether the entry opened as `name` is still the file at `path`. Always true with
+        /// file descriptors.
         pub(crate) fn still_leads_to(&self, _name: &OsStr, _path: &Path) -> bool {
             true
         }
 
-        /// Its entries in no order, and what they are where that is known
-        /// already; ends when `each` says no.
+        /// Calls `each` with the name and, if known, the kind of every entry, in no order, until it
+        /// returns false.
         pub(crate) fn entries(
             &self,
             mut each: impl FnMut(&OsStr, Option<Kind>) -> bool,
@@ -324,7 +323,7 @@ mod unix {
             )?))
         }
 
-        /// Without following a link there.
+        /// Does not follow a symbolic link at `path`.
         pub(crate) fn is_at(&self, path: &Path) -> bool {
             let id = |stat: Stat| (stat.st_dev, stat.st_ino);
             match (fs::fstat(&self.0), fs::lstat(path)) {
@@ -343,14 +342,14 @@ mod unix {
             let flags = FOLDER | OFlags::NOFOLLOW;
             let opened = fs::openat(&self.0, name, flags, Mode::empty());
             match opened {
-                // Some systems say so of a link.
+                // Some systems return this error for a symbolic link.
                 Err(rustix::io::Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
                 opened => Ok(Self(opened?)),
             }
         }
 
-        /// The folder some levels below, without following a link on the way;
-        /// `None` where the system can't go there at once.
+        /// Opens a directory several levels below without following symbolic links. Returns `None`
+        /// if the system cannot do this in one call.
         #[cfg(target_os = "linux")]
         pub(crate) fn reach(&self, path: &RelPath) -> io::Result<Option<Self>> {
             use rustix::{fs::ResolveFlags, io::Errno};
@@ -360,7 +359,7 @@ mod unix {
                 Ok(dir) => Ok(Some(Self(dir))),
                 Err(Errno::LOOP) => Err(io::ErrorKind::NotADirectory.into()),
                 Err(error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS)) => Err(error.into()),
-                // An older system, a sandbox, a longer path than it takes at once.
+                // An older kernel, a sandbox, or a path too long for one call.
                 Err(_) => Ok(None),
             }
         }
@@ -370,7 +369,7 @@ mod unix {
             Ok(None)
         }
 
-        /// One that is there already is as good.
+        /// Creates a subdirectory. Succeeds if it exists.
         pub(crate) fn make(&self, name: &OsStr) -> io::Result<()> {
             match fs::mkdirat(&self.0, name, Mode::from_raw_mode(0o777)) {
                 Err(rustix::io::Errno::EXIST) => Ok(()),
@@ -387,7 +386,7 @@ mod unix {
         }
 
         pub(crate) fn open(&self, name: &OsStr, access: Access) -> io::Result<File> {
-            // Without waiting for the other end of a pipe.
+            // Opening a pipe must not block.
             let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
             let (flags, mode) = match access {
                 Access::Read => (flags | OFlags::RDONLY, 0),
@@ -422,8 +421,7 @@ mod unix {
             Ok(fs::renameat(&self.0, from, &self.0, to)?)
         }
 
-        /// Renames `from` to a name that nothing has; fails with `AlreadyExists`
-        /// where something does.
+        /// Renames `from` to an unused name. Fails with `AlreadyExists` if `to` exists.
         pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             use rustix::io::Errno;
             #[cfg(target_os = "linux")]
@@ -436,7 +434,7 @@ mod unix {
             }
             match fs::linkat(&self.0, from, &self.0, to, AtFlags::empty()) {
                 Ok(()) => self.remove(from),
-                // A file system without hard links: all that is left is to look first.
+                // A file system without hard links: check, then rename.
                 Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP | Errno::MLINK) => {
                     match self.look(to)? {
                         None => self.rename(from, to),
@@ -447,7 +445,7 @@ mod unix {
             }
         }
 
-        /// Gives the file `name` a second name.
+        /// Creates a hard link.
         pub(crate) fn link(&self, name: &OsStr, second: &OsStr) -> io::Result<()> {
             Ok(fs::linkat(
                 &self.0,
@@ -458,7 +456,7 @@ mod unix {
             )?)
         }
 
-        /// Each gets the other's name, at once; false where that can't be done.
+        /// Swaps two entries atomically. Returns false if that is not supported.
         pub(crate) fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<bool> {
             #[cfg(target_os = "linux")]
             {
@@ -477,12 +475,12 @@ mod unix {
             }
         }
 
-        /// Not a folder.
+        /// Removes an entry that is not a directory.
         pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
             Ok(fs::unlinkat(&self.0, name, AtFlags::empty())?)
         }
 
-        /// A folder with nothing in it.
+        /// Removes an empty directory.
         pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
             Ok(fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
         }
@@ -512,10 +510,10 @@ mod unix {
         }
     }
 
-    // The fields' types differ between systems.
+    // The field types differ between systems.
     #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
     fn found(stat: &Stat) -> Found {
-        // A file system may claim any time.
+        // A file system may return any timestamp.
         let time =
             |seconds: i64, nanos: i64| seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos);
         Found {
@@ -535,47 +533,46 @@ mod unix {
 #[cfg(not(unix))]
 pub(crate) use elsewhere::{Dir, found_of};
 
-/// Without handles of folders: each is looked at just before it is used.
+/// For systems without directory handles: each directory is checked just before it is used.
 #[cfg(not(unix))]
 mod elsewhere {
     use std::{fs, path::PathBuf, time::UNIX_EPOCH};
 
     use super::{Access, File, Found, Kind, OsStr, OsString, Path, RelPath, Stamp, io};
 
-    /// A folder.
     #[derive(Debug)]
     pub(crate) struct Dir(PathBuf);
 
     impl Dir {
-        /// The top of the file system that `path` begins at.
+        /// Returns the file system root of `path`.
         pub(crate) fn top(path: &Path) -> io::Result<Self> {
             Ok(Self(path.ancestors().last().unwrap_or(path).to_path_buf()))
         }
 
-        /// The folder `name` in this one, to go through.
+        /// Opens the subdirectory `name` for traversal.
         pub(crate) fn pass(&self, name: &OsStr) -> io::Result<Self> {
             self.enter(name)
         }
 
-        /// The folder some levels below, to go through; `None` where a link is on
-        /// the way.
+        /// Opens a directory several levels below for traversal. Returns `None` if a component is a
+        /// symbolic link.
         pub(crate) fn pass_to(&self, path: &Path) -> io::Result<Option<Self>> {
             self.pass_by_steps(path)
         }
 
-        /// There is nothing here that tells a folder from every other.
+        /// Directories have no portable identity here.
         pub(crate) fn identity(&self) -> Option<(u64, u64)> {
             None
         }
 
-        /// Does what was opened here as `name` still lie at `path`?
+        /// Returns whether the entry opened as `name` is still the file at `path`.
         pub(crate) fn still_leads_to(&self, name: &OsStr, path: &Path) -> bool {
             let real = |path: &Path| fs::canonicalize(path).ok();
             real(&self.0.join(name)).is_some_and(|now| real(path).is_some_and(|then| now == then))
         }
 
-        /// Its entries in no order, and what they are where that is known
-        /// already; ends when `each` says no.
+        /// Calls `each` with the name and, if known, the kind of every entry, in no order, until it
+        /// returns false.
         pub(crate) fn entries(
             &self,
             mut each: impl FnMut(&OsStr, Option<Kind>) -> bool,
@@ -590,9 +587,10 @@ mod elsewhere {
         }
 
         pub(crate) fn root(path: &Path) -> io::Result<Self> {
-            match fs::symlink_metadata(path)?.is_dir() {
-                true => Ok(Self(path.to_path_buf())),
-                false => Err(io::ErrorKind::NotADirectory.into()),
+            if fs::symlink_metadata(path)?.is_dir() {
+                Ok(Self(path.to_path_buf()))
+            } else {
+                Err(io::ErrorKind::NotADirectory.into())
             }
         }
 
@@ -606,9 +604,10 @@ mod elsewhere {
 
         pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
             let path = self.0.join(name);
-            match fs::symlink_metadata(&path)?.is_dir() {
-                true => Ok(Self(path)),
-                false => Err(io::ErrorKind::NotADirectory.into()),
+            if fs::symlink_metadata(&path)?.is_dir() {
+                Ok(Self(path))
+            } else {
+                Err(io::ErrorKind::NotADirectory.into())
             }
         }
 
@@ -616,7 +615,7 @@ mod elsewhere {
             Ok(None)
         }
 
-        /// One that is there already is as good.
+        /// Creates a subdirectory. Succeeds if it exists.
         pub(crate) fn make(&self, name: &OsStr) -> io::Result<()> {
             match fs::create_dir(self.0.join(name)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -641,7 +640,7 @@ mod elsewhere {
                 Access::Create { .. } | Access::CreatePrivate
             ));
             if fs::symlink_metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
-                return Err(io::Error::other("it is no regular file"));
+                return Err(io::Error::other("not a regular file"));
             }
             options.open(path)
         }
@@ -654,7 +653,7 @@ mod elsewhere {
         pub(crate) fn make_link(&self, _: &[u8], _: &OsStr) -> io::Result<()> {
             Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "links can't be made here",
+                "symbolic links are not supported on this system",
             ))
         }
 
@@ -662,7 +661,7 @@ mod elsewhere {
             fs::rename(self.0.join(from), self.0.join(to))
         }
 
-        /// Renames `from` to a name that nothing has.
+        /// Renames `from` to an unused name.
         pub(crate) fn rename_new(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
             match self.look(to)? {
                 None => self.rename(from, to),
@@ -670,23 +669,23 @@ mod elsewhere {
             }
         }
 
-        /// Gives the file `name` a second name.
+        /// Creates a hard link.
         pub(crate) fn link(&self, name: &OsStr, second: &OsStr) -> io::Result<()> {
             fs::hard_link(self.0.join(name), self.0.join(second))
         }
 
-        /// Not here.
+        /// Not supported.
         #[allow(clippy::unnecessary_wraps)]
         pub(crate) fn exchange(&self, _: &OsStr, _: &OsStr) -> io::Result<bool> {
             Ok(false)
         }
 
-        /// Not a folder.
+        /// Removes an entry that is not a directory.
         pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
             fs::remove_file(self.0.join(name))
         }
 
-        /// A folder with nothing in it.
+        /// Removes an empty directory.
         pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
             fs::remove_dir(self.0.join(name))
         }

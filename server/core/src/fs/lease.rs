@@ -1,5 +1,5 @@
-//! Write leases: while one is held, no other process has the file open, and one
-//! that tries to open or truncate it waits until the lease is dropped.
+//! Write leases on files. While a lease is held, no other process has the file open; a process that
+//! tries to open or truncate it waits until the lease is dropped.
 
 use std::fs::File;
 
@@ -14,12 +14,12 @@ pub(crate) struct Lease<'a> {
 }
 
 impl<'a> Lease<'a> {
-    /// Leases `file`, which is open for writing. Returns `None` if another process or
-    /// another descriptor has it open or mapped, and where leases do not exist, are
-    /// not permitted, or do not bind all openers (network and FUSE file systems).
+    /// Leases `file`, which is open for writing. Returns `None` if another process or another
+    /// descriptor has it open or mapped, or if leases are not supported, not permitted, or not
+    /// binding for all processes (network and FUSE file systems).
     ///
-    /// The kernel takes a lease back that is held for longer than
-    /// `/proc/sys/fs/lease-break-time` (45 s) while another process waits.
+    /// The kernel revokes a lease that is held for longer than `/proc/sys/fs/lease-break-time`
+    /// (45 s) while another process waits.
     pub(crate) fn take(file: &'a File) -> Option<Self> {
         #[cfg(target_os = "linux")]
         return (linux::is_local(file) && linux::take(file)).then_some(Self { file });
@@ -42,8 +42,7 @@ impl Drop for Lease<'_> {
 mod linux {
     use std::{fs::File, os::fd::AsRawFd};
 
-    /// Magic numbers of file systems whose files are opened through this kernel only,
-    /// from statfs(2): ext2 to ext4, XFS, Btrfs, F2FS, bcachefs, tmpfs, overlayfs.
+    /// Magic numbers from statfs(2) of file systems that only this kernel accesses: ext2 to ext4, XFS, Btrfs, F2FS, bcachefs, tmpfs, overlayfs.
     const LOCAL: [u32; 7] = [
         0xef53,
         0x5846_5342,
@@ -54,7 +53,7 @@ mod linux {
         0x794c_7630,
     ];
 
-    /// Sets the signal of an open file, from fcntl.h; libc does not define it everywhere.
+    /// `fcntl` command that sets the signal of a file; libc does not define it on every target.
     const F_SETSIG: libc::c_int = 10;
 
     pub(super) fn is_local(file: &File) -> bool {
@@ -66,14 +65,11 @@ mod linux {
         })
     }
 
-    #[expect(
-        unsafe_code,
-        reason = "no safe wrapper of these commands is maintained"
-    )]
+    #[expect(unsafe_code, reason = "no maintained crate wraps these commands")]
     pub(super) fn take(file: &File) -> bool {
         let descriptor = file.as_raw_fd();
-        // The kernel signals the holder when another process waits. SIGIO would end
-        // this process; SIGURG is ignored by default.
+        // The kernel signals the holder when another process waits. SIGIO would kill this
+        // process; SIGURG is ignored by default.
         // SAFETY: the descriptor is open for as long as `file` is borrowed; both
         // commands take an integer and touch no memory.
         unsafe {
@@ -82,7 +78,7 @@ mod linux {
         }
     }
 
-    #[expect(unsafe_code, reason = "no safe wrapper of this command is maintained")]
+    #[expect(unsafe_code, reason = "no maintained crate wraps this command")]
     pub(super) fn release(file: &File) {
         // SAFETY: as in `take`. Closing the file would release the lease too.
         let _ = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };

@@ -1,4 +1,5 @@
-//! Folders and files by descriptors, leases, and what tells that they changed.
+//! File system access relative to open directories, write leases, and file stamps for change
+//! detection.
 
 use std::{io, thread, time::Duration};
 
@@ -8,12 +9,12 @@ mod stamp;
 
 pub(crate) use stamp::Stamp;
 
-/// Attempts to open a file whose lease is held, one a millisecond: far longer than
-/// a restore holds one.
+/// Attempts to open a leased file, one per millisecond. A restore holds a lease for a much shorter
+/// time.
 const LEASE_RETRIES: u32 = 500;
 
-/// Opens a file with `open`, which does not block, and retries while another thread
-/// or process holds a lease on it.
+/// Opens a file with the non-blocking `open`. Retries while another thread or process holds a lease
+/// on it.
 pub(crate) fn retry_while_leased<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..LEASE_RETRIES {
         match open() {

@@ -1,7 +1,7 @@
-/// What tells that a file was not written to: from `lstat`.
+/// Result of `lstat`, compared to detect that a file was changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// Nanoseconds since the epoch.
+    /// Nanoseconds since the Unix epoch.
     pub(crate) mtime: i64,
     pub(crate) ctime: i64,
     pub(crate) size: u64,
@@ -10,15 +10,15 @@ pub(crate) struct Stamp {
     pub(crate) mode: u32,
 }
 
-/// How coarse a file system's clock may be, in nanoseconds.
+/// Timestamp granularity of a file system, in nanoseconds.
 const TICK: i64 = 10_000_000;
-/// The same where no time has a fraction of a second.
+/// Timestamp granularity assumed when no timestamp has a fraction of a second, in nanoseconds.
 const COARSE_TICK: i64 = 2_000_000_000;
 
 impl Stamp {
-    /// Would any change made after `looked` (nanoseconds since the epoch) show
-    /// in this stamp? Not when its times are so young that another change could
-    /// leave the same ones.
+    /// Returns whether every change after `looked` (nanoseconds since the Unix epoch) would alter
+    /// this stamp. Returns false while the timestamps are so recent that another change could
+    /// produce the same ones.
     pub(crate) fn is_settled(&self, looked: i64) -> bool {
         let second = 1_000_000_000;
         let coarse = self.mtime % second == 0 && self.ctime % second == 0;

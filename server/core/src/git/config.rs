@@ -1,30 +1,29 @@
-//! Reads the text of a git configuration, and never follows an include.
+//! Parser for git configuration files. Never follows an include.
 //!
-//! Own code, because libgit2 only reads files and follows what they include, and the parser of
-//! gitoxide brings more than thirty crates.
+//! libgit2 only reads configuration from files and follows includes; the parser of gitoxide would
+//! add more than thirty crates.
 
-/// A name, and the URL it is fetched from.
+/// Name and fetch URL of a remote.
 type Remote = (String, String);
 
-/// A configuration without what it includes.
+/// A parsed configuration, without included files.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     settings: Vec<Setting>,
-    /// It has a section that includes other files.
+    /// Whether a section includes other files.
     includes: bool,
 }
 
 #[derive(Debug)]
 struct Setting {
-    /// In lower case, and the part of it in quotes.
+    /// Lower-case section name, and the quoted subsection.
     section: (String, Option<String>),
-    /// In lower case.
     key: String,
     value: Option<String>,
 }
 
 impl Config {
-    /// Parses a configuration. Returns `None` when git would refuse it.
+    /// Parses a configuration. Returns `None` if git would reject it.
     pub(crate) fn parse(config: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(config).replace("\r\n", "\n");
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -59,7 +58,7 @@ impl Config {
         Some(config)
     }
 
-    /// Returns the last value of a setting, in a section without a part in quotes.
+    /// Returns the last value of a setting in a section without a subsection.
     pub(crate) fn get(&self, section: &str, key: &str) -> Option<&str> {
         let is_it = |setting: &&Setting| {
             setting.section == (section.to_owned(), None) && setting.key == key
@@ -69,10 +68,10 @@ impl Config {
     }
 }
 
-/// Returns the remotes of a configuration in the order of their names.
+/// Returns the remotes of a configuration, sorted by name.
 ///
-/// `None` when it has a section that includes other files, which may be denied, or when git would
-/// refuse it.
+/// Returns `None` if it includes other files, which access rules may deny, or if git would reject
+/// it.
 pub(super) fn remotes(config: &[u8]) -> Option<Vec<Remote>> {
     let config = Config::parse(config).filter(|config| !config.includes)?;
     let mut remotes: Vec<Remote> = Vec::new();
@@ -91,12 +90,12 @@ pub(super) fn remotes(config: &[u8]) -> Option<Vec<Remote>> {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Reads a section's name, in lower case, and the part of it in quotes.
+/// Parses a section header: lower-case name and quoted subsection.
 fn header(chars: &mut Chars<'_>) -> Option<(String, Option<String>)> {
     let mut name = String::new();
     loop {
         match chars.next()? {
-            ']' => return Some(with_old_part(name)),
+            ']' => return Some(split_deprecated_subsection(name)),
             ' ' | '\t' => break,
             c if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') => {
                 name.push(c.to_ascii_lowercase());
@@ -123,25 +122,26 @@ fn header(chars: &mut Chars<'_>) -> Option<(String, Option<String>)> {
     (chars.next()? == ']').then_some((name, Some(part)))
 }
 
-/// `[remote.origin]` is how `[remote "origin"]` was once written.
-fn with_old_part(name: String) -> (String, Option<String>) {
+/// `[remote.origin]` is the deprecated form of `[remote "origin"]`.
+fn split_deprecated_subsection(name: String) -> (String, Option<String>) {
     match name.split_once('.') {
         Some((section, part)) => (section.to_owned(), Some(part.to_owned())),
         None => (name, None),
     }
 }
 
-/// Reads what follows a key, up to the end of its line. `Some(None)` for a key without a value.
+/// Parses the value after a key, to the end of the line. Returns `Some(None)` for a key without a
+/// value.
 fn value(chars: &mut Chars<'_>) -> Option<Option<String>> {
     while chars.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
     match chars.next() {
         None | Some('\n') => return Some(None),
         Some('=') => {}
-        // Git also refuses a comment here.
+        // Git rejects a comment here, too.
         Some(_) => return None,
     }
     let mut value = String::new();
-    // Length without the white space at the end, which only counts in quotes.
+    // Length without trailing white space outside quotes.
     let mut end = 0;
     let mut quoted = false;
     while let Some(c) = chars.next() {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn remotes_are_read_as_git_reads_them() {
+    fn remotes_are_parsed_like_git() {
         for (config, url) in [
             ("[remote \"o\"]\nurl=u", "u"),
             ("\u{feff}[remote \"o\"]\n\tURL = u v \n", "u v"),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_includes_or_is_refused_by_git_has_none() {
+    fn includes_and_invalid_files_have_no_remotes() {
         for config in [
             "[include]",
             "[INCLUDE]path=x",

@@ -1,8 +1,8 @@
-//! What a repository says about itself, read without libgit2.
+//! Reads remotes, branch and commit of the user's repository, without libgit2.
 //!
-//! libgit2 opens files by rules of its own: includes, links, `commondir`. Here each file is judged
-//! by [`crate::access`] and opened once, so that nothing that is denied has a say. A fact whose
-//! files cannot all be read is left out.
+//! libgit2 opens files on its own: includes, links, `commondir`. Here each file is checked by
+//! [`crate::access`] and opened once, so no denied file is read. A fact is left out if one of its
+//! files cannot be read.
 
 use std::{
     fs::{self, File},
@@ -19,23 +19,23 @@ use crate::{
     path::AbsPath,
 };
 
-/// Refs that name another one, followed for one commit; git stops there too.
+/// Maximum symbolic refs followed for one commit. Same as git.
 const MAX_SYMBOLIC_REFS: usize = 5;
 
-/// A file cannot be read, or is denied.
+/// A file that cannot be read or is denied.
 struct Unreadable;
 
-/// A repository as the access rules let it be seen.
+/// A repository, read under the access rules.
 pub struct Repository<'a> {
     view: &'a AccessView,
-    /// Of this work tree: `HEAD`.
+    /// Directory of this work tree, with `HEAD`.
     git: AbsPath,
-    /// Shared by all work trees: refs and configuration.
+    /// Directory shared by all work trees, with refs and configuration.
     common: AbsPath,
 }
 
 impl<'a> Repository<'a> {
-    /// Finds the repository that `dir` belongs to, looking upwards within one file system.
+    /// Finds the repository of `dir`, searching upwards within one file system.
     pub fn discover(view: &'a AccessView, dir: &Path) -> Option<Self> {
         let written = AbsPath::new(dir)?;
         if is_denied(view, &written) {
@@ -64,7 +64,7 @@ impl<'a> Repository<'a> {
         None
     }
 
-    /// The repository that a file `.git` names, as git writes it for work trees and submodules.
+    /// Opens the repository that a `.git` file of a work tree or submodule refers to.
     fn at_link(view: &'a AccessView, folder: &Path, file: &AbsPath) -> Option<Self> {
         let text = first_line(read(view, file).ok()??);
         let git = text.strip_prefix("gitdir:")?.trim();
@@ -77,7 +77,7 @@ impl<'a> Repository<'a> {
         }
         let common = match read(view, &AbsPath::new(&git.as_path().join("commondir"))?).ok()? {
             Some(text) => {
-                // Relative to where the folder really is.
+                // Relative to the real location of the directory.
                 let base = fs::canonicalize(git.as_path()).ok()?;
                 AbsPath::new(&base.join(first_line(text).trim()))?
             }
@@ -87,8 +87,8 @@ impl<'a> Repository<'a> {
         (has("objects") && has("refs")).then_some(Self { view, git, common })
     }
 
-    /// Returns the remotes and their URLs, in the order of their names. They are those of the
-    /// configuration all work trees share; none when it includes other files.
+    /// Returns the remotes and their URLs, sorted by name, from the shared configuration. Returns
+    /// none if it includes other files.
     pub fn remotes(&self) -> Vec<(String, String)> {
         let path = AbsPath::new(&self.common.as_path().join("config"));
         let text = path.and_then(|path| read(self.view, &path).ok().flatten());
@@ -96,7 +96,7 @@ impl<'a> Repository<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns the commit that is checked out, in hex.
+    /// Returns the hex id of the current commit.
     pub fn head(&self) -> Option<String> {
         let mut name = "HEAD".to_owned();
         for _ in 0..=MAX_SYMBOLIC_REFS {
@@ -111,7 +111,7 @@ impl<'a> Repository<'a> {
         None
     }
 
-    /// Returns the branch that is checked out, also one without a commit.
+    /// Returns the current branch, which may have no commit yet.
     pub fn branch(&self) -> Option<String> {
         match Target::of(&self.read_ref("HEAD").ok()??)? {
             Target::Ref(name) => name.strip_prefix("refs/heads/").map(str::to_owned),
@@ -124,14 +124,14 @@ impl<'a> Repository<'a> {
         let is_own = name == "HEAD" || own.iter().any(|start| name.starts_with(start));
         let folder = if is_own { &self.git } else { &self.common };
         let path = AbsPath::new(&folder.as_path().join(name)).ok_or(Unreadable)?;
-        // An empty folder is left where branches below it were deleted.
+        // Deleting a branch can leave an empty directory.
         if !is_denied(self.view, &path) && path.as_path().is_dir() {
             return Ok(None);
         }
         Ok(read(self.view, &path)?.map(first_line))
     }
 
-    /// Returns the commit of a ref in `packed-refs`.
+    /// Looks up a ref in `packed-refs`.
     fn packed(&self, name: &str) -> Result<Option<String>, Unreadable> {
         let path = AbsPath::new(&self.common.as_path().join("packed-refs")).ok_or(Unreadable)?;
         let Some(file) = open(self.view, &path)? else {
@@ -151,7 +151,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// What a ref's file says.
+/// Target of a ref file.
 enum Target {
     Commit(String),
     Ref(String),
@@ -172,7 +172,7 @@ fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns whether `name` is a name that git takes for a ref: never a path that leaves `refs/`.
+/// Returns whether `name` is a valid ref name, which cannot lead outside `refs/`.
 fn is_ref(name: &str) -> bool {
     let is_odd = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     name.starts_with("refs/")
@@ -188,8 +188,8 @@ fn is_denied(view: &AccessView, path: &AbsPath) -> bool {
     matches!(verdict, Verdict::Denied(_))
 }
 
-/// Opens a regular file, judged by the rules; `None` when there is none. A repository may lie
-/// outside every root: it surrounds one, or a work tree names it.
+/// Opens a regular file if the rules allow it; `None` if it does not exist. A repository may lie
+/// outside every root: it may contain a root, or belong to a linked work tree.
 fn open(view: &AccessView, path: &AbsPath) -> Result<Option<File>, Unreadable> {
     match view.open_for_read(&view.roots().place(path.clone()), true) {
         Ok(opened) => Ok(Some(opened.into_file())),
@@ -215,7 +215,7 @@ fn first_line(text: Vec<u8>) -> String {
     String::from_utf8_lossy(line).into_owned()
 }
 
-/// The file system a folder is on.
+/// Returns the device of a directory.
 fn device(folder: &Path) -> Option<u64> {
     let metadata = fs::metadata(folder).ok()?;
     #[cfg(unix)]
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_of_git_is_understood() {
+    fn a_repository_created_by_libgit2_is_read() {
         git::isolate();
         let folder = tempfile::tempdir().unwrap();
         let made = git2::Repository::init(folder.path()).unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_repository_is_one_too() {
+    fn a_bare_repository_is_found() {
         git::isolate();
         let folder = tempfile::tempdir().unwrap();
         git2::Repository::init_bare(folder.path()).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_repository_is_none() {
+    fn a_missing_or_broken_repository_is_not_found() {
         let folder = tempfile::tempdir().unwrap();
         let view = view();
         assert!(Repository::discover(&view, &folder.path().join("missing")).is_none());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ref_leads_nowhere_else() {
+    fn only_names_below_refs_are_valid() {
         for name in ["refs/heads/main", "refs/heads/a.b/c-d", "refs/remotes/o/é"] {
             assert!(is_ref(name), "{name}");
         }

@@ -21,7 +21,7 @@ use icu_collator::{
 use sightline_protocol::files::FileKind;
 
 use super::{Entry, Listing};
-use crate::{line::one_line, path::RelPath};
+use crate::{escape::one_line, path::RelPath, plural::plural};
 
 /// What an empty list prints.
 pub const NOTHING_FOUND: &str = "No files found.";
@@ -61,7 +61,7 @@ pub fn format(listing: &Listing, base: &RelPath) -> String {
         (listing.outside, "left out: outside the workspace"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        let noun = if count == 1 { "entry" } else { "entries" };
+        let noun = plural(count, "entry", "entries");
         printed.push_str(&format!("\n\n({count} {noun} {why})"));
     }
     printed

@@ -33,7 +33,7 @@ use crate::{
     ignore_files::{self, IgnoreRules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
-    threads,
+    thread_pool,
 };
 
 pub use self::format::format;
@@ -294,7 +294,7 @@ impl Walk<'_> {
         if directories.len() < FEW {
             return directories.iter().map(read).collect();
         }
-        threads::shared(|| directories.par_iter().map(read).collect())
+        thread_pool::in_request_pool(|| directories.par_iter().map(read).collect())
     }
 
     /// The entries of a directory, by the folder that lies there: what was judged

@@ -1,35 +1,34 @@
-//! Where is that, and is it inside a workspace root?
+//! Resolves paths from clients: to which workspace root does a path belong?
 //!
-//! A path from outside (a URI, an absolute path, a path relative to a root) is
-//! turned into a [`Location`] here and nowhere else: percent-decoded, made
-//! absolute, `.` and `..` folded lexically, and placed below a [`Root`] by
-//! whole components. No file is touched except to find which root has a
-//! relative path. Symbolic links are the business of [`crate::access`].
+//! A path from a client (a URI, an absolute path, a path relative to a root) is turned into a
+//! [`Location`] here and nowhere else: it is percent-decoded, made absolute, normalized lexically,
+//! and placed below a [`Root`] by whole components. The disk is only accessed to find the root that
+//! contains a relative path. [`crate::access`] resolves symbolic links.
 
-mod folded;
+mod normalized;
 
 use std::path::{Component, Path, PathBuf};
 
 use url::Url;
 
-use folded::to_wire;
-pub use folded::{AbsPath, RelPath};
+use normalized::to_wire;
+pub use normalized::{AbsPath, RelPath};
 
 use crate::{error::Error, limits};
 
 /// A workspace root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Its name, as the editor gave it, else the folder's.
+    /// Name from the editor, else the directory's name.
     pub name: String,
-    /// As the editor wrote it.
+    /// Path as the editor sent it.
     pub path: AbsPath,
-    /// With symbolic links resolved; `path` when that fails.
+    /// Path with symbolic links resolved; same as `path` if that fails.
     pub canonical: AbsPath,
 }
 
 impl Root {
-    /// A root at `path`, which need not exist.
+    /// Creates a root at `path`, which need not exist.
     pub fn new(path: AbsPath, name: Option<String>) -> Self {
         let canonical = std::fs::canonicalize(path.as_path())
             .ok()
@@ -49,26 +48,26 @@ impl Root {
     }
 }
 
-/// Where a path lies.
+/// Location of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// Below a root (the innermost, where roots nest).
+    /// Below a root; the innermost one if roots are nested.
     Inside {
         /// Index of the root in [`Roots`].
         root: usize,
-        /// The path below it.
+        /// Path below the root.
         rel: RelPath,
     },
-    /// Below no root.
+    /// Outside every root.
     Outside(AbsPath),
 }
 
-/// The workspace roots, the primary one first.
+/// Workspace roots, the primary one first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roots(Vec<Root>);
 
 impl Roots {
-    /// The roots in the order given; a folder given twice counts once.
+    /// Keeps the given order and drops duplicates.
     pub fn new(roots: Vec<Root>) -> Self {
         let mut kept: Vec<Root> = Vec::new();
         for root in roots {
@@ -79,33 +78,33 @@ impl Roots {
         Self(kept)
     }
 
-    /// The roots, the primary one first.
+    /// Returns all roots, the primary one first.
     pub fn as_slice(&self) -> &[Root] {
         &self.0
     }
 
-    /// The primary root.
+    /// Returns the primary root.
     pub fn primary(&self) -> Option<&Root> {
         self.0.first()
     }
 
-    /// Root number `index`.
+    /// Returns the root with this index.
     pub fn get(&self, index: usize) -> Option<&Root> {
         self.0.get(index)
     }
 
-    /// Is there none? (A single file was opened.)
+    /// Returns whether there is no root, as when a single file is open.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Places an absolute path: below the innermost root that has it, by the
-    /// root's written or its canonical path.
+    /// Finds the innermost root that contains an absolute path, by the root's written or canonical
+    /// path.
     pub fn place(&self, path: AbsPath) -> Location {
         let mut best: Option<(usize, &Path)> = None;
         for (index, root) in self.0.iter().enumerate() {
             for base in [&root.path, &root.canonical] {
-                // The less is left below a root, the deeper it lies.
+                // The shortest remaining path means the innermost root.
                 if let Some(below) = path.below(base)
                     && best.is_none_or(|(_, shortest)| {
                         shortest.as_os_str().len() > below.as_os_str().len()
@@ -122,33 +121,31 @@ impl Roots {
         }
     }
 
-    /// Understands a path as a client writes it: a `file:` URI, an absolute
-    /// path, or a path relative to the first root that has it, else to the
-    /// first root.
+    /// Resolves a path from a client: a `file:` URI, an absolute path, or a path relative to the
+    /// first root in which it exists, else to the primary root.
     ///
     /// # Errors
-    /// `invalidParams` for what is no path of this machine: another scheme, a
-    /// remote host, bad percent-encoding, a NUL byte, a relative path without
-    /// any root.
+    /// `invalidParams` for a path that cannot exist on this machine: another scheme, a remote host,
+    /// bad percent-encoding, a NUL byte, a relative path without any root.
     pub fn locate(&self, written: &str) -> Result<Location, Error> {
-        let location = self.understand(written)?;
+        let location = self.resolve(written)?;
         let bytes = self.absolute_len(&location);
         if bytes > limits::MAX_ABSOLUTE_PATH_BYTES {
             return Err(Error::invalid(format!(
-                "a path of {bytes} bytes is over the limit of {}",
+                "a path of {bytes} bytes exceeds the limit of {}",
                 limits::MAX_ABSOLUTE_PATH_BYTES
             )));
         }
         Ok(location)
     }
 
-    fn understand(&self, written: &str) -> Result<Location, Error> {
+    fn resolve(&self, written: &str) -> Result<Location, Error> {
         let refuse = |why: &str| {
             Error::invalid(format!("path {written:?}: {why}")).with_path(written.to_owned())
         };
         if written.len() > limits::MAX_PATH_BYTES {
             return Err(Error::invalid(format!(
-                "a path of {} bytes is over the limit of {}",
+                "a path of {} bytes exceeds the limit of {}",
                 written.len(),
                 limits::MAX_PATH_BYTES
             )));
@@ -165,10 +162,10 @@ impl Roots {
         }
         if has_drive(written) && !cfg!(windows) {
             return Err(refuse(
-                "has a drive letter, which this system does not know",
+                "has a drive letter, which this system does not support",
             ));
         }
-        // With one root there is nothing to choose.
+        // With one root, no disk access is needed.
         if let [root] = &*self.0
             && root.path == root.canonical
             && let Some(rel) = RelPath::new(path)
@@ -187,10 +184,10 @@ impl Roots {
         }
         first
             .map(|path| self.place(path))
-            .ok_or_else(|| refuse("is relative, and no folder is open; give an absolute path"))
+            .ok_or_else(|| refuse("is relative, but no folder is open; use an absolute path"))
     }
 
-    /// The absolute path of a location.
+    /// Returns the absolute path of a location.
     pub fn absolute(&self, location: &Location) -> AbsPath {
         match location {
             Location::Inside { root, rel } => match self.0.get(*root) {
@@ -201,7 +198,7 @@ impl Roots {
         }
     }
 
-    /// The bytes of [`Self::absolute`].
+    /// Returns the length of [`Self::absolute`] in bytes.
     fn absolute_len(&self, location: &Location) -> usize {
         let len = |path: &Path| path.as_os_str().len();
         match location {
@@ -210,7 +207,7 @@ impl Roots {
                     return len(rel.as_path());
                 };
                 let root = root.path.as_path();
-                // The top of a file system ends with its separator.
+                // The root of a file system ends with a separator.
                 let separates = !rel.is_root() && root.parent().is_some();
                 len(root) + usize::from(separates) + len(rel.as_path())
             }
@@ -218,9 +215,10 @@ impl Roots {
         }
     }
 
-    /// How a result names a location: relative to its root, as [`Self::locate`]
-    /// would find it again; relative to the primary root (`../other/file`)
-    /// where an earlier root has a file of that name; absolute when outside.
+    /// Returns the path of a location for results: relative to its root, as accepted by
+    /// [`Self::locate`]; relative to the primary root (`../other/file`) if an earlier root contains
+    /// the same relative path; absolute outside the roots. The flag is set if the path is
+    /// percent-encoded.
     pub fn result_path(&self, location: &Location) -> (String, bool) {
         match location {
             Location::Outside(path) => to_wire(path.as_path()),
@@ -236,8 +234,9 @@ impl Roots {
         }
     }
 
-    /// How the environment block names a location: relative to the primary
-    /// root, through `..` for other roots; absolute where that is impossible.
+    /// Returns the path of a location for the environment block: relative to the primary root, with
+    /// `..` for other roots, or absolute if that is impossible. The flag is set if the path is
+    /// percent-encoded.
     pub fn block_path(&self, location: &Location) -> (String, bool) {
         let absolute = self.absolute(location);
         match self.primary() {
@@ -250,7 +249,7 @@ impl Roots {
     }
 }
 
-/// `path` as seen from the directory `base`, both absolute and folded.
+/// Returns `path` relative to `base`, both absolute and normalized.
 fn relative_through_parents(path: &Path, base: &Path) -> PathBuf {
     let mut path_parts = path.components().peekable();
     let mut base_parts = base.components().peekable();
@@ -271,28 +270,28 @@ fn relative_through_parents(path: &Path, base: &Path) -> PathBuf {
     relative
 }
 
-/// The path of a `file:` URI; `None` when `text` is no URI at all.
+/// Returns the path of a `file:` URI, or `None` if `text` is not a URI.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// A description of what is wrong with the URI.
 pub fn uri_to_path(text: &str) -> Result<Option<AbsPath>, String> {
     let Some(scheme) = scheme_of(text) else {
         return Ok(None);
     };
     if !scheme.eq_ignore_ascii_case("file") {
-        return Err(format!("scheme `{scheme}` has no file behind it"));
+        return Err(format!("scheme `{scheme}` is not supported; use `file:`"));
     }
-    // Neovim names a buffer without a name so.
+    // Neovim's URI of an unnamed buffer.
     if text.len() == "file://".len() {
         return Err("has no path".to_owned());
     }
-    let url = Url::parse(text).map_err(|error| format!("is no valid URI ({error})"))?;
+    let url = Url::parse(text).map_err(|error| format!("is not a valid URI ({error})"))?;
     if url.host_str().is_some_and(|host| !host.is_empty()) && !cfg!(windows) {
-        return Err("names another host".to_owned());
+        return Err("refers to another host".to_owned());
     }
     let path = url
         .to_file_path()
-        .map_err(|()| "names no file of this machine".to_owned())?;
+        .map_err(|()| "does not refer to a local file".to_owned())?;
     if path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err("contains a NUL byte".to_owned());
     }
@@ -301,7 +300,7 @@ pub fn uri_to_path(text: &str) -> Result<Option<AbsPath>, String> {
         .ok_or_else(|| "is not absolute".to_owned())
 }
 
-/// The scheme of a URI: two letters at least, so that `C:` is a drive.
+/// Returns the scheme of a URI. It has at least two letters, so that `C:` is a drive.
 fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let valid = scheme.len() >= 2
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_fold_and_stop_at_the_top() {
+    fn dots_are_normalized() {
         assert_eq!(abs("/a/./b/../c/"), abs("/a/c"));
         assert_eq!(abs("/../../x"), abs("/x"));
         assert!(AbsPath::new(Path::new("a")).is_none());
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_an_absolute_path_is_known_before_it_is_made() {
+    fn absolute_len_equals_the_length_of_absolute() {
         let roots = roots(&["/", "/ws"]);
         for (root, rel) in [(0, ""), (0, "a/b"), (1, ""), (1, "a/b")] {
             let location = inside(root, rel);
@@ -364,9 +363,9 @@ mod tests {
         }
     }
 
-    /// Paths are compared by their bytes, so folding must leave only one form.
+    /// Paths are compared as bytes, so each must have one normalized form.
     #[test]
-    fn folded_paths_have_one_form() {
+    fn normalized_paths_have_one_form() {
         let text = |path: &str| abs(path).as_path().to_str().map(str::to_owned);
         for path in [
             "/a/b",
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_is_told_by_whole_names() {
+    fn relative_to_compares_whole_components() {
         let below = |path: &str, base: &str| {
             let rel = abs(path).relative_to(&abs(base))?;
             rel.as_path().to_str().map(str::to_owned)
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn uris_are_decoded_before_they_are_folded() {
+    fn uris_are_decoded_before_normalization() {
         let roots = roots(&["/nowhere/ws"]);
         for uri in [
             "file:///nowhere/ws/a%20b",
@@ -439,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_here_is_an_error() {
+    fn unusable_paths_are_errors() {
         let roots = roots(&["/nowhere/ws"]);
         for bad in [
             "untitled:Untitled-1",
@@ -462,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn results_name_other_roots_through_the_primary() {
+    fn block_paths_are_relative_to_the_primary_root() {
         let roots = roots(&["/nowhere/ws", "/nowhere/other"]);
         let there = inside(1, "src/x");
         assert_eq!(roots.block_path(&there).0, "../other/src/x");

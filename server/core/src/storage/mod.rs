@@ -1,23 +1,22 @@
-//! The data directory: where things lie, who may read them, how they are written.
+//! The data directory: layout, permissions, atomic writes, locks.
 //!
 //! ```text
 //! <data directory>/version          1
 //! <data directory>/tasks/<taskId>/  one directory per task
 //! ```
 //!
-//! Nothing is created before something is stored. Directories are 0700 and
-//! files 0600; wider ones of ours are tightened when met. A file is replaced,
-//! never changed in place: a process killed at any moment leaves the old
-//! content or the new. The exception is a log, which only grows (`log`).
-//! Whoever writes below a task holds its [`TaskLock`], which excludes threads
-//! and other processes alike; reading needs no lock. What the files mean is the
-//! business of their owners, [`crate::tracker`] and [`crate::task`]; `files`
-//! knows how one is read and replaced, `tasks` which tasks there are and how
-//! one is deleted.
+//! Nothing is created before the first write. Directories have mode 0700 and files 0600; wider
+//! permissions of the user's own ones are restricted on access. Files are replaced atomically, so a
+//! process killed at any moment leaves the old or the new content. Only logs are appended to
+//! (`append_log`).
+//!
+//! A writer below a task holds its [`TaskLock`], which excludes other threads and processes.
+//! Readers need no lock. [`crate::tracker`] and [`crate::task`] define what the files contain.
+//! `atomic_file` reads and replaces a file, `tasks` lists and deletes tasks.
 
-pub(crate) mod files;
-mod log;
-mod run;
+mod append_log;
+pub(crate) mod atomic_file;
+mod runtime_dir;
 mod task_dir;
 mod tasks;
 
@@ -29,31 +28,31 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-pub(crate) use files::read_foreign;
-pub use log::{Stamp, Written};
+pub use append_log::{LogStamp, UnsyncedWrite};
+pub(crate) use atomic_file::read_foreign;
 pub use task_dir::{TaskDir, TaskLock};
 
 use crate::{error::Error, path::Root};
-use files::{failed, is_ours, is_unfinished, make_dir, read, tighten, write};
+use atomic_file::{failed, is_ours, is_unfinished, make_dir, read, restrict_permissions, write};
 
-/// The version of the layout this server writes.
+/// Version of the directory layout.
 const VERSION: u32 = 1;
-/// What stands directly in the data directory.
+/// Entries of the data directory.
 const VERSION_FILE: &str = "version";
 const TASKS: &str = "tasks";
 const PROJECTS: &str = "projects";
 const RESULTS: &str = "results";
 const RUN: &str = "run";
 
-/// The name of a task, safe as the name of a directory.
+/// Id of a task, safe as a directory name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(String);
 
 impl TaskId {
-    /// Takes 1 to 128 of `A-Z a-z 0-9 . _ -`, not beginning with a dot.
+    /// Accepts 1 to 128 characters of `A-Z a-z 0-9 . _ -` that do not start with a dot.
     ///
     /// # Errors
-    /// `invalidParams` that names anything else.
+    /// `invalidParams`, with the rejected id.
     pub fn new(id: &str) -> Result<Self, Error> {
         let fits = (1..=128).contains(&id.len());
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -62,11 +61,11 @@ impl TaskId {
         }
         let shown: String = id.chars().take(128).collect();
         Err(Error::invalid(format!(
-            "taskId {shown:?} is no task id; use 1 to 128 of A-Z a-z 0-9 . _ - and no dot in front"
+            "invalid taskId {shown:?}: use 1 to 128 of A-Z a-z 0-9 . _ - and do not start with a dot"
         )))
     }
 
-    /// The id.
+    /// Returns the id.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -78,18 +77,18 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// A data directory, which need not exist yet.
+/// A data directory, which may not exist yet.
 #[derive(Clone, Debug)]
 pub struct Storage {
     dir: PathBuf,
 }
 
 impl Storage {
-    /// Takes `dir` as data directory. Creates nothing.
+    /// Uses `dir` as the data directory. Creates nothing.
     ///
     /// # Errors
-    /// Kind `storage` when `dir` is no directory, belongs to another user, or
-    /// was written by a newer version.
+    /// `storage`, if `dir` is not a directory, belongs to another user, or was written by a newer
+    /// version.
     pub fn open(dir: &Path) -> Result<Self, Error> {
         let storage = Self {
             dir: std::path::absolute(dir)
@@ -97,11 +96,11 @@ impl Storage {
         };
         match fs::metadata(&storage.dir) {
             Ok(metadata) if !metadata.is_dir() => Err(Error::storage(format!(
-                "the data directory {} is no directory; set storage.path to one",
+                "the data directory {} is not a directory; set storage.path to a directory",
                 dir.display()
             ))),
             Ok(metadata) if !is_ours(&metadata) => Err(Error::storage(format!(
-                "the data directory {} belongs to another user; set storage.path to one of your own",
+                "the data directory {} belongs to another user; set storage.path to a directory of yours",
                 dir.display()
             ))),
             Ok(_) => {
@@ -113,12 +112,12 @@ impl Storage {
         }
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The directory of a task, which need not exist.
+    /// Returns the directory of a task, which may not exist.
     pub fn task(&self, id: &TaskId) -> TaskDir {
         TaskDir {
             storage: self.clone(),
@@ -127,8 +126,8 @@ impl Storage {
         }
     }
 
-    /// The directory of what is kept about a workspace root, which need not
-    /// exist: its name for people, and a hash of its path without links.
+    /// Returns the directory of a workspace root's data, which may not exist. Its name consists of
+    /// the root's name and a hash of its canonical path.
     pub fn project(&self, root: &Root) -> PathBuf {
         let path = root.canonical.as_path().as_os_str().as_encoded_bytes();
         let hash = Sha256::digest(path);
@@ -148,29 +147,28 @@ impl Storage {
         self.dir.join(PROJECTS).join(format!("{name}-{hash}"))
     }
 
-    /// Makes a directory below the data directory, and those above it, for the
-    /// user alone.
+    /// Creates a directory below the data directory, accessible by the user only.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub(crate) fn make_dir(&self, dir: &Path) -> Result<(), Error> {
         self.create()?;
         make_dir(dir)
     }
 
-    /// The directory of documents shown to people, created where needed.
+    /// Returns the directory of generated documents, creating it if needed.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be made.
+    /// `storage`, if it cannot be created.
     pub fn results(&self) -> Result<PathBuf, Error> {
         self.create()?;
         let results = self.dir.join(RESULTS);
         make_dir(&results)?;
-        tighten(&results, 0o700)?;
+        restrict_permissions(&results, 0o700)?;
         Ok(results)
     }
 
-    /// Is the version file there? An error when its version is not ours.
+    /// Returns whether the version file exists. Fails if its version is not supported.
     fn check_version(&self) -> Result<bool, Error> {
         let path = self.dir.join(VERSION_FILE);
         let Some(text) = read(&path)? else {
@@ -180,21 +178,21 @@ impl Storage {
         match version.trim().parse::<u32>() {
             Ok(VERSION) => Ok(true),
             Ok(newer) if newer > VERSION => Err(Error::storage(format!(
-                "{} says version {newer}, and this server knows {VERSION}; update the server or set storage.path to another directory",
+                "{} has version {newer}, but this server supports {VERSION}; update the server or set storage.path to another directory",
                 path.display()
             ))),
             _ => Err(Error::storage(format!(
-                "{} holds no version of this server's data; set storage.path to another directory",
+                "{} has an invalid version; set storage.path to another directory",
                 path.display()
             ))),
         }
     }
 
-    /// Makes the data directory and what it always holds.
+    /// Creates the data directory with its version file and `tasks`.
     fn create(&self) -> Result<(), Error> {
         make_dir(&self.dir)?;
-        // A directory that holds other things too was not made for us, and
-        // its owner may want others to see those.
+        // A directory with other contents is shared with another program, whose users may need its
+        // permissions.
         let names = fs::read_dir(&self.dir)
             .and_then(|entries| {
                 entries
@@ -207,7 +205,7 @@ impl Storage {
             .iter()
             .all(|name| known.iter().any(|known| name == known) || is_unfinished(name))
         {
-            tighten(&self.dir, 0o700)?;
+            restrict_permissions(&self.dir, 0o700)?;
         }
         if !self.check_version()? {
             let text = format!("{VERSION}\n");
@@ -215,7 +213,7 @@ impl Storage {
         }
         let tasks = self.dir.join(TASKS);
         make_dir(&tasks)?;
-        tighten(&tasks, 0o700)
+        restrict_permissions(&tasks, 0o700)
     }
 }
 
@@ -225,14 +223,14 @@ mod tests {
 
     use sightline_protocol::error::ErrorKind;
 
-    use super::{files::aside, task_dir::LOCK_FILE, *};
+    use super::{atomic_file::aside, task_dir::LOCK_FILE, *};
 
     fn task(storage: &Storage) -> TaskDir {
         storage.task(&TaskId::new("t1").unwrap())
     }
 
     #[test]
-    fn only_plain_ids_are_ids() {
+    fn task_ids_are_validated() {
         let long = "a".repeat(128);
         for good in ["a", "0", "A.b_c-9", "-", "_", "a..b", &long] {
             assert_eq!(TaskId::new(good).unwrap().as_str(), good);
@@ -250,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_created_before_something_is_stored() {
+    fn nothing_is_created_before_the_first_write() {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("not/yet");
         let storage = Storage::open(&dir).unwrap();
@@ -264,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_root_has_a_store_of_its_own() {
+    fn each_root_has_its_own_project_directory() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(&scratch.path().join("data")).unwrap();
         let project = |path: &str| {
@@ -277,12 +275,12 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_refused() {
+    fn unsupported_versions_are_refused() {
         let scratch = tempfile::tempdir().unwrap();
         for (text, part) in [
             ("2\n", "version 2"),
-            ("1.2.3", "no version"),
-            ("", "no version"),
+            ("1.2.3", "invalid version"),
+            ("", "invalid version"),
         ] {
             fs::write(scratch.path().join("version"), text).unwrap();
             let error = Storage::open(scratch.path()).unwrap_err();
@@ -292,11 +290,11 @@ mod tests {
         fs::write(scratch.path().join("version"), "1").unwrap();
         Storage::open(scratch.path()).unwrap();
         let error = Storage::open(&scratch.path().join("version")).unwrap_err();
-        assert!(error.message.contains("no directory"), "{error}");
+        assert!(error.message.contains("not a directory"), "{error}");
     }
 
     #[test]
-    fn what_killed_writers_left_is_swept_and_the_old_content_stays() {
+    fn temporary_files_of_killed_writers_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         task(&storage).lock().unwrap().write("x", b"old").unwrap();
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_aside_never_overwrites() {
+    fn set_aside_never_overwrites() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let lock = task(&storage).lock().unwrap();
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_writer_waits_then_is_told() {
+    fn a_second_writer_waits_then_fails_with_busy() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let held = task(&storage).lock().unwrap();
@@ -336,7 +334,7 @@ mod tests {
             .lock_within(Duration::from_millis(30))
             .unwrap_err();
         assert_eq!(error.kind, ErrorKind::Busy);
-        // As in a process between `fork` and `exec`.
+        // Like a child process between `fork` and `exec`.
         let _inherited = held.file.try_clone().unwrap();
         drop(held);
         task(&storage).lock_within(Duration::ZERO).unwrap();
@@ -344,7 +342,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_lock_on_a_deleted_task_is_taken_anew() {
+    fn a_lock_on_a_deleted_task_is_reacquired() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let task = task(&storage);
@@ -387,7 +385,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_the_user_may_read() {
+    fn only_the_user_has_access() {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let scratch = tempfile::tempdir().unwrap();
@@ -417,7 +415,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_directory_with_other_things_in_it_keeps_its_mode() {
+    fn a_shared_directory_keeps_its_mode() {
         use std::os::unix::fs::PermissionsExt;
         let scratch = tempfile::tempdir().unwrap();
         fs::write(scratch.path().join("notes.md"), "mine").unwrap();
@@ -433,11 +431,11 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_failed_write_leaves_the_old_content_and_says_why() {
+    fn a_failed_write_keeps_the_old_content() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let lock = task(&storage).lock().unwrap();
-        // A directory can't be replaced by a file, whoever asks.
+        // A directory cannot be replaced by a file, even by root.
         fs::create_dir(task(&storage).path().join("x")).unwrap();
         let error = lock.write("x", b"new").unwrap_err();
         assert_eq!(error.kind, ErrorKind::Storage);
@@ -448,7 +446,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_stands_in_a_place_of_ours_is_neither_followed_nor_waited_for() {
+    fn links_and_pipes_in_place_of_our_files_are_refused() {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(&scratch.path().join("data")).unwrap();
@@ -479,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_others_are_no_tasks() {
+    fn unrelated_directories_are_not_tasks() {
         let scratch = tempfile::tempdir().unwrap();
         let storage = Storage::open(scratch.path()).unwrap();
         let mine = scratch.path().join("tasks/my-project");

@@ -1,31 +1,31 @@
-//! The directory of one task, and the right to write in it.
+//! The directory of a task and its write lock.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::ErrorKind as Io,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use sightline_protocol::error::ErrorKind;
 
 use super::{
     Storage, TaskId,
-    files::{
-        admit, aside, cannot_open, failed, is_same_file, is_unfinished, make_dir, open, read,
-        sync_dir, tighten, write,
+    atomic_file::{
+        aside, cannot_open, check_regular, failed, is_same_file, is_unfinished, make_dir, open,
+        read, restrict_permissions, sync_dir, write,
     },
 };
-use crate::error::Error;
+use crate::{clock::now_millis, error::Error};
 
-/// Files only a task has.
+/// Files that identify a task directory.
 const TASK_FILES: &[&str] = &[
     "conversation.jsonl",
     "tracked_files.json",
     "calibration.json",
 ];
 pub(super) const LOCK_FILE: &str = ".lock";
-/// How long one holder of a lock is waited for.
+/// Maximum wait for another holder of the lock.
 const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The directory of one task.
@@ -37,18 +37,18 @@ pub struct TaskDir {
 }
 
 impl TaskDir {
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Is there such a directory? A link to one is none.
+    /// Returns whether the directory exists. A symbolic link does not count.
     pub fn exists(&self) -> bool {
         fs::symlink_metadata(&self.dir).is_ok_and(|metadata| metadata.is_dir())
     }
 
-    /// Was anything of a task ever stored in it? Any folder may stand beside
-    /// the tasks, and is nobody's to delete.
+    /// Returns whether the directory contains files of a task. Other directories next to the tasks
+    /// are never deleted.
     pub fn is_task(&self) -> bool {
         let is_file = |name: &&str| {
             let metadata = fs::symlink_metadata(self.dir.join(name));
@@ -57,20 +57,20 @@ impl TaskDir {
         self.exists() && TASK_FILES.iter().any(is_file)
     }
 
-    /// The content of a file; `None` when there is none.
+    /// Reads a file. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be read or is over [`limits::MAX_STATE_FILE_BYTES`](crate::limits::MAX_STATE_FILE_BYTES).
+    /// `storage`, if it cannot be read or exceeds
+    /// [`limits::MAX_STATE_FILE_BYTES`](crate::limits::MAX_STATE_FILE_BYTES).
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         read(&self.dir.join(name))
     }
 
-    /// Becomes the only writer, creating the directory where needed; waits up
-    /// to five seconds for another one.
+    /// Takes the write lock, creating the directory if needed. Waits up to five seconds for another
+    /// writer.
     ///
     /// # Errors
-    /// Kind `busy` when another writer stays; kind `storage` when the directory
-    /// can't be made.
+    /// `busy`, if the other writer keeps the lock; `storage`, if the directory cannot be created.
     pub fn lock(&self) -> Result<TaskLock, Error> {
         self.lock_within(LOCK_PATIENCE)
     }
@@ -102,7 +102,7 @@ impl TaskDir {
                     Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
                 }
             }
-            // Whoever held it may have deleted the task and the file with it.
+            // The previous holder may have deleted the task, and the lock file with it.
             if is_same_file(&file, &path) {
                 let lock = TaskLock {
                     dir: self.dir.clone(),
@@ -114,32 +114,32 @@ impl TaskDir {
         }
     }
 
-    /// `None` when the task was deleted just now.
+    /// Returns `None` if the task was deleted concurrently.
     fn lock_file(&self, path: &Path) -> Result<Option<File>, Error> {
         if !self.exists() {
             self.storage.create()?;
             make_dir(&self.dir)?;
             if fs::symlink_metadata(&self.dir).is_ok_and(|found| !found.is_dir()) {
                 return Err(Error::storage(format!(
-                    "{} is a link or no directory; move it away",
+                    "{} is not a directory; move it away",
                     self.dir.display()
                 )));
             }
         }
-        tighten(&self.dir, 0o700)?;
+        restrict_permissions(&self.dir, 0o700)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match open(path, &mut options) {
-            Ok(file) => admit(path, &file).map(|_| Some(file)),
+            Ok(file) => check_regular(path, &file).map(|_| Some(file)),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
             Err(error) => Err(cannot_open(path, &error)),
         }
     }
 }
 
-/// The right to write below one task; given back when dropped.
+/// The write lock of a task, released when dropped.
 #[derive(Debug)]
 pub struct TaskLock {
     pub(super) dir: PathBuf,
@@ -148,8 +148,8 @@ pub struct TaskLock {
 
 impl Drop for TaskLock {
     fn drop(&mut self) {
-        // A process that another thread starts just now has the file open as well, and
-        // so the lock, until it runs its program.
+        // A child process started by another thread inherits the lock until it calls `exec`, so it
+        // is released explicitly.
         let _ = self.file.unlock();
     }
 }
@@ -158,26 +158,25 @@ impl TaskLock {
     /// Replaces a file, atomically and durably.
     ///
     /// # Errors
-    /// Kind `storage`; the old content is then still there.
+    /// `storage`. The old content is kept.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), Error> {
         write(&self.dir.join(name), content)
     }
 
-    /// Gives a file that makes no sense another name, `NAME.corrupt-<millis>`,
-    /// so that a new one can be written without destroying it.
+    /// Renames a corrupt file to `NAME.corrupt-<millis>`, so that writing a new one does not
+    /// destroy it.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn set_aside(&self, name: &str) -> Result<PathBuf, Error> {
         let from = self.dir.join(name);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let to = aside(&from, since.unwrap_or_default().as_millis());
+        let to = aside(&from, now_millis());
         fs::rename(&from, &to).map_err(|error| failed("set aside", &from, &error))?;
         sync_dir(&self.dir)?;
         Ok(to)
     }
 
-    /// Removes what killed writers left: every live one holds this lock.
+    /// Removes temporary files of killed writers. Live writers hold this lock.
     fn sweep(&self) -> Result<(), Error> {
         let entries = fs::read_dir(&self.dir).map_err(|error| failed("list", &self.dir, &error))?;
         for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! All tasks together: which there are, and deleting one.
+//! Lists, creates and deletes tasks.
 
 use std::{
     ffi::OsStr,
@@ -13,23 +13,23 @@ use uuid::Uuid;
 
 use super::{
     Storage, TASKS, TaskDir, TaskId, TaskLock,
-    files::{failed, is_unfinished, make_dir, read, replace, sync_dir, write},
+    atomic_file::{failed, is_unfinished, make_dir, read, replace, sync_dir, write},
     task_dir::LOCK_FILE,
 };
 use crate::error::Error;
 
-/// How the names of tasks being deleted begin.
+/// Name prefix of a task that is being deleted.
 const DELETED: &str = ".deleted-";
-/// How the names of tasks being made begin.
+/// Name prefix of a task that is being created.
 const MADE: &str = ".made-";
-/// Unfinished files and tasks older than this have no living writer.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
+/// Age after which temporary files and directories have no live writer.
+const MAX_LEFTOVER_AGE: Duration = Duration::from_secs(60 * 60);
 
 impl Storage {
-    /// Ids of all tasks, sorted.
+    /// Returns the ids of all tasks, sorted.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn task_ids(&self) -> Result<Vec<TaskId>, Error> {
         let mut ids: Vec<TaskId> = self
             .entries_of_tasks()?
@@ -41,33 +41,33 @@ impl Storage {
         Ok(ids)
     }
 
-    /// A file that stands beside the tasks; `None` when there is none.
+    /// Reads a file in the directory of the tasks. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn read_beside_tasks(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         read(&self.dir.join(TASKS).join(name))
     }
 
-    /// Replaces a file that stands beside the tasks, atomically.
+    /// Replaces a file in the directory of the tasks, atomically.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn write_beside_tasks(&self, name: &str, content: &[u8]) -> Result<(), Error> {
         self.create()?;
         write(&self.dir.join(TASKS).join(name), content)
     }
 
-    /// Makes a task of these files: all of it, or nothing.
+    /// Creates a task with these files, atomically.
     ///
     /// # Errors
-    /// `conflict` when there is one, kind `storage`.
+    /// `conflict`, if it exists; `storage`.
     pub fn create_task(&self, id: &TaskId, files: &[(&str, &[u8])]) -> Result<(), Error> {
         let dir = self.task(id).dir;
         let exists = || {
             Error::new(
                 ErrorKind::Conflict,
-                format!("task {id} is there already; delete it first, or name another id"),
+                format!("task {id} already exists; delete it first, or use another id"),
             )
         };
         if dir.exists() {
@@ -81,9 +81,12 @@ impl Storage {
             .iter()
             .try_for_each(|(name, content)| replace(&made.join(name), content));
         let placed = filled.and_then(|()| {
-            fs::rename(&made, &dir).map_err(|error| match dir.exists() {
-                true => exists(),
-                false => failed("create", &dir, &error),
+            fs::rename(&made, &dir).map_err(|error| {
+                if dir.exists() {
+                    exists()
+                } else {
+                    failed("create", &dir, &error)
+                }
             })
         });
         if placed.is_err() {
@@ -93,17 +96,17 @@ impl Storage {
         sync_dir(&tasks)
     }
 
-    /// Removes what killed processes left of tasks they were deleting or making.
+    /// Removes leftovers of killed processes that were deleting or creating tasks.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn sweep_deleted(&self) -> Result<(), Error> {
         for entry in self.entries_of_tasks()? {
             let name = entry.file_name();
-            let is_made = begins(&name, MADE) && is_forgotten(&entry.path());
+            let is_made = begins(&name, MADE) && is_leftover(&entry.path());
             if begins(&name, DELETED) || is_made {
                 let _ = fs::remove_dir_all(entry.path());
-            } else if is_unfinished(&name) && is_forgotten(&entry.path()) {
+            } else if is_unfinished(&name) && is_leftover(&entry.path()) {
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -113,7 +116,7 @@ impl Storage {
     fn entries_of_tasks(&self) -> Result<Vec<fs::DirEntry>, Error> {
         let tasks = self.dir.join(TASKS);
         if fs::symlink_metadata(&tasks).is_ok_and(|metadata| !metadata.is_dir()) {
-            let message = format!("{} is no directory; move it away", tasks.display());
+            let message = format!("{} is not a directory; move it away", tasks.display());
             return Err(Error::storage(message));
         }
         match fs::read_dir(&tasks) {
@@ -125,10 +128,10 @@ impl Storage {
 }
 
 impl TaskDir {
-    /// The lock, if the task exists and nobody holds it.
+    /// Takes the lock if the task exists and is not locked.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
         if !self.exists() {
             return Ok(None);
@@ -140,12 +143,12 @@ impl TaskDir {
         }
     }
 
-    /// Bytes its files take.
+    /// Returns the total size of its files, in bytes.
     pub fn bytes(&self) -> u64 {
         bytes_below(&self.dir)
     }
 
-    /// When one of its files was written last.
+    /// Returns the latest modification time of its files.
     pub fn modified(&self) -> Option<SystemTime> {
         let entries = fs::read_dir(&self.dir).ok()?.flatten();
         let files = entries.filter(|entry| entry.file_name() != LOCK_FILE);
@@ -156,36 +159,36 @@ impl TaskDir {
 }
 
 impl TaskLock {
-    /// Deletes the task; bytes its files took. A process killed meanwhile
-    /// leaves all of it or nothing with its name.
+    /// Deletes the task and returns the freed bytes. A process killed during the call leaves the
+    /// complete task or none.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn delete(self) -> Result<u64, Error> {
         let bytes = bytes_below(&self.dir);
         let tasks = self.dir.parent().unwrap_or(&self.dir).to_path_buf();
         let gone: PathBuf = tasks.join(format!("{DELETED}{}", Uuid::new_v4()));
         fs::rename(&self.dir, &gone).map_err(|error| failed("delete", &self.dir, &error))?;
         sync_dir(&tasks)?;
-        // What stays is swept later.
+        // The remaining files are removed by `sweep_deleted`.
         let _ = fs::remove_dir_all(&gone);
         Ok(bytes)
     }
 }
 
-/// Is it a name we give, of `start` and a uuid?
+/// Returns whether `name` consists of `start` and a UUID.
 fn begins(name: &OsStr, start: &str) -> bool {
     let uuid = name.to_str().and_then(|name| name.strip_prefix(start));
     uuid.is_some_and(|uuid| Uuid::parse_str(uuid).is_ok())
 }
 
-fn is_forgotten(path: &Path) -> bool {
+fn is_leftover(path: &Path) -> bool {
     let modified = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
     let age = modified.map(|modified| modified.elapsed().unwrap_or_default());
-    age.is_ok_and(|age| age > FORGOTTEN)
+    age.is_ok_and(|age| age > MAX_LEFTOVER_AGE)
 }
 
-/// Lengths of all files below `dir`; links are not followed.
+/// Returns the total size of all files below `dir`, without following links.
 fn bytes_below(dir: &Path) -> u64 {
     let mut bytes = 0_u64;
     let mut dirs = vec![dir.to_path_buf()];

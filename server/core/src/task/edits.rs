@@ -23,7 +23,7 @@ use crate::{
     cancel::Cancel,
     conversation::ContextHistory,
     error::Error,
-    storage::{TaskDir, TaskId, TaskLock, Written},
+    storage::{TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
 
 /// A compaction to store.
@@ -266,7 +266,7 @@ fn append_branch(
     dir: &TaskDir,
     lock: &TaskLock,
     mut line: LogLine<'_>,
-) -> Result<(RewindId, Written), Error> {
+) -> Result<(RewindId, UnsyncedWrite), Error> {
     line.previous_leaf = log.entries.leaf();
     let id = RewindId(line.uuid);
     let written = log.append(lock, &[line])?;
@@ -307,7 +307,7 @@ fn append_undo(
     undone: &CompactionUndo,
     truncation: Option<super::entry::TruncationRecord>,
     meta: &EntryMeta,
-) -> Result<Written, Error> {
+) -> Result<UnsyncedWrite, Error> {
     let mut line = LogLine::system(None, meta.now, &meta.origin, COMPACT_UNDO);
     line.truncation = truncation;
     line.previous_leaf = log.entries.leaf();

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    line::one_line,
+    escape::one_line,
     storage::TaskId,
     tracker::{METADATA_FILE, is_metadata},
 };

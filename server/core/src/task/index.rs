@@ -18,7 +18,7 @@ use crate::{
     cancel::Cancel,
     error::Error,
     path::AbsPath,
-    storage::{Stamp, TaskId},
+    storage::{LogStamp, TaskId},
 };
 
 const INDEX_FILE: &str = ".index.json";
@@ -41,7 +41,7 @@ pub(super) struct IndexEntry {
 
 impl IndexEntry {
     /// Returns whether the summary was made from this state of the log.
-    pub(super) fn matches(&self, stamp: Stamp) -> bool {
+    pub(super) fn matches(&self, stamp: LogStamp) -> bool {
         (self.length, self.modified_ns) == (stamp.len, stamp.mtime_ns)
     }
 

@@ -25,7 +25,7 @@ use crate::{
     cancel::Cancel,
     conversation::ContextHistory,
     error::Error,
-    storage::{Stamp, TaskDir, TaskLock, Written},
+    storage::{LogStamp, TaskDir, TaskLock, UnsyncedWrite},
 };
 
 /// File name of the log.
@@ -44,7 +44,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// The known content of a log.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    stamp: Option<Stamp>,
+    stamp: Option<LogStamp>,
     /// Offset up to which the file was read.
     read_to: u64,
     /// Whether the last line has no line break.
@@ -141,7 +141,7 @@ impl Log {
 
     /// Returns whether the file still starts with what was read. A file that was truncated and
     /// extended has a different last line.
-    fn is_prefix_of(&self, file: &mut std::fs::File, stamp: Stamp) -> io::Result<bool> {
+    fn is_prefix_of(&self, file: &mut std::fs::File, stamp: LogStamp) -> io::Result<bool> {
         let is_same = self
             .stamp
             .is_some_and(|known| known.is_of_same_file(&stamp));
@@ -205,7 +205,7 @@ impl Log {
         &mut self,
         lock: &TaskLock,
         lines: &[LogLine<'_>],
-    ) -> Result<Written, Error> {
+    ) -> Result<UnsyncedWrite, Error> {
         let mut text = Vec::new();
         if self.lacks_newline {
             text.push(b'\n');
@@ -254,7 +254,7 @@ impl Log {
     }
 
     /// Returns the state of the file that was read.
-    pub(super) fn stamp(&self) -> Option<Stamp> {
+    pub(super) fn stamp(&self) -> Option<LogStamp> {
         self.stamp
     }
 }

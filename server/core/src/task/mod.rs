@@ -41,7 +41,7 @@ pub use truncation::TruncationState;
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::{Storage, TaskDir, TaskId, TaskLock, Written},
+    storage::{Storage, TaskDir, TaskId, TaskLock, UnsyncedWrite},
 };
 use entry::{LogLine, TRUNCATION};
 use log::{Log, not_found, write_history_file};
@@ -70,7 +70,7 @@ pub struct Appended {
     /// Number of messages in the conversation.
     pub count: u64,
     /// Makes the messages durable.
-    pub written: Written,
+    pub written: UnsyncedWrite,
 }
 
 /// The result of storing a decision on a conversation.
@@ -96,7 +96,7 @@ impl TaskStore {
     /// On failure, no message is appended. A process that is killed while writing may leave the
     /// first messages without acknowledging them: load the conversation before sending them again.
     ///
-    /// Messages can be read immediately. They are durable after [`Written::sync`], which also
+    /// Messages can be read immediately. They are durable after [`UnsyncedWrite::sync`], which also
     /// covers all earlier messages of the task: after several appends, sync the last.
     ///
     /// # Errors
@@ -234,7 +234,7 @@ impl TaskStore {
         task: &TaskId,
         meta: &EntryMeta,
         cancel: &Cancel,
-        decide: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<(T, Option<Written>), Error>,
+        decide: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<(T, Option<UnsyncedWrite>), Error>,
     ) -> Result<T, Error> {
         if self.storage.task(task).stamp(log::LOG_FILE)?.is_none() {
             return Err(not_found(task));

@@ -21,7 +21,7 @@ use crate::{
         truncate_scanned,
     },
     error::Error,
-    line::one_line,
+    escape::one_line,
     storage::TaskId,
 };
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::surrogates;
+use crate::json_repair;
 use serde_json::{Map, Value, json, value::RawValue};
 use twox_hash::XxHash3_128;
 
@@ -55,7 +55,7 @@ impl CountableMessage for RawValue {
 
     fn parsed(&self) -> Cow<'_, Value> {
         let value = serde_json::from_str(self.get()).or_else(|error| {
-            let mended = surrogates::mended(self.get()).ok_or(error)?;
+            let mended = json_repair::replace_lone_surrogates(self.get()).ok_or(error)?;
             serde_json::from_str(&mended)
         });
         // Nesting that is too deep, or numbers that are too large: count the JSON as a block.

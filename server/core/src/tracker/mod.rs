@@ -3,7 +3,7 @@
 //! Two files below the task's directory: `task_metadata.json`, the records in
 //! Cline's format (`metadata`), and `tracked_files.json`, what each tracked
 //! file held when the agent last saw it. Whether a file changed since, and who
-//! changed it, is decided by content (`whose`); `content` says how it is
+//! changed it, is decided by content (`attribution`); `file_state` says how it is
 //! looked at. A watcher only says when to look: a change made while nothing ran
 //! is found by the next [`Tracker::scan`] all the same.
 //!
@@ -15,10 +15,10 @@
 //! Files are opened through [`crate::access`]. Names here are not judged by it; the
 //! caller does that before it shows them, hence the absolute path beside each name.
 
-mod content;
-mod host;
+mod attribution;
+mod file_state;
+mod host_info;
 mod metadata;
-mod whose;
 
 use std::{
     collections::HashMap,
@@ -33,8 +33,8 @@ use sightline_protocol::{
     },
 };
 
-pub use content::ContentHash;
-pub use host::environment_entry;
+pub use file_state::ContentHash;
+pub use host_info::environment_entry;
 
 use crate::{
     access::AccessView,
@@ -43,9 +43,9 @@ use crate::{
     path::{AbsPath, uri_to_path},
     storage::{Storage, TaskDir, TaskId, TaskLock},
 };
-use content::{Content, Look};
+use attribution::{EditFindings, TrackedFile};
+use file_state::{FileContent, Observation};
 use metadata::TaskMetadata;
-use whose::{Revealed, Tracked};
 
 pub(crate) const METADATA_FILE: &str = "task_metadata.json";
 const TRACKED_FILE: &str = "tracked_files.json";
@@ -86,13 +86,13 @@ pub struct FileRef {
 
 /// A file the user changed, of which the agent was not told yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Modified {
+pub struct UndeliveredChange {
     /// The file.
     pub file: FileRef,
     /// The agent saw it, and it is gone.
     pub deleted: bool,
     /// The change meant, so that a later one is not taken for delivered.
-    change: Option<Content>,
+    change: Option<FileContent>,
 }
 
 /// Where the agent's picture of the files stands.
@@ -104,7 +104,7 @@ pub struct Scan {
     pub deleted: Vec<FileRef>,
     /// Changes of the user not delivered yet; give them to
     /// [`Tracker::acknowledge`] when they are.
-    pub recently_modified: Vec<Modified>,
+    pub recently_modified: Vec<UndeliveredChange>,
 }
 
 /// The trackers of one task. Cheap to open; any number may work on one task,
@@ -126,17 +126,17 @@ impl Tracker {
         }
     }
 
-    fn look_at(
+    fn observe(
         &self,
         abs: &AbsPath,
         text: Option<ContentHash>,
-        known: Option<&content::Hashed>,
+        known: Option<&file_state::CachedContent>,
         at_ns: i64,
         cancel: &Cancel,
-    ) -> Result<Option<Look>, Error> {
+    ) -> Result<Option<Observation>, Error> {
         match text {
-            Some(hash) => Ok(Some(Look::at_text(hash, at_ns))),
-            None => Look::at_disk(&self.view, abs, known, at_ns, cancel),
+            Some(hash) => Ok(Some(Observation::of_text(hash, at_ns))),
+            None => Observation::of_disk(&self.view, abs, known, at_ns, cancel),
         }
     }
 
@@ -150,13 +150,13 @@ impl Tracker {
         cancel: &Cancel,
     ) -> Result<FileMetadataEntry, Error> {
         let at_ns = nanos(event.received);
-        let mut look = self.look_at(event.abs, event.content, None, at_ns, cancel)?;
+        let mut observation = self.observe(event.abs, event.content, None, at_ns, cancel)?;
         let lock = self.dir.lock()?;
-        if look.is_some_and(|look| !look.holds(&self.view, event.abs)) {
-            look = self.look_at(event.abs, event.content, None, at_ns, cancel)?;
+        if observation.is_some_and(|observation| !observation.is_current(&self.view, event.abs)) {
+            observation = self.observe(event.abs, event.content, None, at_ns, cancel)?;
         }
-        let mut state = State::load(&self.dir)?;
-        let Some(look) = look else {
+        let mut state = TaskState::load(&self.dir)?;
+        let Some(observation) = observation else {
             // Nothing can be said of the content; what is asked for is a record.
             let path = state.name_of(event);
             let entry = state
@@ -167,19 +167,21 @@ impl Tracker {
         };
         let tracked = state.tracked_mut(event);
         let path = tracked.path.clone();
-        tracked.hashed = look.settled();
-        let mut revealed = Revealed::default();
+        tracked.hashed = observation.settled();
+        let mut findings = EditFindings::default();
         match event.operation {
-            FileOperation::ReadTool | FileOperation::FileMentioned => tracked.read(look.content),
-            FileOperation::UserEdited => tracked.user_edited(look.content, event.now),
+            FileOperation::ReadTool | FileOperation::FileMentioned => {
+                tracked.read(observation.content)
+            }
+            FileOperation::UserEdited => tracked.user_edited(observation.content, event.now),
             FileOperation::ClineEdited => {
-                revealed = tracked.agent_edited(event.content_hash, &look, event.now);
+                findings = tracked.agent_edited(event.content_hash, &observation, event.now);
             }
         }
-        if let Some(date) = revealed.not_the_users {
+        if let Some(date) = findings.retracted_edit {
             state.metadata.retract_user_edit(&path, date);
         }
-        if revealed.user_edit {
+        if findings.user_edit {
             state
                 .metadata
                 .record_file(&path, FileOperation::UserEdited, event.now);
@@ -208,43 +210,44 @@ impl Tracker {
             return Ok(Scan::default());
         }
         let at_ns = nanos(received);
-        let look = |abs: &AbsPath, known: &Tracked| {
+        let observation = |abs: &AbsPath, known: &TrackedFile| {
             let text = unsaved.get(abs).copied();
-            self.look_at(abs, text, known.hashed.as_ref(), at_ns, cancel)
+            self.observe(abs, text, known.hashed.as_ref(), at_ns, cancel)
         };
-        let mut looks = HashMap::new();
-        for tracked in &State::load(&self.dir)?.tracked {
+        let mut observations = HashMap::new();
+        for tracked in &TaskState::load(&self.dir)?.tracked {
             if let Some(abs) = abs_of(tracked) {
-                looks.insert(tracked.uri.clone(), look(&abs, tracked)?);
+                observations.insert(tracked.uri.clone(), observation(&abs, tracked)?);
             }
         }
-        if looks.is_empty() {
+        if observations.is_empty() {
             return Ok(Scan::default());
         }
 
         let lock = self.dir.lock()?;
-        let mut state = State::load(&self.dir)?;
+        let mut state = TaskState::load(&self.dir)?;
         let mut scan = Scan::default();
         for tracked in &mut state.tracked {
             let Some(abs) = abs_of(tracked) else { continue };
-            let held = looks.remove(&tracked.uri).flatten();
-            let look = match held.filter(|look| look.holds(&self.view, &abs)) {
-                Some(look) => Some(look),
-                None => look(&abs, tracked)?,
-            };
-            if let Some(look) = look {
-                if tracked.judge(&look, now) {
+            let held = observations.remove(&tracked.uri).flatten();
+            let observation =
+                match held.filter(|observation| observation.is_current(&self.view, &abs)) {
+                    Some(observation) => Some(observation),
+                    None => observation(&abs, tracked)?,
+                };
+            if let Some(observation) = observation {
+                if tracked.observe(&observation, now) {
                     state
                         .metadata
                         .record_file(&tracked.path, FileOperation::UserEdited, now);
                 }
-                if look.stamp.is_some() || look.content == Content::Absent {
-                    tracked.hashed = look.settled();
+                if observation.stamp.is_some() || observation.content == FileContent::Absent {
+                    tracked.hashed = observation.settled();
                 }
             }
             // What can't be looked at is as it was when it could.
             let last = tracked.noted.map(|noted| noted.content).or(tracked.seen);
-            let Some(content) = look.map(|look| look.content).or(last) else {
+            let Some(content) = observation.map(|observation| observation.content).or(last) else {
                 continue;
             };
             scan.add(tracked, abs, content);
@@ -257,12 +260,12 @@ impl Tracker {
     ///
     /// # Errors
     /// Kinds `storage`, `busy`.
-    pub fn acknowledge(&self, delivered: &[Modified]) -> Result<(), Error> {
+    pub fn acknowledge(&self, delivered: &[UndeliveredChange]) -> Result<(), Error> {
         if delivered.is_empty() || !self.dir.exists() {
             return Ok(());
         }
         let lock = self.dir.lock()?;
-        let mut state = State::load(&self.dir)?;
+        let mut state = TaskState::load(&self.dir)?;
         for modified in delivered {
             let uri = modified.file.abs.to_uri();
             let told = state.tracked.iter_mut().find(|tracked| tracked.uri == uri);
@@ -283,13 +286,13 @@ impl Tracker {
     /// Kinds `storage`, `busy`, `cancelled`.
     pub fn saved(&self, abs: &AbsPath, text: ContentHash, cancel: &Cancel) -> Result<(), Error> {
         let uri = abs.to_uri();
-        let is_tracked = |state: &State| state.tracked.iter().any(|tracked| tracked.uri == uri);
-        if !self.dir.exists() || !is_tracked(&State::load(&self.dir)?) {
+        let is_tracked = |state: &TaskState| state.tracked.iter().any(|tracked| tracked.uri == uri);
+        if !self.dir.exists() || !is_tracked(&TaskState::load(&self.dir)?) {
             return Ok(());
         }
         let lock = self.dir.lock()?;
-        let mut state = State::load(&self.dir)?;
-        let Some(look) = self.look_at(abs, None, None, 0, cancel)? else {
+        let mut state = TaskState::load(&self.dir)?;
+        let Some(observation) = self.observe(abs, None, None, 0, cancel)? else {
             return Ok(());
         };
         for tracked in state
@@ -297,7 +300,7 @@ impl Tracker {
             .iter_mut()
             .filter(|tracked| tracked.uri == uri)
         {
-            tracked.saved(text, look.content);
+            tracked.saved(text, observation.content);
         }
         state.save(&lock)
     }
@@ -342,7 +345,7 @@ impl Tracker {
             &mut entry.cline_version,
         ] {
             if field.is_empty() {
-                host::UNKNOWN.clone_into(field);
+                host_info::UNKNOWN.clone_into(field);
             }
         }
         self.record(|metadata| metadata.record_environment(entry))
@@ -350,7 +353,7 @@ impl Tracker {
 
     fn record(&self, change: impl FnOnce(&mut TaskMetadata) -> bool) -> Result<bool, Error> {
         let lock = self.dir.lock()?;
-        let mut state = State::load(&self.dir)?;
+        let mut state = TaskState::load(&self.dir)?;
         let recorded = change(&mut state.metadata);
         if recorded {
             state.save(&lock)?;
@@ -363,7 +366,7 @@ impl Tracker {
     /// # Errors
     /// Kind `storage`.
     pub fn records(&self) -> Result<TaskContextResult, Error> {
-        let metadata = State::load(&self.dir)?.metadata;
+        let metadata = TaskState::load(&self.dir)?.metadata;
         Ok(TaskContextResult {
             files: metadata.files(),
             models: metadata.models(),
@@ -380,7 +383,7 @@ impl Tracker {
     /// Kind `storage`.
     pub fn edited_after(&self, date: i64) -> Result<Vec<String>, Error> {
         let mut names: Vec<String> = Vec::new();
-        for entry in State::load(&self.dir)?.metadata.files() {
+        for entry in TaskState::load(&self.dir)?.metadata.files() {
             let edited = entry.cline_edit_date.max(entry.user_edit_date);
             if edited > Some(date) && !names.contains(&entry.path) {
                 names.push(entry.path);
@@ -391,14 +394,14 @@ impl Tracker {
 }
 
 impl Scan {
-    fn add(&mut self, tracked: &Tracked, abs: AbsPath, content: Content) {
+    fn add(&mut self, tracked: &TrackedFile, abs: AbsPath, content: FileContent) {
         let file = FileRef {
             path: tracked.path.clone(),
             abs,
         };
         let deleted = tracked.is_gone(content);
         if tracked.pending.is_some() {
-            self.recently_modified.push(Modified {
+            self.recently_modified.push(UndeliveredChange {
                 file: file.clone(),
                 deleted,
                 change: tracked.noted.map(|noted| noted.content),
@@ -414,11 +417,11 @@ impl Scan {
 
 /// What is stored of a task.
 #[derive(Default)]
-struct State {
+struct TaskState {
     metadata: TaskMetadata,
-    tracked: Vec<Tracked>,
+    tracked: Vec<TrackedFile>,
     /// As it was loaded; what is equal need not be written.
-    loaded: (TaskMetadata, Vec<Tracked>),
+    loaded: (TaskMetadata, Vec<TrackedFile>),
     /// Files that make no sense.
     corrupt: Vec<&'static str>,
 }
@@ -426,10 +429,10 @@ struct State {
 /// `tracked_files.json`.
 #[derive(Serialize, Deserialize)]
 struct TrackedFiles {
-    files: Vec<Tracked>,
+    files: Vec<TrackedFile>,
 }
 
-impl State {
+impl TaskState {
     fn load(dir: &TaskDir) -> Result<Self, Error> {
         let mut state = Self::default();
         if let Some(text) = dir.read(METADATA_FILE)? {
@@ -480,18 +483,19 @@ impl State {
         known.map_or_else(|| event.path.to_owned(), |tracked| tracked.path.clone())
     }
 
-    fn tracked_mut(&mut self, event: &FileEvent<'_>) -> &mut Tracked {
+    fn tracked_mut(&mut self, event: &FileEvent<'_>) -> &mut TrackedFile {
         let uri = event.abs.to_uri();
         let at = self.tracked.iter().position(|tracked| tracked.uri == uri);
         let at = at.unwrap_or_else(|| {
-            self.tracked.push(Tracked::new(uri, event.path.to_owned()));
+            self.tracked
+                .push(TrackedFile::new(uri, event.path.to_owned()));
             self.tracked.len() - 1
         });
         &mut self.tracked[at]
     }
 }
 
-fn abs_of(tracked: &Tracked) -> Option<AbsPath> {
+fn abs_of(tracked: &TrackedFile) -> Option<AbsPath> {
     uri_to_path(&tracked.uri).ok().flatten()
 }
 

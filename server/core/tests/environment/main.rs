@@ -13,7 +13,9 @@ use sightline_core::{
     access::{Access, AccessView, Origin},
     cancel::Cancel,
     editor::EditorState,
-    environment::{Block, BlockSettings, CliTools, FileList, Inputs, Modified, Revisions, build},
+    environment::{
+        Block, BlockSettings, CliTools, FileList, Inputs, ModifiedFile, Revisions, build,
+    },
     error::Error,
     path::{AbsPath, Root, Roots},
 };
@@ -148,10 +150,10 @@ impl World {
 
     fn try_build(&self) -> Result<Block, Error> {
         let view = self.view();
-        let modified: Vec<Modified> = self
+        let modified: Vec<ModifiedFile> = self
             .modified
             .iter()
-            .map(|(path, deleted)| Modified {
+            .map(|(path, deleted)| ModifiedFile {
                 path: path.clone(),
                 deleted: *deleted,
                 location: view.roots().place(self.at(path)),

@@ -20,7 +20,7 @@ use sightline_core::{
     cancel::Cancel,
     path::AbsPath,
     storage::{Storage, TaskId},
-    tracker::{ContentHash, FileEvent, Modified, Scan, Tracker},
+    tracker::{ContentHash, FileEvent, Scan, Tracker, UndeliveredChange},
 };
 use sightline_protocol::{
     environment::Mode,
@@ -152,7 +152,7 @@ impl Desk {
     }
 }
 
-fn names(modified: &[Modified]) -> Vec<String> {
+fn names(modified: &[UndeliveredChange]) -> Vec<String> {
     let names = modified.iter().map(|modified| modified.file.path.clone());
     names.collect()
 }

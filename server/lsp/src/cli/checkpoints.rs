@@ -13,7 +13,7 @@ use std::{
 
 use anstream::{AutoStream, ColorChoice};
 use serde_json::{Value, json};
-use sightline_core::{error::Error, line::one_line};
+use sightline_core::{clock::now_millis, error::Error, escape::one_line};
 use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
 
 use super::{
@@ -25,7 +25,6 @@ use crate::{
     handlers::{
         RequestContext,
         checkpoints::{Way, import, patch, transfer},
-        tracking::now,
     },
     plural::plural,
     server::Server,
@@ -258,7 +257,7 @@ fn diff(
 
 /// `sightline checkpoint prune`.
 fn prune(asked: &Prune) -> Result<i32, Error> {
-    let older_than = asked.older_than.map(|age| now().saturating_sub(age));
+    let older_than = asked.older_than.map(|age| now_millis().saturating_sub(age));
     if asked.keep.is_none() && older_than.is_none() && asked.max_bytes.is_none() {
         return Err(Error::invalid(
             "nothing to remove by; use --keep, --older-than or --max-bytes",

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use sightline_core::{
     access::{AccessView, RULE_FILE},
     cancel::Cancel,
+    clock::now_millis,
     environment::names_denied_file,
     error::Error,
-    line::one_line,
+    escape::one_line,
     path::{AbsPath, Root},
     storage::TaskId,
 };
@@ -22,12 +23,7 @@ use super::{
     DONE, NEGATIVE, Workspace, attached::Attached, complain, conversations::ExportFormat, print,
     print_result, progress_bar,
 };
-use crate::{
-    handlers::{self, tracking::now},
-    server::Server,
-    session::Session,
-    settings::Source,
-};
+use crate::{handlers, server::Server, session::Session, settings::Source};
 
 /// Runs a request on the workspace, from disk.
 ///
@@ -271,7 +267,7 @@ pub(super) fn import(
     let id = id.map(TaskId::new).transpose()?;
     with_server(workspace, |server| {
         let store = server.task_store(&server.snapshot())?;
-        let imported = store.import(source, id.as_ref(), now(), &Cancel::default())?;
+        let imported = store.import(source, id.as_ref(), now_millis(), &Cancel::default())?;
         Ok(json!({
             "taskId": imported.task_id.as_str(),
             "messageCount": imported.messages,

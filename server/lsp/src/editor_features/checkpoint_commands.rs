@@ -9,7 +9,7 @@ use serde_json::json;
 use sightline_core::{
     cancel::Cancel,
     error::Error,
-    line::one_line,
+    escape::one_line,
     path::{Location, Root},
 };
 use sightline_protocol::{

@@ -1,6 +1,6 @@
 //! `sightline.showEnvironment` and `sightline.explainAccess`.
 
-use sightline_core::{access::AccessView, line::one_line};
+use sightline_core::{access::AccessView, escape::one_line};
 use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsParams};
 
 use super::{document_arg::DocumentArg, report};

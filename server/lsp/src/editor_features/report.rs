@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::json;
-use sightline_core::{error::Error, line, path::uri_to_path};
+use sightline_core::{error::Error, escape, path::uri_to_path};
 use tower_lsp::lsp_types::MessageType;
 
 use crate::handlers::{self, HandlerResult, RequestContext, result_documents};
@@ -66,7 +66,7 @@ pub(super) fn document(
 }
 
 fn written(outcome: Outcome) -> HandlerResult {
-    let message = line::printable(&outcome.message).into_owned();
+    let message = escape::printable(&outcome.message).into_owned();
     handlers::to_body("a command", &Outcome { message, ..outcome })
 }
 

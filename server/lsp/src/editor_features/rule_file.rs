@@ -14,8 +14,8 @@ use sightline_core::{
     },
     document::PositionEncoding,
     error::Error,
+    escape::one_line,
     limits,
-    line::one_line,
     path::{AbsPath, RelPath, uri_to_path},
 };
 use sightline_protocol::editor::Position;

@@ -9,7 +9,7 @@ use sightline_core::{
     },
     conversation::ContextWindow,
     error::Error,
-    model::DEFAULT_CONTEXT_WINDOW,
+    model_info::DEFAULT_CONTEXT_WINDOW,
     path::Location,
     storage::TaskId,
     task::{self, CommitResult, CompactedMessage, Compaction},

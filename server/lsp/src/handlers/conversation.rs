@@ -6,6 +6,7 @@
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
+    clock::now_millis,
     conversation::{
         self, ContextHistory, DeletedRange, Outline, TruncateAction, TruncateOutcome,
         TruncateRequest,
@@ -24,7 +25,7 @@ use sightline_protocol::{
     task::MessageMeta,
 };
 
-use super::{HandlerResult, RequestContext, tasks, to_body, to_body_borrowing, tracking::now};
+use super::{HandlerResult, RequestContext, tasks, to_body, to_body_borrowing};
 
 /// `sightline/truncateHistory`.
 pub fn truncate(
@@ -100,7 +101,7 @@ fn truncate_stored(context: &RequestContext<'_>, params: TruncateHistoryParams) 
 /// Returns the time recorded for new edits.
 fn time(params: &TruncateHistoryParams) -> Number {
     let previous = params.previous_request.as_ref();
-    previous.map_or_else(|| Number::from(now()), |request| request.ts.clone())
+    previous.map_or_else(|| Number::from(now_millis()), |request| request.ts.clone())
 }
 
 /// Applies the truncation with the session's settings.

@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use sightline_core::{
     cancel::Cancel,
+    clock::now_millis,
     environment::{self, CliTools, FileList, Inputs},
     error::Error,
     listing::{self, ListOptions},
@@ -34,15 +35,15 @@ pub fn run(
     let modified = match &tracker {
         Some(tracker) => {
             let unsaved = tracking::unsaved(&view, snapshot);
-            let now = params.now.unwrap_or_else(tracking::now);
+            let now = params.now.unwrap_or_else(now_millis);
             let scan = tracker.scan(&unsaved, now, SystemTime::now(), &context.cancel)?;
             scan.recently_modified
         }
         None => Vec::new(),
     };
-    let shown: Vec<environment::Modified> = modified
+    let shown: Vec<environment::ModifiedFile> = modified
         .iter()
-        .map(|modified| environment::Modified {
+        .map(|modified| environment::ModifiedFile {
             path: modified.file.path.clone(),
             deleted: modified.deleted,
             location: view.roots().place(modified.file.abs.clone()),
@@ -77,7 +78,7 @@ pub fn run(
     };
     let block = environment::build(&inputs, &context.cancel)?;
     if params.consume {
-        let delivered: Vec<tracker::Modified> = modified
+        let delivered: Vec<tracker::UndeliveredChange> = modified
             .into_iter()
             .filter(|modified| block.delivered_files.contains(&modified.file.path))
             .collect();

@@ -28,7 +28,7 @@ use std::{cell::RefCell, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::Written};
+use sightline_core::{access::AccessView, cancel::Cancel, error::Error, storage::UnsyncedWrite};
 use sightline_protocol::{
     compaction::{ApplyCompactionParams, PlanCompactionParams},
     conversation::{Message, TruncateHistoryParams},
@@ -59,7 +59,7 @@ pub struct RequestContext<'a> {
     message: Option<Arc<RawMessage>>,
     token: Option<ProgressToken>,
     commits: RefCell<Vec<OnDelivered>>,
-    written: RefCell<Vec<Written>>,
+    written: RefCell<Vec<UnsyncedWrite>>,
     rest: RefCell<Option<(Queue, Stage)>>,
     summary: RefCell<Option<String>>,
 }
@@ -117,7 +117,7 @@ impl<'a> RequestContext<'a> {
     }
 
     /// Delays the response until this data is synced.
-    pub fn answer_when_durable(&self, written: Written) {
+    pub fn answer_when_durable(&self, written: UnsyncedWrite) {
         self.written.borrow_mut().push(written);
     }
 
@@ -154,7 +154,7 @@ impl<'a> RequestContext<'a> {
                 Step::Then(_, next) => step = next()?,
             }
         };
-        done.written.iter().try_for_each(Written::sync)?;
+        done.written.iter().try_for_each(UnsyncedWrite::sync)?;
         done.commits.into_iter().for_each(|commit| commit());
         Ok(done.result)
     }

@@ -3,6 +3,7 @@
 use std::{path::Path, time::SystemTime};
 
 use sightline_core::{
+    clock::now_millis,
     editor::OpenDocument,
     error::Error,
     path::{AbsPath, uri_to_path},
@@ -62,7 +63,7 @@ pub fn run(context: &RequestContext<'_>, params: ReadFileParams) -> Result<ReadF
             operation: FileOperation::ReadTool,
             content_hash: None,
             content: Some(content.content_hash),
-            now: tracking::now(),
+            now: now_millis(),
             received: SystemTime::now(),
         };
         tracker.track(&event, &context.cancel)?;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Number, value::RawValue};
 use sightline_core::{
+    clock::now_millis,
     conversation::{self, DeletedRange, TruncateAction, TruncateOutcome},
     error::Error,
     git::Repository,
@@ -86,7 +87,7 @@ pub(super) fn meta(context: &RequestContext<'_>, given: MessageMeta) -> EntryMet
             version: given.version.or_else(|| Some(version.to_owned())),
             cwd,
         },
-        now: given.now.unwrap_or_else(tracking::now),
+        now: given.now.unwrap_or_else(now_millis),
     }
 }
 
@@ -154,7 +155,7 @@ pub fn resume(
     let cwd = root.map(|root| root.path.display());
     let settings = &snapshot.settings.conversation;
     let how = ResumeOptions {
-        now: params.now.unwrap_or_else(tracking::now),
+        now: params.now.unwrap_or_else(now_millis),
         cwd: cwd.as_deref(),
         changed: &stale.changed,
         deleted: &stale.deleted,
@@ -221,7 +222,7 @@ pub(super) fn sent(
         deleted_range: stored.truncation.deleted_range,
         history: stored.truncation.history.clone(),
         action: TruncateAction::Apply,
-        time: &Number::from(tracking::now()),
+        time: &Number::from(now_millis()),
         profile: settings.profile,
         notices: &settings.notices,
     };

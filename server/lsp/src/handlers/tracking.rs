@@ -1,15 +1,12 @@
 //! `sightline/trackFile`, `recordModel`, `recordEnvironment` and `taskContext`: what a
 //! task has seen, and what changed since.
 
-use std::{
-    collections::HashMap,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{collections::HashMap, sync::Arc, time::SystemTime};
 
 use sightline_core::{
     access::{AccessView, PathKind},
     cancel::Cancel,
+    clock::now_millis,
     error::Error,
     path::{AbsPath, uri_to_path},
     tracker::{ContentHash, FileEvent, FileRef, Tracker, environment_entry},
@@ -58,7 +55,7 @@ pub fn track_file(
         operation: params.operation,
         content_hash,
         content: unsaved.map(|open| ContentHash::of_chunks(open.document.text().chunks())),
-        now: params.now.unwrap_or_else(now),
+        now: params.now.unwrap_or_else(now_millis),
         received: SystemTime::now(),
     };
     let entry = tracker.track(&event, &context.cancel)?;
@@ -72,7 +69,7 @@ pub fn record_model(
     params: RecordModelParams,
 ) -> Result<RecordedResult, Error> {
     let tracker = context.server.tracker(&context.snapshot, &params.task_id)?;
-    let now = params.now.unwrap_or_else(now);
+    let now = params.now.unwrap_or_else(now_millis);
     let recorded = tracker.record_model(&params.model_id, &params.provider_id, params.mode, now)?;
     Ok(RecordedResult { recorded })
 }
@@ -90,7 +87,7 @@ pub fn record_environment(
     } else {
         snapshot.client_info.host.as_str()
     };
-    let now = params.now.unwrap_or_else(now);
+    let now = params.now.unwrap_or_else(now_millis);
     let entry = environment_entry(host, &snapshot.client_info.version, now);
     let recorded = tracker.record_environment(entry)?;
     Ok(RecordedResult { recorded })
@@ -123,7 +120,7 @@ pub(super) fn stale(context: &RequestContext<'_>, tracker: &Tracker) -> Result<S
     let snapshot = &context.snapshot;
     let view = context.view();
     let unsaved = unsaved(&view, snapshot);
-    let scan = tracker.scan(&unsaved, now(), SystemTime::now(), &context.cancel)?;
+    let scan = tracker.scan(&unsaved, now_millis(), SystemTime::now(), &context.cancel)?;
     let allowed = |abs: &AbsPath| {
         let location = view.roots().place(abs.clone());
         view.require(&location, outside_allowed(snapshot)).is_ok()
@@ -203,12 +200,4 @@ pub(super) fn unsaved(view: &AccessView, snapshot: &Snapshot) -> HashMap<AbsPath
             Some((path, ContentHash::of_chunks(open.document.text().chunks())))
         })
         .collect()
-}
-
-/// Returns the current time in milliseconds since the Unix epoch.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sightline_core::{
     conversation::{ContextWindow, Notices},
-    model::bare_id,
+    model_info::bare_id,
 };
 use sightline_protocol::{
     environment::{ModelInfo, ModelRef},

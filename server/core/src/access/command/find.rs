@@ -8,13 +8,13 @@ use std::{
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
-    Audit,
-    filter::{Entry, Pattern},
+    CommandChecker,
     invocation::Invocation,
-    options::Use,
-    programs::{HARMLESS_COMMANDS, Style, has},
-    readers::{Search, Visit, reads_folders},
-    shell::Scope,
+    name_filter::{NamePattern, TreeEntry},
+    options::ProgramUse,
+    program_table::{HARMLESS_COMMANDS, PatternStyle, has},
+    recursive_readers::{EntryAction, TreeSearch, reads_folders},
+    shell::ShellState,
 };
 
 /// Nested expressions understood; deeper ones may be true or not.
@@ -29,7 +29,7 @@ enum Expr {
     /// One after the other, until one is true.
     Any(Vec<Expr>),
     Not(Box<Expr>),
-    Matches(Pattern),
+    Matches(NamePattern),
     /// `-type`: is it `d`?
     Folder(bool),
     Prune,
@@ -43,7 +43,7 @@ enum Expr {
 
 /// What came of an entry.
 #[derive(Default)]
-struct Outcome {
+struct ExprOutcome {
     /// An action may read it.
     read: bool,
     /// An action may print it.
@@ -53,7 +53,7 @@ struct Outcome {
 }
 
 /// A name or path in a test.
-struct Literal {
+struct LiteralTest {
     text: String,
     is_name: bool,
 }
@@ -67,17 +67,17 @@ pub(super) struct Find {
     /// One of the actions reads.
     has_reader: bool,
     max_depth: usize,
-    /// Names and paths in tests, without patterns.
-    literals: Vec<Literal>,
+    /// NameList and paths in tests, without patterns.
+    literals: Vec<LiteralTest>,
     /// Words that are no paths.
-    pub(super) quiet: Vec<usize>,
+    pub(super) non_paths: Vec<usize>,
     /// Where commands for entries begin.
     pub(super) commands: Vec<usize>,
     /// One of these reads folders itself.
     runs_reader: bool,
 }
 
-struct Reader<'a> {
+struct ExprParser<'a> {
     invocation: &'a Invocation,
     at: usize,
     find: Find,
@@ -85,7 +85,7 @@ struct Reader<'a> {
 
 impl Find {
     pub(super) fn read(invocation: &Invocation, at: usize) -> Self {
-        let mut reader = Reader {
+        let mut parser = ExprParser {
             invocation,
             at: at + 1,
             find: Self {
@@ -95,34 +95,34 @@ impl Find {
                 has_reader: false,
                 max_depth: usize::MAX,
                 literals: Vec::new(),
-                quiet: Vec::new(),
+                non_paths: Vec::new(),
                 commands: Vec::new(),
                 runs_reader: false,
             },
         };
-        while reader.at < invocation.len() {
-            match invocation.exact(reader.at) {
+        while parser.at < invocation.len() {
+            match invocation.exact(parser.at) {
                 Some("-H" | "-L" | "-P") => {}
-                Some("-D") => reader.at += 1,
+                Some("-D") => parser.at += 1,
                 Some(word) if word.starts_with('-') || matches!(word, "(" | "!") => break,
-                _ => reader.find.starts.push(reader.at),
+                _ => parser.find.starts.push(parser.at),
             }
-            reader.at += 1;
+            parser.at += 1;
         }
         let mut parts = Vec::new();
-        while reader.at < invocation.len() {
+        while parser.at < invocation.len() {
             // A bracket too many ends nothing.
-            parts.push(reader.any(0));
-            reader.at += 1;
+            parts.push(parser.any(0));
+            parser.at += 1;
         }
         Self {
             expr: Expr::All(parts),
-            ..reader.find
+            ..parser.find
         }
     }
 
-    fn judge(&self, entry: &Entry<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn judge(&self, entry: &TreeEntry<'_>) -> ExprOutcome {
+        let mut outcome = ExprOutcome::default();
         if entry.depth <= self.max_depth {
             let (may_hold, _) = evaluate(&self.expr, entry, true, &mut outcome);
             outcome.printed |= may_hold && !self.has_action;
@@ -133,7 +133,12 @@ impl Find {
 
 /// Whether an expression can be true and can be false for an entry. `is_sure` is
 /// whether it is evaluated at all.
-fn evaluate(expr: &Expr, entry: &Entry<'_>, is_sure: bool, outcome: &mut Outcome) -> (bool, bool) {
+fn evaluate(
+    expr: &Expr,
+    entry: &TreeEntry<'_>,
+    is_sure: bool,
+    outcome: &mut ExprOutcome,
+) -> (bool, bool) {
     let exactly = |holds: bool| (holds, !holds);
     match expr {
         Expr::All(parts) | Expr::Any(parts) => {
@@ -176,7 +181,7 @@ fn evaluate(expr: &Expr, entry: &Entry<'_>, is_sure: bool, outcome: &mut Outcome
     }
 }
 
-impl Reader<'_> {
+impl ExprParser<'_> {
     fn word(&self) -> Option<&str> {
         self.invocation.exact(self.at)
     }
@@ -227,12 +232,14 @@ impl Reader<'_> {
                 }
                 Expr::Not(Box::new(self.primary(depth + 1)))
             }
-            "-name" => self.pattern(Style::Name, Pattern::new),
-            "-iname" => self.pattern(Style::Name, Pattern::ignoring_case),
-            "-path" | "-wholename" => self.pattern(Style::Exact, Pattern::new),
-            "-ipath" | "-iwholename" => self.pattern(Style::Exact, Pattern::ignoring_case),
+            "-name" => self.pattern(PatternStyle::Name, NamePattern::new),
+            "-iname" => self.pattern(PatternStyle::Name, NamePattern::ignoring_case),
+            "-path" | "-wholename" => self.pattern(PatternStyle::Exact, NamePattern::new),
+            "-ipath" | "-iwholename" => {
+                self.pattern(PatternStyle::Exact, NamePattern::ignoring_case)
+            }
             "-regex" | "-iregex" | "-lname" | "-ilname" => {
-                self.find.quiet.push(self.at);
+                self.find.non_paths.push(self.at);
                 self.at += 1;
                 Expr::Unknown
             }
@@ -284,17 +291,17 @@ impl Reader<'_> {
         Expr::Action { reads }
     }
 
-    fn pattern(&mut self, style: Style, new: fn(&str, Style) -> Pattern) -> Expr {
+    fn pattern(&mut self, style: PatternStyle, new: fn(&str, PatternStyle) -> NamePattern) -> Expr {
         let at = self.at;
         self.at += 1;
         let Some(text) = self.invocation.exact(at) else {
             return Expr::Unknown;
         };
-        self.find.quiet.push(at);
+        self.find.non_paths.push(at);
         if !text.contains(['*', '?', '[', '\\']) {
-            self.find.literals.push(Literal {
+            self.find.literals.push(LiteralTest {
                 text: text.to_owned(),
-                is_name: style == Style::Name,
+                is_name: style == PatternStyle::Name,
             });
         }
         let pattern = new(text, style);
@@ -314,7 +321,7 @@ impl Reader<'_> {
             }
         }
         self.find.commands.push(start);
-        let inner = Use::at(self.invocation, start);
+        let inner = ProgramUse::at(self.invocation, start);
         self.find.runs_reader |= inner.is_some_and(|inner| {
             let reader = inner.program.reader.as_ref();
             reader.is_some_and(|reader| reader.when.is_empty() || reads_folders(reader, &inner))
@@ -324,9 +331,9 @@ impl Reader<'_> {
     }
 }
 
-impl Audit<'_> {
+impl CommandChecker<'_> {
     /// Judges what a command line of `find` reads, and the names in its tests.
-    pub(super) fn judge_find(&mut self, invocation: &Invocation, find: &Find, scope: &Scope) {
+    pub(super) fn check_find(&mut self, invocation: &Invocation, find: &Find, state: &ShellState) {
         let fields: Vec<_> = find
             .starts
             .iter()
@@ -337,31 +344,31 @@ impl Audit<'_> {
         let mut unknown: Vec<(PathBuf, String)> = Vec::new();
         for field in &fields {
             if field.has_pattern() {
-                let places = self.matches(field, &scope.dirs);
+                let places = self.matches(field, &state.dirs);
                 starts.extend(places.into_iter().map(|place| {
                     let path = place.to_string_lossy().into_owned();
                     (place, path)
                 }));
             } else if let Some(text) = field.known() {
-                starts.extend(scope.dirs.iter().map(|dir| (dir.join(&text), text.clone())));
+                starts.extend(state.dirs.iter().map(|dir| (dir.join(&text), text.clone())));
             } else {
-                unknown.extend(scope.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
+                unknown.extend(state.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
             }
         }
         if fields.is_empty() {
-            starts.extend(scope.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
+            starts.extend(state.dirs.iter().map(|dir| (dir.clone(), ".".to_owned())));
         }
         for literal in &find.literals {
             for (place, start) in starts.iter().chain(&unknown) {
-                self.judge_literal(find, literal, place, start);
+                self.check_literal(find, literal, place, start);
             }
         }
-        if self.readers == RecursiveReaders::Allow || !(find.has_reader || scope.list_used) {
+        if self.readers == RecursiveReaders::Allow || !(find.has_reader || state.list_used) {
             return;
         }
         // Folders that a command within reads whole.
         let whole: RefCell<Vec<String>> = RefCell::default();
-        let is_read = |entry: &Entry<'_>, outcome: &Outcome| {
+        let is_read = |entry: &TreeEntry<'_>, outcome: &ExprOutcome| {
             let mut whole = whole.borrow_mut();
             let is_below = |folder: &String| {
                 let rest = entry.path.strip_prefix(folder.as_str());
@@ -372,7 +379,7 @@ impl Audit<'_> {
             }
             outcome.read || whole.iter().any(is_below)
         };
-        let search = Search {
+        let search = TreeSearch {
             program: "find",
             hint: "`-path PATH -prune -o` or `-not -path PATH`",
             skips_hidden: false,
@@ -380,8 +387,8 @@ impl Audit<'_> {
             visit: &|entry| {
                 let outcome = find.judge(entry);
                 let reads = is_read(entry, &outcome);
-                Visit {
-                    reads: reads || (outcome.printed && scope.list_used),
+                EntryAction {
+                    reads: reads || (outcome.printed && state.list_used),
                     enters: (!outcome.pruned && entry.depth < find.max_depth)
                         || (find.runs_reader && reads),
                 }
@@ -389,18 +396,18 @@ impl Audit<'_> {
         };
         for (place, start) in starts {
             let path = start.trim_end_matches('/');
-            let top = Entry {
+            let top = TreeEntry {
                 path,
                 is_dir: true,
                 depth: 0,
             };
             is_read(&top, &find.judge(&top));
-            self.judge_tree(&place, &start, &search);
+            self.check_tree(&place, &start, &search);
         }
     }
 
     /// What a test names in plain sight counts whether it is there or not.
-    fn judge_literal(&mut self, find: &Find, literal: &Literal, place: &Path, start: &str) {
+    fn check_literal(&mut self, find: &Find, literal: &LiteralTest, place: &Path, start: &str) {
         if self.is_exhausted() {
             return;
         }
@@ -416,7 +423,7 @@ impl Audit<'_> {
         };
         let is_taken = [true, false].into_iter().any(|is_dir| {
             let path = &path;
-            let outcome = find.judge(&Entry {
+            let outcome = find.judge(&TreeEntry {
                 path,
                 is_dir,
                 depth,

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
+    expansion::ExpandedWord,
     find::Find,
-    options::Use,
-    program::{PREFIXES, PRINTERS},
-    programs::{self, has},
-    word::Field,
+    options::ProgramUse,
+    program_table::{self, has},
+    simple_command::{PREFIXES, PRINTERS},
 };
 
 /// Bytes a word may grow to by mounts.
@@ -17,7 +17,7 @@ const MAX_MOUNTS: usize = 20;
 
 /// A simple command: for each word, what it can stand for.
 pub(super) struct Invocation {
-    pub(super) words: Vec<Vec<Field>>,
+    pub(super) words: Vec<Vec<ExpandedWord>>,
     /// For each word, its text where that is sure.
     exact: Vec<Option<String>>,
 }
@@ -25,8 +25,8 @@ pub(super) struct Invocation {
 impl Invocation {
     /// What the shell makes of words: what expansions left unquoted is split at blanks
     /// and `separators`.
-    pub(super) fn new(words: Vec<Vec<Field>>, separators: &str) -> Self {
-        let mut all: Vec<Vec<Field>> = Vec::new();
+    pub(super) fn new(words: Vec<Vec<ExpandedWord>>, separators: &str) -> Self {
+        let mut all: Vec<Vec<ExpandedWord>> = Vec::new();
         for word in words {
             let start = all.len();
             for field in word {
@@ -38,7 +38,7 @@ impl Invocation {
                 }
             }
         }
-        let is_empty = |word: &&Vec<Field>| {
+        let is_empty = |word: &&Vec<ExpandedWord>| {
             word.iter()
                 .all(|field| field.known().as_deref() == Some(""))
         };
@@ -46,7 +46,7 @@ impl Invocation {
         Self::of(all.split_off(nothing))
     }
 
-    fn of(words: Vec<Vec<Field>>) -> Self {
+    fn of(words: Vec<Vec<ExpandedWord>>) -> Self {
         let exact = words
             .iter()
             .map(|word| match word.as_slice() {
@@ -67,7 +67,7 @@ impl Invocation {
     }
 
     /// What a word can stand for.
-    pub(super) fn fields(&self, at: usize) -> &[Field] {
+    pub(super) fn fields(&self, at: usize) -> &[ExpandedWord] {
         self.words.get(at).map_or(&[], Vec::as_slice)
     }
 
@@ -88,7 +88,7 @@ impl Invocation {
     }
 
     /// All fields of the words behind the first.
-    pub(super) fn operands(&self) -> impl Iterator<Item = &Field> {
+    pub(super) fn operands(&self) -> impl Iterator<Item = &ExpandedWord> {
         self.words.iter().skip(1).flatten()
     }
 
@@ -97,23 +97,23 @@ impl Invocation {
         let words = self.words.iter().skip(from);
         words
             .filter_map(|word| word.first())
-            .map(Field::text)
+            .map(ExpandedWord::text)
             .collect()
     }
 
     /// As [`Self::texts`], without some of the words.
-    pub(super) fn texts_but(&self, from: usize, quiet: &BTreeSet<usize>) -> Vec<String> {
+    pub(super) fn texts_but(&self, from: usize, non_paths: &BTreeSet<usize>) -> Vec<String> {
         let words = self.words.iter().enumerate().skip(from);
-        let words = words.filter(|(at, _)| !quiet.contains(at));
+        let words = words.filter(|(at, _)| !non_paths.contains(at));
         words
             .filter_map(|(_, word)| word.first())
-            .map(Field::text)
+            .map(ExpandedWord::text)
             .collect()
     }
 
     /// The known programs in it: the first, or the one that it runs.
-    pub(super) fn uses(&self) -> (Option<Use>, Option<Find>) {
-        let is_runner = has(programs::RUNNERS, &self.program(0));
+    pub(super) fn uses(&self) -> (Option<ProgramUse>, Option<Find>) {
+        let is_runner = has(program_table::RUNNERS, &self.program(0));
         let mut places = 0..if is_runner {
             self.len()
         } else {
@@ -123,7 +123,7 @@ impl Invocation {
             if self.program(at) == "find" {
                 return Some((None, Some(Find::read(self, at))));
             }
-            Some((Some(Use::at(self, at)?), None))
+            Some((Some(ProgramUse::at(self, at)?), None))
         });
         found.unwrap_or_default()
     }
@@ -133,9 +133,9 @@ impl Invocation {
     pub(super) fn without_mounts(&self) -> Option<Self> {
         let mut mounts: Vec<(String, String)> = Vec::new();
         let program = (0..self.len()).find(|at| {
-            !has(programs::RUNNERS, &self.program(*at)) || {
+            !has(program_table::RUNNERS, &self.program(*at)) || {
                 let name = self.program(*at);
-                has(programs::CONTAINERS, &name) || matches!(name.as_str(), "chroot" | "bwrap")
+                has(program_table::CONTAINERS, &name) || matches!(name.as_str(), "chroot" | "bwrap")
             }
         })?;
         let name = self.program(program);
@@ -148,7 +148,7 @@ impl Invocation {
                 "chroot" if !word.starts_with('-') => Some((word, "/".to_owned())),
                 "bwrap" if word.starts_with("--") && word.contains("bind") => next(1).zip(next(2)),
                 "chroot" | "bwrap" => None,
-                name if has(programs::CONTAINERS, name) => match word.as_str() {
+                name if has(program_table::CONTAINERS, name) => match word.as_str() {
                     "-v" | "--volume" | "--mount" => next(1).as_deref().and_then(mount_of),
                     _ => word
                         .strip_prefix("--volume=")
@@ -174,9 +174,9 @@ impl Invocation {
             let fields = word
                 .iter()
                 .map(|field| mounts.iter().fold(field.text(), with_mount));
-            fields.map(|text| Field::quoted(&text)).collect()
+            fields.map(|text| ExpandedWord::quoted(&text)).collect()
         });
-        let runner = vec![Field::quoted("env")];
+        let runner = vec![ExpandedWord::quoted("env")];
         Some(Self::of(std::iter::once(runner).chain(words).collect()))
     }
 

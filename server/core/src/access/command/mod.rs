@@ -13,21 +13,21 @@
 //! read, with [`filter`], [`find`] and [`sed`] for what they leave out. This module holds
 //! what they share: the questions asked of the rules, and the list of what was denied.
 
-mod braces;
-mod filter;
+mod brace_expansion;
+mod expansion;
 mod find;
-mod guard;
 mod invocation;
+mod lexer;
+mod limits;
+mod name_filter;
 mod options;
-mod print;
-mod program;
-mod programs;
-mod quote;
-mod readers;
+mod printf;
+mod program_table;
+mod recursive_readers;
 mod sed;
 mod shell;
+mod simple_command;
 mod wildcard;
-mod word;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -41,12 +41,12 @@ use sightline_protocol::{
     settings::RecursiveReaders,
 };
 
-use self::{shell::Scope, word::Field};
+use self::{expansion::ExpandedWord, shell::ShellState};
 use super::{AccessView, Denial, Verdict, through_link};
-use crate::{limits, path::AbsPath};
+use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
 /// Paths judged for one command; more than any honest one names.
-const MAX_JUDGED: usize = 20_000;
+const MAX_PATHS: usize = 20_000;
 /// Scripts within a command: substitutions, `sh -c`, `eval`.
 const MAX_SCRIPTS: usize = 200;
 /// Of these, within each other.
@@ -69,57 +69,57 @@ impl AccessView {
     /// As [`Self::check_command`]. `readers` says whether programs that read whole
     /// folders are refused where a folder holds denied files.
     pub fn check_command_with(&self, text: &str, readers: RecursiveReaders) -> CommandAccess {
-        self.judge_command(text, Audit::new(self, readers))
+        self.run_checker(text, CommandChecker::new(self, readers))
     }
 
     /// Returns whether a command line may be shown: it names no denied file, not even
     /// as a pattern. What it reads of folders does not matter.
     pub fn may_show_command(&self, text: &str) -> bool {
-        let audit = Audit {
-            judges_patterns: true,
-            ..Audit::new(self, RecursiveReaders::Allow)
+        let checker = CommandChecker {
+            checks_all_words: true,
+            ..CommandChecker::new(self, RecursiveReaders::Allow)
         };
-        self.judge_command(text, audit).allowed
+        self.run_checker(text, checker).allowed
     }
 
-    fn judge_command(&self, text: &str, mut audit: Audit<'_>) -> CommandAccess {
-        if text.len() > limits::MAX_COMMAND_BYTES {
-            audit.refuse(
+    fn run_checker(&self, text: &str, mut checker: CommandChecker<'_>) -> CommandAccess {
+        if text.len() > MAX_COMMAND_BYTES {
+            checker.refuse(
                 "",
                 format!(
                     "the command has {} bytes, which is over the limit of {}; run it from a script, or in parts",
                     text.len(),
-                    limits::MAX_COMMAND_BYTES
+                    MAX_COMMAND_BYTES
                 ),
             );
         } else {
             // Lines of a script that was written on Windows.
-            audit.run(&text.replace("\r\n", "\n").replace('\r', "\n"));
+            checker.run(&text.replace("\r\n", "\n").replace('\r', "\n"));
         }
         CommandAccess {
-            allowed: audit.denied.is_empty(),
-            denied: audit.denied,
+            allowed: checker.denied.is_empty(),
+            denied: checker.denied,
         }
     }
 }
 
 /// A piece of shell still to be judged.
-struct Script {
+struct PendingScript {
     text: String,
-    scope: Scope,
+    state: ShellState,
     depth: usize,
 }
 
 /// The judging of one command.
-struct Audit<'a> {
+struct CommandChecker<'a> {
     view: &'a AccessView,
     readers: RecursiveReaders,
     /// Are words judged that are no paths?
-    judges_patterns: bool,
+    checks_all_words: bool,
     home: Option<PathBuf>,
     denied: Vec<DeniedOperand>,
     known: HashMap<PathBuf, Option<Denial>>,
-    scripts: VecDeque<Script>,
+    scripts: VecDeque<PendingScript>,
     seen_scripts: HashSet<(String, Vec<PathBuf>)>,
     depth: usize,
     /// Folder entries that patterns may still look at.
@@ -145,12 +145,12 @@ impl Denial {
     }
 }
 
-impl<'a> Audit<'a> {
+impl<'a> CommandChecker<'a> {
     fn new(view: &'a AccessView, readers: RecursiveReaders) -> Self {
         Self {
             view,
             readers,
-            judges_patterns: false,
+            checks_all_words: false,
             home: std::env::home_dir(),
             denied: Vec::new(),
             known: HashMap::new(),
@@ -158,7 +158,7 @@ impl<'a> Audit<'a> {
             seen_scripts: HashSet::new(),
             depth: 0,
             entries_left: wildcard::MAX_ENTRIES,
-            tree_left: readers::MAX_ENTRIES,
+            tree_left: recursive_readers::MAX_ENTRIES,
             containers: 0,
             started: Instant::now(),
             exhausted: false,
@@ -167,11 +167,11 @@ impl<'a> Audit<'a> {
 
     /// The folders a command may be run in: any root. Without a root, those of the
     /// files that are open.
-    fn start(&self) -> Scope {
+    fn start(&self) -> ShellState {
         let scopes = &self.view.scopes;
         let has_root = scopes.iter().any(|scope| scope.is_root);
         let scopes = scopes.iter().filter(|scope| scope.is_root || !has_root);
-        Scope::new(
+        ShellState::new(
             scopes
                 .map(|scope| scope.path().as_path().to_path_buf())
                 .collect(),
@@ -185,46 +185,46 @@ impl<'a> Audit<'a> {
                 return;
             }
             self.depth = script.depth;
-            self.parse(&script.text, script.scope);
+            self.parse(&script.text, script.state);
         }
     }
 
     /// Notes a script that runs as part of the command.
-    fn script(&mut self, text: &str, scope: &Scope) {
+    fn script(&mut self, text: &str, state: &ShellState) {
         if text.trim().is_empty() || self.is_exhausted() {
             return;
         }
         let new = self
             .seen_scripts
-            .insert((text.to_owned(), scope.dirs.clone()));
+            .insert((text.to_owned(), state.dirs.clone()));
         if !new {
             return;
         }
         if self.depth >= MAX_DEPTH {
-            self.read_as_words(text, scope, "it is nested too deeply");
+            self.check_rough_words(text, state, "it is nested too deeply");
             return;
         }
-        self.scripts.push_back(Script {
+        self.scripts.push_back(PendingScript {
             text: text.to_owned(),
-            scope: scope.clone(),
+            state: state.clone(),
             depth: self.depth + 1,
         });
     }
 
     /// Parses and walks a script on a thread of its own: the parser needs stack
     /// by the depth of its input, and panics on some.
-    fn parse(&mut self, text: &str, scope: Scope) {
-        let outcome = match guard::stack_for(text) {
+    fn parse(&mut self, text: &str, state: ShellState) {
+        let outcome = match limits::stack_for(text) {
             None => Err("it is nested too deeply"),
             Some(stack) => thread::scope(|threads| {
                 thread::Builder::new()
                     .name("command".to_owned())
                     .stack_size(stack)
                     .spawn_scoped(threads, || {
-                        let mut scope = scope.clone();
+                        let mut state = state.clone();
                         match shell::parse(text) {
                             Ok(program) => {
-                                self.program(&program, &mut scope);
+                                self.program(&program, &mut state);
                                 Ok(())
                             }
                             Err(why) => Err(why),
@@ -236,34 +236,34 @@ impl<'a> Audit<'a> {
             }),
         };
         if let Err(why) = outcome {
-            self.read_as_words(text, &scope, why);
+            self.check_rough_words(text, &state, why);
         }
     }
 
     /// The way out when a command is not understood: everything in it that could
     /// be a path is judged.
-    fn read_as_words(&mut self, text: &str, scope: &Scope, why: &str) {
+    fn check_rough_words(&mut self, text: &str, state: &ShellState, why: &str) {
         let how = format!("the command names it (every word was judged, because {why})");
-        for word in word::rough(text) {
+        for word in expansion::rough_words(text) {
             if self.is_exhausted() {
                 return;
             }
-            self.judge_field(&Field::unquoted(&word), &scope.dirs, &how);
+            self.check_word(&ExpandedWord::unquoted(&word), &state.dirs, &how);
         }
     }
 
     /// Judges everything a word could name.
-    fn judge_field(&mut self, field: &Field, dirs: &[PathBuf], how: &str) {
+    fn check_word(&mut self, field: &ExpandedWord, dirs: &[PathBuf], how: &str) {
         if field.has_pattern() {
-            self.judge_matches(field, dirs, how);
+            self.check_matches(field, dirs, how);
         }
-        for piece in field.pieces() {
-            self.judge_path(&piece, dirs, how);
+        for piece in field.path_candidates() {
+            self.check_path(&piece, dirs, how);
         }
     }
 
     /// Judges one path as written, seen from each folder the command may be in.
-    fn judge_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
+    fn check_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
         let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
         if written.is_empty() || written.contains('\0') || written.split('/').any(impossible) {
             return;
@@ -300,7 +300,7 @@ impl<'a> Audit<'a> {
         if self.exhausted {
             return true;
         }
-        self.exhausted = self.known.len() >= MAX_JUDGED
+        self.exhausted = self.known.len() >= MAX_PATHS
             || self.seen_scripts.len() >= MAX_SCRIPTS
             || self.started.elapsed() > MAX_TIME;
         if self.exhausted {

@@ -4,33 +4,33 @@ use std::collections::BTreeSet;
 
 use super::{
     invocation::Invocation,
-    programs::{self, PROGRAMS, Program, has},
+    program_table::{self, PROGRAMS, Program, has},
 };
 
 /// Letters a long option may be cut to.
 const SHORTEST: usize = 5;
 
 /// A known program within a command.
-pub(super) struct Use {
+pub(super) struct ProgramUse {
     pub(super) program: &'static Program,
     /// The word of the program.
     pub(super) at: usize,
-    pub(super) options: Vec<Set>,
+    pub(super) options: Vec<SetOption>,
     /// The words of its operands.
     pub(super) operands: Vec<usize>,
     /// Words that are no paths.
-    pub(super) quiet: BTreeSet<usize>,
+    pub(super) non_paths: BTreeSet<usize>,
 }
 
 /// An option that is set.
-pub(super) struct Set {
+pub(super) struct SetOption {
     pub(super) name: String,
     pub(super) value: Option<String>,
     /// Operands in front of it.
     pub(super) behind: usize,
 }
 
-impl Use {
+impl ProgramUse {
     /// The known program at a word.
     pub(super) fn at(invocation: &Invocation, at: usize) -> Option<Self> {
         let name = invocation.program(at);
@@ -51,7 +51,7 @@ impl Use {
             at,
             options: Vec::new(),
             operands: Vec::new(),
-            quiet: BTreeSet::new(),
+            non_paths: BTreeSet::new(),
         };
         used.read(invocation, from);
         Some(used)
@@ -103,17 +103,17 @@ impl Use {
             }
             at += 1;
         }
-        if self.is_set(self.program.instead) {
+        if self.is_set(self.program.replaces_leading) {
             // They were paths after all.
             for at in self.operands.iter().take(self.program.leading) {
-                self.quiet.remove(at);
+                self.non_paths.remove(at);
             }
         }
     }
 
     /// Operands without the patterns at their start.
     pub(super) fn paths(&self) -> &[usize] {
-        let leading = if self.is_set(self.program.instead) {
+        let leading = if self.is_set(self.program.replaces_leading) {
             0
         } else {
             self.program.leading
@@ -123,9 +123,9 @@ impl Use {
 
     fn operand(&mut self, at: usize, is_sure: bool, invocation: &Invocation) {
         let is_leading = is_sure && self.operands.len() < self.program.leading;
-        let is_pattern = |word: &str| self.program.harmless.is_none_or(|harmless| harmless(word));
-        if self.program.only_looks || (is_leading && invocation.exact(at).is_some_and(is_pattern)) {
-            self.quiet.insert(at);
+        let is_pattern = |word: &str| self.program.is_text.is_none_or(|is_text| is_text(word));
+        if self.program.only_stats || (is_leading && invocation.exact(at).is_some_and(is_pattern)) {
+            self.non_paths.insert(at);
         }
         self.operands.push(at);
     }
@@ -178,16 +178,17 @@ impl Use {
             .reader
             .as_ref()
             .is_some_and(|reader| has(reader.globs, &name));
-        let is_quiet = |value: &str| {
-            let named = is_text && (program.harmless.is_none() || !has(program.instead, &name));
+        let is_non_path = |value: &str| {
+            let named =
+                is_text && (program.is_text.is_none() || !has(program.replaces_leading, &name));
             named
                 || (is_glob && value.starts_with('!'))
-                || (has(program.instead, &name)
-                    && program.harmless.is_some_and(|harmless| harmless(value)))
+                || (has(program.replaces_leading, &name)
+                    && program.is_text.is_some_and(|is_text| is_text(value)))
         };
         if let Some(value) = attached {
-            if is_quiet(value) || programs::leaves_out(&format!("{name}={value}")) {
-                self.quiet.insert(at);
+            if is_non_path(value) || program_table::leaves_out(&format!("{name}={value}")) {
+                self.non_paths.insert(at);
             }
             self.set(name, Some(value.to_owned()));
             return at;
@@ -199,8 +200,8 @@ impl Use {
                     break;
                 }
                 last += 1;
-                if is_sure && is_quiet(value) {
-                    self.quiet.insert(last);
+                if is_sure && is_non_path(value) {
+                    self.non_paths.insert(last);
                 }
                 self.set(name.clone(), Some(value.to_owned()));
                 if !is_list {
@@ -222,7 +223,7 @@ impl Use {
     }
 
     fn set(&mut self, name: String, value: Option<String>) {
-        self.options.push(Set {
+        self.options.push(SetOption {
             name,
             value,
             behind: self.operands.len(),
@@ -237,7 +238,7 @@ impl Use {
             [
                 reader.when,
                 reader.never,
-                reader.despite,
+                reader.reenabled_by,
                 reader.lists,
                 reader.target,
                 reader.exclude,
@@ -249,7 +250,7 @@ impl Use {
             ]
         });
         let lists = [
-            program.instead,
+            program.replaces_leading,
             program.texts,
             program.numbers,
             program.values,
@@ -269,7 +270,7 @@ impl Use {
 }
 
 /// Does the last option run the words behind it?
-fn is_set_command(program: &Program, options: &[Set]) -> bool {
+fn is_set_command(program: &Program, options: &[SetOption]) -> bool {
     let is_last = |names: &str| {
         options
             .last()
@@ -287,7 +288,7 @@ fn subcommand(invocation: &Invocation, at: usize) -> Option<usize> {
     let mut next = at + 1;
     loop {
         let word = invocation.exact(next)?;
-        if has(programs::GLOBAL_VALUES, word) {
+        if has(program_table::GLOBAL_VALUES, word) {
             next += 2;
         } else if word.starts_with('-') {
             next += 1;

@@ -2,7 +2,7 @@
 
 /// Is this script made of nothing but substitutions and simple commands, so that
 /// whatever it names is a pattern or a text?
-pub(super) fn only_edits(script: &str) -> bool {
+pub(super) fn edits_only_text(script: &str) -> bool {
     let mut rest = script.trim_start_matches([' ', '\n', ';']);
     while !rest.is_empty() {
         let Some(next) = command(rest) else {
@@ -73,7 +73,7 @@ fn delimited(text: &str, delimiter: char) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::only_edits;
+    use super::edits_only_text;
 
     #[test]
     fn only_scripts_without_files_are_harmless() {
@@ -84,7 +84,7 @@ mod tests {
             "1!s/a\\/b/.env/",
             "$d",
         ] {
-            assert!(only_edits(script), "{script}");
+            assert!(edits_only_text(script), "{script}");
         }
         for script in [
             "r .env",
@@ -95,7 +95,7 @@ mod tests {
             "s/a",
             "a .env",
         ] {
-            assert!(!only_edits(script), "{script}");
+            assert!(!edits_only_text(script), "{script}");
         }
     }
 }

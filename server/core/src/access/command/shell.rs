@@ -19,7 +19,10 @@ use brush_parser::{
     },
 };
 
-use super::{Audit, invocation::Invocation, program::LIST_READERS, programs, quote, word::Field};
+use super::{
+    CommandChecker, expansion::ExpandedWord, invocation::Invocation, lexer, program_table,
+    simple_command::LIST_READERS,
+};
 use crate::path::AbsPath;
 
 /// Values kept for one variable.
@@ -29,7 +32,7 @@ const MAX_DIRS: usize = 32;
 
 /// What a command runs in.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
+pub(super) struct ShellState {
     /// The folders it may run in.
     pub(super) dirs: Vec<PathBuf>,
     first_dirs: Vec<PathBuf>,
@@ -48,7 +51,7 @@ pub(super) struct Scope {
     pub(super) is_fed: bool,
 }
 
-impl Scope {
+impl ShellState {
     pub(super) fn new(dirs: Vec<PathBuf>) -> Self {
         Self {
             first_dirs: dirs.clone(),
@@ -128,68 +131,68 @@ pub(super) fn parse(text: &str) -> Result<Program, &'static str> {
     brush_parser::parse_tokens(&tokens, &options).map_err(|_| "it could not be parsed")
 }
 
-impl Audit<'_> {
-    pub(super) fn program(&mut self, program: &Program, scope: &mut Scope) {
+impl CommandChecker<'_> {
+    pub(super) fn program(&mut self, program: &Program, state: &mut ShellState) {
         for list in &program.complete_commands {
-            self.list(list, scope);
+            self.list(list, state);
         }
     }
 
-    fn list(&mut self, list: &CompoundList, scope: &mut Scope) {
+    fn list(&mut self, list: &CompoundList, state: &mut ShellState) {
         for item in &list.0 {
-            self.pipeline(&item.0.first, scope);
+            self.pipeline(&item.0.first, state);
             for next in &item.0.additional {
                 let (AndOr::And(pipeline) | AndOr::Or(pipeline)) = next;
-                self.pipeline(pipeline, scope);
+                self.pipeline(pipeline, state);
             }
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline, scope: &mut Scope) {
+    fn pipeline(&mut self, pipeline: &Pipeline, state: &mut ShellState) {
         if let [command] = pipeline.seq.as_slice() {
-            self.command(command, scope);
+            self.command(command, state);
             return;
         }
         // Each stage is a shell of its own, fed by the one before. Stages that
         // are not understood are taken to pass on what they got.
-        let mut passed = scope.stdin.clone();
+        let mut passed = state.stdin.clone();
         let last_reader = pipeline.seq.iter().rposition(reads_lists);
         for (index, command) in pipeline.seq.iter().enumerate() {
-            let mut stage = scope.clone();
+            let mut stage = state.clone();
             let is_last = index + 1 == pipeline.seq.len();
-            stage.list_used = (is_last && scope.list_used) || last_reader > Some(index);
+            stage.list_used = (is_last && state.list_used) || last_reader > Some(index);
             stage.is_fed |= index > 0;
             stage.stdin = passed.clone();
             stage.printed.clear();
             self.command(command, &mut stage);
             if is_last {
-                scope.printed.push_str(&stage.printed);
+                state.printed.push_str(&stage.printed);
             } else if !stage.printed.is_empty() {
                 passed = Some(stage.printed);
             }
         }
     }
 
-    fn command(&mut self, command: &Command, scope: &mut Scope) {
+    fn command(&mut self, command: &Command, state: &mut ShellState) {
         if self.is_exhausted() {
             return;
         }
         match command {
-            Command::Simple(simple) => self.simple(simple, scope),
+            Command::Simple(simple) => self.simple(simple, state),
             Command::Compound(compound, redirects) => {
-                self.with_redirects(redirects.as_ref(), scope, |audit, scope| {
-                    audit.compound(compound, scope);
+                self.with_redirects(redirects.as_ref(), state, |checker, state| {
+                    checker.compound(compound, state);
                 });
             }
             Command::Function(function) => {
                 let body = &function.body;
-                self.with_redirects(body.1.as_ref(), scope, |audit, scope| {
-                    audit.compound(&body.0, scope);
+                self.with_redirects(body.1.as_ref(), state, |checker, state| {
+                    checker.compound(&body.0, state);
                 });
             }
             Command::ExtendedTest(test, redirects) => {
-                self.with_redirects(redirects.as_ref(), scope, |audit, scope| {
-                    audit.test(&test.expr, scope);
+                self.with_redirects(redirects.as_ref(), state, |checker, state| {
+                    checker.test(&test.expr, state);
                 });
             }
         }
@@ -200,122 +203,125 @@ impl Audit<'_> {
     fn with_redirects(
         &mut self,
         redirects: Option<&RedirectList>,
-        scope: &mut Scope,
-        run: impl FnOnce(&mut Self, &mut Scope),
+        state: &mut ShellState,
+        run: impl FnOnce(&mut Self, &mut ShellState),
     ) {
-        let outer = (scope.stdin.clone(), scope.is_fed);
+        let outer = (state.stdin.clone(), state.is_fed);
         for redirect in redirects.iter().flat_map(|list| &list.0) {
-            self.redirect(redirect, scope);
+            self.redirect(redirect, state);
         }
-        run(self, scope);
-        (scope.stdin, scope.is_fed) = outer;
+        run(self, state);
+        (state.stdin, state.is_fed) = outer;
     }
 
-    fn compound(&mut self, compound: &CompoundCommand, scope: &mut Scope) {
+    fn compound(&mut self, compound: &CompoundCommand, state: &mut ShellState) {
         match compound {
-            CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr, scope),
+            CompoundCommand::Arithmetic(command) => self.arithmetic(&command.expr, state),
             CompoundCommand::ArithmeticForClause(command) => {
                 let expressions = [&command.initializer, &command.condition, &command.updater];
                 for expression in expressions.into_iter().flatten() {
-                    self.arithmetic(expression, scope);
+                    self.arithmetic(expression, state);
                 }
-                self.list(&command.body.list, scope);
+                self.list(&command.body.list, state);
             }
-            CompoundCommand::BraceGroup(group) => self.list(&group.list, scope),
-            CompoundCommand::Subshell(subshell) => self.subshell(subshell, scope),
+            CompoundCommand::BraceGroup(group) => self.list(&group.list, state),
+            CompoundCommand::Subshell(subshell) => self.subshell(subshell, state),
             CompoundCommand::ForClause(command) => {
                 for word in command.values.iter().flatten() {
-                    let fields = self.expand(&word.value, scope);
+                    let fields = self.expand(&word.value, state);
                     for field in &fields {
-                        self.judge_field(field, &scope.dirs, "a loop would be handed this path");
+                        self.check_word(field, &state.dirs, "a loop would be handed this path");
                     }
-                    scope.assign(&command.variable_name, fields.iter().map(Field::text));
+                    state.assign(
+                        &command.variable_name,
+                        fields.iter().map(ExpandedWord::text),
+                    );
                 }
-                self.list(&command.body.list, scope);
+                self.list(&command.body.list, state);
             }
             CompoundCommand::CaseClause(command) => {
-                self.expand(&command.value.value, scope);
+                self.expand(&command.value.value, state);
                 for case in &command.cases {
                     for pattern in &case.patterns {
-                        self.expand(&pattern.value, scope);
+                        self.expand(&pattern.value, state);
                     }
                     if let Some(list) = &case.cmd {
-                        self.list(list, scope);
+                        self.list(list, state);
                     }
                 }
             }
             CompoundCommand::IfClause(command) => {
-                self.list(&command.condition, scope);
-                self.list(&command.then, scope);
+                self.list(&command.condition, state);
+                self.list(&command.then, state);
                 for clause in command.elses.iter().flatten() {
                     if let Some(condition) = &clause.condition {
-                        self.list(condition, scope);
+                        self.list(condition, state);
                     }
-                    self.list(&clause.body, scope);
+                    self.list(&clause.body, state);
                 }
             }
             CompoundCommand::WhileClause(command) | CompoundCommand::UntilClause(command) => {
-                self.list(&command.0, scope);
-                self.list(&command.1.list, scope);
+                self.list(&command.0, state);
+                self.list(&command.1.list, state);
             }
             CompoundCommand::Coprocess(command) => {
-                self.command(&command.body, &mut scope.clone());
+                self.command(&command.body, &mut state.clone());
             }
         }
     }
 
-    fn subshell(&mut self, subshell: &SubshellCommand, scope: &mut Scope) {
-        let mut inner = scope.clone();
+    fn subshell(&mut self, subshell: &SubshellCommand, state: &mut ShellState) {
+        let mut inner = state.clone();
         self.list(&subshell.list, &mut inner);
-        scope.printed = inner.printed;
+        state.printed = inner.printed;
     }
 
     /// What a process substitution prints is read as a file.
-    fn process_substitution(&mut self, subshell: &SubshellCommand, scope: &Scope) {
-        let mut inner = scope.clone();
+    fn process_substitution(&mut self, subshell: &SubshellCommand, state: &ShellState) {
+        let mut inner = state.clone();
         inner.output_used = true;
         self.list(&subshell.list, &mut inner);
     }
 
     /// An expression reads no files, but commands may be substituted in it.
-    fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, scope: &Scope) {
-        self.combine(&quote::parts_of_document(&expression.value), scope);
+    fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, state: &ShellState) {
+        self.expand_parts(&lexer::here_document_parts(&expression.value), state);
     }
 
     /// A test reads no file, but commands may be substituted in it.
-    fn test(&mut self, test: &ExtendedTestExpr, scope: &Scope) {
+    fn test(&mut self, test: &ExtendedTestExpr, state: &ShellState) {
         match test {
             ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
-                self.test(left, scope);
-                self.test(right, scope);
+                self.test(left, state);
+                self.test(right, state);
             }
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
-                self.test(inner, scope);
+                self.test(inner, state);
             }
-            ExtendedTestExpr::UnaryTest(_, word) => self.tested(&word.value, scope),
+            ExtendedTestExpr::UnaryTest(_, word) => self.tested(&word.value, state),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.tested(&left.value, scope);
-                self.tested(&right.value, scope);
+                self.tested(&left.value, state);
+                self.tested(&right.value, state);
             }
         }
     }
 
-    fn tested(&mut self, raw: &str, scope: &Scope) {
-        if self.judges_patterns {
-            self.judge_word(raw, scope, "a test would look at this path");
+    fn tested(&mut self, raw: &str, state: &ShellState) {
+        if self.checks_all_words {
+            self.check_raw_word(raw, state, "a test would look at this path");
         } else {
-            self.expand(raw, scope);
+            self.expand(raw, state);
         }
     }
 
     /// Judges a word as a path.
-    fn judge_word(&mut self, raw: &str, scope: &Scope, how: &str) {
-        for field in self.expand(raw, scope) {
-            self.judge_field(&field, &scope.dirs, how);
+    fn check_raw_word(&mut self, raw: &str, state: &ShellState, how: &str) {
+        for field in self.expand(raw, state) {
+            self.check_word(&field, &state.dirs, how);
         }
     }
 
-    fn redirect(&mut self, redirect: &IoRedirect, scope: &mut Scope) {
+    fn redirect(&mut self, redirect: &IoRedirect, state: &mut ShellState) {
         match redirect {
             IoRedirect::File(number, kind, target) => match target {
                 IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
@@ -332,46 +338,46 @@ impl Audit<'_> {
                             | IoFileRedirectKind::ReadAndWrite
                             | IoFileRedirectKind::DuplicateInput
                     );
-                    scope.is_fed |=
+                    state.is_fed |=
                         feeds && number.is_none_or(|it| it == 0) && word.value != "/dev/null";
-                    self.judge_word(&word.value, scope, how);
+                    self.check_raw_word(&word.value, state, how);
                 }
                 IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-                    self.process_substitution(subshell, scope);
+                    self.process_substitution(subshell, state);
                 }
                 IoFileRedirectTarget::Fd(_) => {}
             },
             IoRedirect::OutputAndError(word, _) => {
-                self.judge_word(&word.value, scope, "a redirection would write it");
+                self.check_raw_word(&word.value, state, "a redirection would write it");
             }
             IoRedirect::HereString(_, word) => {
                 let texts: Vec<String> = self
-                    .expand(&word.value, scope)
+                    .expand(&word.value, state)
                     .iter()
-                    .map(Field::text)
+                    .map(ExpandedWord::text)
                     .collect();
-                scope.stdin = Some(texts.join("\n"));
-                scope.is_fed = true;
+                state.stdin = Some(texts.join("\n"));
+                state.is_fed = true;
             }
             IoRedirect::HereDocument(_, document) => {
-                scope.stdin = Some(self.here_document(document, scope));
-                scope.is_fed = true;
+                state.stdin = Some(self.here_document(document, state));
+                state.is_fed = true;
             }
         }
     }
 
-    fn here_document(&mut self, document: &IoHereDocument, scope: &Scope) -> String {
+    fn here_document(&mut self, document: &IoHereDocument, state: &ShellState) -> String {
         let body = &document.doc.value;
         if !document.requires_expansion {
             return body.clone();
         }
-        self.combine(&quote::parts_of_document(body), scope)
+        self.expand_parts(&lexer::here_document_parts(body), state)
             .first()
-            .map_or_else(String::new, Field::text)
+            .map_or_else(String::new, ExpandedWord::text)
     }
 
-    fn simple(&mut self, command: &SimpleCommand, scope: &mut Scope) {
-        let outer = (scope.stdin.clone(), scope.is_fed);
+    fn simple(&mut self, command: &SimpleCommand, state: &mut ShellState) {
+        let outer = (state.stdin.clone(), state.is_fed);
         let prefix = command.prefix.iter().flat_map(|prefix| &prefix.0);
         let suffix = command.suffix.iter().flat_map(|suffix| &suffix.0);
         let mut words = Vec::new();
@@ -379,51 +385,51 @@ impl Audit<'_> {
         for item in prefix {
             match item {
                 CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
-                    let values = self.assign(assignment, scope);
+                    let values = self.assign(assignment, state);
                     // The environment of a program can name files to it.
                     for field in values.iter().filter(|_| runs) {
-                        self.judge_field(field, &scope.dirs, "the command would be handed it");
+                        self.check_word(field, &state.dirs, "the command would be handed it");
                     }
                 }
-                item => self.item(item, scope, &mut words),
+                item => self.item(item, state, &mut words),
             }
         }
         if let Some(name) = &command.word_or_name {
-            words.extend(self.expand_all(&name.value, scope));
+            words.extend(self.expand_all(&name.value, state));
         }
         for item in suffix {
-            self.item(item, scope, &mut words);
+            self.item(item, state, &mut words);
         }
-        self.invoke(&Invocation::new(words, &scope.separators()), scope);
-        (scope.stdin, scope.is_fed) = outer;
+        self.invoke(&Invocation::new(words, &state.separators()), state);
+        (state.stdin, state.is_fed) = outer;
     }
 
     fn item(
         &mut self,
         item: &CommandPrefixOrSuffixItem,
-        scope: &mut Scope,
-        words: &mut Vec<Vec<Field>>,
+        state: &mut ShellState,
+        words: &mut Vec<Vec<ExpandedWord>>,
     ) {
         match item {
-            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, scope),
+            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, state),
             CommandPrefixOrSuffixItem::Word(word) => {
-                words.extend(self.expand_all(&word.value, scope));
+                words.extend(self.expand_all(&word.value, state));
             }
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
-                self.assign(assignment, scope);
-                words.push(self.expand(&word.value, scope));
+                self.assign(assignment, state);
+                words.push(self.expand(&word.value, state));
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                self.process_substitution(subshell, scope);
+                self.process_substitution(subshell, state);
             }
         }
     }
 
-    fn assign(&mut self, assignment: &Assignment, scope: &mut Scope) -> Vec<Field> {
+    fn assign(&mut self, assignment: &Assignment, state: &mut ShellState) -> Vec<ExpandedWord> {
         let name = match &assignment.name {
             AssignmentName::VariableName(name) => name,
             AssignmentName::ArrayElementName(name, index) => {
-                self.combine(&quote::parts_of_document(index), scope);
+                self.expand_parts(&lexer::here_document_parts(index), state);
                 name
             }
         };
@@ -436,11 +442,11 @@ impl Audit<'_> {
         };
         let mut fields = Vec::new();
         for word in words {
-            fields.extend(self.expand(word, scope));
+            fields.extend(self.expand(word, state));
         }
-        let mut values: Vec<String> = fields.iter().map(Field::text).collect();
+        let mut values: Vec<String> = fields.iter().map(ExpandedWord::text).collect();
         if assignment.append {
-            let before = scope.values(name).unwrap_or_default();
+            let before = state.values(name).unwrap_or_default();
             let appended: Vec<String> = before
                 .iter()
                 .flat_map(|before| values.iter().map(move |value| format!("{before}{value}")))
@@ -448,42 +454,42 @@ impl Audit<'_> {
             values.extend(appended);
         }
         for value in &values {
-            self.judge_assigned(name, value, scope);
+            self.check_assigned(name, value, state);
         }
-        scope.assign(name, values);
+        state.assign(name, values);
         fields
     }
 
     /// Programs run what some variables hold.
-    fn judge_assigned(&mut self, name: &str, value: &str, scope: &Scope) {
-        if programs::COMMAND_VARIABLES
+    fn check_assigned(&mut self, name: &str, value: &str, state: &ShellState) {
+        if program_table::COMMAND_VARIABLES
             .iter()
             .any(|end| name.ends_with(end))
         {
-            self.script(value.trim_start_matches(['|', '!', '-', ' ']), scope);
+            self.script(value.trim_start_matches(['|', '!', '-', ' ']), state);
         } else if matches!(name, "PS0" | "PS1" | "PS2" | "PS4") {
-            self.combine(&quote::parts_of_document(value), scope);
+            self.expand_parts(&lexer::here_document_parts(value), state);
         } else {
-            self.judge_embedded(value, scope);
+            self.check_embedded(value, state);
         }
     }
 
     /// `cd`, `pushd` and the like.
-    pub(super) fn change_folder(&self, invocation: &Invocation, scope: &mut Scope) {
+    pub(super) fn change_dir(&self, invocation: &Invocation, state: &mut ShellState) {
         let operand = invocation
             .operands()
             .find(|field| !field.text().starts_with('-') || field.text() == "-");
         if matches!(invocation.program(0).as_str(), "popd" | "pop-location") {
-            scope.enter(None);
+            state.enter(None);
             return;
         }
-        match operand.map(Field::known) {
+        match operand.map(ExpandedWord::known) {
             None => {
                 let home = self.home.as_deref().and_then(Path::to_str);
-                scope.enter(home);
+                state.enter(home);
             }
-            Some(Some(folder)) if folder != "-" => scope.enter(Some(&folder)),
-            Some(_) => scope.enter(None),
+            Some(Some(folder)) if folder != "-" => state.enter(Some(&folder)),
+            Some(_) => state.enter(None),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Audit, word::Field};
+use super::{CommandChecker, expansion::ExpandedWord};
 use crate::{
     access::{
         Verdict,
@@ -48,13 +48,13 @@ enum Step {
     AnyDepth,
 }
 
-impl Audit<'_> {
+impl CommandChecker<'_> {
     /// Judges every file a word's pattern matches.
-    pub(super) fn judge_matches(&mut self, field: &Field, dirs: &[PathBuf], how: &str) {
+    pub(super) fn check_matches(&mut self, field: &ExpandedWord, dirs: &[PathBuf], how: &str) {
         let text = field.text();
         let how = format!("{how} (by the pattern `{text}`)");
-        let found = self.each_match(field, dirs, |audit, path, start| {
-            audit.judge_match(path, start, &text, &how);
+        let found = self.each_match(field, dirs, |checker, path, start| {
+            checker.check_match(path, start, &text, &how);
         });
         if !found {
             self.refuse(
@@ -66,7 +66,7 @@ impl Audit<'_> {
     }
 
     /// The files a word's pattern matches; some, where there are many.
-    pub(super) fn matches(&mut self, field: &Field, dirs: &[PathBuf]) -> Vec<PathBuf> {
+    pub(super) fn matches(&mut self, field: &ExpandedWord, dirs: &[PathBuf]) -> Vec<PathBuf> {
         let mut matches = Vec::new();
         self.each_match(field, dirs, |_, path, _| {
             if matches.len() < MAX_MATCHES {
@@ -80,7 +80,7 @@ impl Audit<'_> {
     /// seen from; false when there was too much to look at.
     fn each_match(
         &mut self,
-        field: &Field,
+        field: &ExpandedWord,
         dirs: &[PathBuf],
         mut found: impl FnMut(&mut Self, &Path, &Path),
     ) -> bool {
@@ -179,7 +179,7 @@ impl Audit<'_> {
     /// Judges a file that a pattern matches. The answer names the file only where
     /// the rule does so itself, else the pattern: names are not to be found out
     /// by asking for `*`.
-    fn judge_match(&mut self, path: &Path, start: &Path, pattern: &str, how: &str) {
+    fn check_match(&mut self, path: &Path, start: &Path, pattern: &str, how: &str) {
         let Some(denial) = self.denial(path) else {
             return;
         };
@@ -206,7 +206,7 @@ impl Audit<'_> {
 }
 
 /// Returns `None` for a pattern over a size limit.
-fn step(name: &Field) -> Option<Step> {
+fn step(name: &ExpandedWord) -> Option<Step> {
     let text = name.text();
     if !name.has_pattern() {
         return Some(Step::Name(text));

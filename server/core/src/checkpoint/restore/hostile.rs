@@ -158,7 +158,7 @@ impl Ground {
         let undo = self.create();
         let journal = Journal::new(restoring, undo, &[], &Default::default());
         let written = self.checkpoints.prepare_journal(&journal).unwrap();
-        written.show().unwrap();
+        written.commit().unwrap();
         undo
     }
 

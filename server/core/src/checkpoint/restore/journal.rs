@@ -8,14 +8,12 @@ use std::{collections::HashSet, fs, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    super::{Checkpoints, NamedPath, Oid},
-    millis,
-};
+use super::super::{Checkpoints, NamedPath, Oid};
 use crate::{
+    clock::now_millis,
     error::Error,
     path::RelPath,
-    storage::files::{self, Replacement, aside, failed},
+    storage::atomic_file::{self, PreparedFile, aside, failed},
 };
 
 const VERSION: u32 = 1;
@@ -78,7 +76,7 @@ impl Checkpoints {
     /// The journal of a restore that did not end. One that makes no sense is set
     /// aside, with an error that says so once.
     pub(super) fn read_journal(&self) -> Result<Option<Journal>, Error> {
-        let Some(bytes) = files::read(&self.journal_path())? else {
+        let Some(bytes) = atomic_file::read(&self.journal_path())? else {
             return Ok(None);
         };
         let journal = serde_json::from_slice(&bytes).ok();
@@ -96,7 +94,7 @@ impl Checkpoints {
     /// Takes a journal that can't be followed out of the way.
     pub(super) fn set_journal_aside(&self, why: &str) -> Error {
         let path = self.journal_path();
-        let to = aside(&path, millis());
+        let to = aside(&path, now_millis());
         match fs::rename(&path, &to) {
             Ok(()) => Error::storage(format!(
                 "a restore was interrupted and cannot be completed: {why}; compare with the undo point taken before it. Its journal is now {}",
@@ -107,13 +105,13 @@ impl Checkpoints {
     }
 
     /// Writes it to the disk; it holds once it is shown.
-    pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<Replacement, Error> {
+    pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<PreparedFile, Error> {
         let text = serde_json::to_vec(journal).map_err(|error| {
             Error::storage(format!(
                 "the journal of the restore cannot be written: {error}"
             ))
         })?;
-        files::prepare(&self.journal_path(), &text)
+        atomic_file::prepare(&self.journal_path(), &text)
     }
 
     /// The restore ended. That is not flushed: should the power fail before the disk

@@ -31,7 +31,6 @@ mod writers;
 use std::{
     collections::HashSet,
     sync::{Arc, PoisonError},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use sightline_protocol::error::ErrorKind;
@@ -46,7 +45,7 @@ use super::{
     tree_diff::{Leaf, Tree, has_folder},
     worktree::{permissions::ReadPermissionMap, scan::Scan},
 };
-use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, threads};
+use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, thread_pool};
 use apply::{Place, apply, whole};
 use journal::Journal;
 use plan::{Plan, Unsaved, plan};
@@ -234,7 +233,7 @@ impl Checkpoints {
         unsaved: &[RelPath],
         options: &Options,
     ) -> Result<Restored, Error> {
-        threads::among(|| self.restore_here(job, wanted, unsaved, options))
+        thread_pool::in_restore_pool(|| self.restore_here(job, wanted, unsaved, options))
     }
 
     fn restore_here(
@@ -333,7 +332,7 @@ impl Checkpoints {
         };
         let (mut undo, mut planned) = prepare(false)?;
         let (mut journalled, damage) =
-            threads::both(|| journal(&undo, &planned), || unsound(&planned));
+            thread_pool::join(|| journal(&undo, &planned), || unsound(&planned));
         if let Some(damage) = damage? {
             // The next to open the store rebuilds it, and what stands in the
             // workspace is stored anew.
@@ -366,7 +365,7 @@ impl Checkpoints {
             let undo = (!is_gone).then_some(undo.id);
             return restored(&repository, plan, Vec::new(), undo, unsaved.paths);
         };
-        journal?.show()?;
+        journal?.commit()?;
         step();
         let place = Place {
             root: self.work_tree(),
@@ -610,12 +609,6 @@ fn restored(
         undo,
         texts,
     })
-}
-
-/// Milliseconds since the epoch.
-fn millis() -> u128 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis())
 }
 
 /// A place where a kill must leave something that can be recovered from.

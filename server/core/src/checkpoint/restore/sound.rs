@@ -24,7 +24,7 @@ use super::{
     apply::only_mode,
     plan::Step,
 };
-use crate::{cancel::Cancel, error::Error, line::one_line, path::RelPath};
+use crate::{cancel::Cancel, error::Error, escape::one_line, path::RelPath};
 
 /// So many paths are named.
 const NAMED: usize = 10;

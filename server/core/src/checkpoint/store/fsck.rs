@@ -23,8 +23,8 @@ use crate::{
         Checkpoints, Job, Oid, metadata::metadata_of, tree_diff::DeniedPaths, worktree::scan::below,
     },
     error::Error,
+    escape::one_line,
     limits::MAX_PATH_BYTES,
-    line::one_line,
     path::RelPath,
 };
 

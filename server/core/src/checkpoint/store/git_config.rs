@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{git::config::Config, storage::files::read_text};
+use crate::{git::config::Config, storage::atomic_file::read_text};
 
 /// Reads a configuration file without its includes.
 ///

@@ -7,7 +7,7 @@ use std::{
     fs::{File, OpenOptions, TryLockError},
     io::{ErrorKind as Io, Seek, SeekFrom, Write},
     path::Path,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,10 +15,13 @@ use sightline_protocol::error::ErrorKind;
 
 use crate::{
     cancel::Cancel,
+    clock::now_millis,
     error::Error,
     storage::{
         Storage,
-        files::{admit, cannot_open, failed, is_same_file, open, read, tighten},
+        atomic_file::{
+            cannot_open, check_regular, failed, is_same_file, open, read, restrict_permissions,
+        },
     },
 };
 
@@ -74,13 +77,13 @@ fn acquire_within(
     let deadline = Instant::now() + timeout;
     loop {
         storage.make_dir(state_dir)?;
-        tighten(state_dir, 0o700)?;
+        restrict_permissions(state_dir, 0o700)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
-        admit(&path, &file)?;
+        check_regular(&path, &file)?;
         wait(&file, &path, cancel, deadline)?;
         // The previous holder may have removed the folder together with the file.
         if is_same_file(&file, &path) {
@@ -144,12 +147,10 @@ fn busy(path: &Path) -> Error {
 impl StoreLock {
     /// Writes the holder to the lock file. Errors are ignored: it only serves error messages.
     fn write_owner(&mut self) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = since.map_or(0, |since| since.as_millis());
         let owner = Owner {
             pid: std::process::id(),
             host: this_host(),
-            since: u64::try_from(millis).unwrap_or_default(),
+            since: now_millis().cast_unsigned(),
         };
         let text = serde_json::to_vec(&owner).unwrap_or_default();
         let _ = self

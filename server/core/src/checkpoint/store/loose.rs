@@ -14,7 +14,7 @@ use super::{
     object_reader::Unreadable,
     pack_reader::MAX_RATIO,
 };
-use crate::storage::files::{is_dir, open_regular};
+use crate::storage::atomic_file::{is_dir, open_regular};
 
 /// Number of bytes read to find the header.
 const START: u64 = 128;

@@ -5,7 +5,7 @@ use std::{cmp::Ordering, path::Path};
 use sha1::{Digest, Sha1};
 
 use super::object::Oid;
-use crate::{error::Error, storage::files};
+use crate::{error::Error, storage::atomic_file};
 
 const MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 /// Length of the magic number and fan-out table.
@@ -83,7 +83,7 @@ impl Index {
     pub(crate) fn read(path: &Path, pack_len: u64) -> Result<Self, Error> {
         // An entry has at least 9 bytes in the pack, and at most 36 in the index.
         let most = pack_len.saturating_mul(4).saturating_add(4096);
-        let bytes = files::read_foreign(path, most)?.unwrap_or_default();
+        let bytes = atomic_file::read_foreign(path, most)?.unwrap_or_default();
         Self::decode(bytes, pack_len).ok_or_else(|| {
             Error::storage(format!(
                 "{} is damaged; the next checkpoint rebuilds the store from what is whole",

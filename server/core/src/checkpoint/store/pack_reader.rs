@@ -25,7 +25,7 @@ use super::{
     pack_index::Index,
     pack_writer,
 };
-use crate::storage::files::{is_dir, open_regular};
+use crate::storage::atomic_file::{is_dir, open_regular};
 
 /// Maximum compression ratio of deflate.
 pub(crate) const MAX_RATIO: u64 = 1032;

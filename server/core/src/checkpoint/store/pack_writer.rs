@@ -27,8 +27,8 @@ use super::{
 };
 use crate::{
     error::Error,
-    storage::files::{failed, sync_dir},
-    threads::both,
+    storage::atomic_file::{failed, sync_dir},
+    thread_pool::join,
 };
 
 /// Prefix of temporary files. git also removes old files that start with `tmp_`.
@@ -261,9 +261,9 @@ impl<'a> PackWriter<'a> {
         let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
         let finished = pack.seal(&dir).map_err(to_error)?;
         // Three flushes in parallel.
-        let (flushed, (index_flushed, pack_flushed)) = both(flush, || {
+        let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
             let index = || finished.index.as_file().sync_all();
-            both(index, || finished.pack.as_file().sync_all())
+            join(index, || finished.pack.as_file().sync_all())
         });
         flushed?;
         pack_flushed.and(index_flushed).map_err(to_error)?;
@@ -370,7 +370,7 @@ impl PackBuffer {
         };
         // Flushes while hashing. A failed flush must be checked here: the kernel reports it only
         // once.
-        let (flushed, hash) = both(|| file.sync_data(), hash);
+        let (flushed, hash) = join(|| file.sync_data(), hash);
         flushed?;
         hash
     }

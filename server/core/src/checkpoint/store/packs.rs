@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::files::{failed, no_regular_file, open_regular, read_text, sync_dir},
+    storage::atomic_file::{failed, not_a_regular_file, open_regular, read_text, sync_dir},
 };
 
 /// Age at which a pack without an index counts as abandoned.
@@ -258,7 +258,7 @@ pub(crate) fn require_regular_files(dir: &Path) -> Result<(), Error> {
         let entry = entry.map_err(|error| failed("list", dir, &error))?;
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => require_regular_files(&entry.path())?,
-            Ok(kind) if !kind.is_file() => return Err(no_regular_file(&entry.path())),
+            Ok(kind) if !kind.is_file() => return Err(not_a_regular_file(&entry.path())),
             _ => {}
         }
     }

@@ -16,8 +16,8 @@ use super::object::Oid;
 use crate::{
     error::Error,
     limits::MAX_STATE_FILE_BYTES,
-    storage::files::{failed, read_foreign, read_text, sync_dir},
-    threads::both,
+    storage::atomic_file::{failed, read_foreign, read_text, sync_dir},
+    thread_pool::join,
 };
 
 /// Prefix of the refs of checkpoints.
@@ -180,7 +180,7 @@ impl PendingRef {
     /// yet, and the next open removes the ref.
     pub(crate) fn publish_with(self, objects: &Path) -> Result<(), Error> {
         self.rename_into_place()?;
-        let (objects, names) = both(|| sync_dir(objects), || sync_dir(&self.folder));
+        let (objects, names) = join(|| sync_dir(objects), || sync_dir(&self.folder));
         objects.and(names)
     }
 

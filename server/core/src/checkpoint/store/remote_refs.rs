@@ -10,7 +10,7 @@ use super::refs;
 use crate::{
     checkpoint::{CheckpointMetadata, Oid},
     error::Error,
-    storage::files::{read, write},
+    storage::atomic_file::{read, write},
 };
 
 const FILE_NAME: &str = "fetched";

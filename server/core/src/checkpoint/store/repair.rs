@@ -8,7 +8,7 @@ use std::{
     io::{self, ErrorKind as Io},
     path::{Path, PathBuf},
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -22,8 +22,9 @@ use super::{
 use crate::{
     cancel::Cancel,
     checkpoint::Oid,
+    clock::now_millis,
     error::Error,
-    storage::files::{failed, open_regular, read_text, sync_dir},
+    storage::atomic_file::{failed, open_regular, read_text, sync_dir},
 };
 
 /// Delay before apparent damage is checked again.
@@ -265,9 +266,8 @@ pub(crate) fn rebuild(broken: &Repository, reason: String) -> Result<Rebuilt, Er
 
 /// Returns an unused name for the damaged store.
 fn free_name(dir: &Path) -> PathBuf {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let millis = since.map_or(0, |since| since.as_millis());
-    let name = |millis: u128| sibling(dir, &format!("broken-{millis}"));
+    let millis = now_millis();
+    let name = |millis: i64| sibling(dir, &format!("broken-{millis}"));
     (millis..)
         .map(name)
         .find(|free| fs::symlink_metadata(free).is_err())

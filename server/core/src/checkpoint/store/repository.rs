@@ -9,7 +9,6 @@ use std::{
     io::ErrorKind as Io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use super::{
@@ -22,11 +21,14 @@ use super::{
 };
 use crate::{
     checkpoint::{CheckpointMetadata, metadata},
+    clock::now_millis,
     error::Error,
-    line::one_line,
+    escape::one_line,
     storage::{
         Storage,
-        files::{failed, is_dir, make_dir, read, read_text, sync_dir, tighten, write},
+        atomic_file::{
+            failed, is_dir, make_dir, read, read_text, restrict_permissions, sync_dir, write,
+        },
     },
 };
 
@@ -94,7 +96,7 @@ impl Repository {
             sync_dir(dir.parent().unwrap_or(dir))?;
             return Ok(Self::at(dir));
         };
-        tighten(dir, 0o700)?;
+        restrict_permissions(dir, 0o700)?;
         repository.remove_leftovers();
         match repair::find_problem(&repository)? {
             None => {
@@ -256,9 +258,7 @@ impl Repository {
 
     /// Includes the time, so that a recreated store never repeats an earlier generation.
     fn set_generation(&self, at_least: u64) -> Result<(), Error> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let millis = since.map_or(0, |since| since.as_millis());
-        let next = at_least.max(u64::try_from(millis).unwrap_or_default());
+        let next = at_least.max(now_millis().cast_unsigned());
         write(&self.dir.join(GENERATION), format!("{next}\n").as_bytes())
     }
 

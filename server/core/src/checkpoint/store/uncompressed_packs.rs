@@ -18,7 +18,7 @@ use super::{
 use crate::{
     cancel::Cancel,
     error::Error,
-    storage::files::{failed, open, read_text},
+    storage::atomic_file::{failed, open, read_text},
 };
 
 /// Name of the list, with a line `BYTES NAME` for each pack.

@@ -16,7 +16,7 @@ use crate::{
     checkpoint::{Checkpoints, Job},
     error::Error,
     path::RelPath,
-    storage::{files, read_foreign},
+    storage::{atomic_file, read_foreign},
 };
 
 const CACHE_FILE: &str = "tree.cache";
@@ -105,7 +105,7 @@ impl Checkpoints {
         });
         let dir = self.state_dir();
         self.storage.make_dir(&dir)?;
-        files::replace(&dir.join(CACHE_FILE), &bytes)?;
+        atomic_file::replace(&dir.join(CACHE_FILE), &bytes)?;
         cache.saved = Some(tree);
         Ok(())
     }

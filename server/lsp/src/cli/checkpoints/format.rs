@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
-use sightline_core::{error::Error, line::one_line};
+use sightline_core::{clock::now_millis, error::Error, escape::one_line};
 
-use crate::{cli::print_to, handlers::tracking::now};
+use crate::cli::print_to;
 
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
@@ -100,7 +100,7 @@ pub(super) fn counts(checkpoint: &Value) -> String {
 
 /// Formats a time relative to now.
 pub(super) fn ago(millis: i64) -> String {
-    let seconds = now().saturating_sub(millis).max(0) / 1000;
+    let seconds = now_millis().saturating_sub(millis).max(0) / 1000;
     match seconds {
         0..60 => "just now".to_owned(),
         60..3600 => format!("{} min ago", seconds / 60),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn ages_are_readable() {
-        let at = |seconds: i64| ago(now() - seconds * 1000 - 500);
+        let at = |seconds: i64| ago(now_millis() - seconds * 1000 - 500);
         assert_eq!(at(-100), "just now");
         assert_eq!(at(300), "5 min ago");
         assert_eq!(at(7300), "2 h ago");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sightline_core::{error::Error, line::one_line};
+use sightline_core::{error::Error, escape::one_line};
 use sightline_protocol::error::ErrorKind;
 
 use super::{

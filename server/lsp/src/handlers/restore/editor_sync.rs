@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sightline_core::{
-    checkpoint::restore::EditorText, editor::OpenDocument, line::one_line, path::uri_to_path,
+    checkpoint::restore::EditorText, editor::OpenDocument, escape::one_line, path::uri_to_path,
 };
 use tower_lsp::lsp_types::MessageType;
 

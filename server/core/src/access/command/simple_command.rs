@@ -7,13 +7,13 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
-    Audit,
+    CommandChecker,
+    expansion::ExpandedWord,
     invocation::{Invocation, program_name},
-    options::{Use, excluded_path},
-    print,
-    programs::{self, has},
-    shell::Scope,
-    word::Field,
+    options::{ProgramUse, excluded_path},
+    printf,
+    program_table::{self, has},
+    shell::ShellState,
 };
 
 /// Run their `-c` operand, or their input, as shell text.
@@ -147,45 +147,45 @@ const MAX_EMBEDDED: usize = 8;
 /// Containers within each other.
 const MAX_CONTAINERS: usize = 4;
 
-impl Audit<'_> {
-    /// Judges a simple command and lets it change its scope.
-    pub(super) fn invoke(&mut self, invocation: &Invocation, scope: &mut Scope) {
+impl CommandChecker<'_> {
+    /// Judges a simple command and lets it change its state.
+    pub(super) fn invoke(&mut self, invocation: &Invocation, state: &mut ShellState) {
         if invocation.len() == 0 {
             return;
         }
         let name = invocation.program(0);
         if let Some((printer, from)) = invocation.printer() {
-            self.print(&printer, from, invocation, scope);
+            self.print(&printer, from, invocation, state);
             return;
         }
         let how = format!("`{name}` would be given this path");
-        let dirs = self.folders(invocation, scope);
+        let dirs = self.folders(invocation, state);
         let (used, find) = invocation.uses();
-        let mut quiet = BTreeSet::new();
+        let mut non_paths = BTreeSet::new();
         if let Some(used) = &used {
-            quiet.extend(&used.quiet);
-            self.judge_reader(invocation, used, scope);
+            non_paths.extend(&used.non_paths);
+            self.check_recursive_read(invocation, used, state);
         }
         if let Some(find) = &find {
-            quiet.extend(&find.quiet);
+            non_paths.extend(&find.non_paths);
             let inner = find
                 .commands
                 .iter()
-                .filter_map(|at| Use::at(invocation, *at));
-            quiet.extend(inner.flat_map(|inner| inner.quiet));
-            self.judge_find(invocation, find, scope);
+                .filter_map(|at| ProgramUse::at(invocation, *at));
+            non_paths.extend(inner.flat_map(|inner| inner.non_paths));
+            self.check_find(invocation, find, state);
         }
         let is_left_out = |text: &str| {
-            programs::leaves_out(text) || (name == "git" && excluded_path(text).is_some())
+            program_table::leaves_out(text) || (name == "git" && excluded_path(text).is_some())
         };
-        quiet.extend(
+        non_paths.extend(
             (0..invocation.len()).filter(|at| invocation.exact(*at).is_some_and(is_left_out)),
         );
-        if self.judges_patterns {
-            quiet.clear();
+        if self.checks_all_words {
+            non_paths.clear();
         }
         for (at, word) in invocation.words.iter().enumerate() {
-            if quiet.contains(&at) {
+            if non_paths.contains(&at) {
                 continue;
             }
             for field in word {
@@ -195,36 +195,36 @@ impl Audit<'_> {
                 let text = field.text();
                 // A name alone is looked for elsewhere.
                 if at > 0 || word.len() > 1 || text.contains(['/', '\\']) {
-                    self.judge_field(field, &dirs, &how);
+                    self.check_word(field, &dirs, &how);
                 }
                 if at > 0 && name == "git" {
-                    self.judge_object(&text, &dirs, &how);
+                    self.check_git_object(&text, &dirs, &how);
                 }
-                self.judge_embedded(&text, scope);
+                self.check_embedded(&text, state);
             }
         }
         for at in 0..invocation.len() {
             if self.is_exhausted() {
                 return;
             }
-            self.judge_code(invocation, at, &dirs, &quiet, scope);
+            self.check_code(invocation, at, &dirs, &non_paths, state);
         }
-        if let Some(text) = scope.stdin.clone()
+        if let Some(text) = state.stdin.clone()
             && (0..invocation.len())
                 .any(|at| LIST_READERS.contains(&invocation.program(at).as_str()))
         {
-            self.judge_list(&text, invocation, &dirs, &how, scope);
+            self.check_path_list(&text, invocation, &dirs, &how, state);
         }
         if self.containers < MAX_CONTAINERS
             && let Some(inside) = invocation.without_mounts()
         {
             self.containers += 1;
-            self.invoke(&inside, &mut scope.clone());
+            self.invoke(&inside, &mut state.clone());
             self.containers -= 1;
         }
         match name.as_str() {
             "cd" | "chdir" | "pushd" | "popd" | "set-location" | "push-location"
-            | "pop-location" | "sl" => self.change_folder(invocation, scope),
+            | "pop-location" | "sl" => self.change_dir(invocation, state),
             "declare" | "typeset" | "local" => {
                 let texts = invocation.texts(1);
                 if texts
@@ -234,7 +234,7 @@ impl Audit<'_> {
                     let names = texts
                         .iter()
                         .map(|text| text.split('=').next().unwrap_or(text));
-                    scope.references.extend(names.map(str::to_owned));
+                    state.references.extend(names.map(str::to_owned));
                 }
             }
             _ => {}
@@ -242,7 +242,7 @@ impl Audit<'_> {
     }
 
     /// Judges a command in a word or a variable: `--pager='cat .env'`.
-    pub(super) fn judge_embedded(&mut self, text: &str, scope: &Scope) {
+    pub(super) fn check_embedded(&mut self, text: &str, state: &ShellState) {
         if !text.contains(char::is_whitespace) {
             return;
         }
@@ -252,27 +252,33 @@ impl Audit<'_> {
             let first = command.split_whitespace().next().unwrap_or_default();
             if first.len() < command.trim_end().len()
                 && has(
-                    programs::COMMANDS,
+                    program_table::COMMANDS,
                     program_name(first).trim_end_matches(';'),
                 )
             {
-                self.script(command, scope);
+                self.script(command, state);
             }
         }
     }
 
     /// A program that prints its words reads none of them; but a pattern prints
     /// the names it matches, and what is printed may be used as more than text.
-    fn print(&mut self, printer: &str, from: usize, invocation: &Invocation, scope: &mut Scope) {
+    fn print(
+        &mut self,
+        printer: &str,
+        from: usize,
+        invocation: &Invocation,
+        state: &mut ShellState,
+    ) {
         let how = format!("`{printer}` would print its name");
         for field in invocation.words.iter().skip(from).flatten() {
             if field.has_pattern() {
-                self.judge_matches(field, &scope.dirs, &how);
+                self.check_matches(field, &state.dirs, &how);
             }
-            if scope.output_used {
+            if state.output_used {
                 let how = format!("what `{printer}` prints would be used");
                 for word in field.text().split_whitespace() {
-                    self.judge_field(&Field::unquoted(word), &scope.dirs, &how);
+                    self.check_word(&ExpandedWord::unquoted(word), &state.dirs, &how);
                 }
             }
         }
@@ -280,22 +286,22 @@ impl Audit<'_> {
         if printer == "printf" && texts.len() > 1 && texts[0] == "-v" {
             let mut values = texts.split_off(1);
             let name = values.remove(0);
-            values.push(print::printed_by_printf(&values));
-            scope.assign(&name, values);
+            values.push(printf::printed_by_printf(&values));
+            state.assign(&name, values);
             return;
         }
         let printed = match printer {
-            "printf" => print::printed_by_printf(&texts),
-            _ => print::printed_by_echo(&texts),
+            "printf" => printf::printed_by_printf(&texts),
+            _ => printf::printed_by_echo(&texts),
         };
-        scope.printed.push_str(&printed);
-        scope.printed.push('\n');
+        state.printed.push_str(&printed);
+        state.printed.push('\n');
     }
 
     /// The folders the words of a command are seen from: where it runs, and
     /// where its options send it.
-    fn folders(&self, invocation: &Invocation, scope: &Scope) -> Vec<PathBuf> {
-        let mut dirs = scope.dirs.clone();
+    fn folders(&self, invocation: &Invocation, state: &ShellState) -> Vec<PathBuf> {
+        let mut dirs = state.dirs.clone();
         let texts = invocation.texts(0);
         for (at, text) in texts.iter().enumerate() {
             let named = FOLDER_OPTIONS.iter().find_map(|option| {
@@ -307,7 +313,7 @@ impl Audit<'_> {
                 }
             });
             if let Some(named) = named {
-                let more: Vec<PathBuf> = scope.dirs.iter().map(|dir| dir.join(named)).collect();
+                let more: Vec<PathBuf> = state.dirs.iter().map(|dir| dir.join(named)).collect();
                 dirs.extend(more);
             }
         }
@@ -316,7 +322,7 @@ impl Audit<'_> {
 
     /// `HEAD:/path`, `:/path`, `:(top)path`: git counts these from the top of
     /// the work tree.
-    fn judge_object(&mut self, text: &str, dirs: &[PathBuf], how: &str) {
+    fn check_git_object(&mut self, text: &str, dirs: &[PathBuf], how: &str) {
         let Some((_, path)) = text.split_once(':') else {
             return;
         };
@@ -324,18 +330,18 @@ impl Audit<'_> {
             Some(magic) => magic.split_once(')').map_or(magic, |(_, path)| path),
             None => path,
         };
-        self.judge_path(path.trim_start_matches(['/', '!', '^']), dirs, how);
+        self.check_path(path.trim_start_matches(['/', '!', '^']), dirs, how);
     }
 
     /// Judges what the program at a word runs as shell text or code. Looked for
     /// at every word, so that it does not matter what stands before it.
-    fn judge_code(
+    fn check_code(
         &mut self,
         invocation: &Invocation,
         at: usize,
         dirs: &[PathBuf],
-        quiet: &BTreeSet<usize>,
-        scope: &Scope,
+        non_paths: &BTreeSet<usize>,
+        state: &ShellState,
     ) {
         let name = invocation.program(at);
         let versionless = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -349,8 +355,8 @@ impl Audit<'_> {
         if !(interprets || is_shell || is_remote || runs_code) {
             return;
         }
-        let rest = invocation.texts_but(at + 1, quiet);
-        let mut inner = scope.clone();
+        let rest = invocation.texts_but(at + 1, non_paths);
+        let mut inner = state.clone();
         inner.dirs = dirs.to_vec();
         if is_shell || (is_remote && rest.iter().any(is_local)) {
             if let Some(option) = rest.iter().position(|word| runs_operand(word)) {
@@ -385,10 +391,10 @@ impl Audit<'_> {
         }
         if interprets {
             let how = format!("code for `{name}` names it");
-            for text in rest.iter().chain(&scope.stdin) {
+            for text in rest.iter().chain(&state.stdin) {
                 if text.contains(|c: char| c.is_whitespace() || "'\"`()".contains(c)) {
                     for path in named_in_code(text) {
-                        self.judge_field(&Field::unquoted(&path), dirs, &how);
+                        self.check_word(&ExpandedWord::unquoted(&path), dirs, &how);
                     }
                 }
             }
@@ -396,13 +402,13 @@ impl Audit<'_> {
     }
 
     /// Judges a list of paths that stands on the input.
-    fn judge_list(
+    fn check_path_list(
         &mut self,
         text: &str,
         invocation: &Invocation,
         dirs: &[PathBuf],
         how: &str,
-        scope: &mut Scope,
+        state: &mut ShellState,
     ) {
         let lines = text.split(['\n', '\0']).map(str::trim);
         let items: Vec<String> = lines
@@ -414,7 +420,7 @@ impl Audit<'_> {
             "read" | "mapfile" | "readarray"
         ) {
             for name in invocation.texts(1) {
-                scope.assign(&name, items.iter().cloned());
+                state.assign(&name, items.iter().cloned());
             }
             return;
         }
@@ -424,12 +430,12 @@ impl Audit<'_> {
             if self.is_exhausted() {
                 return;
             }
-            self.judge_field(&Field::unquoted(&item), dirs, how);
+            self.check_word(&ExpandedWord::unquoted(&item), dirs, how);
             let Some(place) = place else { continue };
             for text in texts.iter().filter(|text| text.contains(place)) {
                 let text = text.replace(place, &item);
-                self.judge_field(&Field::quoted(&text), dirs, how);
-                self.judge_embedded(&text, scope);
+                self.check_word(&ExpandedWord::quoted(&text), dirs, how);
+                self.check_embedded(&text, state);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The editor's name, as people know it.
 
 /// Longest name shown, in characters.
-const LONGEST: usize = 60;
+const MAX_CHARS: usize = 60;
 
 /// What an editor calls itself in `clientInfo.name`, and its name.
 const NAMES: &[(&str, &str)] = &[
@@ -32,7 +32,7 @@ pub fn display_name(client: &str) -> String {
             return (*shown).to_owned();
         }
     }
-    let short: String = name.chars().take(LONGEST).collect();
+    let short: String = name.chars().take(MAX_CHARS).collect();
     short.trim_end().to_owned()
 }
 
@@ -57,6 +57,6 @@ mod tests {
         ] {
             assert_eq!(display_name(client), shown, "{client:?}");
         }
-        assert_eq!(display_name(&"é".repeat(500)).chars().count(), LONGEST);
+        assert_eq!(display_name(&"é".repeat(500)).chars().count(), MAX_CHARS);
     }
 }

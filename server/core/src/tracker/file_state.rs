@@ -1,6 +1,6 @@
 //! What a file holds, in a form that can be compared: its hash.
 //!
-//! A file is hashed again only when its [`Stamp`] says that it may have
+//! A file is hashed again only when its [`FileStamp`] says that it may have
 //! changed. Files above [`limits::MAX_HASHED_FILE_BYTES`] are compared by size
 //! and time alone.
 
@@ -104,7 +104,7 @@ impl TryFrom<String> for ContentHash {
 /// What a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Content {
+pub(super) enum FileContent {
     /// There is no file.
     Absent,
     /// The content of this hash.
@@ -115,14 +115,14 @@ pub(super) enum Content {
 
 /// What changes in a file's metadata when its content does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     size: u64,
     pub(super) mtime_ns: i64,
     ctime_ns: i64,
     ino: u64,
 }
 
-impl Stamp {
+impl FileStamp {
     #[cfg(unix)]
     fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
@@ -154,26 +154,26 @@ impl Stamp {
 
 /// A content, and the stamp the file had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Hashed {
-    pub(super) content: Content,
-    pub(super) stamp: Stamp,
+pub(super) struct CachedContent {
+    pub(super) content: FileContent,
+    pub(super) stamp: FileStamp,
 }
 
 /// A look at a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Look {
-    pub(super) content: Content,
+pub(super) struct Observation {
+    pub(super) content: FileContent,
     /// `None` when there is no file, or its unsaved text was looked at.
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<FileStamp>,
     /// When, in nanoseconds since the Unix epoch.
     pub(super) at_ns: i64,
 }
 
-impl Look {
+impl Observation {
     /// At a text the editor has not saved.
-    pub(super) fn at_text(hash: ContentHash, at_ns: i64) -> Self {
+    pub(super) fn of_text(hash: ContentHash, at_ns: i64) -> Self {
         Self {
-            content: Content::Hash(hash),
+            content: FileContent::Hash(hash),
             stamp: None,
             at_ns,
         }
@@ -184,10 +184,10 @@ impl Look {
     ///
     /// # Errors
     /// Kind `cancelled`.
-    pub(super) fn at_disk(
+    pub(super) fn of_disk(
         view: &AccessView,
         path: &AbsPath,
-        known: Option<&Hashed>,
+        known: Option<&CachedContent>,
         at_ns: i64,
         cancel: &Cancel,
     ) -> Result<Option<Self>, Error> {
@@ -196,44 +196,44 @@ impl Look {
             let Ok(file) = open(view, path) else {
                 return Ok(None);
             };
-            let stamp = file.as_ref().map(|file| Stamp::of(file.metadata()));
-            let look = |content| Self {
+            let stamp = file.as_ref().map(|file| FileStamp::of(file.metadata()));
+            let observation = |content| Self {
                 content,
                 stamp,
                 at_ns,
             };
             let (Some(file), Some(stamp)) = (file, stamp) else {
-                return Ok(Some(look(Content::Absent)));
+                return Ok(Some(observation(FileContent::Absent)));
             };
             if let Some(known) = known.filter(|known| known.stamp == stamp) {
-                return Ok(Some(look(known.content)));
+                return Ok(Some(observation(known.content)));
             }
             if stamp.size > limits::MAX_HASHED_FILE_BYTES {
-                let Stamp { size, mtime_ns, .. } = stamp;
-                return Ok(Some(look(Content::Large { size, mtime_ns })));
+                let FileStamp { size, mtime_ns, .. } = stamp;
+                return Ok(Some(observation(FileContent::Large { size, mtime_ns })));
             }
             let Some(hash) = hash_file(&file, cancel)? else {
                 return Ok(None);
             };
             if stamp_of(view, path) == Ok(Some(stamp)) {
-                return Ok(Some(look(Content::Hash(hash))));
+                return Ok(Some(observation(FileContent::Hash(hash))));
             }
         }
         Ok(None)
     }
 
     /// Is the file still as it was? (Unsaved text does not change by itself.)
-    pub(super) fn holds(&self, view: &AccessView, path: &AbsPath) -> bool {
+    pub(super) fn is_current(&self, view: &AccessView, path: &AbsPath) -> bool {
         match (self.stamp, self.content) {
-            (None, Content::Hash(_)) => true,
+            (None, FileContent::Hash(_)) => true,
             (stamp, _) => stamp_of(view, path) == Ok(stamp),
         }
     }
 
     /// What may be trusted later without reading the file.
-    pub(super) fn settled(&self) -> Option<Hashed> {
+    pub(super) fn settled(&self) -> Option<CachedContent> {
         let stamp = self.stamp.filter(|stamp| stamp.is_settled(self.at_ns))?;
-        Some(Hashed {
+        Some(CachedContent {
             content: self.content,
             stamp,
         })
@@ -251,8 +251,8 @@ fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, ()> {
     }
 }
 
-fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<Stamp>, ()> {
-    Ok(open(view, path)?.map(|file| Stamp::of(file.metadata())))
+fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<FileStamp>, ()> {
+    Ok(open(view, path)?.map(|file| FileStamp::of(file.metadata())))
 }
 
 /// `None` when the file can't be read.
@@ -282,8 +282,8 @@ mod tests {
         AbsPath::new(path).unwrap()
     }
 
-    fn look(path: &Path, known: Option<&Hashed>, at_ns: i64) -> Option<Look> {
-        Look::at_disk(
+    fn observation(path: &Path, known: Option<&CachedContent>, at_ns: i64) -> Option<Observation> {
+        Observation::of_disk(
             &AccessView::default(),
             &abs(path),
             known,
@@ -316,22 +316,25 @@ mod tests {
             .unwrap()
             .unwrap();
         let written = stamp.mtime_ns.max(stamp.ctime_ns);
-        assert_eq!(look(&path, None, written).unwrap().settled(), None);
-        let late = look(&path, None, written + SETTLED_NS).unwrap();
+        assert_eq!(observation(&path, None, written).unwrap().settled(), None);
+        let late = observation(&path, None, written + SETTLED_NS).unwrap();
         let trusted = late.settled().unwrap();
-        assert_eq!(trusted.content, Content::Hash(ContentHash::of(b"1")));
+        assert_eq!(trusted.content, FileContent::Hash(ContentHash::of(b"1")));
         // It is believed, true or not: so it must not come from a fresh file.
-        let lie = Hashed {
-            content: Content::Absent,
+        let lie = CachedContent {
+            content: FileContent::Absent,
             stamp,
         };
-        assert_eq!(look(&path, Some(&lie), 0).unwrap().content, Content::Absent);
+        assert_eq!(
+            observation(&path, Some(&lie), 0).unwrap().content,
+            FileContent::Absent
+        );
         fs::write(&path, "22").unwrap();
         assert_eq!(
-            look(&path, Some(&lie), 0).unwrap().content,
-            Content::Hash(ContentHash::of(b"22"))
+            observation(&path, Some(&lie), 0).unwrap().content,
+            FileContent::Hash(ContentHash::of(b"22"))
         );
-        assert!(!late.holds(&AccessView::default(), &abs(&path)));
+        assert!(!late.is_current(&AccessView::default(), &abs(&path)));
     }
 
     #[test]
@@ -339,15 +342,18 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a");
         for gone in [path.clone(), path.join("b"), scratch.path().to_path_buf()] {
-            let look = look(&gone, None, 0).unwrap();
-            assert_eq!((look.content, look.stamp), (Content::Absent, None));
-            assert!(look.holds(&AccessView::default(), &abs(&gone)));
+            let observation = observation(&gone, None, 0).unwrap();
+            assert_eq!(
+                (observation.content, observation.stamp),
+                (FileContent::Absent, None)
+            );
+            assert!(observation.is_current(&AccessView::default(), &abs(&gone)));
         }
         let file = fs::File::create(&path).unwrap();
-        assert!(look(&path, None, 0).unwrap().stamp.is_some());
+        assert!(observation(&path, None, 0).unwrap().stamp.is_some());
         file.set_len(limits::MAX_HASHED_FILE_BYTES + 1).unwrap();
-        let large = look(&path, None, 0).unwrap();
-        assert!(matches!(large.content, Content::Large { .. }));
+        let large = observation(&path, None, 0).unwrap();
+        assert!(matches!(large.content, FileContent::Large { .. }));
     }
 
     #[test]
@@ -357,6 +363,8 @@ mod tests {
         fs::write(&path, "1").unwrap();
         let cancel = Cancel::default();
         cancel.cancel();
-        assert!(Look::at_disk(&AccessView::default(), &abs(&path), None, 0, &cancel).is_err());
+        assert!(
+            Observation::of_disk(&AccessView::default(), &abs(&path), None, 0, &cancel).is_err()
+        );
     }
 }

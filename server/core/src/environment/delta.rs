@@ -13,18 +13,18 @@ use sightline_protocol::environment::{EnvironmentDetailsResult, Section, Section
 
 use super::{
     Block,
-    render::{self, Delivery, Drawn},
+    render::{self, Delivery, SectionDraft},
 };
 
 /// Answers remembered; who asks about an older one gets the whole block.
-const REMEMBERED: usize = 64;
+const MAX_ANSWERS: usize = 64;
 
-/// What vanished since the revision a client knows.
-const VANISHED: &str = "(none)";
+/// What emptied since the revision a client knows.
+const EMPTY_BODY: &str = "(none)";
 
 /// What is remembered of a section that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Print {
+pub(super) struct SectionFingerprint {
     id: SectionId,
     heading: String,
     /// Hash of what stays true; `None` when the section had nothing such.
@@ -33,22 +33,22 @@ pub(super) struct Print {
     news: Option<u64>,
 }
 
-impl Print {
+impl SectionFingerprint {
     pub(super) fn new(
         id: SectionId,
         heading: String,
-        drawn: &Drawn,
+        draft: &SectionDraft,
         section: Option<&Section>,
     ) -> Self {
         let body = section.map(|section| &section.text);
-        let (state, news) = match (id, &drawn.standing) {
+        let (state, news) = match (id, &draft.state_lines) {
             // The time is always different and never a change.
             (SectionId::CurrentTime, _) => (None, None),
             (_, None) => (body.map(hash), None),
             (_, Some(lines)) => {
                 let state = (!lines.is_empty()).then(|| hash(lines));
                 // The counts in a delivery tell apart two outputs of one text.
-                let shown = drawn.delivered.iter().filter(|one| one.line.is_some());
+                let shown = draft.delivered.iter().filter(|one| one.line.is_some());
                 let shown: Vec<&Delivery> = shown.collect();
                 let is_news = body.is_some() && !shown.is_empty();
                 (state, is_news.then(|| hash(&(body, shown))))
@@ -81,7 +81,7 @@ fn hash(value: &impl Hash) -> u64 {
 #[derive(Debug, Default)]
 pub struct Revisions {
     newest: u64,
-    answers: VecDeque<(u64, Vec<Print>)>,
+    answers: VecDeque<(u64, Vec<SectionFingerprint>)>,
 }
 
 impl Revisions {
@@ -93,7 +93,7 @@ impl Revisions {
 
     /// The answer for a client that knows revision `since`: the sections that
     /// changed and the time; the whole block when that revision is not known.
-    /// A section asked for both times that vanished comes back as `(none)`.
+    /// A section asked for both times that emptied comes back as `(none)`.
     ///
     /// `consumed` says that terminal output and modified files of this block
     /// count as told, so that the same text is news when it comes again.
@@ -107,59 +107,59 @@ impl Revisions {
             Some(known) => changes(&block, known),
             None => block.result,
         };
-        result.revision = self.remember(block.prints, consumed);
+        result.revision = self.remember(block.fingerprints, consumed);
         result
     }
 
-    fn known_at(&self, revision: u64) -> Option<&[Print]> {
+    fn known_at(&self, revision: u64) -> Option<&[SectionFingerprint]> {
         let answer = self.answers.iter().find(|(known, _)| *known == revision);
-        answer.map(|(_, prints)| prints.as_slice())
+        answer.map(|(_, fingerprints)| fingerprints.as_slice())
     }
 
-    fn remember(&mut self, mut prints: Vec<Print>, consumed: bool) -> u64 {
+    fn remember(&mut self, mut fingerprints: Vec<SectionFingerprint>, consumed: bool) -> u64 {
         if consumed {
-            for print in &mut prints {
-                print.news = None;
+            for fingerprint in &mut fingerprints {
+                fingerprint.news = None;
             }
         }
         if let Some((revision, known)) = self.answers.back()
             && *revision == self.newest
-            && *known == prints
+            && *known == fingerprints
         {
             return self.newest;
         }
         self.newest += 1;
-        if self.answers.len() == REMEMBERED {
+        if self.answers.len() == MAX_ANSWERS {
             self.answers.pop_front();
         }
-        self.answers.push_back((self.newest, prints));
+        self.answers.push_back((self.newest, fingerprints));
         self.newest
     }
 }
 
-fn changes(block: &Block, known: &[Print]) -> EnvironmentDetailsResult {
+fn changes(block: &Block, known: &[SectionFingerprint]) -> EnvironmentDetailsResult {
     let mut result = EnvironmentDetailsResult::default();
-    for print in &block.prints {
+    for fingerprint in &block.fingerprints {
         let mut sections = block.result.sections.iter();
-        let section = sections.find(|section| section.id == print.id);
-        let before = known.iter().find(|known| known.id == print.id);
-        let is_new = print.id == SectionId::CurrentTime
-            || before.is_none_or(|before| print.differs_from(before));
+        let section = sections.find(|section| section.id == fingerprint.id);
+        let before = known.iter().find(|known| known.id == fingerprint.id);
+        let is_new = fingerprint.id == SectionId::CurrentTime
+            || before.is_none_or(|before| fingerprint.differs_from(before));
         if !is_new {
             continue;
         }
         match section {
             Some(section) => result.sections.push(section.clone()),
-            None if before.is_some_and(Print::has_content) => {
-                result.sections.push(vanished(print));
+            None if before.is_some_and(SectionFingerprint::has_content) => {
+                result.sections.push(emptied(fingerprint));
             }
             None => {}
         }
     }
-    render::close(&mut result);
+    render::assemble(&mut result);
     result
 }
 
-fn vanished(print: &Print) -> Section {
-    render::section(print.id, &print.heading, VANISHED, 0, false)
+fn emptied(fingerprint: &SectionFingerprint) -> Section {
+    render::section(fingerprint.id, &fingerprint.heading, EMPTY_BODY, 0, false)
 }

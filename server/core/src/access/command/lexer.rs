@@ -17,34 +17,34 @@ pub(super) enum Part {
 
 /// Takes a word apart. Nothing is an error: what is left open ends with the word.
 pub(super) fn parts(raw: &str) -> Vec<Part> {
-    let mut reader = Reader::new(raw);
+    let mut lexer = Lexer::new(raw);
     if let Some(rest) = raw.strip_prefix('~') {
         let end = rest
             .find(|c: char| !c.is_ascii_alphanumeric() && !"_-+.".contains(c))
             .unwrap_or(rest.len());
         if rest[end..].is_empty() || rest[end..].starts_with(['/', ':']) {
-            reader.parts.push(Part::Home(rest[..end].to_owned()));
-            reader.at = 1 + end;
+            lexer.parts.push(Part::Home(rest[..end].to_owned()));
+            lexer.at = 1 + end;
         }
     }
-    reader.unquoted();
-    reader.parts
+    lexer.unquoted();
+    lexer.parts
 }
 
 /// Takes the body of a here-document apart, where quotes mean nothing.
-pub(super) fn parts_of_document(body: &str) -> Vec<Part> {
-    let mut reader = Reader::new(body);
-    reader.double_quoted(None);
-    reader.parts
+pub(super) fn here_document_parts(body: &str) -> Vec<Part> {
+    let mut lexer = Lexer::new(body);
+    lexer.double_quoted(None);
+    lexer.parts
 }
 
-struct Reader<'a> {
+struct Lexer<'a> {
     text: &'a str,
     at: usize,
     parts: Vec<Part>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Lexer<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
                 '"' => self.double_quoted(Some('"')),
                 '$' if self.peek() == Some('\'') => {
                     self.next();
-                    self.c_quoted();
+                    self.ansi_c_quoted();
                 }
                 '$' if self.peek() == Some('"') => {
                     self.next();
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `$'...'`, behind its quote.
-    fn c_quoted(&mut self) {
+    fn ansi_c_quoted(&mut self) {
         while let Some(c) = self.next() {
             match c {
                 '\'' => return,

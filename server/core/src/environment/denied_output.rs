@@ -6,7 +6,7 @@
 
 /// What was printed last, and how its end is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Printer {
+enum OutputFormat {
     /// git and `diff -r`: from a line `diff …` to the next one, or to the next commit.
     Diff,
     /// `diff -u`: from `--- name` or `+++ name` to the next pair of them.
@@ -23,13 +23,13 @@ enum Printer {
 
 /// Follows the output of a terminal line by line.
 #[derive(Debug, Default)]
-pub(super) struct Content {
-    hidden: Option<Printer>,
+pub(super) struct DeniedOutput {
+    hidden: Option<OutputFormat>,
     after_ruler: bool,
     after_gap: bool,
 }
 
-impl Content {
+impl DeniedOutput {
     /// Takes the next line. `denied` if it names a denied file. Returns whether the line is part of
     /// a denied file's content.
     pub(super) fn is_hidden(&mut self, line: &str, denied: bool) -> bool {
@@ -38,16 +38,16 @@ impl Content {
         let next = match self.hidden {
             None if denied => self.printer(line, alone),
             None => None,
-            Some(Printer::Block) if denied => {
+            Some(OutputFormat::Block) if denied => {
                 // Another kind of heading hides for longer.
-                Some(self.printer(line, alone).unwrap_or(Printer::Block))
+                Some(self.printer(line, alone).unwrap_or(OutputFormat::Block))
             }
             Some(hidden) => self.following(hidden, line, denied),
         };
         self.after_ruler = is_ruler(line);
         self.after_gap = line.trim().is_empty() || line.starts_with('\u{2500}');
         // The line that ends a frame belongs to it.
-        let was_bat = self.hidden == Some(Printer::Bat) && is_frame_end(line);
+        let was_bat = self.hidden == Some(OutputFormat::Bat) && is_frame_end(line);
         self.hidden = next;
         next.is_some() || was_bat
     }
@@ -58,54 +58,54 @@ impl Content {
     }
 
     /// The printer that a heading is of; `None` for any other line.
-    fn printer(&self, line: &str, alone: bool) -> Option<Printer> {
+    fn printer(&self, line: &str, alone: bool) -> Option<OutputFormat> {
         if line.starts_with("diff ") {
-            Some(Printer::Diff)
+            Some(OutputFormat::Diff)
         } else if line.starts_with("--- ") || line.starts_with("+++ ") {
-            Some(Printer::Unified {
+            Some(OutputFormat::Unified {
                 after_old_name: false,
             })
         } else if line.starts_with("==> ") {
-            Some(Printer::Head)
+            Some(OutputFormat::Head)
         } else if is_bat_heading(line) {
-            Some(Printer::Bat)
+            Some(OutputFormat::Bat)
         } else if self.after_ruler {
-            Some(Printer::More { rulers: 0 })
+            Some(OutputFormat::More { rulers: 0 })
         } else if alone {
-            Some(Printer::Block)
+            Some(OutputFormat::Block)
         } else {
             None
         }
     }
 
     /// What is hidden after `line`, when `hidden` was before it.
-    fn following(&self, hidden: Printer, line: &str, denied: bool) -> Option<Printer> {
+    fn following(&self, hidden: OutputFormat, line: &str, denied: bool) -> Option<OutputFormat> {
         let ends = match hidden {
-            Printer::Diff => line.starts_with("diff ") || is_commit(line),
-            Printer::Unified { after_old_name } => {
+            OutputFormat::Diff => line.starts_with("diff ") || is_commit(line),
+            OutputFormat::Unified { after_old_name } => {
                 if line.starts_with("diff ") {
-                    return denied.then_some(Printer::Diff);
+                    return denied.then_some(OutputFormat::Diff);
                 }
                 let ends = after_old_name && line.starts_with("+++ ") && !denied;
                 let after_old_name = line.starts_with("--- ") && !denied;
-                return (!ends).then_some(Printer::Unified { after_old_name });
+                return (!ends).then_some(OutputFormat::Unified { after_old_name });
             }
-            Printer::Head => line.starts_with("==> "),
-            Printer::Bat => is_frame_end(line) || (self.after_gap && is_bat_heading(line)),
-            Printer::More { rulers } => {
+            OutputFormat::Head => line.starts_with("==> "),
+            OutputFormat::Bat => is_frame_end(line) || (self.after_gap && is_bat_heading(line)),
+            OutputFormat::More { rulers } => {
                 if is_ruler(line) {
                     let rulers = rulers.saturating_add(1);
-                    return Some(Printer::More { rulers });
+                    return Some(OutputFormat::More { rulers });
                 }
                 if !(self.after_ruler && rulers >= 2) {
                     return Some(hidden);
                 }
                 if denied {
-                    return Some(Printer::More { rulers: 0 });
+                    return Some(OutputFormat::More { rulers: 0 });
                 }
                 true
             }
-            Printer::Block => line.trim().is_empty() || line.starts_with("==> "),
+            OutputFormat::Block => line.trim().is_empty() || line.starts_with("==> "),
         };
         if ends && !denied { None } else { Some(hidden) }
     }

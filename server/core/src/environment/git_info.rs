@@ -9,7 +9,7 @@ use crate::{access::AccessView, git::Repository};
 
 /// Remotes and commit of the repository around a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct GitFacts {
+pub(super) struct GitInfo {
     /// The remotes, in the order of their names.
     pub(super) remotes: Vec<Remote>,
     /// The commit checked out, in hex.
@@ -25,12 +25,12 @@ pub(super) struct Remote {
 }
 
 /// Returns the facts; none outside a repository.
-pub(super) fn read(view: &AccessView, dir: &Path) -> GitFacts {
+pub(super) fn read(view: &AccessView, dir: &Path) -> GitInfo {
     let Some(repository) = Repository::discover(view, dir) else {
-        return GitFacts::default();
+        return GitInfo::default();
     };
     let remotes = repository.remotes().into_iter();
-    GitFacts {
+    GitInfo {
         remotes: remotes
             .filter_map(|(name, url)| {
                 let url = without_credentials(&url)?;

@@ -1,12 +1,12 @@
-//! Text from outside, made safe to print: names of files, commands, output of terminals.
+//! Escapes untrusted text for printing: file names, commands, terminal output.
 //!
-//! A file name may hold a line break and look like two lines of a list, a tag of the
-//! environment block, or characters that no reader sees. [`one_line`] is for a single name or
-//! command, [`printable`] for text of several lines.
+//! A file name may contain line breaks, a tag of the environment block, or invisible characters,
+//! and so pass for something else. [`one_line`] escapes a single name or command, [`printable`]
+//! text of several lines.
 
 use std::borrow::Cow;
 
-/// Tags that structure what a model is sent. Text from outside must not contain one.
+/// Tags that structure the messages to a model. Untrusted text must not contain them.
 const TAGS: &[&str] = &[
     "environment_details",
     "file_content",
@@ -28,25 +28,23 @@ const TAGS: &[&str] = &[
     "tool_result",
 ];
 
-/// Escapes line breaks, invisible characters and tags, so that `text` stays on its line and shows
-/// all it holds.
+/// Escapes line breaks, invisible characters and tags.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     escape(text, is_unprintable)
 }
 
-/// Like [`one_line`], but keeps line breaks and tabs.
+/// Escapes like [`one_line`], but keeps line breaks and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escape(text, |c| !matches!(c, '\n' | '\t') && is_unprintable(c))
 }
 
-/// Returns whether `c` is a control character, or shows nothing or changes the direction of what
-/// follows.
+/// Returns whether `c` is a control character, is invisible, or changes the text direction.
 pub(crate) fn is_unprintable(c: char) -> bool {
     c.is_control() || is_invisible(c)
 }
 
-/// Returns whether `c` is a format character that shows nothing. Variation selectors of emoji
-/// (U+FE00 to U+FE0F) are not: they stand in ordinary names.
+/// Returns whether `c` is an invisible format character. Emoji variation selectors (U+FE00 to
+/// U+FE0F) are excluded, because they are part of ordinary names.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -70,7 +68,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
 }
 
 fn escape(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
-    // Most names are plain.
+    // Fast path: most names are plain ASCII.
     if text
         .bytes()
         .all(|byte| matches!(byte, b' '..=b'~') && byte != b'<')
@@ -98,7 +96,7 @@ fn escape(text: &str, is_bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Returns whether one of [`TAGS`] follows a `<`: opening or closing, in any case and spacing.
+/// Returns whether one of [`TAGS`], opening or closing, follows a `<`. Ignores case and spaces.
 fn is_tag(after: &str) -> bool {
     let name = after.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let end = name
@@ -112,14 +110,14 @@ mod tests {
     use super::{one_line, printable};
 
     #[test]
-    fn a_line_stays_a_line() {
+    fn names_are_escaped_to_one_line() {
         assert_eq!(one_line("a b é"), "a b é");
         assert_eq!(one_line("a\nb\r\t\u{1b}[0m"), r"a\nb\r\t\u{1b}[0m");
         assert_eq!(one_line("a\u{2028}b\u{85}"), r"a\u{2028}b\u{85}");
     }
 
     #[test]
-    fn characters_that_nobody_sees_are_escaped() {
+    fn invisible_characters_are_escaped() {
         let ranges = [
             0x00..=0x1f,
             0x7f..=0x9f,
@@ -148,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_lose_their_bracket_and_nothing_else_does() {
+    fn only_the_bracket_of_a_tag_is_escaped() {
         for (text, safe) in [
             ("</environment_details>", "&lt;/environment_details>"),
             ("<environment_details>", "&lt;environment_details>"),

@@ -1,4 +1,4 @@
-//! Reading and replacing single files, for the user alone.
+//! Reads files and replaces them atomically. New files are readable by the user only.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -9,15 +9,15 @@ use std::{
 use sightline_protocol::error::ErrorKind;
 use tempfile::NamedTempFile;
 
-use super::Stamp;
+use super::LogStamp;
 use crate::{error::Error, limits::MAX_STATE_FILE_BYTES};
 
-/// How names of unfinished files end; they begin with a dot.
+/// Suffix of temporary files. Their names start with a dot.
 const UNFINISHED: &str = ".unfinished";
 
-/// The first free name for a file set aside at `millis` or later.
-pub(crate) fn aside(path: &Path, millis: u128) -> PathBuf {
-    let name = |millis: u128| {
+/// Returns the first unused name `PATH.corrupt-MILLIS`, from `millis` on.
+pub(crate) fn aside(path: &Path, millis: i64) -> PathBuf {
+    let name = |millis: i64| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".corrupt-{millis}"));
         PathBuf::from(name)
@@ -33,22 +33,22 @@ pub(crate) fn is_unfinished(name: &std::ffi::OsStr) -> bool {
         .is_some_and(|name| name.starts_with('.') && name.ends_with(UNFINISHED))
 }
 
-/// Reads a whole file of ours, bounded; `None` when there is none.
+/// Reads a state file up to the size limit. Returns `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open_to_read(path)? else {
         return Ok(None);
     };
-    admit(path, &file)?;
+    check_regular(path, &file)?;
     let content =
         up_to(file, MAX_STATE_FILE_BYTES).map_err(|error| failed("read", path, &error))?;
     check_size(path, content.len())?;
     Ok(Some(content))
 }
 
-/// Reads a whole file of someone else's, bounded; `None` when there is none.
+/// Reads a file that this server did not write, up to `limit`. Returns `None` if it does not exist.
 ///
 /// # Errors
-/// `tooLarge`, kind `storage` when it can't be read or is no regular file.
+/// `tooLarge`; `storage`, if it cannot be read or is not a regular file.
 pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open_to_read(path)? else {
         return Ok(None);
@@ -57,13 +57,13 @@ pub(crate) fn read_foreign(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, E
     if content.len() as u64 > limit {
         return Err(Error::new(
             ErrorKind::TooLarge,
-            format!("{} is over the limit of {limit} bytes", path.display()),
+            format!("{} exceeds the limit of {limit} bytes", path.display()),
         ));
     }
     Ok(Some(content))
 }
 
-/// Reads a file of at most `limit` bytes, and one byte of a larger one beyond them.
+/// Reads up to `limit` bytes, and one byte more of a larger file.
 fn up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(limit.saturating_add(1))
@@ -71,8 +71,8 @@ fn up_to(file: File, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Reads a whole file as text, which no file of git's state is larger than.
-/// Replaces bytes that are not UTF-8.
+/// Reads a text file up to the state file limit, which is larger than any file of git's state.
+/// Replaces invalid UTF-8.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let content = up_to(open_regular(path)?, MAX_STATE_FILE_BYTES)?;
     if content.len() as u64 > MAX_STATE_FILE_BYTES {
@@ -89,30 +89,30 @@ fn open_to_read(path: &Path) -> Result<Option<File>, Error> {
     }
 }
 
-/// Replaces a file: a new one is written beside it, flushed, and renamed.
+/// Replaces a file atomically and durably: writes and flushes a temporary file, then renames it.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Error> {
-    prepare(path, content)?.show()
+    prepare(path, content)?.commit()
 }
 
-/// The same in two steps.
-pub(crate) fn prepare(path: &Path, content: &[u8]) -> Result<Replacement, Error> {
-    // What is written must be readable again.
+/// Like [`write`], in two steps.
+pub(crate) fn prepare(path: &Path, content: &[u8]) -> Result<PreparedFile, Error> {
+    // A file over the limit could not be read back.
     check_size(path, content.len())?;
-    Replacement::write(path, content)
+    PreparedFile::write(path, content)
 }
 
-/// As [`write`], for files that are not read whole.
+/// Like [`write`], without the size limit, for files that are read in parts.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
-    Replacement::write(path, content)?.show()
+    PreparedFile::write(path, content)?.commit()
 }
 
-/// What a file is to become, on the disk beside it; dropped, nothing stays.
-pub(crate) struct Replacement {
+/// New content of a file, in a temporary file next to it. Removed when dropped.
+pub(crate) struct PreparedFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-impl Replacement {
+impl PreparedFile {
     fn write(path: &Path, content: &[u8]) -> Result<Self, Error> {
         let attempt = || -> io::Result<NamedTempFile> {
             let mut file = tempfile::Builder::new()
@@ -129,8 +129,8 @@ impl Replacement {
         })
     }
 
-    /// Takes the place of the file, durably.
-    pub(crate) fn show(self) -> Result<(), Error> {
+    /// Replaces the file, durably.
+    pub(crate) fn commit(self) -> Result<(), Error> {
         let persisted = self.file.persist(&self.path);
         persisted.map_err(|error| failed("write", &self.path, &error.error))?;
         sync_dir(parent(&self.path))
@@ -146,12 +146,12 @@ fn check_size(path: &Path, bytes: usize) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::storage(format!(
-        "{} would be over the limit of {MAX_STATE_FILE_BYTES} bytes; begin a new task",
+        "{} exceeds the limit of {MAX_STATE_FILE_BYTES} bytes; start a new task",
         path.display()
     )))
 }
 
-/// Makes a directory, and those above it, for the user alone.
+/// Creates a directory and its ancestors, accessible by the user only.
 pub(crate) fn make_dir(dir: &Path) -> Result<(), Error> {
     if dir.is_dir() {
         return Ok(());
@@ -171,7 +171,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use rustix::fs::{Mode, OFlags, open};
-        // A pipe in its place would be waited for.
+        // `DIRECTORY`: opening a pipe would block.
         open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(io::Error::from)
             .and_then(|dir| File::from(dir).sync_all())
@@ -182,17 +182,17 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Opens a regular file for reading, see [`open`].
+/// Opens a regular file for reading, like [`open`].
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true))
 }
 
-/// Opens a regular file, and nothing else: follows no link in the last component,
-/// and never waits for the other end of a pipe or for a device. Every file of the
-/// data directory and of a repository that is imported is opened here.
+/// Opens a regular file. Does not follow a symbolic link in the last component and never blocks on
+/// a pipe or device. All files of the data directory and of imported repositories are opened with
+/// this function.
 ///
 /// # Errors
-/// Also when the path leads to something else than a regular file.
+/// Also if the path is not a regular file.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
@@ -216,23 +216,23 @@ fn not_regular() -> io::Error {
     io::Error::other("not a regular file")
 }
 
-/// Returns whether `path` is a directory, and not a link to one.
+/// Returns whether `path` is a directory and not a symbolic link to one.
 pub(crate) fn is_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Is this a file to be read and written, and for the user alone?
-pub(crate) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
+/// Checks that an open file is a regular file, and restricts its permissions to the user.
+pub(crate) fn check_regular(path: &Path, file: &File) -> Result<LogStamp, Error> {
     let metadata = file
         .metadata()
-        .map_err(|error| failed("look at", path, &error))?;
+        .map_err(|error| failed("read the metadata of", path, &error))?;
     let stamp = regular(path, &metadata)?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         if is_ours(&metadata) && metadata.mode() & 0o077 != 0 {
             match file.set_permissions(fs::Permissions::from_mode(0o600)) {
-                // A copy that can only be read is read as it is.
+                // A read-only copy is used with its permissions.
                 Err(error) if error.kind() != Io::ReadOnlyFilesystem => {
                     return Err(failed("restrict access to", path, &error));
                 }
@@ -245,30 +245,29 @@ pub(crate) fn admit(path: &Path, file: &File) -> Result<Stamp, Error> {
     Ok(stamp)
 }
 
-pub(crate) fn regular(path: &Path, metadata: &Metadata) -> Result<Stamp, Error> {
+pub(crate) fn regular(path: &Path, metadata: &Metadata) -> Result<LogStamp, Error> {
     if metadata.is_file() {
-        return Ok(Stamp::of(metadata));
+        return Ok(LogStamp::of(metadata));
     }
-    Err(no_regular_file(path))
+    Err(not_a_regular_file(path))
 }
 
 pub(crate) fn cannot_open(path: &Path, error: &io::Error) -> Error {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return no_regular_file(path);
+        return not_a_regular_file(path);
     }
     failed("open", path, error)
 }
 
-pub(crate) fn no_regular_file(path: &Path) -> Error {
+pub(crate) fn not_a_regular_file(path: &Path) -> Error {
     Error::storage(format!(
-        "{} is a link or something else that is no regular file; move it away",
+        "{} is not a regular file; move it away",
         path.display()
     ))
 }
 
-/// Takes away what group and others may do with a directory, where it is ours
-/// to take away; not behind a link.
-pub(crate) fn tighten(path: &Path, mode: u32) -> Result<(), Error> {
+/// Restricts a directory of the user to the user. Does not follow a symbolic link.
+pub(crate) fn restrict_permissions(path: &Path, mode: u32) -> Result<(), Error> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -310,7 +309,7 @@ pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Elsewhere a file that is open can't be deleted.
+/// Other systems do not allow deleting an open file.
 #[cfg(not(unix))]
 pub(crate) fn is_same_file(_: &File, _: &Path) -> bool {
     true
@@ -318,7 +317,7 @@ pub(crate) fn is_same_file(_: &File, _: &Path) -> bool {
 
 pub(crate) fn failed(what: &str, path: &Path, error: &io::Error) -> Error {
     Error::storage(format!(
-        "could not {what} {}: {error}; see to its permissions and free space, or set storage.path to another directory",
+        "cannot {what} {}: {error}; check its permissions and free space, or set storage.path to another directory",
         path.display()
     ))
 }
@@ -338,7 +337,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::Storage);
         assert_eq!(fs::read(&path).unwrap(), b"old");
 
-        // Without a byte of it on the disk.
+        // As a sparse file.
         let file = File::options().write(true).open(&path).unwrap();
         file.set_len(MAX_STATE_FILE_BYTES + 1).unwrap();
         assert!(read(&path).is_err());
@@ -364,7 +363,7 @@ mod tests {
             assert!(open_regular(path).is_err(), "{path:?}");
             assert!(read_text(path).is_err(), "{path:?}");
             let error = read_foreign(path, 9).unwrap_err();
-            assert!(error.message.contains("no regular file"), "{error}");
+            assert!(error.message.contains("not a regular file"), "{error}");
             assert!(sync_dir(path).is_err() || path == &folder, "{path:?}");
         }
         let _ = open(&link, OpenOptions::new().write(true).truncate(true));

@@ -2,7 +2,7 @@
 
 use sightline_protocol::error::ErrorKind;
 
-use super::{Inputs, render::Drawn};
+use super::{Inputs, render::SectionDraft};
 use crate::{cancel::Cancel, error::Error};
 
 /// The file list of the primary root, ready to print.
@@ -15,16 +15,16 @@ pub struct FileList {
 }
 
 /// The list. A root that cannot be listed costs the section, not the block.
-pub(super) fn draw(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Drawn, Error> {
+pub(super) fn draft(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     if inputs.access.roots().is_empty() {
-        return Ok(Drawn::default());
+        return Ok(SectionDraft::default());
     }
     match (inputs.files)(cancel) {
-        Ok(list) => Ok(Drawn {
+        Ok(list) => Ok(SectionDraft {
             omitted: list.omitted,
-            ..Drawn::text(&list.text)
+            ..SectionDraft::text(&list.text)
         }),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
-        Err(error) => Ok(Drawn::text(&format!("(Cannot be listed: {error})"))),
+        Err(error) => Ok(SectionDraft::text(&format!("(Cannot be listed: {error})"))),
     }
 }

@@ -1,10 +1,10 @@
 //! Which entries of a folder a program leaves out, by its options.
 
 use super::{
-    braces::braces,
+    brace_expansion::expand_braces,
     invocation::Invocation,
-    options::{Use, excluded_path},
-    programs::{Precedence, Reader, Style, has},
+    options::{ProgramUse, excluded_path},
+    program_table::{FolderReader, PatternStyle, Precedence, has},
 };
 use crate::access::git_glob::{Case, Matcher, NoGlob, Subject, Syntax};
 
@@ -12,7 +12,7 @@ use crate::access::git_glob::{Case, Matcher, NoGlob, Subject, Syntax};
 const MAX_FILTERS: usize = 500;
 
 /// An entry met on the way through a folder.
-pub(super) struct Entry<'a> {
+pub(super) struct TreeEntry<'a> {
     /// As the program would name it.
     pub(super) path: &'a str,
     pub(super) is_dir: bool,
@@ -21,28 +21,30 @@ pub(super) struct Entry<'a> {
 }
 
 /// A pattern for entries.
-pub(super) struct Pattern {
+pub(super) struct NamePattern {
     /// `None` for a pattern that matches nothing.
     matcher: Option<Matcher>,
     is_too_large: bool,
-    style: Style,
+    style: PatternStyle,
     has_separator: bool,
     is_anchored: bool,
     ignores_case: bool,
 }
 
-impl Pattern {
-    pub(super) fn new(text: &str, style: Style) -> Self {
+impl NamePattern {
+    pub(super) fn new(text: &str, style: PatternStyle) -> Self {
         let relative = text.strip_prefix("./").unwrap_or(text);
         let is_anchored = text.len() != relative.len() || text.starts_with('/');
         let plain = match style {
-            Style::Exact => text,
+            PatternStyle::Exact => text,
             _ => relative.trim_matches('/'),
         };
         let syntax = Syntax::git(Case::Sensitive);
         let matcher = match style {
             _ if plain.is_empty() => Err(NoGlob::NeverMatches),
-            Style::Whole | Style::Exact => syntax.matcher(joined(plain).as_bytes(), Subject::Name),
+            PatternStyle::Whole | PatternStyle::Exact => {
+                syntax.matcher(joined(plain).as_bytes(), Subject::Name)
+            }
             _ => syntax.matcher(plain.as_bytes(), Subject::Path),
         };
         Self {
@@ -56,7 +58,7 @@ impl Pattern {
     }
 
     /// A pattern that takes upper and lower case for the same.
-    pub(super) fn ignoring_case(text: &str, style: Style) -> Self {
+    pub(super) fn ignoring_case(text: &str, style: PatternStyle) -> Self {
         Self {
             ignores_case: true,
             ..Self::new(&text.to_lowercase(), style)
@@ -68,7 +70,7 @@ impl Pattern {
         self.is_too_large
     }
 
-    pub(super) fn matches(&self, entry: &Entry<'_>) -> bool {
+    pub(super) fn matches(&self, entry: &TreeEntry<'_>) -> bool {
         let Some(matcher) = &self.matcher else {
             return false;
         };
@@ -82,16 +84,16 @@ impl Pattern {
         let path = relative(written);
         let name = path.rsplit('/').next().unwrap_or(path);
         match self.style {
-            Style::Exact => matcher.is_match(joined(written).as_bytes()),
-            Style::Whole => matcher.is_match(joined(path).as_bytes()),
+            PatternStyle::Exact => matcher.is_match(joined(written).as_bytes()),
+            PatternStyle::Whole => matcher.is_match(joined(path).as_bytes()),
             _ if !self.has_separator && !self.is_anchored => matcher.is_match(name.as_bytes()),
-            Style::Name => false,
-            Style::Suffix if !self.is_anchored => {
+            PatternStyle::Name => false,
+            PatternStyle::Suffix if !self.is_anchored => {
                 let ends = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
                 let mut ends = std::iter::once(path).chain(ends);
                 ends.any(|end| matcher.is_match(end.as_bytes()))
             }
-            Style::Suffix | Style::Gitignore => matcher.is_match(path.as_bytes()),
+            PatternStyle::Suffix | PatternStyle::Gitignore => matcher.is_match(path.as_bytes()),
         }
     }
 }
@@ -110,16 +112,16 @@ fn relative(path: &str) -> &str {
     path
 }
 
-struct Rule {
-    pattern: Pattern,
+struct FilterRule {
+    pattern: NamePattern,
     excludes: bool,
     files: bool,
     folders: bool,
 }
 
 /// The patterns a program was given.
-pub(super) struct Filter {
-    rules: Vec<Rule>,
+pub(super) struct NameFilter {
+    rules: Vec<FilterRule>,
     precedence: Precedence,
     /// Is a file that no pattern matches left out?
     only_included: bool,
@@ -127,8 +129,8 @@ pub(super) struct Filter {
     pub(super) overrides: bool,
 }
 
-impl Filter {
-    pub(super) fn new(reader: &Reader, used: &Use) -> Self {
+impl NameFilter {
+    pub(super) fn new(reader: &FolderReader, used: &ProgramUse) -> Self {
         let mut rules = Vec::new();
         let is_tar = has(used.program.names, "tar");
         for set in used.options.iter().take(MAX_FILTERS) {
@@ -158,17 +160,17 @@ impl Filter {
                 text = text.split_once('!').map_or("", |(_, text)| text);
             }
             let texts = match reader.style {
-                Style::Gitignore => braces(text),
+                PatternStyle::Gitignore => expand_braces(text),
                 _ => vec![text.to_owned()],
             };
-            rules.extend(texts.iter().map(|text| Rule {
-                pattern: Pattern::new(text, reader.style),
+            rules.extend(texts.iter().map(|text| FilterRule {
+                pattern: NamePattern::new(text, reader.style),
                 excludes,
                 files: files && !text.ends_with('/'),
                 folders,
             }));
         }
-        let includes = |rule: &&Rule| !rule.excludes;
+        let includes = |rule: &&FilterRule| !rule.excludes;
         let only_included = match reader.precedence {
             Precedence::Last if reader.globs.is_empty() => rules.first().filter(includes).is_some(),
             Precedence::Last => rules.iter().any(|rule| !rule.excludes),
@@ -184,15 +186,15 @@ impl Filter {
 
     /// The pathspecs of git that leave something out. Paths count from the top of
     /// the work tree, `below` is the folder git runs in.
-    pub(super) fn of_pathspecs(invocation: &Invocation, used: &Use, below: &str) -> Self {
+    pub(super) fn of_pathspecs(invocation: &Invocation, used: &ProgramUse, below: &str) -> Self {
         let excluded = used
             .operands
             .iter()
             .filter_map(|at| excluded_path(invocation.exact(*at)?));
         let rules = excluded
             .take(MAX_FILTERS)
-            .map(|(path, from_top)| Rule {
-                pattern: Pattern::new(&below_top(path, below, from_top), Style::Whole),
+            .map(|(path, from_top)| FilterRule {
+                pattern: NamePattern::new(&below_top(path, below, from_top), PatternStyle::Whole),
                 excludes: true,
                 files: true,
                 folders: true,
@@ -207,7 +209,7 @@ impl Filter {
     }
 
     /// Is this entry read, or a folder of it entered?
-    pub(super) fn keeps(&self, entry: &Entry<'_>) -> bool {
+    pub(super) fn keeps(&self, entry: &TreeEntry<'_>) -> bool {
         let mut matching = self.rules.iter().filter(|rule| {
             let meant = if entry.is_dir {
                 rule.folders

@@ -1,5 +1,5 @@
-//! Where running servers can be reached: a directory for the user alone, and
-//! names by workspace root and data directory.
+//! The directory of the sockets of running servers: accessible by the user only, with names by
+//! workspace root and data directory.
 
 use std::{
     fs,
@@ -10,13 +10,13 @@ use sha2::{Digest, Sha256};
 
 use super::{
     RUN, Storage,
-    files::{failed, is_ours, make_dir, tighten},
+    atomic_file::{failed, is_ours, make_dir, restrict_permissions},
 };
 use crate::{error::Error, path::Root};
 
 impl Storage {
-    /// The directory of what runs, which need not exist: `sightline` in the
-    /// user's runtime directory, else `run` in the data directory.
+    /// Returns the socket directory, which may not exist: `sightline` in the user's runtime
+    /// directory, else `run` in the data directory.
     pub fn run_dir(&self, runtime: Option<&Path>) -> PathBuf {
         match runtime.filter(|dir| is_private(dir)) {
             Some(runtime) => runtime.join("sightline"),
@@ -24,10 +24,10 @@ impl Storage {
         }
     }
 
-    /// The same, made where needed.
+    /// Returns the socket directory, creating it if needed.
     ///
     /// # Errors
-    /// Kind `storage` when it cannot be made, or is not the user's own.
+    /// `storage`, if it cannot be created or belongs to another user.
     pub fn make_run_dir(&self, runtime: Option<&Path>) -> Result<PathBuf, Error> {
         let dir = self.run_dir(runtime);
         if dir.starts_with(&self.dir) {
@@ -38,16 +38,15 @@ impl Storage {
             fs::symlink_metadata(&dir).map_err(|error| failed("look at", &dir, &error))?;
         if !metadata.is_dir() || !is_ours(&metadata) {
             return Err(Error::storage(format!(
-                "{} is no directory of your own; remove it",
+                "{} is not a directory of yours; remove it",
                 dir.display()
             )));
         }
-        tighten(&dir, 0o700)?;
+        restrict_permissions(&dir, 0o700)?;
         Ok(dir)
     }
 
-    /// What the names in that directory begin with that are about `root`. A
-    /// server with another data directory has other names.
+    /// Returns the prefix of socket names for `root`. It differs between data directories.
     pub fn run_key(&self, root: &Root) -> String {
         let data = fs::canonicalize(&self.dir).unwrap_or_else(|_| self.dir.clone());
         let mut hash = Sha256::new();
@@ -62,7 +61,7 @@ impl Storage {
     }
 }
 
-/// Is this a directory only the user can enter?
+/// Returns whether only the user can enter a directory.
 fn is_private(dir: &Path) -> bool {
     let Ok(metadata) = fs::metadata(dir) else {
         return false;
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runtime_directory_that_others_can_enter_is_not_used() {
+    fn a_runtime_directory_open_to_others_is_not_used() {
         let temp = tempfile::tempdir().unwrap();
         let storage = Storage::open(&temp.path().join("data")).unwrap();
         let runtime = temp.path().join("runtime");
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_in_its_place_is_refused() {
+    fn a_symbolic_link_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let storage = Storage::open(&temp.path().join("data")).unwrap();
         storage.make_run_dir(None).unwrap();

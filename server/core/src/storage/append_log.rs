@@ -1,9 +1,8 @@
-//! A file below a task that only grows: a log.
+//! Append-only logs in a task directory.
 //!
-//! Nothing in it is ever changed or replaced. Whoever holds the [`TaskLock`]
-//! adds whole lines with one write; when that fails, what got into the file is
-//! cut off again. A write is durable only after [`Written::sync`], so that
-//! several can share the wait for the disk.
+//! The holder of the [`TaskLock`] appends whole lines with one write. If the write fails, the file
+//! is truncated to its old length. Appended lines are durable only after [`UnsyncedWrite::sync`],
+//! so that several writes can share one flush.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -18,22 +17,22 @@ use std::{
 
 use super::{
     TaskDir, TaskLock,
-    files::{admit, cannot_open, failed, open, regular, sync_dir},
+    atomic_file::{cannot_open, check_regular, failed, open, regular, sync_dir},
 };
 use crate::error::Error;
 
-/// What tells one state of a log from another.
+/// Identity, length and modification time of a log, compared to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// Which file it is.
+pub struct LogStamp {
+    /// Device and inode.
     identity: (u64, u64),
-    /// Its length in bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// When it was written last, nanoseconds since the Unix epoch.
+    /// Modification time, in nanoseconds since the Unix epoch.
     pub mtime_ns: u64,
 }
 
-impl Stamp {
+impl LogStamp {
     pub(super) fn of(metadata: &Metadata) -> Self {
         let since = metadata.modified().ok();
         let since = since.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -51,37 +50,37 @@ impl Stamp {
         }
     }
 
-    /// Do both tell of the same file?
+    /// Returns whether both stamps are of the same file.
     pub fn is_of_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 }
 
 impl TaskDir {
-    /// The state of a log; `None` when there is none.
+    /// Returns the stamp of a log, or `None` if it does not exist.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be told, or is no regular file.
-    pub fn stamp(&self, name: &str) -> Result<Option<Stamp>, Error> {
+    /// `storage`, if its metadata cannot be read or it is not a regular file.
+    pub fn stamp(&self, name: &str) -> Result<Option<LogStamp>, Error> {
         let path = self.path().join(name);
         match fs::symlink_metadata(&path) {
             Ok(metadata) => regular(&path, &metadata).map(Some),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
-            Err(error) => Err(failed("look at", &path, &error)),
+            Err(error) => Err(failed("read the metadata of", &path, &error)),
         }
     }
 
-    /// Opens a log for reading; `None` when there is none.
+    /// Opens a log for reading. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Kind `storage` when it can't be opened, or is no regular file.
-    pub fn open_log(&self, name: &str) -> Result<Option<(File, Stamp)>, Error> {
+    /// `storage`, if it cannot be opened or is not a regular file.
+    pub fn open_log(&self, name: &str) -> Result<Option<(File, LogStamp)>, Error> {
         let path = self.path().join(name);
         let mut options = OpenOptions::new();
         options.read(true);
         match open(&path, &mut options) {
             Ok(file) => {
-                let stamp = admit(&path, &file)?;
+                let stamp = check_regular(&path, &file)?;
                 Ok(Some((file, stamp)))
             }
             Err(error) if error.kind() == Io::NotFound => Ok(None),
@@ -91,63 +90,63 @@ impl TaskDir {
 }
 
 impl TaskLock {
-    /// Adds `lines` to a log, which begins with them if there is none. `known`
-    /// tells whether its name is known to be on the disk, and learns it.
+    /// Appends `lines` to a log, creating it if needed. `known` records whether the log's directory
+    /// entry is durable, and is set by [`UnsyncedWrite::sync`].
     ///
     /// # Errors
-    /// Kind `storage`; then nothing was added.
+    /// `storage`. Nothing was appended.
     pub fn append(
         &self,
         name: &str,
         lines: &[u8],
         known: &Arc<AtomicBool>,
-    ) -> Result<Written, Error> {
+    ) -> Result<UnsyncedWrite, Error> {
         let path = self.dir.join(name);
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = open(&path, &mut options).map_err(|error| cannot_open(&path, &error))?;
-        let before = admit(&path, &file)?;
+        let before = check_regular(&path, &file)?;
         let written = file.write_all(lines).and_then(|()| file.metadata());
         let metadata = written.map_err(|error| {
-            // A later writer repairs what can't be cut off.
+            // If this fails too, the next writer repairs the log.
             let _ = file.set_len(before.len);
             failed("write", &path, &error)
         })?;
-        Ok(Written {
+        Ok(UnsyncedWrite {
             file: Arc::new(file),
             path,
             before,
-            stamp: Stamp::of(&metadata),
+            stamp: LogStamp::of(&metadata),
             known: Arc::clone(known),
         })
     }
 }
 
-/// Lines added to a log that may not be on the disk yet.
+/// Lines appended to a log that may not be durable yet.
 #[derive(Clone, Debug)]
-#[must_use = "what is not synced may be lost when the machine stops"]
-pub struct Written {
+#[must_use = "unsynced lines are lost if the machine crashes"]
+pub struct UnsyncedWrite {
     file: Arc<File>,
     path: PathBuf,
-    /// The log before.
-    pub(crate) before: Stamp,
-    /// The log after.
-    pub(crate) stamp: Stamp,
+    /// Stamp before the write.
+    pub(crate) before: LogStamp,
+    /// Stamp after the write.
+    pub(crate) stamp: LogStamp,
     known: Arc<AtomicBool>,
 }
 
-impl Written {
-    /// Does syncing one make the other durable too, if it was written before?
+impl UnsyncedWrite {
+    /// Returns whether syncing one write also makes an earlier write durable.
     pub fn is_same_file(&self, other: &Self) -> bool {
         self.stamp.is_of_same_file(&other.stamp)
     }
 
-    /// Waits until the lines, and all lines before them, are on the disk.
+    /// Waits until these lines and all earlier ones are on the disk.
     ///
     /// # Errors
-    /// Kind `storage`; then they may be there or not.
+    /// `storage`. The lines may or may not be durable.
     pub fn sync(&self) -> Result<(), Error> {
         self.file
             .sync_data()

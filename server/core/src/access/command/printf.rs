@@ -1,15 +1,15 @@
 //! What `echo` and `printf` print, as far as it can be told.
 
-use super::{Audit, quote::parts, shell::Scope};
+use super::{CommandChecker, lexer::parts, shell::ShellState};
 
-impl Audit<'_> {
+impl CommandChecker<'_> {
     /// What a substitution prints, when it is a plain `echo` or `printf`.
-    pub(super) fn printed(&mut self, body: &str, scope: &Scope) -> Option<String> {
+    pub(super) fn printed(&mut self, body: &str, state: &ShellState) -> Option<String> {
         let words = simple_words(body)?;
         let (name, operands) = words.split_first()?;
         let mut texts = Vec::new();
         for operand in operands {
-            let fields = self.combine(&parts(operand), scope);
+            let fields = self.expand_parts(&parts(operand), state);
             let [field] = fields.as_slice() else {
                 return None;
             };
@@ -21,9 +21,9 @@ impl Audit<'_> {
         let text = match name.as_str() {
             "echo" => printed_by_echo(&texts),
             "printf" => printed_by_printf(&texts),
-            "pwd" => scope.dirs.first()?.to_str()?.to_owned(),
+            "pwd" => state.dirs.first()?.to_str()?.to_owned(),
             "git" if texts == ["rev-parse", "--show-toplevel"] => {
-                let mut above = scope.dirs.first()?.ancestors();
+                let mut above = state.dirs.first()?.ancestors();
                 let top = above.find(|above| above.join(".git").exists())?;
                 top.to_str()?.to_owned()
             }

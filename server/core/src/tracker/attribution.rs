@@ -12,42 +12,42 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::content::{Content, ContentHash, Hashed, Look};
+use super::file_state::{CachedContent, ContentHash, FileContent, Observation};
 
 /// How far from the agent's word its write may be, in nanoseconds.
 pub(super) const WINDOW_NS: i64 = 2_000_000_000;
 
 /// What is known of one file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tracked {
+pub(super) struct TrackedFile {
     /// Where it is; this is the key.
     pub(super) uri: String,
     /// What it was called first.
     pub(super) path: String,
     /// What the agent saw last; none when it never looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) seen: Option<Content>,
+    pub(super) seen: Option<FileContent>,
     /// The user's change since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) noted: Option<Noted>,
+    pub(super) noted: Option<UserChange>,
     /// Is the user's change still to be told?
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) pending: Option<Pending>,
+    pub(super) pending: Option<PendingReport>,
     /// The content the agent announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    expected: Option<Expected>,
+    expected: Option<ExpectedWrite>,
     /// The agent announced some write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    window: Option<Window>,
+    window: Option<WriteWindow>,
     /// The last look that may be trusted without reading the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) hashed: Option<Hashed>,
+    pub(super) hashed: Option<CachedContent>,
 }
 
 /// A change of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Noted {
-    pub(super) content: Content,
+pub(super) struct UserChange {
+    pub(super) content: FileContent,
     /// Date of its record.
     pub(super) date: i64,
     /// Found by looking; else the client said so.
@@ -56,13 +56,13 @@ pub(super) struct Noted {
 
 /// A change the agent has not been told of.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Pending {
+pub(super) struct PendingReport {
     /// Tell it even if the content is again what the agent saw.
     keep: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Expected {
+struct ExpectedWrite {
     hash: ContentHash,
     /// Time of the file that was there when the agent announced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,22 +70,22 @@ struct Expected {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Window {
+struct WriteWindow {
     opened_ns: i64,
     /// What the file held then, or the agent's latest write since.
-    base: Content,
+    base: FileContent,
 }
 
-/// What an edit of the agent revealed about earlier changes.
+/// What an edit of the agent findings about earlier changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Revealed {
+pub(super) struct EditFindings {
     /// The user had changed the file, unnoticed so far: to be recorded.
     pub(super) user_edit: bool,
     /// What was recorded as the user's edit of this date was the agent's.
-    pub(super) not_the_users: Option<i64>,
+    pub(super) retracted_edit: Option<i64>,
 }
 
-impl Tracked {
+impl TrackedFile {
     pub(super) fn new(uri: String, path: String) -> Self {
         Self {
             uri,
@@ -100,26 +100,26 @@ impl Tracked {
     }
 
     /// Differs `content` from what the agent last saw?
-    pub(super) fn is_changed(&self, content: Content) -> bool {
+    pub(super) fn is_changed(&self, content: FileContent) -> bool {
         self.seen.is_some_and(|seen| seen != content)
     }
 
     /// Did the agent see a file there, and is none there now?
-    pub(super) fn is_gone(&self, content: Content) -> bool {
-        content == Content::Absent && self.saw_a_file()
+    pub(super) fn is_gone(&self, content: FileContent) -> bool {
+        content == FileContent::Absent && self.saw_a_file()
     }
 
     fn saw_a_file(&self) -> bool {
-        self.seen.is_some_and(|seen| seen != Content::Absent)
+        self.seen.is_some_and(|seen| seen != FileContent::Absent)
     }
 
     /// The content of the last known change, whoever made it.
-    fn known(&self) -> Option<Content> {
+    fn known(&self) -> Option<FileContent> {
         self.noted.map(|noted| noted.content).or(self.seen)
     }
 
     /// The agent knows `content` now.
-    fn adopt(&mut self, content: Content) {
+    fn mark_seen(&mut self, content: FileContent) {
         self.seen = Some(content);
         self.settle();
     }
@@ -131,32 +131,32 @@ impl Tracked {
     }
 
     /// The agent was given `content`.
-    pub(super) fn read(&mut self, content: Content) {
+    pub(super) fn read(&mut self, content: FileContent) {
         self.seen = Some(content);
         self.noted = None;
         self.pending = None;
         self.rebase(content);
         self.expected = self
             .expected
-            .filter(|expected| content != Content::Hash(expected.hash))
-            .map(|expected| Expected {
+            .filter(|expected| content != FileContent::Hash(expected.hash))
+            .map(|expected| ExpectedWrite {
                 mtime_ns: None,
                 ..expected
             });
     }
 
     /// The client says that the user edited, and the file holds `content`.
-    pub(super) fn user_edited(&mut self, content: Content, date: i64) {
-        self.noted = Some(Noted {
+    pub(super) fn user_edited(&mut self, content: FileContent, date: i64) {
+        self.noted = Some(UserChange {
             content,
             date,
             found: false,
         });
-        self.pending = Some(Pending { keep: true });
+        self.pending = Some(PendingReport { keep: true });
         self.rebase(content);
     }
 
-    fn rebase(&mut self, content: Content) {
+    fn rebase(&mut self, content: FileContent) {
         if let Some(window) = &mut self.window {
             window.base = content;
         }
@@ -166,55 +166,64 @@ impl Tracked {
     pub(super) fn agent_edited(
         &mut self,
         hash: Option<ContentHash>,
-        look: &Look,
+        observation: &Observation,
         now: i64,
-    ) -> Revealed {
-        let mut revealed = Revealed::default();
+    ) -> EditFindings {
+        let mut findings = EditFindings::default();
         // Its earlier announcements come first.
-        if self.is_agents(look) {
-            self.adopt(look.content);
+        if self.is_agent_write(observation) {
+            self.mark_seen(observation.content);
         }
         self.window = None;
         self.expected = None;
         // What is too large to be hashed can't be compared with a hash.
-        let hash = hash.filter(|_| !matches!(look.content, Content::Large { .. }));
-        let new_content = self.known().is_some_and(|known| known != look.content);
+        let hash = hash.filter(|_| !matches!(observation.content, FileContent::Large { .. }));
+        let new_content = self
+            .known()
+            .is_some_and(|known| known != observation.content);
 
-        if hash.is_some_and(|hash| look.content == Content::Hash(hash)) {
-            revealed.not_the_users = self.take_back(|noted| noted.content == look.content);
+        if hash.is_some_and(|hash| observation.content == FileContent::Hash(hash)) {
+            findings.retracted_edit =
+                self.retract_found_change(|noted| noted.content == observation.content);
             self.keep_pending();
-            self.adopt(look.content);
-            return revealed;
+            self.mark_seen(observation.content);
+            return findings;
         }
         if let Some(hash) = hash {
             if new_content {
-                revealed.user_edit = self.user_changed(look.content, now);
+                findings.user_edit = self.user_changed(observation.content, now);
             }
             self.keep_pending();
-            self.seen.get_or_insert(look.content);
-            let mtime_ns = look.stamp.map(|stamp| stamp.mtime_ns);
-            self.expected = Some(Expected { hash, mtime_ns });
-            return revealed;
+            self.seen.get_or_insert(observation.content);
+            let mtime_ns = observation.stamp.map(|stamp| stamp.mtime_ns);
+            self.expected = Some(ExpectedWrite { hash, mtime_ns });
+            return findings;
         }
         // A look may have come between the write and this word about it.
-        revealed.not_the_users =
-            self.take_back(|noted| noted.content == look.content && written_near(look, look.at_ns));
-        self.keep_pending();
-        if new_content || revealed.not_the_users.is_some() {
-            self.adopt(look.content);
-            return revealed;
-        }
-        self.seen.get_or_insert(look.content);
-        self.window = Some(Window {
-            opened_ns: look.at_ns,
-            base: look.content,
+        findings.retracted_edit = self.retract_found_change(|noted| {
+            noted.content == observation.content && written_near(observation, observation.at_ns)
         });
-        revealed
+        self.keep_pending();
+        if new_content || findings.retracted_edit.is_some() {
+            self.mark_seen(observation.content);
+            return findings;
+        }
+        self.seen.get_or_insert(observation.content);
+        self.window = Some(WriteWindow {
+            opened_ns: observation.at_ns,
+            base: observation.content,
+        });
+        findings
     }
 
     /// Takes back a change found by looking; its date when there was one.
-    fn take_back(&mut self, is_agents: impl Fn(&Noted) -> bool) -> Option<i64> {
-        let noted = self.noted.filter(|noted| noted.found && is_agents(noted))?;
+    fn retract_found_change(
+        &mut self,
+        is_agent_write: impl Fn(&UserChange) -> bool,
+    ) -> Option<i64> {
+        let noted = self
+            .noted
+            .filter(|noted| noted.found && is_agent_write(noted))?;
         self.settle();
         Some(noted.date)
     }
@@ -222,63 +231,64 @@ impl Tracked {
     /// An edit of the agent on top of a change it was not told of does not make
     /// that known to it.
     fn keep_pending(&mut self) {
-        self.pending = self.pending.map(|_| Pending { keep: true });
+        self.pending = self.pending.map(|_| PendingReport { keep: true });
     }
 
     /// Judges a look. True when it found a change of the user to be recorded.
-    pub(super) fn judge(&mut self, look: &Look, now: i64) -> bool {
-        if self.is_agents(look) {
-            self.adopt(look.content);
+    pub(super) fn observe(&mut self, observation: &Observation, now: i64) -> bool {
+        if self.is_agent_write(observation) {
+            self.mark_seen(observation.content);
             return false;
         }
-        if self.seen == Some(look.content) {
+        if self.seen == Some(observation.content) {
             self.settle();
             return false;
         }
-        if self.known() == Some(look.content) {
+        if self.known() == Some(observation.content) {
             return false;
         }
-        self.user_changed(look.content, now)
+        self.user_changed(observation.content, now)
     }
 
-    fn user_changed(&mut self, content: Content, date: i64) -> bool {
-        self.noted = Some(Noted {
+    fn user_changed(&mut self, content: FileContent, date: i64) -> bool {
+        self.noted = Some(UserChange {
             content,
             date,
             found: true,
         });
-        if content == Content::Absent && !self.saw_a_file() {
+        if content == FileContent::Absent && !self.saw_a_file() {
             // A file the agent never saw came and went.
             self.pending = self.pending.filter(|pending| pending.keep);
             return false;
         }
-        self.pending.get_or_insert(Pending { keep: false });
+        self.pending.get_or_insert(PendingReport { keep: false });
         true
     }
 
     /// Is what the file holds the write the agent announced?
-    fn is_agents(&mut self, look: &Look) -> bool {
+    fn is_agent_write(&mut self, observation: &Observation) -> bool {
         if let Some(expected) = self.expected {
-            let too_large = matches!(look.content, Content::Large { .. });
-            if look.content == Content::Hash(expected.hash) || too_large {
+            let too_large = matches!(observation.content, FileContent::Large { .. });
+            if observation.content == FileContent::Hash(expected.hash) || too_large {
                 self.expected = None;
                 return true;
             }
             // The old content in a newer file: the announced one came and went.
-            let mtime_ns = look.stamp.map(|stamp| stamp.mtime_ns);
+            let mtime_ns = observation.stamp.map(|stamp| stamp.mtime_ns);
             let rewritten =
                 mtime_ns.is_some() && expected.mtime_ns.is_some() && mtime_ns != expected.mtime_ns;
-            if rewritten && self.seen == Some(look.content) {
-                self.seen = Some(Content::Hash(expected.hash));
+            if rewritten && self.seen == Some(observation.content) {
+                self.seen = Some(FileContent::Hash(expected.hash));
                 self.expected = None;
             }
         }
         let Some(window) = &mut self.window else {
             return false;
         };
-        let open = is_near(look.at_ns, window.opened_ns);
-        let agents = look.content != window.base && (open || written_near(look, window.opened_ns));
-        window.base = look.content;
+        let open = is_near(observation.at_ns, window.opened_ns);
+        let agents = observation.content != window.base
+            && (open || written_near(observation, window.opened_ns));
+        window.base = observation.content;
         if !open {
             self.window = None;
         }
@@ -287,9 +297,9 @@ impl Tracked {
 
     /// The editor saved the text of hash `text`, and the file holds `content`:
     /// what was known of the text is now known of the file.
-    pub(super) fn saved(&mut self, text: ContentHash, content: Content) {
-        let text = Content::Hash(text);
-        let follow = |place: &mut Content| {
+    pub(super) fn saved(&mut self, text: ContentHash, content: FileContent) {
+        let text = FileContent::Hash(text);
+        let follow = |place: &mut FileContent| {
             if *place == text {
                 *place = content;
             }
@@ -303,10 +313,10 @@ impl Tracked {
         }
         if self
             .expected
-            .is_some_and(|expected| Content::Hash(expected.hash) == text)
+            .is_some_and(|expected| FileContent::Hash(expected.hash) == text)
         {
             self.expected = None;
-            self.adopt(content);
+            self.mark_seen(content);
         }
     }
 }
@@ -316,7 +326,8 @@ fn is_near(a_ns: i64, b_ns: i64) -> bool {
 }
 
 /// Was the file itself written near `at_ns`?
-fn written_near(look: &Look, at_ns: i64) -> bool {
-    look.stamp
+fn written_near(observation: &Observation, at_ns: i64) -> bool {
+    observation
+        .stamp
         .is_some_and(|stamp| is_near(stamp.mtime_ns, at_ns))
 }

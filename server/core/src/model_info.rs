@@ -1,16 +1,15 @@
-//! What is known about models: the size of their context window, their family.
+//! Facts about models: context window and family.
 //!
-//! A client that names the window itself is believed; the table is for those
-//! that only name the model.
+//! A window that the client names takes precedence over the table.
 
-/// The window of a model nothing is known about, in tokens.
+/// Context window of an unknown model, in tokens.
 pub const DEFAULT_CONTEXT_WINDOW: f64 = 128_000.0;
 
-/// No window is larger; what a client names beyond it is a mistake.
-const LARGEST_CONTEXT_WINDOW: f64 = 1e12;
+/// Largest plausible context window, in tokens. A larger value from a client is ignored.
+const MAX_CONTEXT_WINDOW: f64 = 1e12;
 
-/// Windows in tokens by the beginning of the model's id; the first that fits
-/// counts, so the longer of two beginnings stands first.
+/// Context windows in tokens, by prefix of the model id. The first match counts, so a longer prefix
+/// precedes a shorter one.
 const WINDOWS: &[(&str, u32)] = &[
     // docs.anthropic.com, models overview: 200K for every model since Claude 2.1.
     ("claude", 200_000),
@@ -39,27 +38,27 @@ const WINDOWS: &[(&str, u32)] = &[
     ("grok-3", 131_072),
 ];
 
-/// The context window of a model, in tokens: what the client named if that is
-/// usable, else what is known about the id, else the default.
+/// Returns the context window of a model in tokens: the client's value if it is plausible, else the
+/// table's, else the default.
 pub fn context_window(id: &str, named: Option<f64>) -> f64 {
     if let Some(window) = named
-        && (1.0..=LARGEST_CONTEXT_WINDOW).contains(&window)
+        && (1.0..=MAX_CONTEXT_WINDOW).contains(&window)
     {
         return window;
     }
     let id = bare_id(id);
     WINDOWS
         .iter()
-        .find(|(beginning, _)| id.starts_with(beginning))
+        .find(|(prefix, _)| id.starts_with(prefix))
         .map_or(DEFAULT_CONTEXT_WINDOW, |(_, window)| f64::from(*window))
 }
 
-/// Is it a Claude of generation 4 or later, or a GPT-5?
+/// Returns whether the model is a Claude of generation 4 or later, or a GPT-5.
 pub fn is_next_generation(id: &str) -> bool {
     let id = bare_id(id);
     if let Some(rest) = id.strip_prefix("claude") {
-        // `claude-sonnet-4-20250514`, `claude-opus-4.1`, `claude-3-7-sonnet`:
-        // the first short number is the generation, a long one is a date.
+        // In `claude-sonnet-4-20250514`, `claude-opus-4.1` and `claude-3-7-sonnet` the first short
+        // number is the generation; a long one is a date.
         return rest
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|part| part.len() <= 2)
@@ -69,8 +68,8 @@ pub fn is_next_generation(id: &str) -> bool {
     id.starts_with("gpt-5") || id.starts_with("gpt5")
 }
 
-/// The id in lower case without the names of routers and regions in front:
-/// `openrouter/anthropic/claude-...`, `us.anthropic.claude-...`.
+/// Returns the lower-case id without prefixes of routers and regions, such as
+/// `openrouter/anthropic/claude-...` and `us.anthropic.claude-...`.
 pub fn bare_id(id: &str) -> String {
     let id = id.to_ascii_lowercase();
     let id = id.rsplit('/').next().unwrap_or_default();
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_makes_no_sense_is_not_believed() {
+    fn implausible_windows_are_ignored() {
         assert_eq!(context_window("gpt-4o", Some(32_000.5)), 32_000.5);
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300] {
             assert_eq!(context_window("claude-x", Some(bad)), 200_000.0, "{bad}");

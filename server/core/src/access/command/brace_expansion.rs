@@ -5,7 +5,7 @@ const MAX_BRACES: usize = 256;
 
 /// The words a word with braces makes: `{a,b}` and `{1..3}`. Quoted braces and
 /// those of `${...}` stay; so does the whole when it would make too many.
-pub(super) fn braces(raw: &str) -> Vec<String> {
+pub(super) fn expand_braces(raw: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut todo = vec![raw.to_owned()];
     while let Some(word) = todo.pop() {

@@ -12,12 +12,14 @@ use std::{
 use sightline_protocol::settings::RecursiveReaders;
 
 use super::{
-    Audit, MAX_TIME,
-    filter::{Entry, Filter, Pattern, below_top},
+    CommandChecker, MAX_TIME,
     invocation::Invocation,
-    options::{Use, excluded_path},
-    programs::{self, Default, Reader, Sees, Style, Writes, has},
-    shell::Scope,
+    name_filter::{NameFilter, NamePattern, TreeEntry, below_top},
+    options::{ProgramUse, excluded_path},
+    program_table::{
+        self, DefaultOperand, FolderReader, PatternStyle, Visibility, WrittenOperand, has,
+    },
+    shell::ShellState,
 };
 use crate::{
     access::{Denial, Rules},
@@ -26,7 +28,7 @@ use crate::{
     path::AbsPath,
 };
 
-/// Folder entries one command may make us look at for the programs that read folders.
+/// PendingDir entries one command may make us look at for the programs that read folders.
 pub(super) const MAX_ENTRIES: usize = 200_000;
 /// A larger index of a repository is not read, in bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
@@ -35,7 +37,7 @@ const MAX_NAMED: usize = 20;
 
 /// What a program does with an entry.
 #[derive(Clone, Copy)]
-pub(super) struct Visit {
+pub(super) struct EntryAction {
     /// Reads it.
     pub(super) reads: bool,
     /// Enters it, when it is a folder.
@@ -43,17 +45,17 @@ pub(super) struct Visit {
 }
 
 /// A program that reads folders, for looking into one.
-pub(super) struct Search<'a> {
+pub(super) struct TreeSearch<'a> {
     /// Its name.
     pub(super) program: &'a str,
     /// How to leave something out.
     pub(super) hint: &'a str,
     pub(super) skips_hidden: bool,
     pub(super) skips_ignored: bool,
-    pub(super) visit: &'a dyn Fn(&Entry<'_>) -> Visit,
+    pub(super) visit: &'a dyn Fn(&TreeEntry<'_>) -> EntryAction,
 }
 
-impl Search<'_> {
+impl TreeSearch<'_> {
     fn how(&self, folder: &str) -> String {
         format!(
             "`{}` would read it with all of `{folder}` (leave it out with {}, or set access.recursiveReaders to \"allow\")",
@@ -63,16 +65,21 @@ impl Search<'_> {
 }
 
 /// A folder still to be looked at.
-struct Folder {
+struct PendingDir {
     place: PathBuf,
     path: String,
     depth: usize,
     rules: ignore_files::IgnoreRules,
 }
 
-impl Audit<'_> {
+impl CommandChecker<'_> {
     /// Judges what a known program reads of folders.
-    pub(super) fn judge_reader(&mut self, invocation: &Invocation, used: &Use, scope: &Scope) {
+    pub(super) fn check_recursive_read(
+        &mut self,
+        invocation: &Invocation,
+        used: &ProgramUse,
+        state: &ShellState,
+    ) {
         let Some(reader) = &used.program.reader else {
             return;
         };
@@ -81,31 +88,31 @@ impl Audit<'_> {
         }
         let reads = reader.when.is_empty() && !reader.is_list || reads_folders(reader, used);
         let lists = (reader.is_list && !reads) || used.is_set(reader.lists);
-        let is_off = used.is_set(reader.never) && !used.is_set(reader.despite);
-        if is_off || if lists { !scope.list_used } else { !reads } {
+        let is_off = used.is_set(reader.never) && !used.is_set(reader.reenabled_by);
+        if is_off || if lists { !state.list_used } else { !reads } {
             return;
         }
         let name = invocation.program(used.at);
-        let dirs = base_folders(invocation, used, scope);
-        if reader.sees == Sees::Tracked && !used.is_set("--no-index --untracked") {
+        let dirs = base_folders(invocation, used, state);
+        if reader.visibility == Visibility::Tracked && !used.is_set("--no-index --untracked") {
             for dir in dirs {
                 if !self.is_exhausted() {
-                    self.judge_tracked(&dir, reader, invocation, used);
+                    self.check_tracked_files(&dir, reader, invocation, used);
                 }
             }
             return;
         }
-        let filter = Filter::new(reader, used);
-        let is_visible = reader.sees == Sees::Visible && !filter.overrides;
+        let filter = NameFilter::new(reader, used);
+        let is_visible = reader.visibility == Visibility::Visible && !filter.overrides;
         let everything = used.options.iter().filter(|set| set.name == "-u").count() > 1;
-        let search = Search {
+        let search = TreeSearch {
             program: &name,
             hint: reader.hint,
             skips_hidden: is_visible && !used.is_set(reader.shows_hidden) && !everything,
             skips_ignored: is_visible && !used.is_set(reader.shows_ignored),
             visit: &|entry| {
                 let kept = filter.keeps(entry);
-                Visit {
+                EntryAction {
                     reads: kept && !entry.is_dir,
                     enters: kept,
                 }
@@ -114,18 +121,18 @@ impl Audit<'_> {
         let (folders, are_named) = self.folders_read(invocation, used, reader, &dirs);
         if are_named {
             for (place, path) in folders {
-                self.judge_tree(&place, &path, &search);
+                self.check_tree(&place, &path, &search);
             }
             return;
         }
-        let of_list = has(programs::LIST_RUNNERS, &invocation.program(0));
+        let of_list = has(program_table::LIST_RUNNERS, &invocation.program(0));
         let here = match reader.default {
-            Default::Nothing => false,
-            Default::CurrentFolder => !of_list,
-            Default::InputOrFolder => !of_list && !scope.is_fed,
+            DefaultOperand::Nothing => false,
+            DefaultOperand::CurrentFolder => !of_list,
+            DefaultOperand::InputOrFolder => !of_list && !state.is_fed,
         };
         for dir in dirs.iter().filter(|_| here) {
-            self.judge_tree(dir, ".", &search);
+            self.check_tree(dir, ".", &search);
         }
     }
 
@@ -134,17 +141,17 @@ impl Audit<'_> {
     fn folders_read(
         &mut self,
         invocation: &Invocation,
-        used: &Use,
-        reader: &Reader,
+        used: &ProgramUse,
+        reader: &FolderReader,
         dirs: &[PathBuf],
     ) -> (Vec<(PathBuf, String)>, bool) {
         let mut paths = used.paths();
         match reader.writes {
             _ if used.is_set(reader.target) => {}
-            Writes::Nothing => {}
-            Writes::First => paths = paths.get(1..).unwrap_or_default(),
-            Writes::Last if paths.len() > 1 => paths = &paths[..paths.len() - 1],
-            Writes::Last => {}
+            WrittenOperand::Nothing => {}
+            WrittenOperand::First => paths = paths.get(1..).unwrap_or_default(),
+            WrittenOperand::Last if paths.len() > 1 => paths = &paths[..paths.len() - 1],
+            WrittenOperand::Last => {}
         }
         let mut folders = Vec::new();
         for field in paths.iter().flat_map(|at| invocation.fields(*at)) {
@@ -163,11 +170,11 @@ impl Audit<'_> {
     }
 
     /// Looks for what is denied below a folder and would be read.
-    pub(super) fn judge_tree(&mut self, folder: &Path, written: &str, search: &Search<'_>) {
+    pub(super) fn check_tree(&mut self, folder: &Path, written: &str, search: &TreeSearch<'_>) {
         let Some(tops) = self.tops(folder, written) else {
             return;
         };
-        let mut queue: VecDeque<Folder> = tops
+        let mut queue: VecDeque<PendingDir> = tops
             .into_iter()
             .map(|(place, path)| {
                 let is_repository = place.ancestors().any(|above| above.join(".git").exists());
@@ -176,7 +183,7 @@ impl Audit<'_> {
                 } else {
                     ignore_files::IgnoreRules::default()
                 };
-                Folder {
+                PendingDir {
                     place,
                     path,
                     depth: 1,
@@ -195,7 +202,7 @@ impl Audit<'_> {
                 return self.refuse_undecided(search, written, before);
             }
             self.tree_left -= entries.len();
-            self.judge_entries(&folder, &entries, search, (written, &how), &mut queue);
+            self.check_entries(&folder, &entries, search, (written, &how), &mut queue);
             if self.started.elapsed() > MAX_TIME {
                 return self.refuse_undecided(search, written, before);
             }
@@ -206,7 +213,7 @@ impl Audit<'_> {
     }
 
     /// Refuses what could not be decided, unless there is a refusal since `before`.
-    fn refuse_undecided(&mut self, search: &Search<'_>, folder: &str, before: usize) {
+    fn refuse_undecided(&mut self, search: &TreeSearch<'_>, folder: &str, before: usize) {
         if self.denied.len() > before {
             return;
         }
@@ -219,13 +226,13 @@ impl Audit<'_> {
         self.refuse(folder, reason);
     }
 
-    fn judge_entries(
+    fn check_entries(
         &mut self,
-        folder: &Folder,
+        folder: &PendingDir,
         entries: &[fs::DirEntry],
-        search: &Search<'_>,
+        search: &TreeSearch<'_>,
         (written, how): (&str, &str),
-        queue: &mut VecDeque<Folder>,
+        queue: &mut VecDeque<PendingDir>,
     ) {
         let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
         // What these files say is not looked at; they may show what `.gitignore` hides.
@@ -254,7 +261,7 @@ impl Audit<'_> {
                 continue;
             }
             let path = format!("{}/{text}", folder.path.trim_end_matches('/'));
-            let visit = (search.visit)(&Entry {
+            let visit = (search.visit)(&TreeEntry {
                 path: &path,
                 is_dir,
                 depth: folder.depth,
@@ -273,7 +280,7 @@ impl Audit<'_> {
                 }
             }
             if is_dir && visit.enters {
-                queue.push_back(Folder {
+                queue.push_back(PendingDir {
                     place: entry.path(),
                     path,
                     depth: folder.depth + 1,
@@ -310,7 +317,13 @@ impl Audit<'_> {
     }
 
     /// Judges the files a git repository tracks.
-    fn judge_tracked(&mut self, dir: &Path, reader: &Reader, invocation: &Invocation, used: &Use) {
+    fn check_tracked_files(
+        &mut self,
+        dir: &Path,
+        reader: &FolderReader,
+        invocation: &Invocation,
+        used: &ProgramUse,
+    ) {
         let Some(dir) = fs::canonicalize(dir).ok().filter(|dir| dir.is_dir()) else {
             return;
         };
@@ -330,20 +343,20 @@ impl Audit<'_> {
         let Some(wanted) = pathspecs(invocation, used, &dir, &below) else {
             return;
         };
-        let filter = Filter::of_pathspecs(invocation, used, &below);
+        let filter = NameFilter::of_pathspecs(invocation, used, &below);
         let program = format!("git {}", subcommand(invocation, used));
-        let search = Search {
+        let search = TreeSearch {
             program: &program,
             hint: reader.hint,
             skips_hidden: false,
             skips_ignored: false,
             visit: &|entry| {
-                let is_wanted = |pattern: &Pattern| {
+                let is_wanted = |pattern: &NamePattern| {
                     pattern.is_too_large()
                         || ancestors(entry.path).any(|path| pattern.matches(&at(path)))
                 };
                 let is_kept = ancestors(entry.path).all(|path| filter.keeps(&at(path)));
-                Visit {
+                EntryAction {
                     reads: is_kept && (wanted.is_empty() || wanted.iter().any(is_wanted)),
                     enters: false,
                 }
@@ -389,8 +402,8 @@ impl Audit<'_> {
 }
 
 /// Do its options make a program read folders?
-pub(super) fn reads_folders(reader: &Reader, used: &Use) -> bool {
-    let recurses = |set: &super::options::Set| {
+pub(super) fn reads_folders(reader: &FolderReader, used: &ProgramUse) -> bool {
+    let recurses = |set: &super::options::SetOption| {
         matches!(set.name.as_str(), "-d" | "--directories")
             && set.value.as_deref() == Some("recurse")
     };
@@ -399,8 +412,8 @@ pub(super) fn reads_folders(reader: &Reader, used: &Use) -> bool {
 }
 
 /// A file at a path.
-fn at(path: &str) -> Entry<'_> {
-    Entry {
+fn at(path: &str) -> TreeEntry<'_> {
+    TreeEntry {
         path,
         is_dir: false,
         depth: 0,
@@ -413,7 +426,7 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     folders.chain(std::iter::once(path))
 }
 
-fn subcommand<'a>(invocation: &'a Invocation, used: &Use) -> &'a str {
+fn subcommand<'a>(invocation: &'a Invocation, used: &ProgramUse) -> &'a str {
     let mut words = (used.at..invocation.len()).filter_map(|at| invocation.exact(at));
     words
         .find(|word| has(used.program.subcommands, word))
@@ -422,7 +435,12 @@ fn subcommand<'a>(invocation: &'a Invocation, used: &Use) -> &'a str {
 
 /// The pathspecs that say what git reads; none when it reads everything. `None`
 /// when it reads single objects.
-fn pathspecs(invocation: &Invocation, used: &Use, dir: &Path, below: &str) -> Option<Vec<Pattern>> {
+fn pathspecs(
+    invocation: &Invocation,
+    used: &ProgramUse,
+    dir: &Path,
+    below: &str,
+) -> Option<Vec<NamePattern>> {
     let mut wanted = Vec::new();
     let mut objects = 0;
     let is_grep = has(used.program.subcommands, "grep");
@@ -442,7 +460,7 @@ fn pathspecs(invocation: &Invocation, used: &Use, dir: &Path, below: &str) -> Op
         if is_path {
             let text = below_top(path.unwrap_or(word), below, path.is_some());
             let text = if text.is_empty() { "*" } else { &text };
-            wanted.push(Pattern::new(text, Style::Whole));
+            wanted.push(NamePattern::new(text, PatternStyle::Whole));
         } else if word.contains(':') && !is_grep {
             // `HEAD:path` is one file, and named.
             objects += 1;
@@ -453,7 +471,7 @@ fn pathspecs(invocation: &Invocation, used: &Use, dir: &Path, below: &str) -> Op
         return None;
     }
     if wanted.is_empty() && is_grep && !below.is_empty() {
-        wanted.push(Pattern::new(below, Style::Whole));
+        wanted.push(NamePattern::new(below, PatternStyle::Whole));
     }
     Some(wanted)
 }
@@ -478,14 +496,14 @@ fn shown(place: &Path, dirs: &[PathBuf]) -> String {
 
 /// The folders the operands of a program are seen from: where it runs, or where
 /// its options send it.
-fn base_folders(invocation: &Invocation, used: &Use, scope: &Scope) -> Vec<PathBuf> {
+fn base_folders(invocation: &Invocation, used: &ProgramUse, state: &ShellState) -> Vec<PathBuf> {
     let sent = (used.at..invocation.len())
         .filter(|_| has(used.program.names, "git") || has(used.program.names, "tar"))
         .filter_map(|at| match invocation.exact(at)? {
             "-C" | "--directory" => invocation.exact(at + 1),
             word => word.strip_prefix("--directory="),
         });
-    let mut dirs = scope.dirs.clone();
+    let mut dirs = state.dirs.clone();
     for folder in sent {
         for dir in &mut dirs {
             dir.push(folder);
@@ -517,11 +535,11 @@ mod tests {
             .view()
             .0;
         for (left, is_allowed) in [(3, false), (4, true)] {
-            let mut audit = Audit::new(&view, RecursiveReaders::Deny);
-            audit.tree_left = left;
-            audit.run("grep -r x .");
-            assert_eq!(audit.denied.is_empty(), is_allowed);
-            if let [refused] = audit.denied.as_slice() {
+            let mut checker = CommandChecker::new(&view, RecursiveReaders::Deny);
+            checker.tree_left = left;
+            checker.run("grep -r x .");
+            assert_eq!(checker.denied.is_empty(), is_allowed);
+            if let [refused] = checker.denied.as_slice() {
                 assert_eq!(refused.path, ".");
                 assert!(refused.reason.contains("access.recursiveReaders"));
             }

@@ -1,17 +1,17 @@
 //! What the words of a shell command can stand for.
 //!
-//! A word, taken apart by [`super::quote`] and [`super::braces`], becomes one or
-//! several [`Field`]s: what it can stand for, each character knowing whether it
+//! A word, taken apart by [`super::quote`] and [`super::brace_expansion`], becomes one or
+//! several [`ExpandedWord`]s: what it can stand for, each character knowing whether it
 //! was quoted, with marks where something cannot be known. Everything is linear
 //! in the input, with caps on what multiplies.
 
 use std::collections::HashSet;
 
 use super::{
-    Audit,
-    braces::braces,
-    quote::{Part, parts, parts_of_document},
-    shell::Scope,
+    CommandChecker,
+    brace_expansion::expand_braces,
+    lexer::{Part, here_document_parts, parts},
+    shell::ShellState,
 };
 
 /// Alternatives kept for one word.
@@ -25,7 +25,7 @@ const MAX_EXPANDED: usize = 256;
 
 /// A character of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum WordChar {
     /// Not quoted: may be part of a pattern.
     Plain(char),
     Quoted(char),
@@ -35,31 +35,31 @@ pub(super) enum Unit {
 
 /// One thing a word can stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Field {
-    units: Vec<Unit>,
+pub(super) struct ExpandedWord {
+    units: Vec<WordChar>,
     /// The word with its backslashes, as other shells would read it.
-    slanted: Option<String>,
+    with_backslashes: Option<String>,
 }
 
-impl Field {
+impl ExpandedWord {
     pub(super) fn unquoted(text: &str) -> Self {
         Self {
-            units: text.chars().map(Unit::Plain).collect(),
-            slanted: None,
+            units: text.chars().map(WordChar::Plain).collect(),
+            with_backslashes: None,
         }
     }
 
     pub(super) fn quoted(text: &str) -> Self {
         Self {
-            units: text.chars().map(Unit::Quoted).collect(),
-            slanted: None,
+            units: text.chars().map(WordChar::Quoted).collect(),
+            with_backslashes: None,
         }
     }
 
     /// The words it becomes when a shell splits what was not quoted, at blanks and at
     /// `separators`.
-    pub(super) fn split(&self, separators: &str) -> Vec<Field> {
-        let cuts = |unit: &Unit| matches!(unit, Unit::Plain(c) if c.is_whitespace() || separators.contains(*c));
+    pub(super) fn split(&self, separators: &str) -> Vec<ExpandedWord> {
+        let cuts = |unit: &WordChar| matches!(unit, WordChar::Plain(c) if c.is_whitespace() || separators.contains(*c));
         if !self.units.iter().any(cuts) {
             return vec![self.clone()];
         }
@@ -68,7 +68,7 @@ impl Field {
             .filter(|units| !units.is_empty())
             .map(|units| Self {
                 units: units.to_vec(),
-                slanted: None,
+                with_backslashes: None,
             })
             .collect()
     }
@@ -78,36 +78,38 @@ impl Field {
         self.units
             .iter()
             .filter_map(|unit| match unit {
-                Unit::Plain(c) | Unit::Quoted(c) => Some(*c),
-                Unit::Unknown => None,
+                WordChar::Plain(c) | WordChar::Quoted(c) => Some(*c),
+                WordChar::Unknown => None,
             })
             .collect()
     }
 
     /// The text, when all of it is known.
     pub(super) fn known(&self) -> Option<String> {
-        (!self.units.contains(&Unit::Unknown)).then(|| self.text())
+        (!self.units.contains(&WordChar::Unknown)).then(|| self.text())
     }
 
     /// Would the shell look for files that match?
     pub(super) fn has_pattern(&self) -> bool {
         self.units
             .iter()
-            .any(|unit| matches!(unit, Unit::Plain('*' | '?' | '[')))
-            || self
-                .units
-                .windows(2)
-                .any(|pair| matches!(pair, [Unit::Plain('@' | '!' | '+'), Unit::Plain('(')]))
+            .any(|unit| matches!(unit, WordChar::Plain('*' | '?' | '[')))
+            || self.units.windows(2).any(|pair| {
+                matches!(
+                    pair,
+                    [WordChar::Plain('@' | '!' | '+'), WordChar::Plain('(')]
+                )
+            })
     }
 
     /// The names between slashes.
-    pub(super) fn names(&self) -> Vec<Field> {
+    pub(super) fn names(&self) -> Vec<ExpandedWord> {
         self.units
-            .split(|unit| matches!(unit, Unit::Plain('/') | Unit::Quoted('/')))
+            .split(|unit| matches!(unit, WordChar::Plain('/') | WordChar::Quoted('/')))
             .filter(|name| !name.is_empty())
-            .map(|name| Field {
+            .map(|name| ExpandedWord {
                 units: name.to_vec(),
-                slanted: None,
+                with_backslashes: None,
             })
             .collect()
     }
@@ -119,19 +121,19 @@ impl Field {
         let mut at = 0;
         while let Some(unit) = self.units.get(at) {
             match (unit, self.units.get(at + 1)) {
-                (Unit::Plain('@' | '!' | '+' | '?' | '*'), Some(Unit::Plain('('))) => {
+                (WordChar::Plain('@' | '!' | '+' | '?' | '*'), Some(WordChar::Plain('('))) => {
                     pattern.push('*');
                     at = closing(&self.units, at + 1);
                     continue;
                 }
-                (Unit::Plain(c), _) => pattern.push(*c),
-                (Unit::Quoted(c), _) => {
+                (WordChar::Plain(c), _) => pattern.push(*c),
+                (WordChar::Quoted(c), _) => {
                     if !c.is_alphanumeric() {
                         pattern.push('\\');
                     }
                     pattern.push(*c);
                 }
-                (Unit::Unknown, _) => pattern.push('*'),
+                (WordChar::Unknown, _) => pattern.push('*'),
             }
             at += 1;
         }
@@ -141,20 +143,24 @@ impl Field {
     /// Everything in the word that could be a path: the whole, the value of an
     /// option or assignment, what stands behind `@` or `:`, the rest behind
     /// something unknown.
-    pub(super) fn pieces(&self) -> Vec<String> {
-        let mut pieces = Pieces::default();
+    pub(super) fn path_candidates(&self) -> Vec<String> {
+        let mut pieces = PathCandidates::default();
         let text = self.text();
         pieces.add_all(&text);
-        if let Some(slanted) = &self.slanted {
-            pieces.add_all(slanted);
+        if let Some(with_backslashes) = &self.with_backslashes {
+            pieces.add_all(with_backslashes);
         }
         if text.contains(['^', '`']) {
             pieces.add_all(&text.replace(['^', '`'], ""));
         }
-        if let Some(last) = self.units.iter().rposition(|unit| *unit == Unit::Unknown) {
-            let rest = Field {
+        if let Some(last) = self
+            .units
+            .iter()
+            .rposition(|unit| *unit == WordChar::Unknown)
+        {
+            let rest = ExpandedWord {
                 units: self.units[last + 1..].to_vec(),
-                slanted: None,
+                with_backslashes: None,
             };
             pieces.add_all(rest.text().trim_start_matches('/'));
             // Something below a denied folder.
@@ -162,8 +168,8 @@ impl Field {
                 .units
                 .iter()
                 .map(|unit| match unit {
-                    Unit::Plain(c) | Unit::Quoted(c) => *c,
-                    Unit::Unknown => char::REPLACEMENT_CHARACTER,
+                    WordChar::Plain(c) | WordChar::Quoted(c) => *c,
+                    WordChar::Unknown => char::REPLACEMENT_CHARACTER,
                 })
                 .collect();
             pieces.add(&filled);
@@ -172,12 +178,12 @@ impl Field {
     }
 }
 
-fn closing(units: &[Unit], open: usize) -> usize {
+fn closing(units: &[WordChar], open: usize) -> usize {
     let mut depth = 0;
     for (at, unit) in units.iter().enumerate().skip(open) {
         match unit {
-            Unit::Plain('(') => depth += 1,
-            Unit::Plain(')') => {
+            WordChar::Plain('(') => depth += 1,
+            WordChar::Plain(')') => {
                 depth -= 1;
                 if depth == 0 {
                     return at + 1;
@@ -190,12 +196,12 @@ fn closing(units: &[Unit], open: usize) -> usize {
 }
 
 #[derive(Default)]
-struct Pieces {
+struct PathCandidates {
     list: Vec<String>,
     seen: HashSet<String>,
 }
 
-impl Pieces {
+impl PathCandidates {
     fn add(&mut self, piece: &str) {
         if !piece.is_empty() && piece.len() <= MAX_PIECE && self.seen.insert(piece.to_owned()) {
             self.list.push(piece.to_owned());
@@ -238,17 +244,17 @@ impl Pieces {
     }
 }
 
-impl Audit<'_> {
+impl CommandChecker<'_> {
     /// What a word can stand for. Commands in it are noted as scripts.
-    pub(super) fn expand(&mut self, raw: &str, scope: &Scope) -> Vec<Field> {
+    pub(super) fn expand(&mut self, raw: &str, state: &ShellState) -> Vec<ExpandedWord> {
         let mut fields = Vec::new();
-        for word in braces(raw) {
+        for word in expand_braces(raw) {
             if self.is_exhausted() {
                 break;
             }
-            let slanted = word.contains('\\').then(|| word.replace(['"', '\''], ""));
-            for mut field in self.combine(&parts(&word), scope) {
-                field.slanted.clone_from(&slanted);
+            let with_backslashes = word.contains('\\').then(|| word.replace(['"', '\''], ""));
+            for mut field in self.expand_parts(&parts(&word), state) {
+                field.with_backslashes.clone_from(&with_backslashes);
                 if fields.len() < MAX_EXPANDED && !fields.contains(&field) {
                     fields.push(field);
                 }
@@ -258,29 +264,29 @@ impl Audit<'_> {
     }
 
     /// The words that a word with braces becomes, and what each can stand for.
-    pub(super) fn expand_all(&mut self, raw: &str, scope: &Scope) -> Vec<Vec<Field>> {
-        let words = braces(raw);
-        words.iter().map(|word| self.expand(word, scope)).collect()
+    pub(super) fn expand_all(&mut self, raw: &str, state: &ShellState) -> Vec<Vec<ExpandedWord>> {
+        let words = expand_braces(raw);
+        words.iter().map(|word| self.expand(word, state)).collect()
     }
 
     /// What the parts of a word can stand for together.
-    pub(super) fn combine(&mut self, parts: &[Part], scope: &Scope) -> Vec<Field> {
-        let mut fields = vec![Field::default()];
+    pub(super) fn expand_parts(&mut self, parts: &[Part], state: &ShellState) -> Vec<ExpandedWord> {
+        let mut fields = vec![ExpandedWord::default()];
         for part in parts {
             if self.is_exhausted() {
                 break;
             }
-            let options = self.options(part, scope);
+            let options = self.options(part, state);
             // Variables made of variables could grow without end.
             let grows = !matches!(part, Part::Text(..));
             let mut longer = Vec::new();
             for field in &fields {
                 for option in &options {
                     if longer.len() < MAX_FIELDS {
-                        let mut field: Field = field.clone();
+                        let mut field: ExpandedWord = field.clone();
                         if grows && field.units.len() + option.len() > MAX_GROWN {
-                            if field.units.last() != Some(&Unit::Unknown) {
-                                field.units.push(Unit::Unknown);
+                            if field.units.last() != Some(&WordChar::Unknown) {
+                                field.units.push(WordChar::Unknown);
                             }
                         } else {
                             field.units.extend(option);
@@ -294,37 +300,37 @@ impl Audit<'_> {
         fields
     }
 
-    fn options(&mut self, part: &Part, scope: &Scope) -> Vec<Vec<Unit>> {
+    fn options(&mut self, part: &Part, state: &ShellState) -> Vec<Vec<WordChar>> {
         match part {
             Part::Text(text, quoted) => vec![units(text, *quoted)],
             Part::Home(user) => match user.as_str() {
                 "" => self.home_options(),
-                "+" => dirs(scope),
-                _ => vec![vec![Unit::Unknown]],
+                "+" => dirs(state),
+                _ => vec![vec![WordChar::Unknown]],
             },
-            Part::Variable(inside, quoted) => self.variable(inside, *quoted, scope),
-            Part::Command(body, quoted) => match self.printed(body, scope) {
+            Part::Variable(inside, quoted) => self.variable(inside, *quoted, state),
+            Part::Command(body, quoted) => match self.printed(body, state) {
                 Some(text) => values(&[text], *quoted),
                 None => {
-                    let mut scope = scope.clone();
-                    scope.output_used = true;
-                    scope.list_used = true;
-                    self.script(body, &scope);
-                    vec![vec![Unit::Unknown]]
+                    let mut state = state.clone();
+                    state.output_used = true;
+                    state.list_used = true;
+                    self.script(body, &state);
+                    vec![vec![WordChar::Unknown]]
                 }
             },
         }
     }
 
-    fn home_options(&self) -> Vec<Vec<Unit>> {
+    fn home_options(&self) -> Vec<Vec<WordChar>> {
         match self.home.as_ref().and_then(|home| home.to_str()) {
             Some(home) => vec![units(home, true)],
-            None => vec![vec![Unit::Unknown]],
+            None => vec![vec![WordChar::Unknown]],
         }
     }
 
     /// What `$name` or `${inside}` can stand for.
-    fn variable(&mut self, inside: &str, quoted: bool, scope: &Scope) -> Vec<Vec<Unit>> {
+    fn variable(&mut self, inside: &str, quoted: bool, state: &ShellState) -> Vec<Vec<WordChar>> {
         // `${!name}` is what the variable named by `name` holds.
         let indirect = inside.strip_prefix('!').filter(|name| !name.is_empty());
         let inside = indirect.unwrap_or(inside);
@@ -340,22 +346,22 @@ impl Audit<'_> {
             None => rest,
         };
         let known = if indirect.is_some() {
-            Some(scope.pointed_at(name))
+            Some(state.pointed_at(name))
         } else {
-            scope.values(name)
+            state.values(name)
         };
         let mut options = match (name, &known) {
-            ("PWD", _) => dirs(scope),
+            ("PWD", _) => dirs(state),
             ("HOME", None) => self.home_options(),
             (_, Some(known)) if !known.is_empty() => values(known, quoted),
-            _ => vec![vec![Unit::Unknown]],
+            _ => vec![vec![WordChar::Unknown]],
         };
         let known = known.unwrap_or_default();
         let test = rest.strip_prefix(':').unwrap_or(rest);
         match test.chars().next() {
             Some('-' | '=' | '+') => {
                 let word = &test[1..];
-                for field in self.combine(&parts(word), scope) {
+                for field in self.expand_parts(&parts(word), state) {
                     options.push(field.units);
                 }
             }
@@ -368,13 +374,13 @@ impl Audit<'_> {
                 options.extend(values(&cut.map(str::to_owned).collect::<Vec<_>>(), quoted));
             }
             Some(_) => {
-                self.combine(&parts_of_document(rest), scope);
+                self.expand_parts(&here_document_parts(rest), state);
                 let changed: Vec<String> = known
                     .iter()
                     .filter_map(|value| changed(value, rest))
                     .collect();
                 options.extend(values(&changed, quoted));
-                options.push(vec![Unit::Unknown]);
+                options.push(vec![WordChar::Unknown]);
             }
             None => {}
         }
@@ -420,14 +426,18 @@ fn changed(value: &str, operation: &str) -> Option<String> {
     )
 }
 
-fn units(text: &str, quoted: bool) -> Vec<Unit> {
+fn units(text: &str, quoted: bool) -> Vec<WordChar> {
     text.chars()
-        .map(if quoted { Unit::Quoted } else { Unit::Plain })
+        .map(if quoted {
+            WordChar::Quoted
+        } else {
+            WordChar::Plain
+        })
         .collect()
 }
 
-fn dirs(scope: &Scope) -> Vec<Vec<Unit>> {
-    scope
+fn dirs(state: &ShellState) -> Vec<Vec<WordChar>> {
+    state
         .dirs
         .iter()
         .filter_map(|dir| dir.to_str())
@@ -436,7 +446,7 @@ fn dirs(scope: &Scope) -> Vec<Vec<Unit>> {
 }
 
 /// The values of a variable: quoted whole, else also their words one by one.
-fn values(values: &[String], quoted: bool) -> Vec<Vec<Unit>> {
+fn values(values: &[String], quoted: bool) -> Vec<Vec<WordChar>> {
     let mut options = Vec::new();
     for value in values {
         options.push(units(value, quoted));
@@ -451,10 +461,10 @@ fn values(values: &[String], quoted: bool) -> Vec<Vec<Unit>> {
 /// Everything that could be a word, for text the grammar does not take: cut at
 /// every character that means something to a shell, and cut at blanks only with
 /// quotes and escapes taken out.
-pub(super) fn rough(text: &str) -> Vec<String> {
+pub(super) fn rough_words(text: &str) -> Vec<String> {
     let cut = |c: char| c.is_whitespace() || ";|&<>(){}$`'\"".contains(c);
     let quotes = |c: char| "'\"`^".contains(c);
-    let mut words = Pieces::default();
+    let mut words = PathCandidates::default();
     for word in text.split(cut) {
         words.add(word);
     }

@@ -4,76 +4,76 @@
 //! that are no paths (patterns, exclusions, messages), and tells which programs
 //! read whole folders. A program that is missing here is judged by all its words.
 
-/// Names, separated by blanks.
-pub(super) type Names = &'static str;
+/// NameList, separated by blanks.
+pub(super) type NameList = &'static str;
 
 /// Is `name` one of `names`?
-pub(super) fn has(names: Names, name: &str) -> bool {
+pub(super) fn has(names: NameList, name: &str) -> bool {
     names.split_ascii_whitespace().any(|known| known == name)
 }
 
 /// One program, or one of its subcommands.
 pub(super) struct Program {
-    pub(super) names: Names,
+    pub(super) names: NameList,
     /// The subcommands meant, as `grep` of `git`; any or none when empty.
-    pub(super) subcommands: Names,
+    pub(super) subcommands: NameList,
     /// Operands are looked at but not read.
-    pub(super) only_looks: bool,
+    pub(super) only_stats: bool,
     /// Operands at the start that are no paths, as the pattern of `grep`.
     pub(super) leading: usize,
     /// Options that give what the leading operands would.
-    pub(super) instead: Names,
+    pub(super) replaces_leading: NameList,
     /// Whether a leading operand can be taken for no path at all; always when absent.
-    pub(super) harmless: Option<fn(&str) -> bool>,
+    pub(super) is_text: Option<fn(&str) -> bool>,
     /// Options whose value is no path.
-    pub(super) texts: Names,
+    pub(super) texts: NameList,
     /// Options whose value is a number; where none follows they have no value.
-    pub(super) numbers: Names,
+    pub(super) numbers: NameList,
     /// Options with another value.
-    pub(super) values: Names,
+    pub(super) values: NameList,
     /// Options whose values are all words up to the next option, and no paths.
-    pub(super) lists: Names,
-    pub(super) reader: Option<Reader>,
+    pub(super) lists: NameList,
+    pub(super) reader: Option<FolderReader>,
 }
 
 /// How a program reads folders.
-pub(super) struct Reader {
+pub(super) struct FolderReader {
     /// Options that make it read folders; when empty, it always does.
-    pub(super) when: Names,
+    pub(super) when: NameList,
     /// Options that make it read nothing.
-    pub(super) never: Names,
+    pub(super) never: NameList,
     /// Options that make up for those.
-    pub(super) despite: Names,
+    pub(super) reenabled_by: NameList,
     /// Options that make it print names, which other programs may read.
-    pub(super) lists: Names,
+    pub(super) lists: NameList,
     /// Whether it always prints names unless `when` applies.
     pub(super) is_list: bool,
     /// What it reads without an operand.
-    pub(super) default: Default,
+    pub(super) default: DefaultOperand,
     /// Which operand it writes.
-    pub(super) writes: Writes,
+    pub(super) writes: WrittenOperand,
     /// Options that name what it writes, so that no operand does.
-    pub(super) target: Names,
-    pub(super) exclude: Names,
-    pub(super) exclude_files: Names,
-    pub(super) exclude_folders: Names,
-    pub(super) include_files: Names,
+    pub(super) target: NameList,
+    pub(super) exclude: NameList,
+    pub(super) exclude_files: NameList,
+    pub(super) exclude_folders: NameList,
+    pub(super) include_files: NameList,
     /// Options with a pattern that excludes when it starts with `!`.
-    pub(super) globs: Names,
+    pub(super) globs: NameList,
     pub(super) precedence: Precedence,
-    pub(super) style: Style,
-    pub(super) sees: Sees,
+    pub(super) style: PatternStyle,
+    pub(super) visibility: Visibility,
     /// Options that make it see hidden entries.
-    pub(super) shows_hidden: Names,
+    pub(super) shows_hidden: NameList,
     /// Options that make it see entries that `.gitignore` hides.
-    pub(super) shows_ignored: Names,
+    pub(super) shows_ignored: NameList,
     /// How to leave something out, for the reason of a refusal.
     pub(super) hint: &'static str,
 }
 
 /// What a program reads when no operand names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Default {
+pub(super) enum DefaultOperand {
     Nothing,
     CurrentFolder,
     /// The current folder, unless its input is a pipe or a file.
@@ -82,7 +82,7 @@ pub(super) enum Default {
 
 /// Which operand is written instead of read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writes {
+pub(super) enum WrittenOperand {
     Nothing,
     First,
     Last,
@@ -99,7 +99,7 @@ pub(super) enum Precedence {
 
 /// What a pattern is matched against.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum PatternStyle {
     /// The name of the entry only.
     Name,
     /// The name, or the last names of the path; the path when it starts with `/`.
@@ -114,7 +114,7 @@ pub(super) enum Style {
 
 /// What of a folder a program sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sees {
+pub(super) enum Visibility {
     Everything,
     /// Neither hidden entries nor what `.gitignore` hides.
     Visible,
@@ -125,10 +125,10 @@ pub(super) enum Sees {
 const PLAIN: Program = Program {
     names: "",
     subcommands: "",
-    only_looks: false,
+    only_stats: false,
     leading: 0,
-    instead: "",
-    harmless: None,
+    replaces_leading: "",
+    is_text: None,
     texts: "",
     numbers: "",
     values: "",
@@ -136,14 +136,14 @@ const PLAIN: Program = Program {
     reader: None,
 };
 
-const READER: Reader = Reader {
+const READER: FolderReader = FolderReader {
     when: "",
     never: "",
-    despite: "",
+    reenabled_by: "",
     lists: "",
     is_list: false,
-    default: Default::Nothing,
-    writes: Writes::Nothing,
+    default: DefaultOperand::Nothing,
+    writes: WrittenOperand::Nothing,
     target: "",
     exclude: "",
     exclude_files: "",
@@ -151,41 +151,41 @@ const READER: Reader = Reader {
     include_files: "",
     globs: "",
     precedence: Precedence::Exclusion,
-    style: Style::Name,
-    sees: Sees::Everything,
+    style: PatternStyle::Name,
+    visibility: Visibility::Everything,
     shows_hidden: "",
     shows_ignored: "",
     hint: "",
 };
 
 /// What reads the files of a git repository.
-const GIT: Reader = Reader {
-    default: Default::CurrentFolder,
-    style: Style::Whole,
-    sees: Sees::Tracked,
+const GIT: FolderReader = FolderReader {
+    default: DefaultOperand::CurrentFolder,
+    style: PatternStyle::Whole,
+    visibility: Visibility::Tracked,
     hint: "a pathspec like `':!NAME'`",
     ..READER
 };
 
-const NAMES_ONLY: Names = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch --quiet";
+const NAMES_ONLY: NameList = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch --quiet";
 
 /// The programs. The first row that fits counts.
 pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "[ test",
-        only_looks: true,
+        only_stats: true,
         ..PLAIN
     },
     Program {
         names: "grep egrep fgrep ggrep zgrep ugrep",
         leading: 1,
-        instead: "-e --regexp -f --file",
+        replaces_leading: "-e --regexp -f --file",
         texts: "-e --regexp --exclude --exclude-dir --label",
         numbers: "-m --max-count -A --after-context -B --before-context -C --context",
         values: "-f --file -d --directories -D --devices --binary-files --include --exclude-from",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r -R --recursive --dereference-recursive",
-            default: Default::CurrentFolder,
+            default: DefaultOperand::CurrentFolder,
             exclude_files: "--exclude",
             exclude_folders: "--exclude-dir",
             include_files: "--include",
@@ -198,20 +198,20 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "rg",
         leading: 1,
-        instead: "-e --regexp -f --file --files --type-list",
+        replaces_leading: "-e --regexp -f --file --files --type-list",
         texts: "-e --regexp -r --replace -E --encoding --sort --sortr --colors -t --type -T --type-not --type-add \
                 --context-separator --field-match-separator --field-context-separator",
         numbers: "-m --max-count -A --after-context -B --before-context -C --context -M --max-columns \
                   -j --threads -d --max-depth",
         values: "-f --file -g --glob --iglob --ignore-file --pre --pre-glob --max-filesize --engine",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             never: "--type-list --version --help",
             lists: "--files",
-            default: Default::InputOrFolder,
+            default: DefaultOperand::InputOrFolder,
             globs: "-g --glob --iglob",
             precedence: Precedence::Last,
-            style: Style::Gitignore,
-            sees: Sees::Visible,
+            style: PatternStyle::Gitignore,
+            visibility: Visibility::Visible,
             shows_hidden: "-. --hidden",
             shows_ignored: "-u --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-parent \
                             --no-ignore-exclude --ignore-file",
@@ -226,10 +226,10 @@ pub(super) const PROGRAMS: &[Program] = &[
         texts: "--ignore --ignore-dir --color-match -G --file-search-regex",
         numbers: "-m --max-count -A --after -B --before -C --context --depth",
         values: "-p --path-to-ignore",
-        reader: Some(Reader {
-            default: Default::InputOrFolder,
+        reader: Some(FolderReader {
+            default: DefaultOperand::InputOrFolder,
             exclude: "--ignore --ignore-dir",
-            sees: Sees::Visible,
+            visibility: Visibility::Visible,
             shows_hidden: "-u --unrestricted --hidden",
             shows_ignored: "-u --unrestricted -U --skip-vcs-ignores -a --all-types",
             hint: "`--ignore`",
@@ -240,12 +240,12 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "ack ug rgrep",
         leading: 1,
-        instead: "-e --regexp -f --file",
+        replaces_leading: "-e --regexp -f --file",
         texts: "-e --regexp --ignore-dir --ignore-directory",
         values: "-f --file",
         numbers: "-m --max-count -A --after-context -B --before-context -C --context",
-        reader: Some(Reader {
-            default: Default::InputOrFolder,
+        reader: Some(FolderReader {
+            default: DefaultOperand::InputOrFolder,
             exclude_folders: "--ignore-dir --ignore-directory",
             hint: "`--ignore-dir`",
             ..READER
@@ -258,13 +258,13 @@ pub(super) const PROGRAMS: &[Program] = &[
         texts: "-e --extension -E --exclude -t --type -c --color -S --size",
         numbers: "-d --max-depth --min-depth --exact-depth -j --threads --max-results",
         values: "--base-directory --search-path --ignore-file -o --owner --changed-within --changed-before",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-x --exec -X --exec-batch",
             is_list: true,
-            default: Default::CurrentFolder,
+            default: DefaultOperand::CurrentFolder,
             exclude: "-E --exclude",
-            style: Style::Gitignore,
-            sees: Sees::Visible,
+            style: PatternStyle::Gitignore,
+            visibility: Visibility::Visible,
             shows_hidden: "-u --unrestricted -H --hidden",
             shows_ignored: "-u --unrestricted -I --no-ignore --no-ignore-vcs --ignore-file",
             hint: "`--exclude`",
@@ -277,10 +277,10 @@ pub(super) const PROGRAMS: &[Program] = &[
         texts: "--exclude --transform --xform -V --label --owner --group --mode --mtime",
         values: "-f --file -C --directory -T --files-from -X --exclude-from -b --blocking-factor -I \
                  --use-compress-program -K --starting-file -N --newer -g --listed-incremental -H --format",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-c -r -u --create --append --update",
             exclude: "--exclude",
-            style: Style::Suffix,
+            style: PatternStyle::Suffix,
             hint: "`--exclude` in front of the folder",
             ..READER
         }),
@@ -290,11 +290,11 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "zip",
         lists: "-x --exclude",
         values: "-b --temp-path -t -tt -n --suffixes -P --password -O --output-file -i --include",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r -R --recurse-paths --recurse-patterns",
-            writes: Writes::First,
+            writes: WrittenOperand::First,
             exclude: "-x --exclude",
-            style: Style::Whole,
+            style: PatternStyle::Whole,
             hint: "`-x`",
             ..READER
         }),
@@ -304,8 +304,8 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "7z 7za 7zz 7zr",
         subcommands: "a u",
         texts: "-x",
-        reader: Some(Reader {
-            writes: Writes::First,
+        reader: Some(FolderReader {
+            writes: WrittenOperand::First,
             exclude: "-x",
             hint: "`-xr!NAME`",
             ..READER
@@ -315,9 +315,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "cp gcp",
         values: "-t --target-directory -S --suffix",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r -R -a --recursive --archive",
-            writes: Writes::Last,
+            writes: WrittenOperand::Last,
             target: "-t --target-directory",
             hint: "names of what is to be copied",
             ..READER
@@ -327,9 +327,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "scp",
         values: "-c -D -F -i -J -l -o -P -S -X",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r",
-            writes: Writes::Last,
+            writes: WrittenOperand::Last,
             hint: "names of what is to be copied",
             ..READER
         }),
@@ -341,14 +341,14 @@ pub(super) const PROGRAMS: &[Program] = &[
         values: "-e --rsh -f --filter --include --exclude-from --include-from --files-from --rsync-path -T \
                  --temp-dir --backup-dir --suffix --log-file --compare-dest --copy-dest --link-dest --bwlimit \
                  --max-size --min-size --timeout --port --password-file -B --block-size -M --remote-option",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r -a --recursive --archive",
             never: "-n --dry-run --list-only",
-            writes: Writes::Last,
+            writes: WrittenOperand::Last,
             exclude: "--exclude",
             include_files: "--include",
             precedence: Precedence::First,
-            style: Style::Suffix,
+            style: PatternStyle::Suffix,
             hint: "`--exclude`",
             ..READER
         }),
@@ -359,7 +359,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         texts: "-x --exclude -I --ignore-matching-lines -F --show-function-line -L --label",
         numbers: "-U --unified -C --context -W --width",
         values: "-X --exclude-from -S --starting-file --from-file --to-file",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-r --recursive",
             never: "-q --brief",
             exclude: "-x --exclude",
@@ -372,7 +372,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "git",
         subcommands: "grep",
         leading: 1,
-        instead: "-e -f",
+        replaces_leading: "-e -f",
         texts: "-e",
         numbers: "-m --max-count -A --after-context -B --before-context -C --context --max-depth --threads",
         values: "-f",
@@ -385,9 +385,9 @@ pub(super) const PROGRAMS: &[Program] = &[
         texts: "-S -G --format --pretty --author --grep --since --until --diff-filter",
         numbers: "-U --unified -n --max-count",
         values: "-O --output",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             never: NAMES_ONLY,
-            despite: "-p -u --patch --patch-with-stat",
+            reenabled_by: "-p -u --patch --patch-with-stat",
             ..GIT
         }),
         ..PLAIN
@@ -399,7 +399,7 @@ pub(super) const PROGRAMS: &[Program] = &[
                 --diff-filter",
         numbers: "-U --unified -n --max-count --skip",
         values: "-O --output -L",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-p -u -U --patch --patch-with-stat --unified",
             ..GIT
         }),
@@ -409,7 +409,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "git",
         subcommands: "stash",
         texts: "-m --message",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-p --patch",
             ..GIT
         }),
@@ -418,7 +418,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "git",
         subcommands: "add checkout restore reset",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-p --patch",
             ..GIT
         }),
@@ -428,7 +428,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "git",
         subcommands: "archive format-patch fast-export",
         values: "-o --output --output-directory --remote --exec --prefix --add-file",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             never: "-l --list",
             ..GIT
         }),
@@ -438,7 +438,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         names: "git",
         subcommands: "ls-files",
         texts: "-x --exclude",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "--never",
             is_list: true,
             ..GIT
@@ -450,7 +450,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         subcommands: "commit tag merge notes revert cherry-pick",
         texts: "-m --message --author --date --trailer --cleanup",
         values: "-F --file -C -c --reuse-message --reedit-message --fixup --squash -t --template -u -X -s",
-        reader: Some(Reader {
+        reader: Some(FolderReader {
             when: "-p --patch -v --verbose",
             ..GIT
         }),
@@ -459,7 +459,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "git",
         subcommands: "check-ignore",
-        only_looks: true,
+        only_stats: true,
         ..PLAIN
     },
     Program {
@@ -495,15 +495,15 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "jq gojq jaq",
         leading: 1,
-        instead: "-f --from-file",
+        replaces_leading: "-f --from-file",
         values: "-f --from-file -L",
         ..PLAIN
     },
     Program {
         names: "sed gsed",
         leading: 1,
-        instead: "-e --expression -f --file",
-        harmless: Some(super::sed::only_edits),
+        replaces_leading: "-e --expression -f --file",
+        is_text: Some(super::sed::edits_only_text),
         values: "-e --expression -f --file -l --line-length",
         ..PLAIN
     },
@@ -524,22 +524,22 @@ pub(super) fn leaves_out(word: &str) -> bool {
 }
 
 /// Options of `git` before the subcommand that have a value.
-pub(super) const GLOBAL_VALUES: Names =
+pub(super) const GLOBAL_VALUES: NameList =
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env";
 
 /// Run the command that stands somewhere behind them.
-pub(super) const RUNNERS: Names = "command builtin exec sudo doas env nohup time busybox timeout nice ionice \
+pub(super) const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice \
      stdbuf setsid xargs parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman \
      nerdctl bwrap flock entr hyperfine noglob nocorrect then";
 
 /// Run the command that stands behind them on words from their input.
-pub(super) const LIST_RUNNERS: Names = "xargs parallel";
+pub(super) const LIST_RUNNERS: NameList = "xargs parallel";
 
 /// Make other paths of folders: `-v HOST:INSIDE`.
-pub(super) const CONTAINERS: Names = "docker podman nerdctl";
+pub(super) const CONTAINERS: NameList = "docker podman nerdctl";
 
 /// Programs a command in a word starts with, as `'cat .env'` for a pager.
-pub(super) const COMMANDS: Names = "cat bat tac head tail less more nl od xxd hexdump strings base64 base32 cp mv \
+pub(super) const COMMANDS: NameList = "cat bat tac head tail less more nl od xxd hexdump strings base64 base32 cp mv \
      tee dd install scp rsync grep egrep fgrep rg awk gawk sed cut paste sort uniq wc diff cmp tar zip gzip gunzip \
      zcat openssl gpg curl wget nc ncat git vim vi nano view ed source . eval exec command sh bash zsh dash ksh \
      fish busybox env sudo doas nohup timeout nice xargs find python python3 perl ruby node php echo printf true \
@@ -562,5 +562,5 @@ pub(super) const COMMAND_VARIABLES: &[&str] = &[
 ];
 
 /// Commands of `find -exec` that read no content.
-pub(super) const HARMLESS_COMMANDS: Names = "echo printf ls stat touch chmod chown chgrp rm rmdir mkdir test [ \
+pub(super) const HARMLESS_COMMANDS: NameList = "echo printf ls stat touch chmod chown chgrp rm rmdir mkdir test [ \
      basename dirname true false du";

@@ -1,5 +1,5 @@
-//! Paths with nothing left to fold: absolute ones, and those below a root.
-//! What a client wrote becomes one of them in [`super::Roots::locate`].
+//! Normalized paths: absolute ones ([`AbsPath`]), and those relative to a root ([`RelPath`]).
+//! [`super::Roots::locate`] creates them from client input.
 
 use std::{
     borrow::Cow,
@@ -16,28 +16,28 @@ use url::Url;
 pub struct AbsPath(pub(super) PathBuf);
 
 impl AbsPath {
-    /// Folds `.` and `..` without looking at the disk. `None` when `path` is
-    /// not absolute. `..` at the filesystem root stays there, as in POSIX.
+    /// Normalizes `path` lexically, without disk access. Returns `None` if it is not absolute. `..`
+    /// at the file system root is dropped, as in POSIX.
     pub fn new(path: &Path) -> Option<Self> {
         if !path.is_absolute() {
             return None;
         }
-        if cfg!(unix) && is_folded(path.as_os_str().as_encoded_bytes()) {
+        if cfg!(unix) && is_normalized(path.as_os_str().as_encoded_bytes()) {
             return Some(Self(path.to_path_buf()));
         }
-        let mut folded = PathBuf::with_capacity(path.as_os_str().len());
+        let mut normalized = PathBuf::with_capacity(path.as_os_str().len());
         for component in path.components() {
             match component {
                 Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
-                    folded.push(component);
+                    normalized.push(component);
                 }
                 Component::CurDir => {}
                 Component::ParentDir => {
-                    folded.pop();
+                    normalized.pop();
                 }
             }
         }
-        Some(Self(folded))
+        Some(Self(normalized))
     }
 
     /// The path.
@@ -45,14 +45,13 @@ impl AbsPath {
         &self.0
     }
 
-    /// The folder it lies in and its name there; `None` for the root of a file
-    /// system.
+    /// Returns the parent directory and the file name, or `None` for the root of a file system.
     pub(crate) fn folder_and_name(&self) -> Option<(&Path, &OsStr)> {
         #[cfg(unix)]
         {
             use std::os::unix::ffi::OsStrExt;
 
-            // It is folded, so its bytes tell.
+            // The path is normalized, so its bytes can be split directly.
             let path = self.0.as_os_str().as_bytes();
             let slash = memchr::memrchr(b'/', path)?;
             let name = OsStr::from_bytes(&path[slash + 1..]);
@@ -63,17 +62,17 @@ impl AbsPath {
         self.0.parent().zip(self.0.file_name())
     }
 
-    /// What `self` is below `base`, by whole components.
+    /// Returns `self` relative to `base`, compared by whole components.
     pub fn relative_to(&self, base: &AbsPath) -> Option<RelPath> {
         self.below(base).map(|rel| RelPath(rel.to_path_buf()))
     }
 
-    /// As [`Self::relative_to`], borrowed.
+    /// Like [`Self::relative_to`], without allocation.
     #[cfg(unix)]
     pub(super) fn below(&self, base: &AbsPath) -> Option<&Path> {
         use std::os::unix::ffi::OsStrExt;
 
-        // Both are folded, so their bytes tell.
+        // Both paths are normalized, so their bytes can be compared directly.
         let base = base.0.as_os_str().as_bytes();
         let rest = self.0.as_os_str().as_bytes().strip_prefix(base)?;
         let rest = if rest.is_empty() || base.ends_with(b"/") {
@@ -84,13 +83,13 @@ impl AbsPath {
         Some(Path::new(OsStr::from_bytes(rest)))
     }
 
-    /// As [`Self::relative_to`], borrowed.
+    /// Like [`Self::relative_to`], without allocation.
     #[cfg(not(unix))]
     pub(super) fn below(&self, base: &AbsPath) -> Option<&Path> {
         self.0.strip_prefix(&base.0).ok()
     }
 
-    /// `self` with `rel` below it.
+    /// Returns `rel` below `self`.
     #[must_use]
     pub fn join(&self, rel: &RelPath) -> AbsPath {
         if rel.is_root() {
@@ -103,25 +102,23 @@ impl AbsPath {
         Self(path)
     }
 
-    /// The `file:` URI of this path.
+    /// Returns the `file:` URI.
     pub fn to_uri(&self) -> String {
         Url::from_file_path(&self.0).map_or_else(|()| String::new(), String::from)
     }
 
-    /// For people: with `/`, lossy where the bytes are not UTF-8.
+    /// Returns the path for display: with `/`, and lossy if it is not UTF-8.
     pub fn display(&self) -> String {
         with_slashes(&self.0.to_string_lossy()).into_owned()
     }
 }
 
-/// Is an absolute path of a Unix system without anything to fold?
-fn is_folded(path: &[u8]) -> bool {
-    path == b"/" || path.strip_prefix(b"/").is_some_and(is_folded_below)
+fn is_normalized(path: &[u8]) -> bool {
+    path == b"/" || path.strip_prefix(b"/").is_some_and(is_normalized_relative)
 }
 
-/// As [`is_folded`], for a relative path that names something.
-fn is_folded_below(path: &[u8]) -> bool {
-    // Nearly always one pass without a branch tells.
+fn is_normalized_relative(path: &[u8]) -> bool {
+    // Fast path without branches: no `//`, `/.` and no `/` or `.` at either end.
     let joins = path.iter().zip(path.get(1..).unwrap_or_default());
     let odd = joins.fold(0, |odd, (before, byte)| {
         odd | u8::from((*before == b'/') & ((*byte == b'/') | (*byte == b'.')))
@@ -138,15 +135,14 @@ fn is_folded_below(path: &[u8]) -> bool {
     names.all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// A path below a root: only normal components, possibly none (the root itself).
+/// A normalized path relative to a root. Empty for the root itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelPath(pub(super) PathBuf);
 
 impl RelPath {
-    /// A relative path of normal components; `.` is dropped, anything else
-    /// (`..`, a root, a drive) gives `None`.
+    /// Drops `.` components. Returns `None` if `path` contains `..`, a root or a drive.
     pub fn new(path: &Path) -> Option<Self> {
-        if cfg!(unix) && is_folded_below(path.as_os_str().as_encoded_bytes()) {
+        if cfg!(unix) && is_normalized_relative(path.as_os_str().as_encoded_bytes()) {
             return Some(Self(path.to_path_buf()));
         }
         let mut normal = PathBuf::new();
@@ -160,23 +156,23 @@ impl RelPath {
         Some(Self(normal))
     }
 
-    /// The path, with the platform's separators.
+    /// Returns the path with the platform's separators.
     pub fn as_path(&self) -> &Path {
         &self.0
     }
 
-    /// Is this the root itself?
+    /// Returns whether this is the root itself.
     pub fn is_root(&self) -> bool {
         self.0.as_os_str().is_empty()
     }
 
-    /// This directory's entry `name`.
+    /// Returns the path of the entry `name` in this directory.
     #[must_use]
     pub fn child(&self, name: &OsStr) -> RelPath {
         Self(self.0.join(name))
     }
 
-    /// The directory it stands in; `None` for the root itself.
+    /// Returns the parent directory, or `None` for the root itself.
     pub fn parent(&self) -> Option<RelPath> {
         if self.is_root() {
             return None;
@@ -184,18 +180,18 @@ impl RelPath {
         self.0.parent().map(|parent| Self(parent.to_path_buf()))
     }
 
-    /// The last component.
+    /// Returns the last component.
     pub fn name(&self) -> Option<&OsStr> {
         self.0.file_name()
     }
 
-    /// The components, from the top.
+    /// Returns the components from the top.
     pub fn components(&self) -> impl Iterator<Item = &OsStr> {
         self.0.iter()
     }
 
-    /// As it goes over the wire: with `/`; percent-encoded, and then `true`,
-    /// where the bytes are not UTF-8.
+    /// Returns the path with `/` separators. A path that is not UTF-8 is percent-encoded, and the
+    /// flag is set.
     pub fn to_wire(&self) -> (String, bool) {
         to_wire(&self.0)
     }
@@ -207,8 +203,8 @@ impl fmt::Display for RelPath {
     }
 }
 
-/// What is encoded in a path that is not UTF-8: everything outside ASCII is by
-/// itself, and `%` so that the result can be decoded.
+/// Characters encoded in a path that is not UTF-8. Includes `%`, so that the result can be decoded;
+/// bytes outside ASCII are always encoded.
 const NOT_UTF8: &AsciiSet = &CONTROLS.add(b'%');
 
 pub(super) fn to_wire(path: &Path) -> (String, bool) {
@@ -221,8 +217,8 @@ pub(super) fn to_wire(path: &Path) -> (String, bool) {
     }
 }
 
-/// Backslashes become slashes where they separate: on Windows, except in
-/// extended-length paths, which mean their backslashes literally.
+/// Replaces backslashes by slashes on Windows, except in extended-length paths, where backslashes
+/// are literal.
 pub(super) fn with_slashes(text: &str) -> Cow<'_, str> {
     if cfg!(windows) && !text.starts_with(r"\\?\") {
         return Cow::Owned(text.replace('\\', "/"));

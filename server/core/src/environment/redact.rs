@@ -13,8 +13,8 @@ use std::{
 
 use crate::{
     access::{AccessView, Denial},
+    escape::is_invisible,
     limits,
-    line::is_invisible,
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
 
@@ -33,7 +33,7 @@ const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '_', '\u{2026}'];
 const MAX_HYPHENS: usize = 16;
 
 /// Judges lines for one terminal, remembering the words it has met.
-pub(super) struct Names<'a> {
+pub(super) struct Redactor<'a> {
     view: &'a AccessView,
     /// The folders relative paths may start from, each below a root.
     bases: Vec<(usize, RelPath)>,
@@ -114,7 +114,7 @@ fn without_quotes(word: &str) -> Option<String> {
 }
 
 /// What the rules say about a word.
-enum Judgement {
+enum NameVerdict {
     Clean,
     /// Denied if it means a file at all.
     Perhaps,
@@ -123,11 +123,11 @@ enum Judgement {
 
 /// Returns whether a line of `text` names a file that the rules of `view` deny.
 pub fn names_denied_file(view: &AccessView, text: &str) -> bool {
-    let mut names = Names::new(view, None);
+    let mut names = Redactor::new(view, None);
     text.lines().any(|line| names.in_line(line))
 }
 
-impl<'a> Names<'a> {
+impl<'a> Redactor<'a> {
     /// For output of a terminal whose working directory is `cwd`.
     pub(super) fn new(view: &'a AccessView, cwd: Option<&str>) -> Self {
         let roots = view.roots();
@@ -166,7 +166,7 @@ impl<'a> Names<'a> {
         if is_shortened(line) && self.has_rules() {
             return true;
         }
-        // Names with spaces: alone on the line, or in quotes.
+        // Redactor with spaces: alone on the line, or in quotes.
         let quotes = ['\'', '"', '`'];
         let quoted = quotes
             .into_iter()
@@ -259,7 +259,7 @@ impl<'a> Names<'a> {
             if !self.nested
                 && let Some(rel) = RelPath::new(&below)
             {
-                return !matches!(self.judge(*root, &rel), Judgement::Clean);
+                return !matches!(self.judge(*root, &rel), NameVerdict::Clean);
             }
             let Some(root) = self.view.roots().get(*root) else {
                 return false;
@@ -274,35 +274,35 @@ impl<'a> Names<'a> {
     fn judge_name(&self, root: usize, base: &RelPath, name: &OsStr, is_dir: bool) -> bool {
         let rel = base.child(name);
         match self.judge(root, &rel) {
-            Judgement::Clean => false,
-            Judgement::Denied => true,
-            Judgement::Perhaps => is_dir || self.exists(root, &rel),
+            NameVerdict::Clean => false,
+            NameVerdict::Denied => true,
+            NameVerdict::Perhaps => is_dir || self.exists(root, &rel),
         }
     }
 
     fn judge_absolute(&self, path: AbsPath) -> bool {
         match self.view.roots().place(path) {
             Location::Outside(_) => false,
-            Location::Inside { root, rel } => !matches!(self.judge(root, &rel), Judgement::Clean),
+            Location::Inside { root, rel } => !matches!(self.judge(root, &rel), NameVerdict::Clean),
         }
     }
 
-    fn judge(&self, root: usize, rel: &RelPath) -> Judgement {
+    fn judge(&self, root: usize, rel: &RelPath) -> NameVerdict {
         let Some(parent) = rel.parent() else {
-            return Judgement::Clean;
+            return NameVerdict::Clean;
         };
         let mut folder = RelPath::default();
         for name in parent.components() {
             folder = folder.child(name);
             if self.view.check_entry(root, &folder, true).is_some() {
-                return Judgement::Denied;
+                return NameVerdict::Denied;
             }
         }
         match self.view.check_entry(root, rel, false) {
-            Some(denial) if denies_everything(&denial) => Judgement::Perhaps,
-            Some(_) => Judgement::Denied,
-            None if self.view.check_entry(root, rel, true).is_some() => Judgement::Perhaps,
-            None => Judgement::Clean,
+            Some(denial) if denies_everything(&denial) => NameVerdict::Perhaps,
+            Some(_) => NameVerdict::Denied,
+            None if self.view.check_entry(root, rel, true).is_some() => NameVerdict::Perhaps,
+            None => NameVerdict::Clean,
         }
     }
 
@@ -348,7 +348,7 @@ mod tests {
             "*.secret\n/config/keys.env\nprivate/\nmy notes.txt\n",
         );
         let root = folder.path().display().to_string();
-        let mut names = Names::new(&view, None);
+        let mut names = Redactor::new(&view, None);
         for line in [
             "x.secret",
             "-rw-r--r-- 1 me me 0 Jan  1 00:00 x.secret",
@@ -393,9 +393,9 @@ mod tests {
     fn a_word_that_only_a_folder_would_be_counts_when_it_is_there() {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "build/\n");
-        assert!(!Names::new(&view, None).in_line("build finished"));
+        assert!(!Redactor::new(&view, None).in_line("build finished"));
         fs::create_dir(folder.path().join("build")).unwrap();
-        assert!(Names::new(&view, None).in_line("build src"));
+        assert!(Redactor::new(&view, None).in_line("build src"));
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "*\n!/src/\n!/src/**\n");
         fs::write(folder.path().join("id_rsa"), "").unwrap();
-        let mut names = Names::new(&view, None);
+        let mut names = Redactor::new(&view, None);
         assert!(!names.in_line("compiling, please wait..."));
         assert!(!names.in_line("src/main.rs is fine"));
         assert!(names.in_line("id_rsa"));
@@ -420,7 +420,7 @@ mod tests {
             .map(|path| Root::new(AbsPath::new(path).unwrap(), None));
         let roots = Arc::new(Roots::new(roots.into()));
         let view = Access::new(roots, Vec::new()).view().0;
-        assert!(Names::new(&view, None).in_line("edited inner/keys.env"));
+        assert!(Redactor::new(&view, None).in_line("edited inner/keys.env"));
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "/config/keys.env\n");
         let cwd = folder.path().join("config").display().to_string();
-        assert!(Names::new(&view, Some(&cwd)).in_line("keys.env"));
-        assert!(!Names::new(&view, Some("/")).in_line("keys.env"));
+        assert!(Redactor::new(&view, Some(&cwd)).in_line("keys.env"));
+        assert!(!Redactor::new(&view, Some("/")).in_line("keys.env"));
     }
 }

@@ -1,12 +1,11 @@
-//! Repositories: what the user's says about itself, and the door to libgit2.
+//! Access to the user's git repository, and the setup of libgit2.
 //!
-//! [`Repository`] reads the user's repository under the access rules, without libgit2. Nothing
-//! opens one with libgit2 without [`isolate`].
+//! [`Repository`] reads the user's repository under the access rules, without libgit2. Call
+//! [`isolate`] before any use of libgit2.
 //!
-//! libgit2 reads the user's and the system's git configuration and refuses
-//! repositories owned by someone else. Both would make answers depend on the
-//! machine instead of the repository, so both are switched off, once and for
-//! the whole process.
+//! By default libgit2 reads the user's and the system's git configuration and refuses repositories
+//! of other owners. Then results would depend on the machine, so both are disabled for the whole
+//! process.
 
 pub(crate) mod config;
 mod repository;
@@ -19,12 +18,11 @@ pub use repository::Repository;
 
 static ISOLATED: Once = Once::new();
 
-/// Makes libgit2 independent of configuration outside the repository and of
-/// who owns it. Whoever creates or opens a repository with libgit2
-/// calls this first; calls after the first cost nothing.
+/// Disables configuration from outside a repository and the ownership check in libgit2. Call it
+/// before creating or opening a repository with libgit2; repeated calls are cheap.
 ///
-/// Ownership protects the git command from running what a stranger's
-/// configuration names (hooks, monitors, filters). Here nothing is ever run.
+/// The ownership check protects the git command from running programs that a foreign configuration
+/// names (hooks, monitors, filters). This server never runs any.
 pub fn isolate() {
     ISOLATED.call_once(set_global_options);
 }
@@ -37,36 +35,35 @@ fn set_global_options() {
         ConfigLevel::XDG,
         ConfigLevel::Global,
     ] {
-        // SAFETY: the call writes a process-wide table of libgit2 that is read
-        // when configuration is opened. `Once` makes it happen before the
-        // first repository of this process is opened and never again, so no
-        // other thread reads the table meanwhile.
+        // SAFETY: the call writes a process-wide table of libgit2 that is read when configuration
+        // is opened. `Once` runs it before the first repository of this process is opened and never
+        // again, so no other thread reads the table at the same time.
         let set = unsafe { git2::opts::set_search_path(level, "") };
-        // The only failure is lack of memory for an empty string; the search
-        // path then stays the user's.
+        // The only possible failure is running out of memory for an empty string. Then the user's
+        // search path stays in use.
         let _ = set;
     }
-    // SAFETY: as above; it writes one process-wide flag.
+    // SAFETY: as above; the call writes one process-wide flag.
     let set = unsafe { git2::opts::set_verify_owner_validation(false) };
     let _ = set;
 }
 
-/// The version control system a folder is under.
+/// Version control system of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vcs {
-    /// git.
+    /// Git.
     Git,
     /// Mercurial.
     Mercurial,
-    /// None that is known.
+    /// No known system.
     None,
 }
 
 impl Vcs {
-    /// Which one `dir` is under: the innermost of `dir` and its parents that
-    /// has a mark of one.
+    /// Returns the system of `dir`: of the innermost directory with a `.git` or `.hg`, from `dir`
+    /// upwards.
     pub fn of(dir: &Path) -> Self {
-        let has = |dir: &Path, mark: &str| std::fs::symlink_metadata(dir.join(mark)).is_ok();
+        let has = |dir: &Path, name: &str| std::fs::symlink_metadata(dir.join(name)).is_ok();
         for dir in dir.ancestors() {
             if has(dir, ".git") {
                 return Self::Git;
@@ -78,7 +75,7 @@ impl Vcs {
         Self::None
     }
 
-    /// As the environment block prints it.
+    /// Returns the name for the environment block.
     pub fn name(self) -> &'static str {
         match self {
             Self::Git => "git",
@@ -105,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_mark_tells_the_system() {
+    fn the_innermost_repository_decides() {
         isolate();
         let folder = tempfile::tempdir().unwrap();
         git2::Repository::init(folder.path()).unwrap();

@@ -1,0 +1,13 @@
+//! The wall clock, in the unit of stored data and of the wire protocol.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Returns the current time in milliseconds since the Unix epoch. Never negative: returns 0 when
+/// the clock is set to an earlier time.
+pub fn now_millis() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| {
+            i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+        })
+}
