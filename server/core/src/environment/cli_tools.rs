@@ -1,12 +1,11 @@
-//! Which well-known command line tools this machine has.
-//!
-//! The search path is read once per session; no program is started.
+//! Detects well-known command line tools on the search path, once per session, without running a
+//! program.
 
 use std::{ffi::OsStr, path::Path};
 
 use super::render::SectionDraft;
 
-/// The tools looked for, in the order they are shown.
+/// Known tools, in display order.
 const TOOLS: [&str; 41] = [
     "gh",
     "git",
@@ -51,21 +50,21 @@ const TOOLS: [&str; 41] = [
     "wget",
 ];
 
-/// The tools found.
+/// The detected tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CliTools(Vec<&'static str>);
 
 impl CliTools {
-    /// Looks along a search path as the system writes it in `PATH`. Relative
-    /// folders are passed over: what they mean changes with every command.
+    /// Searches the directories of `PATH`. Skips relative ones, because their meaning depends on
+    /// the working directory.
     pub fn detect(path: &OsStr) -> Self {
         let folders: Vec<_> = std::env::split_paths(path)
             .filter(|folder| folder.is_absolute())
             .collect();
-        let endings = endings();
+        let extensions = extensions();
         let found = TOOLS.into_iter().filter(|tool| {
             folders.iter().any(|folder| {
-                endings
+                extensions
                     .iter()
                     .any(|ending| is_program(&folder.join(format!("{tool}{ending}"))))
             })
@@ -73,7 +72,7 @@ impl CliTools {
         Self(found.collect())
     }
 
-    /// Their names.
+    /// Returns the names of the tools.
     pub fn names(&self) -> &[&'static str] {
         &self.0
     }
@@ -89,9 +88,9 @@ impl CliTools {
     }
 }
 
-/// What a program's file name may end with.
+/// Returns the file extensions of programs.
 #[cfg(windows)]
-fn endings() -> Vec<String> {
+fn extensions() -> Vec<String> {
     std::env::var("PATHEXT")
         .unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned())
         .split(';')
@@ -100,9 +99,9 @@ fn endings() -> Vec<String> {
         .collect()
 }
 
-/// What a program's file name may end with.
+/// Returns the file extensions of programs.
 #[cfg(not(windows))]
-fn endings() -> Vec<String> {
+fn extensions() -> Vec<String> {
     vec![String::new()]
 }
 
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_programs_count_in_the_fixed_order() {
+    fn only_executables_are_found_in_display_order() {
         let one = tempfile::tempdir().unwrap();
         let two = tempfile::tempdir().unwrap();
         put(&one.path().join("wget"), 0o755);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_nothing_said() {
+    fn no_tools_make_no_section() {
         assert!(CliTools::detect(OsStr::new("")).draft().lines.is_empty());
     }
 }

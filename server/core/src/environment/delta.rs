@@ -1,8 +1,7 @@
-//! What a client already knows of the block, for `sinceRevision`.
+//! Reduces a block to the sections that a client does not know yet, for `sinceRevision`.
 //!
-//! One counter numbers both what the editor shows and the blocks that were
-//! answered, so a client that holds a block of revision 7 and hears of
-//! revision 8 knows that there is something new.
+//! One counter numbers both changes of the editor state and answered blocks. A client that holds
+//! the block of revision 7 and is notified of revision 8 therefore knows that its block is stale.
 
 use std::{
     collections::VecDeque,
@@ -16,20 +15,20 @@ use super::{
     render::{self, Delivery, SectionDraft},
 };
 
-/// Answers remembered; who asks about an older one gets the whole block.
+/// Maximum answers remembered. A client with an older revision gets the whole block.
 const MAX_ANSWERS: usize = 64;
 
-/// What emptied since the revision a client knows.
+/// Body of a section that became empty since the client's revision.
 const EMPTY_BODY: &str = "(none)";
 
-/// What is remembered of a section that was asked for.
+/// Fingerprint of a requested section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SectionFingerprint {
     id: SectionId,
     heading: String,
-    /// Hash of what stays true; `None` when the section had nothing such.
+    /// Hash of the lasting part; `None` if the section has none.
     state: Option<u64>,
-    /// Hash of what is told once; `None` when there was none, or it was told.
+    /// Hash of the part shown once; `None` if there is none or it was consumed.
     news: Option<u64>,
 }
 
@@ -42,12 +41,12 @@ impl SectionFingerprint {
     ) -> Self {
         let body = section.map(|section| &section.text);
         let (state, news) = match (id, &draft.state_lines) {
-            // The time is always different and never a change.
+            // The time always differs, so it does not count as a change.
             (SectionId::CurrentTime, _) => (None, None),
             (_, None) => (body.map(hash), None),
             (_, Some(lines)) => {
                 let state = (!lines.is_empty()).then(|| hash(lines));
-                // The counts in a delivery tell apart two outputs of one text.
+                // The counts of a delivery distinguish two outputs of the same text.
                 let shown = draft.delivered.iter().filter(|one| one.line.is_some());
                 let shown: Vec<&Delivery> = shown.collect();
                 let is_news = body.is_some() && !shown.is_empty();
@@ -85,18 +84,18 @@ pub struct Revisions {
 }
 
 impl Revisions {
-    /// What the editor shows has changed: the new revision.
+    /// Records a change of the editor state. Returns the new revision.
     pub fn context_changed(&mut self) -> u64 {
         self.newest += 1;
         self.newest
     }
 
-    /// The answer for a client that knows revision `since`: the sections that
-    /// changed and the time; the whole block when that revision is not known.
-    /// A section asked for both times that emptied comes back as `(none)`.
+    /// Returns the answer for a client that knows revision `since`: the changed sections and the
+    /// time, or the whole block if that revision is not remembered. A section that became empty is
+    /// returned as `(none)`.
     ///
-    /// `consumed` says that terminal output and modified files of this block
-    /// count as told, so that the same text is news when it comes again.
+    /// With `consumed`, terminal output and modified files in this block count as shown, so the
+    /// same text is new when it occurs again.
     pub fn answer(
         &mut self,
         block: Block,

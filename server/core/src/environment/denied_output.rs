@@ -1,10 +1,10 @@
-//! Whose content a terminal prints.
+//! Hides the content of denied files in terminal output.
 //!
-//! Many programs print a line that names a file and then what is in it. After one that names a
-//! denied file all is hidden until the same program begins with another file: a blank line or a
-//! heading of another kind may be a part of the content.
+//! Many programs print a line that names a file, followed by its content. After a line that names a
+//! denied file, everything is hidden until the same program starts another file. A blank line or
+//! another program's heading does not end it, because it may be part of the content.
 
-/// What was printed last, and how its end is known.
+/// Output format of a program, which determines where the content of a file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputFormat {
     /// git and `diff -r`: from a line `diff …` to the next one, or to the next commit.
@@ -15,7 +15,7 @@ enum OutputFormat {
     Head,
     /// `bat`: from `File: name` to the end of its frame, or to the next file.
     Bat,
-    /// `more`: from a name between two rulers to the next one. `rulers` counts those passed.
+    /// `more`: from a name between two rulers to the next one. `rulers` counts the rulers passed.
     More { rulers: u8 },
     /// A search, `ls` and others: from a name alone on its line to a blank line.
     Block,
@@ -30,35 +30,38 @@ pub(super) struct DeniedOutput {
 }
 
 impl DeniedOutput {
-    /// Takes the next line. `denied` if it names a denied file. Returns whether the line is part of
-    /// a denied file's content.
+    /// Processes the next line, which names a denied file if `denied`. Returns whether it is part
+    /// of a denied file's content.
     pub(super) fn is_hidden(&mut self, line: &str, denied: bool) -> bool {
         let alone = !line.is_empty() && !line.contains(char::is_whitespace);
         let line = without_graph(line);
         let next = match self.hidden {
-            None if denied => self.printer(line, alone),
+            None if denied => self.format_of_heading(line, alone),
             None => None,
             Some(OutputFormat::Block) if denied => {
-                // Another kind of heading hides for longer.
-                Some(self.printer(line, alone).unwrap_or(OutputFormat::Block))
+                // Another kind of heading hides more lines.
+                Some(
+                    self.format_of_heading(line, alone)
+                        .unwrap_or(OutputFormat::Block),
+                )
             }
-            Some(hidden) => self.following(hidden, line, denied),
+            Some(hidden) => self.next_hidden(hidden, line, denied),
         };
         self.after_ruler = is_ruler(line);
         self.after_gap = line.trim().is_empty() || line.starts_with('\u{2500}');
-        // The line that ends a frame belongs to it.
+        // The last line of a frame is hidden with it.
         let was_bat = self.hidden == Some(OutputFormat::Bat) && is_frame_end(line);
         self.hidden = next;
         next.is_some() || was_bat
     }
 
-    /// A prompt was shown: what follows is of another command.
+    /// Ends hiding at a prompt, where the output of another command starts.
     pub(super) fn end(&mut self) {
         self.hidden = None;
     }
 
-    /// The printer that a heading is of; `None` for any other line.
-    fn printer(&self, line: &str, alone: bool) -> Option<OutputFormat> {
+    /// Returns the format of a heading, or `None` for any other line.
+    fn format_of_heading(&self, line: &str, alone: bool) -> Option<OutputFormat> {
         if line.starts_with("diff ") {
             Some(OutputFormat::Diff)
         } else if line.starts_with("--- ") || line.starts_with("+++ ") {
@@ -78,8 +81,8 @@ impl DeniedOutput {
         }
     }
 
-    /// What is hidden after `line`, when `hidden` was before it.
-    fn following(&self, hidden: OutputFormat, line: &str, denied: bool) -> Option<OutputFormat> {
+    /// Returns what is hidden after `line`, given what was hidden before it.
+    fn next_hidden(&self, hidden: OutputFormat, line: &str, denied: bool) -> Option<OutputFormat> {
         let ends = match hidden {
             OutputFormat::Diff => line.starts_with("diff ") || is_commit(line),
             OutputFormat::Unified { after_old_name } => {
@@ -111,7 +114,7 @@ impl DeniedOutput {
     }
 }
 
-/// `line` without the lines that `git log --graph` draws before it.
+/// Removes the graph that `git log --graph` prints before `line`.
 fn without_graph(mut line: &str) -> &str {
     while let Some(rest) = ["| ", "* ", "\\ ", "/ "]
         .iter()
@@ -134,14 +137,14 @@ fn is_bat_heading(line: &str) -> bool {
         .starts_with("File: ")
 }
 
-/// The last line of a frame: `───────┴─────────`.
+/// Last line of a frame: `───────┴─────────`.
 fn is_frame_end(line: &str) -> bool {
     line.starts_with('\u{2500}')
         && line.contains('\u{2534}')
         && line.chars().all(|c| matches!(c, '\u{2500}' | '\u{2534}'))
 }
 
-/// What `more` prints above and below a name.
+/// `more` prints a ruler above and below a name.
 fn is_ruler(line: &str) -> bool {
     line.len() >= 8 && line.bytes().all(|byte| byte == b':')
 }

@@ -1,20 +1,20 @@
-//! The file list: made elsewhere, shown here.
+//! The file list section. The caller provides the list.
 
 use sightline_protocol::error::ErrorKind;
 
 use super::{Inputs, render::SectionDraft};
 use crate::{cancel::Cancel, error::Error};
 
-/// The file list of the primary root, ready to print.
+/// Printed file list of the primary root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileList {
     /// One entry per line, and closing remarks.
     pub text: String,
-    /// Entries left out: denied, or links that lead outside the workspace.
+    /// Number of entries left out: denied, or links that lead outside the workspace.
     pub omitted: u32,
 }
 
-/// The list. A root that cannot be listed costs the section, not the block.
+/// Returns the section. If the root cannot be listed, the section shows the error.
 pub(super) fn draft(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     if inputs.access.roots().is_empty() {
         return Ok(SectionDraft::default());
@@ -25,6 +25,8 @@ pub(super) fn draft(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft
             ..SectionDraft::text(&list.text)
         }),
         Err(error) if error.kind == ErrorKind::Cancelled => Err(error),
-        Err(error) => Ok(SectionDraft::text(&format!("(Cannot be listed: {error})"))),
+        Err(error) => Ok(SectionDraft::text(&format!(
+            "(cannot list the files: {error})"
+        ))),
     }
 }

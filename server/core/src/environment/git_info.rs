@@ -1,30 +1,29 @@
-//! What a repository says about itself: remotes and commit.
+//! Remotes and commit of a git repository.
 //!
-//! What cannot be read is left out. A remote's URL may hold a password or a
-//! token; what could be one never gets past [`without_credentials`].
+//! Unreadable values are left out. The URL of a remote may contain a password or token, which
+//! [`without_credentials`] removes.
 
 use std::{borrow::Cow, path::Path};
 
 use crate::{access::AccessView, git::Repository};
 
-/// Remotes and commit of the repository around a folder.
+/// Remotes and commit of the repository around a directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct GitInfo {
-    /// The remotes, in the order of their names.
+    /// Sorted by name.
     pub(super) remotes: Vec<Remote>,
-    /// The commit checked out, in hex.
+    /// Hex id of the current commit.
     pub(super) head: Option<String>,
 }
 
-/// A remote.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Remote {
     pub(super) name: String,
-    /// Where it fetches from, without credentials.
+    /// Fetch URL without credentials.
     pub(super) url: String,
 }
 
-/// Returns the facts; none outside a repository.
+/// Reads the repository of `dir`. Empty outside a repository.
 pub(super) fn read(view: &AccessView, dir: &Path) -> GitInfo {
     let Some(repository) = Repository::discover(view, dir) else {
         return GitInfo::default();
@@ -41,8 +40,8 @@ pub(super) fn read(view: &AccessView, dir: &Path) -> GitInfo {
     }
 }
 
-/// `url` without user, password, query and fragment. A local path stays as it
-/// is. `None` for a command (`ext::...`), which can hold anything anywhere.
+/// Removes user, password, query and fragment from `url`. Leaves a local path unchanged. Returns
+/// `None` for a command (`ext::...`), which may contain credentials anywhere.
 fn without_credentials(url: &str) -> Option<String> {
     if url.is_empty() || url.starts_with("ext::") {
         return None;
@@ -52,7 +51,7 @@ fn without_credentials(url: &str) -> Option<String> {
     }
     let first_folder = url.split('/').next().unwrap_or_default();
     if first_folder.contains(':') && !has_drive(url) {
-        // `user@host:path`, as scp writes it.
+        // `user@host:path`, the form of scp.
         return Some(without_query(&without_user(url)).to_owned());
     }
     Some(url.to_owned())
@@ -63,7 +62,7 @@ fn has_drive(url: &str) -> bool {
     matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
-/// `rest` is `user:password@host:port/path`, of which only the last two stay.
+/// Removes the credentials from `user:password@host:port/path`.
 fn without_user(rest: &str) -> Cow<'_, str> {
     let (authority, path) = match rest.find('/') {
         Some(slash) => rest.split_at(slash),
@@ -72,7 +71,7 @@ fn without_user(rest: &str) -> Cow<'_, str> {
     if let Some((_, host)) = authority.rsplit_once('@') {
         return Cow::Owned(format!("{host}{path}"));
     }
-    // `user:pass/word@host`: no valid URL, so what stands before is not shown.
+    // `user:pass/word@host` is not a valid URL, so everything before the `@` is removed.
     if authority.contains(':')
         && let Some((before, after)) = path.rsplit_once('@')
         && !before.ends_with('/')
@@ -94,7 +93,7 @@ mod tests {
     use crate::{access::Access, git, path::Roots};
 
     #[test]
-    fn credentials_are_taken_out_of_every_form() {
+    fn credentials_are_removed_from_every_url_form() {
         for (url, clean) in [
             ("https://github.com/o/r.git", "https://github.com/o/r.git"),
             (
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_with_a_slash_does_not_get_through() {
+    fn a_password_with_a_slash_is_removed() {
         for url in [
             "https://u:pa/ss@host/r",
             "https://u:1/ss@host/r",
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn remotes_are_told_without_credentials() {
+    fn remotes_have_no_credentials() {
         git::isolate();
         let folder = tempfile::tempdir().unwrap();
         let repository = git2::Repository::init(folder.path()).unwrap();

@@ -1,9 +1,9 @@
-//! The editor's name, as people know it.
+//! Display name of the editor.
 
-/// Longest name shown, in characters.
+/// Maximum name, in characters.
 const MAX_CHARS: usize = 60;
 
-/// What an editor calls itself in `clientInfo.name`, and its name.
+/// Pairs of `clientInfo.name` and display name.
 const NAMES: &[(&str, &str)] = &[
     ("nvim", "Neovim"),
     ("neovim", "Neovim"),
@@ -15,8 +15,8 @@ const NAMES: &[(&str, &str)] = &[
     ("lsp-mode", "Emacs"),
 ];
 
-/// The name for headings: known programs by their name, others as they call
-/// themselves, without control characters and not too long.
+/// Returns the editor's name for headings. Unknown names are stripped of control characters and
+/// truncated.
 pub fn display_name(client: &str) -> String {
     let name: String = client
         .chars()

@@ -1,14 +1,12 @@
-//! The `<environment_details>` block: facts in, text out.
+//! Builds the `<environment_details>` block.
 //!
-//! [`build`] draws each wanted section from its [`Inputs`], cuts it to its
-//! budget and puts the block together. It changes nothing: what was shown and
-//! must not be shown twice is named in the [`Block`], and the caller marks it
-//! when the client asked for that. [`Revisions`] then decides what of a block a
-//! client does not know yet.
+//! [`build`] drafts each requested section from its [`Inputs`], truncates it to its budget and
+//! assembles the block. It changes no state: the [`Block`] lists what may be shown only once, and
+//! the caller marks it as delivered if the client asked for that. [`Revisions`] then reduces the
+//! block to what the client does not know yet.
 //!
-//! One file per kind of section; `render` is the only place that knows how a
-//! block looks, `line` makes strings from outside harmless. No path gets in
-//! without a verdict of [`crate::access`].
+//! There is one file per kind of section. `render` defines the layout, [`crate::escape`] escapes
+//! untrusted strings. Every path is checked by [`crate::access`].
 
 mod cli_tools;
 mod delta;
@@ -42,45 +40,44 @@ use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Erro
 use delta::SectionFingerprint;
 use render::{DeliveredItem, SectionDraft};
 
-/// Everything a block is made of.
+/// Inputs of a block.
 pub struct Inputs<'a> {
-    /// What the client asked for.
+    /// Request of the client.
     pub params: &'a EnvironmentDetailsParams,
-    /// Which sections, and how much of them.
+    /// Which sections are shown, and their budgets.
     pub settings: &'a BlockSettings,
-    /// The editor's name, from [`display_name`].
+    /// Editor name from [`display_name`].
     pub host: &'a str,
-    /// What the editor shows.
+    /// Editor state.
     pub editor: &'a EditorState,
-    /// The rules, and the roots they are for.
+    /// Access rules and workspace roots.
     pub access: &'a AccessView,
-    /// What the tracker says has changed behind the agent's back.
+    /// Changes by the user since the agent last read or wrote the files.
     pub recently_modified: &'a [ModifiedFile],
-    /// Lists the primary root; called only when the list is wanted.
+    /// Lists the primary root. Called only if the list is requested.
     pub files: &'a dyn Fn(&Cancel) -> Result<FileList, Error>,
-    /// The command line tools of this machine.
+    /// Command line tools of this machine.
     pub cli_tools: &'a CliTools,
 }
 
-/// A block, and what showing it means.
+/// A block, and what its delivery marks as shown.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The answer for the client, with revision 0.
+    /// Answer for the client, with revision 0.
     pub result: EnvironmentDetailsResult,
-    /// Terminals whose unread output is done with, and how much they had
-    /// received: those shown, and those that may not be shown (so that their
-    /// output never appears under a later command).
+    /// Terminals whose unread output is consumed, and their received byte counts. Includes
+    /// terminals that are hidden, so that their output never appears under a later command.
     pub delivered_terminals: Vec<(String, u64)>,
     /// [`ModifiedFile::path`] of the files shown as recently modified.
     pub delivered_files: Vec<String>,
-    /// What [`Revisions`] remembers of each section that was asked for.
+    /// Fingerprints of the requested sections, for [`Revisions`].
     fingerprints: Vec<SectionFingerprint>,
 }
 
 /// Builds the block.
 ///
 /// # Errors
-/// `invalidParams` for a clock or time zone that does not exist; `cancelled`.
+/// `invalidParams` for an invalid time or time zone; `cancelled`.
 pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
     let mut block = Block::default();
     for id in SectionId::ALL {
@@ -111,7 +108,7 @@ pub fn build(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<Block, Error> {
     Ok(block)
 }
 
-/// Switched on, asked for, and possible with these params?
+/// Returns whether a section is enabled, requested and available with these params.
 fn is_wanted(id: SectionId, inputs: &Inputs<'_>) -> bool {
     let params = inputs.params;
     let asked = match params.sections.as_deref() {

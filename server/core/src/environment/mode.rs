@@ -1,8 +1,8 @@
-//! What the agent may do now.
+//! The mode section: what the agent may do.
 
 use sightline_protocol::environment::Mode;
 
-/// The body of the mode section.
+/// Returns the body of the section.
 pub(super) fn text(mode: Mode) -> &'static str {
     match mode {
         Mode::Act => "ACT MODE",

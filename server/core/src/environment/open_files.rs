@@ -1,4 +1,4 @@
-//! Lists of files: visible, in tabs, unsaved, recently modified.
+//! The sections that list files: visible, open in tabs, unsaved, recently modified.
 
 use std::{collections::HashSet, path::Path};
 
@@ -16,26 +16,24 @@ use crate::{
     path::{Location, Roots},
 };
 
-/// A file that changed behind the agent's back.
+/// A file that the user changed after the agent last saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModifiedFile {
-    /// The tracker's name for it, given back in
-    /// [`super::Block::delivered_files`].
+    /// The tracker's name, returned in [`super::Block::delivered_files`].
     pub path: String,
-    /// It is gone.
+    /// Whether the file was deleted.
     pub deleted: bool,
-    /// Where it is.
+    /// Location of the file.
     pub location: Location,
 }
 
-/// Does a list show files that are not on disk?
+/// Whether a list includes files that do not exist on disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     LeaveOut,
     Show,
 }
 
-/// The visible files.
 pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let visible = inputs.editor.visible();
     let mut draft = list(inputs, &visible.value, Missing::LeaveOut, cancel)?;
@@ -46,7 +44,6 @@ pub(super) fn visible(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     Ok(draft)
 }
 
-/// The files in tabs.
 pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let tabs = inputs.editor.tabs();
     let mut draft = list(inputs, &tabs.value, Missing::LeaveOut, cancel)?;
@@ -57,7 +54,7 @@ pub(super) fn tabs(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft,
     Ok(draft)
 }
 
-/// The files with unsaved changes; a new one need not be on disk yet.
+/// Drafts the list of files with unsaved changes, including files not yet on disk.
 pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     list(
         inputs,
@@ -67,7 +64,7 @@ pub(super) fn unsaved(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     )
 }
 
-/// What changed since the agent last saw it.
+/// Drafts the list of files that changed since the agent last saw them.
 pub(super) fn recently_modified(
     inputs: &Inputs<'_>,
     cancel: &Cancel,
@@ -102,7 +99,7 @@ pub(super) fn recently_modified(
     Ok(draft)
 }
 
-/// The files among `uris` that may be shown, each once, in their order.
+/// Lists the files among `uris` that may be shown, without duplicates.
 fn list(
     inputs: &Inputs<'_>,
     uris: &[&str],
@@ -125,7 +122,7 @@ fn list(
         let path = roots.absolute(&location);
         let (may_show, there) = look(inputs, &location);
         let shown = may_show && (missing == Missing::Show || there != PathKind::Missing);
-        // The same file can be written in two ways.
+        // One file can have several URIs.
         if !seen_paths.insert(path) {
             continue;
         }
@@ -138,7 +135,7 @@ fn list(
     Ok(draft)
 }
 
-/// The file behind a document's URI; `None` for documents that are no file.
+/// Returns the location of a document, or `None` if it is not a file.
 fn place(roots: &Roots, uri: &str) -> Option<Location> {
     let names_file = uri
         .get(..6)
@@ -149,9 +146,9 @@ fn place(roots: &Roots, uri: &str) -> Option<Location> {
     roots.locate(uri).ok()
 }
 
-/// May it be shown, and what is there? Without any root everything the user opened
-/// is outside, and shown. A file that is open in the editor is judged by where it lay
-/// when it was opened, too.
+/// Returns whether a file may be shown, and what exists at its path. Without any root, every file
+/// that the user opened is outside and may be shown. An open file is also checked at its location
+/// when it was opened.
 fn look(inputs: &Inputs<'_>, location: &Location) -> (bool, PathKind) {
     let is_shown = |verdict: Verdict| match verdict {
         Verdict::Allowed => true,

@@ -1,9 +1,8 @@
-//! Does a line of text name a denied file?
+//! Detects lines of text that name a denied file.
 //!
-//! Terminals print what they like, so every word of a line that could be a
-//! path is placed below each root (and the terminal's folder) and judged by
-//! name. When in doubt the answer is yes: a line too few is an annoyance, a
-//! denied name is a leak.
+//! Terminal output is free text, so every word of a line that could be a path is resolved against
+//! each root and the terminal's directory, and checked by name. A doubtful line counts as denied: a
+//! missing line is a nuisance, a denied name is a leak.
 
 use std::{
     collections::HashMap,
@@ -18,45 +17,45 @@ use crate::{
     path::{AbsPath, Location, RelPath, uri_to_path},
 };
 
-/// What stands around a path in a line, but seldom in it.
+/// Characters that often surround a path and are rare in one.
 const SEPARATORS: &[char] = &[
     '\'', '"', '`', '(', ')', '[', ']', '{', '}', '<', '>', ',', ':', '=', ';', '|', '&', '#', '@',
     '$', '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{ab}', '\u{bb}', '\u{2026}',
     '\u{2190}', '\u{2192}', '\u{2500}', '\u{2502}', '\u{b7}', '\u{2022}', '\u{3001}', '\u{3002}',
     '\u{ff0c}',
 ];
-/// What is put in front of a path (diffs, mentions, lists, Markdown).
+/// Characters before a path in diffs, mentions, lists and Markdown.
 const MARKS_BEFORE: &[char] = &['+', '-', '@', '*', '!', '_', '~'];
-/// What follows a path: ends of sentences, marks of `ls -F`, Markdown.
+/// Characters after a path: punctuation, marks of `ls -F`, Markdown.
 const MARKS_AFTER: &[char] = &['.', '!', '?', '*', '@', '~', '_', '\u{2026}'];
-/// Hyphens of a word that a name may end before.
+/// Maximum hyphens of a word at which a file name may end.
 const MAX_HYPHENS: usize = 16;
 
-/// Judges lines for one terminal, remembering the words it has met.
+/// Checks lines of one terminal. Caches the verdict of each word.
 pub(super) struct Redactor<'a> {
     view: &'a AccessView,
-    /// The folders relative paths may start from, each below a root.
+    /// Directories that relative paths may start from, each below a root.
     bases: Vec<(usize, RelPath)>,
-    /// Does a root lie inside another, so that a path below one may belong to
-    /// the other?
+    /// Whether roots are nested, so that a path below one may belong to another.
     nested: bool,
     known: HashMap<String, bool>,
 }
 
-/// The names that `name-12-text` and `name-text` may be, as searches print lines of context.
+/// Returns the possible file names in `name-12-text` and `name-text`, the format of context lines
+/// in search results.
 fn before_hyphens(word: &str) -> impl Iterator<Item = &str> {
     let hyphens = word.match_indices('-').map(|(at, _)| at);
     hyphens.take(MAX_HYPHENS).filter_map(|at| {
         let (name, rest) = (word.get(..at)?, word.get(at + 1..)?);
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let numbered = digits > 0 && rest.as_bytes().get(digits) == Some(&b'-');
-        // An everyday word with a hyphen is no name.
+        // An ordinary hyphenated word is not a file name.
         (numbered || name.contains(['.', '/'])).then_some(name)
     })
 }
 
-/// Returns whether `line` is one of `git diff --stat` whose name is shortened at its beginning, so
-/// that it cannot be judged: ` .../dir/name | 2 +-`.
+/// Returns whether `line` is from `git diff --stat` with a truncated name, which cannot be checked:
+/// ` .../dir/name | 2 +-`.
 fn is_shortened(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '\t', '|', '*', '/', '\\']);
     let Some((name, change)) = line.rsplit_once(" | ") else {
@@ -67,7 +66,7 @@ fn is_shortened(line: &str) -> bool {
         && (change.starts_with(|c: char| c.is_ascii_digit()) || change.starts_with("Bin"))
 }
 
-/// The two names in `dir/{old => new}/name`, as git writes a rename.
+/// Returns both names of a rename in git's format `dir/{old => new}/name`.
 fn renamed(line: &str) -> Option<[String; 2]> {
     let (before, rest) = line.split_once('{')?;
     let (old, rest) = rest.split_once(" => ")?;
@@ -77,7 +76,7 @@ fn renamed(line: &str) -> Option<[String; 2]> {
     Some([old, new].map(|part| format!("{before}{part}{after}").replace("//", "/")))
 }
 
-/// `word` with `\303\251` as the bytes they stand for; `None` when there is nothing like it.
+/// Decodes octal escapes such as `\303\251`. Returns `None` if there are none.
 fn without_octal(word: &str) -> Option<String> {
     let bytes = word.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -101,23 +100,23 @@ fn without_octal(word: &str) -> Option<String> {
     (decoded.len() < bytes.len()).then(|| String::from_utf8_lossy(&decoded).into_owned())
 }
 
-/// `word` with `%2E` as the byte it stands for; `None` when there is nothing like it.
+/// Decodes percent-encoding such as `%2E`. Returns `None` if there is none.
 fn without_percent(word: &str) -> Option<String> {
     let decoded = percent_encoding::percent_decode_str(word).decode_utf8_lossy();
     (decoded != word).then(|| decoded.into_owned())
 }
 
-/// `word` as a shell reads it: `'a'$'\303'` without its quotes; `None` when it has none.
+/// Removes shell quotes, as in `'a'$'\303'`. Returns `None` if there are none.
 fn without_quotes(word: &str) -> Option<String> {
     let has = word.contains(['\'', '"']);
     has.then(|| word.replace("$'", "").replace(['\'', '"'], ""))
 }
 
-/// What the rules say about a word.
+/// Verdict on a word.
 enum NameVerdict {
     Clean,
-    /// Denied if it means a file at all.
-    Perhaps,
+    /// Denied if it is a file name at all.
+    PossiblyDenied,
     Denied,
 }
 
@@ -128,7 +127,7 @@ pub fn names_denied_file(view: &AccessView, text: &str) -> bool {
 }
 
 impl<'a> Redactor<'a> {
-    /// For output of a terminal whose working directory is `cwd`.
+    /// Creates a redactor for the output of a terminal with working directory `cwd`.
     pub(super) fn new(view: &'a AccessView, cwd: Option<&str>) -> Self {
         let roots = view.roots();
         let mut bases: Vec<_> = (0..roots.as_slice().len())
@@ -166,7 +165,7 @@ impl<'a> Redactor<'a> {
         if is_shortened(line) && self.has_rules() {
             return true;
         }
-        // Redactor with spaces: alone on the line, or in quotes.
+        // Names with spaces: alone on the line, or in quotes.
         let quotes = ['\'', '"', '`'];
         let quoted = quotes
             .into_iter()
@@ -211,40 +210,40 @@ impl<'a> Redactor<'a> {
         if let Some(known) = self.known.get(word) {
             return *known;
         }
-        let denied = self.judge_spellings(word);
+        let denied = self.check_spellings(word);
         self.known.insert(word.to_owned(), denied);
         denied
     }
 
-    fn judge_spellings(&self, word: &str) -> bool {
+    fn check_spellings(&self, word: &str) -> bool {
         if let Ok(Some(path)) = uri_to_path(word) {
-            return self.judge_absolute(path);
+            return self.check_absolute(path);
         }
         let decoded = [without_octal(word), without_percent(word)];
         if decoded
             .into_iter()
             .flatten()
-            .any(|word| self.judge_sides(&word))
+            .any(|word| self.check_diff_sides(&word))
         {
             return true;
         }
-        self.judge_sides(word)
+        self.check_diff_sides(word)
     }
 
-    fn judge_sides(&self, word: &str) -> bool {
-        self.judge_path(word)
-            || (word.contains('\\') && self.judge_path(&word.replace('\\', "/")))
-            // git writes `a/` and `b/` in front of the two sides of a diff.
+    fn check_diff_sides(&self, word: &str) -> bool {
+        self.check_path(word)
+            || (word.contains('\\') && self.check_path(&word.replace('\\', "/")))
+            // git prefixes both sides of a diff with `a/` and `b/`.
             || ["a/", "b/"]
                 .iter()
                 .filter_map(|side| word.strip_prefix(side))
-                .any(|path| self.judge_path(path))
+                .any(|path| self.check_path(path))
     }
 
-    fn judge_path(&self, word: &str) -> bool {
+    fn check_path(&self, word: &str) -> bool {
         let path = Path::new(word);
         if let Some(path) = AbsPath::new(path) {
-            return self.judge_absolute(path);
+            return self.check_absolute(path);
         }
         let mut components = path.components();
         if let (Some(Component::Normal(name)), None) = (components.next(), components.next()) {
@@ -252,42 +251,42 @@ impl<'a> Redactor<'a> {
             return self
                 .bases
                 .iter()
-                .any(|(root, base)| self.judge_name(*root, base, name, is_dir));
+                .any(|(root, base)| self.check_name(*root, base, name, is_dir));
         }
         self.bases.iter().any(|(root, base)| {
             let below = base.as_path().join(path);
             if !self.nested
                 && let Some(rel) = RelPath::new(&below)
             {
-                return !matches!(self.judge(*root, &rel), NameVerdict::Clean);
+                return !matches!(self.check(*root, &rel), NameVerdict::Clean);
             }
             let Some(root) = self.view.roots().get(*root) else {
                 return false;
             };
             let absolute = root.path.as_path().join(below);
-            AbsPath::new(&absolute).is_some_and(|path| self.judge_absolute(path))
+            AbsPath::new(&absolute).is_some_and(|path| self.check_absolute(path))
         })
     }
 
-    /// A single word: an everyday one is only taken for a name when the rule
-    /// means names like it, or a file of that name is there.
-    fn judge_name(&self, root: usize, base: &RelPath, name: &OsStr, is_dir: bool) -> bool {
+    /// Checks a single word. An ordinary word counts as a file name only if the rule targets such
+    /// names or a file of that name exists.
+    fn check_name(&self, root: usize, base: &RelPath, name: &OsStr, is_dir: bool) -> bool {
         let rel = base.child(name);
-        match self.judge(root, &rel) {
+        match self.check(root, &rel) {
             NameVerdict::Clean => false,
             NameVerdict::Denied => true,
-            NameVerdict::Perhaps => is_dir || self.exists(root, &rel),
+            NameVerdict::PossiblyDenied => is_dir || self.exists(root, &rel),
         }
     }
 
-    fn judge_absolute(&self, path: AbsPath) -> bool {
+    fn check_absolute(&self, path: AbsPath) -> bool {
         match self.view.roots().place(path) {
             Location::Outside(_) => false,
-            Location::Inside { root, rel } => !matches!(self.judge(root, &rel), NameVerdict::Clean),
+            Location::Inside { root, rel } => !matches!(self.check(root, &rel), NameVerdict::Clean),
         }
     }
 
-    fn judge(&self, root: usize, rel: &RelPath) -> NameVerdict {
+    fn check(&self, root: usize, rel: &RelPath) -> NameVerdict {
         let Some(parent) = rel.parent() else {
             return NameVerdict::Clean;
         };
@@ -299,9 +298,9 @@ impl<'a> Redactor<'a> {
             }
         }
         match self.view.check_entry(root, rel, false) {
-            Some(denial) if denies_everything(&denial) => NameVerdict::Perhaps,
+            Some(denial) if denies_everything(&denial) => NameVerdict::PossiblyDenied,
             Some(_) => NameVerdict::Denied,
-            None if self.view.check_entry(root, rel, true).is_some() => NameVerdict::Perhaps,
+            None if self.view.check_entry(root, rel, true).is_some() => NameVerdict::PossiblyDenied,
             None => NameVerdict::Clean,
         }
     }
@@ -314,7 +313,7 @@ impl<'a> Redactor<'a> {
     }
 }
 
-/// Is the deciding pattern one that every word fits (`*`, `/**`)?
+/// Returns whether the deciding pattern matches every name (`*`, `/**`).
 fn denies_everything(denial: &Denial) -> bool {
     denial.rule.as_ref().is_some_and(|rule| {
         let pattern = rule.pattern.trim();
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn denied_names_are_found_wherever_they_stand() {
+    fn denied_names_are_found_anywhere_in_a_line() {
         let folder = tempfile::tempdir().unwrap();
         let view = view(
             folder.path(),
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_only_a_folder_would_be_counts_when_it_is_there() {
+    fn a_word_matching_a_directory_rule_counts_if_it_exists() {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "build/\n");
         assert!(!Redactor::new(&view, None).in_line("build finished"));
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn where_everything_is_denied_words_remain_words() {
+    fn a_rule_that_denies_everything_does_not_hide_ordinary_words() {
         let folder = tempfile::tempdir().unwrap();
         let view = view(folder.path(), "*\n!/src/\n!/src/**\n");
         fs::write(folder.path().join("id_rsa"), "").unwrap();

@@ -1,53 +1,52 @@
-//! How a block looks: headings, bodies, budgets, tags.
+//! Layout of a block: headings, bodies, budgets, tags.
 
 use sightline_protocol::environment::{EnvironmentDetailsResult, Section, SectionId};
 
 use crate::{escape, plural::plural, tokens};
 
-/// The name of the block's tag.
+/// Tag around the block.
 const TAG: &str = "environment_details";
 
-/// Something that is shown once and then done with.
+/// An item that is shown only once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum DeliveredItem {
-    /// Unread output of a terminal.
     Terminal {
-        /// The terminal.
+        /// Terminal id.
         id: String,
-        /// Bytes it had ever received.
+        /// Total bytes received from it.
         received: u64,
     },
     /// A recently modified file, by the tracker's path.
     File(String),
 }
 
-/// What is delivered, and where.
+/// An item, and the line that shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Delivery {
-    /// DeliveredItem when this line of the body is shown; always when `None`.
+    /// Line of the body that shows the item. `None` if it counts as delivered in any case.
     pub(super) line: Option<usize>,
-    /// What.
+    /// The item.
     pub(super) what: DeliveredItem,
 }
 
-/// A section as its own file draws it: all of it, before any budget.
+/// A complete section, before its budget is applied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SectionDraft {
-    /// The body, line by line; none when there is nothing to say.
+    /// Lines of the body. Empty if there is nothing to show.
     pub(super) lines: Vec<String>,
-    /// Entries left out.
+    /// Number of entries left out.
     pub(super) omitted: u32,
-    /// Derived instead of sent by the client.
+    /// Whether it is derived instead of sent by the client.
     pub(super) derived: bool,
-    /// What is done with once it was shown.
+    /// Items that are shown only once.
     pub(super) delivered: Vec<Delivery>,
-    /// `None` when the whole body is a state. Otherwise the body is news, and
-    /// these are the lines that stay true after the news was told.
+    /// The lines that remain true after the section was shown once. `None` if that is the whole
+    /// body.
     pub(super) state_lines: Option<Vec<String>>,
 }
 
 impl SectionDraft {
-    /// A body of fixed text.
+    /// Creates a section with a fixed text.
     pub(super) fn text(text: &str) -> Self {
         Self {
             lines: text.lines().map(str::to_owned).collect(),
@@ -55,21 +54,21 @@ impl SectionDraft {
         }
     }
 
-    /// One more entry is left out.
+    /// Counts an entry that is left out.
     pub(super) fn omit(&mut self) {
         self.omitted = self.omitted.saturating_add(1);
     }
 }
 
-/// A section ready to be shown.
+/// A section after its budget is applied.
 pub(super) struct RenderedSection {
-    /// The section; `None` when there is nothing to say.
+    /// `None` if there is nothing to show.
     pub(super) section: Option<Section>,
-    /// Lines of the body that survived the budget.
+    /// Lines of the body within the budget.
     pub(super) lines: usize,
 }
 
-/// Cuts a body to its budget and makes it safe.
+/// Truncates a section to its budget and escapes it.
 pub(super) fn render_section(
     id: SectionId,
     heading: &str,
@@ -88,7 +87,7 @@ pub(super) fn render_section(
     }
 }
 
-/// A section with this body.
+/// Creates a section with an escaped body.
 pub(super) fn section(
     id: SectionId,
     heading: &str,
@@ -108,8 +107,8 @@ pub(super) fn section(
     }
 }
 
-/// As many whole lines as fit, and a closing line for the rest; how many lines
-/// that are, and how many entries were cut.
+/// Returns the lines that fit, with a note on the rest; the number of these lines; the number of
+/// entries cut.
 fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
     let whole = lines.join("\n");
     if tokens::estimate(&whole) <= max {
@@ -134,7 +133,7 @@ fn within_budget(lines: &[String], max: u64) -> (String, usize, u32) {
     (body, kept, u32::try_from(cut).unwrap_or(u32::MAX))
 }
 
-/// Puts the sections of `result` into its text.
+/// Joins the sections of `result` into its text.
 pub(super) fn assemble(result: &mut EnvironmentDetailsResult) {
     let sections: Vec<String> = result
         .sections
@@ -159,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_cuts_at_whole_lines_and_counts_the_rest() {
-        // A line and its break are nine bytes.
+    fn a_budget_cuts_whole_lines_and_counts_the_rest() {
+        // A line and its line break take nine bytes.
         let (body, kept, cut) = within_budget(&lines(10), 9);
         assert_eq!(
             body,

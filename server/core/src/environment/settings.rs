@@ -1,4 +1,4 @@
-//! The settings of the block, total: every section has a rule.
+//! Settings of the block, with a rule for every section.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use sightline_protocol::{
     settings::{EnvironmentSettings, IgnoredFiles, OutsideFiles},
 };
 
-/// Whether a section is shown, and how much of it.
+/// Whether a section is shown, and its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionRule {
-    /// False leaves it out.
+    /// Whether the section is shown.
     pub enabled: bool,
-    /// Its body is cut at about this many tokens.
+    /// Maximum size of the body, in estimated tokens.
     pub max_tokens: Option<u32>,
 }
 
@@ -25,19 +25,19 @@ impl Default for SectionRule {
     }
 }
 
-/// The settings of the block.
+/// Settings of the block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockSettings {
-    /// Sections that differ from the default rule.
+    /// Sections without the default rule.
     sections: BTreeMap<SectionId, SectionRule>,
-    /// Denied entries of the file list; for whoever makes the list.
+    /// Treatment of denied entries in the file list; the caller that creates the list applies it.
     pub ignored_files: IgnoredFiles,
-    /// Open files outside every root.
+    /// Treatment of open files outside every root.
     pub outside_files: OutsideFiles,
 }
 
 impl BlockSettings {
-    /// What the client's settings come to.
+    /// Resolves the client's settings.
     pub fn resolve(settings: Option<&EnvironmentSettings>) -> Self {
         let Some(settings) = settings else {
             return Self::default();
@@ -56,7 +56,7 @@ impl BlockSettings {
         }
     }
 
-    /// The rule of a section.
+    /// Returns the rule of a section.
     pub fn rule(&self, id: SectionId) -> SectionRule {
         self.sections.get(&id).copied().unwrap_or_default()
     }

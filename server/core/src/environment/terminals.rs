@@ -1,8 +1,8 @@
-//! The terminal sections: what runs, and what was printed since last time.
+//! The terminal sections: running commands, and output since the last block.
 //!
-//! They never wait. A terminal that runs a command naming a denied file, or
-//! holds unread output of one, is left out whole; of the others, lines that
-//! name one.
+//! They never wait for output. A terminal is left out if its command, or a command that its unread
+//! output may come from, names a denied file. Otherwise only the lines that name a denied file are
+//! left out.
 
 use sightline_protocol::editor::Terminal;
 
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{cancel::Cancel, editor::TerminalState, error::Error, escape, plural::plural};
 
-/// More lines than this are shortened to their beginning and end.
+/// Maximum lines of output shown in full. Longer output is shortened to its start and end.
 const MAX_LINES: usize = 500;
 /// Lines kept at each end.
 const END_LINES: usize = 100;
-/// More bytes than this are shortened likewise.
+/// Maximum bytes of output shown in full. Longer output is shortened likewise.
 const MAX_BYTES: usize = 64 * 1024;
-/// A line is cut after this many bytes.
+/// Maximum line, in bytes. The rest is cut.
 const MAX_LINE_BYTES: usize = 2_000;
 
-/// Terminals with a running command.
+/// Drafts the terminals with a running command.
 pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let mut draft = SectionDraft {
         state_lines: Some(Vec::new()),
@@ -31,7 +31,7 @@ pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     };
     for state in of_kind(inputs, true) {
         cancel.check()?;
-        let Some((label, mut names)) = judged(inputs, state, &mut draft) else {
+        let Some((label, mut names)) = label_and_redactor(inputs, state, &mut draft) else {
             continue;
         };
         let heading = format!("## Original command: `{label}`");
@@ -47,7 +47,7 @@ pub(super) fn running(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDra
     Ok(draft)
 }
 
-/// Idle terminals with unread output.
+/// Drafts the idle terminals with unread output.
 pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let mut draft = SectionDraft {
         state_lines: Some(Vec::new()),
@@ -55,7 +55,7 @@ pub(super) fn inactive(inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDr
     };
     for state in of_kind(inputs, false) {
         cancel.check()?;
-        let Some((label, mut names)) = judged(inputs, state, &mut draft) else {
+        let Some((label, mut names)) = label_and_redactor(inputs, state, &mut draft) else {
             continue;
         };
         if let Some(output) = output(state, &mut names, cancel)? {
@@ -71,8 +71,9 @@ fn of_kind<'a>(inputs: &Inputs<'a>, busy: bool) -> impl Iterator<Item = &'a Term
     terminals.filter(move |state| state.terminal.is_busy == busy)
 }
 
-/// The label of a terminal that may be shown, and the judge of its output.
-fn judged<'a>(
+/// Returns the label of a terminal and a redactor for its output, or `None` if the terminal must
+/// not be shown.
+fn label_and_redactor<'a>(
     inputs: &Inputs<'a>,
     state: &TerminalState,
     draft: &mut SectionDraft,
@@ -80,8 +81,8 @@ fn judged<'a>(
     let terminal = &state.terminal;
     let label = label(terminal);
     let mut names = Redactor::new(inputs.access, terminal.cwd.as_deref());
-    // As shown, and everything the output may come from, as sent: neither an
-    // escape sequence nor a later command must hide a name.
+    // Checks the label as shown, and each possible command as sent: neither an escape sequence nor
+    // a later command may hide a name.
     let commands = state.sources.iter().chain(&terminal.command);
     let mut allowed =
         |command: &str| inputs.access.may_show_command(command) && !names.in_line(command);
@@ -89,7 +90,7 @@ fn judged<'a>(
         let label = cut_line(&escape::one_line(&label));
         return Some((label, names));
     }
-    // An idle one without output would not have been shown anyway.
+    // An idle terminal without output is not shown in any case.
     if terminal.is_busy || !state.unread.is_empty() {
         draft.omit();
     }
@@ -100,7 +101,7 @@ fn judged<'a>(
     None
 }
 
-/// The command; what else is known where the client does not know it.
+/// Returns the command, or the next best label.
 fn label(terminal: &Terminal) -> String {
     [&terminal.command, &terminal.name]
         .into_iter()
@@ -110,13 +111,12 @@ fn label(terminal: &Terminal) -> String {
         .unwrap_or_else(|| format!("terminal {}", terminal.id))
 }
 
-/// Unread output made presentable.
+/// Unread output, ready to show.
 #[derive(Default)]
 struct TerminalOutput {
     lines: Vec<String>,
-    /// Lines left out for what they name or follow.
+    /// Number of lines left out.
     denied: u32,
-    /// Whose content is being printed.
     content: DeniedOutput,
 }
 
@@ -157,7 +157,7 @@ fn output(
         shown.add(line, names, &commands);
     }
     if skipped > 0 {
-        // What is not shown may still say whose content follows.
+        // A line that is not shown may still start the content of a file.
         for line in &lines[head.len()..head.len() + skipped] {
             cancel.check()?;
             shown.follow(line, names, &commands);
@@ -182,8 +182,8 @@ impl TerminalOutput {
         }
     }
 
-    /// Returns whether this line must be left out: for what it names, or as content of a file that
-    /// a heading before it named.
+    /// Returns whether the line must be left out, because it names a denied file or is part of a
+    /// denied file's content.
     fn follow(&mut self, line: &str, names: &mut Redactor<'_>, commands: &[&str]) -> bool {
         let denied = names.in_line(line);
         if is_prompt(line, commands) {
@@ -193,8 +193,8 @@ impl TerminalOutput {
     }
 }
 
-/// Returns whether `line` is a prompt with one of the commands the client told of. A mark alone is
-/// not enough: content of files has lines like `# make`.
+/// Returns whether `line` is a prompt followed by a known command. The prompt character alone is
+/// not sufficient, because files contain lines like `# make`.
 fn is_prompt(line: &str, commands: &[&str]) -> bool {
     commands.iter().any(|command| {
         let prompt = line.strip_suffix(command).map(str::trim_end);
@@ -231,7 +231,7 @@ fn delivered(state: &TerminalState) -> DeliveredItem {
     }
 }
 
-/// The beginning and the end that are shown; together all lines when they are few.
+/// Returns the start and the end of the output to show. Short output is returned in full.
 fn shorten<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
     let bytes: usize = lines
         .iter()
@@ -255,7 +255,7 @@ fn shorten<'a, 'b>(lines: &'a [&'b str]) -> (&'a [&'b str], &'a [&'b str]) {
     (&lines[..head], &rest[rest.len() - tail..])
 }
 
-/// `line`, cut where it is too long.
+/// Truncates a long line.
 fn cut_line(line: &str) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
@@ -268,8 +268,8 @@ fn cut_line(line: &str) -> String {
     format!("{kept} [... {} bytes not shown]", line.len() - kept.len())
 }
 
-/// What a terminal would show of `raw`: without escape sequences and control
-/// characters, with what a carriage return or backspace overwrites gone.
+/// Renders `raw` as a terminal does: removes escape sequences and control characters, and applies
+/// carriage returns and backspaces.
 fn plain(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut line_start = 0;
@@ -306,7 +306,7 @@ fn plain(raw: &str) -> String {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// After ESC.
+/// Skips an escape sequence after ESC.
 fn skip_escape(chars: &mut Chars<'_>) {
     match chars.peek() {
         Some('[') => {
@@ -324,13 +324,13 @@ fn skip_escape(chars: &mut Chars<'_>) {
     }
 }
 
-/// After `ESC [`: parameters, then one final character.
+/// Skips a control sequence after `ESC [`: parameters and one final character.
 fn skip_control_sequence(chars: &mut Chars<'_>) {
     while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
     chars.next_if(|c| matches!(c, '@'..='~'));
 }
 
-/// A title or the like: until BEL or ST; a line break ends one that never ends.
+/// Skips a string, such as a title, up to BEL or ST. An unterminated string ends at a line break.
 fn skip_string(chars: &mut Chars<'_>) {
     while let Some(c) = chars.next_if(|c| *c != '\n') {
         if matches!(c, '\u{7}' | '\u{9c}') {
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_terminal_would_show_remains() {
+    fn escape_sequences_are_removed() {
         for (raw, shown) in [
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("\u{1b}]0;title\u{7}text", "text"),

@@ -9,21 +9,21 @@ use jiff::{
 
 use crate::error::Error;
 
-/// The zones this server was built with. Asked before the machine's, so that
-/// a named zone gives the same line everywhere.
+/// Bundled time zones. Used before the machine's, so that a named zone gives the same result
+/// everywhere.
 static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// The line for a clock in milliseconds since the Unix epoch and a zone by its
-/// IANA name; the machine's own where they are absent.
+/// Returns the line for a time in milliseconds since the Unix epoch and an IANA time zone. Defaults
+/// to the machine's time and zone.
 ///
 /// # Errors
-/// `invalidParams`, naming the value.
+/// `invalidParams`, with the offending value.
 pub(super) fn line(now: Option<i64>, zone: Option<&str>) -> Result<String, Error> {
     let timestamp = match now {
         Some(millis) => Timestamp::from_millisecond(millis).map_err(|_| {
             Error::invalid(format!(
-                "now: {millis} is no time between the years -9999 and 9999; \
-                 give milliseconds since the Unix epoch"
+                "invalid now: {millis} is not between the years -9999 and 9999; \
+                 use milliseconds since the Unix epoch"
             ))
         })?,
         None => Timestamp::now(),
@@ -36,7 +36,7 @@ pub(super) fn line(now: Option<i64>, zone: Option<&str>) -> Result<String, Error
     let name = match zone.iana_name() {
         Some("Etc/Unknown" | "Etc/UTC") => "UTC",
         Some(name) => name,
-        // A zone set by hand has no name, only its rules.
+        // A manually configured zone has rules, but no name.
         None => offset.abbreviation(),
     };
     let seconds = offset.offset().seconds();
@@ -67,7 +67,7 @@ fn named(name: &str) -> Result<TimeZone, Error> {
         .or_else(|_| TimeZone::get(name))
         .map_err(|_| {
             Error::invalid(format!(
-                "timeZone: {name:?} is unknown; give an IANA name such as \"Europe/Berlin\""
+                "unknown timeZone {name:?}; use an IANA name such as \"Europe/Berlin\""
             ))
         })
 }
@@ -127,7 +127,7 @@ mod tests {
                 "America/New_York",
                 "6/7/2025, 9:04:05 AM (America/New_York, UTC-4:00)",
             ),
-            // One second around the change to summer time.
+            // One second around the start of daylight saving time.
             (
                 1_743_296_399_000,
                 "Europe/Berlin",
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_zone_the_line_still_has_one() {
+    fn the_default_zone_is_named() {
         let line = line(None, None).unwrap();
         assert!(line.contains(", UTC") && line.ends_with(')'), "{line}");
     }
 
     #[test]
-    fn what_does_not_exist_is_named() {
+    fn errors_contain_the_invalid_value() {
         for zone in ["Mars/Olympus", "", "../../etc/passwd", "\0"] {
             let error = line(Some(0), Some(zone)).unwrap_err();
             assert_eq!(error.kind, ErrorKind::InvalidParams);

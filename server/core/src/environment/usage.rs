@@ -1,18 +1,18 @@
-//! How full the context window is: `12,345 / 200K tokens used (6%)`.
+//! The context window section: `12,345 / 200K tokens used (6%)`.
 
 use sightline_protocol::environment::{EnvironmentDetailsParams, ModelRef};
 
 use super::render::SectionDraft;
 use crate::model_info;
 
-/// The newest families are told only when the window is this full: knowing of
-/// it earlier makes them hurry.
+/// Fraction of the window from which the newest models get this section. Earlier knowledge makes
+/// them rush.
 const NEXT_GENERATION_THRESHOLD: f64 = 0.60;
 
-/// No request used more; beyond it the figures are a mistake.
+/// Maximum plausible usage, in tokens.
 const MAX_TOKENS: f64 = 1e12;
 
-/// The section; nothing without usage.
+/// Drafts the section. Empty without usage.
 pub(super) fn draft(params: &EnvironmentDetailsParams) -> SectionDraft {
     let Some(usage) = &params.usage else {
         return SectionDraft::default();
@@ -21,7 +21,7 @@ pub(super) fn draft(params: &EnvironmentDetailsParams) -> SectionDraft {
     let named = params.model.as_ref().and_then(ModelRef::context_window);
     let window = model_info::context_window(id, named);
     let total = usage.total();
-    // What is not a number counts as nothing.
+    // NaN counts as zero.
     let used = if total > 0.0 {
         total.min(MAX_TOKENS)
     } else {
@@ -43,10 +43,10 @@ fn line(used: f64, window: f64) -> String {
     )
 }
 
-/// A number as JavaScript's `toLocaleString("en-US")` writes it: groups of
-/// three, at most three decimals, the decimal digits rounded half up.
+/// Formats a number like JavaScript's `toLocaleString("en-US")`: groups of three digits, at most
+/// three decimals, rounded half up on the decimal digits.
 fn en_us(value: f64) -> String {
-    // Rust writes the shortest digits that mean this number, never an exponent.
+    // Rust prints the shortest decimal that identifies the number, without an exponent.
     let plain = value.to_string();
     let (whole, decimals) = plain.split_once('.').unwrap_or((&plain, ""));
     let mut thousandths: u128 = 0;
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_families_hear_of_it_late() {
+    fn the_newest_models_get_usage_late() {
         assert!(lines(119_999.0, "claude-sonnet-4-20250514", None).is_empty());
         assert_eq!(
             lines(120_000.0, "claude-sonnet-4-20250514", None),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_figures_do_no_harm() {
+    fn implausible_numbers_are_clamped() {
         for used in [f64::NAN, -5.0, f64::NEG_INFINITY] {
             assert_eq!(lines(used, "x", None), ["0 / 128K tokens used (0%)"]);
         }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn without_usage_there_is_nothing_to_say() {
+    fn no_usage_makes_no_section() {
         assert!(draft(&EnvironmentDetailsParams::default()).lines.is_empty());
     }
 }

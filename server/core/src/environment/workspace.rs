@@ -1,4 +1,4 @@
-//! The workspace itself: its roots, and what git knows of them.
+//! The sections on the workspace: its roots and their git repositories.
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::to_string_pretty;
@@ -13,7 +13,7 @@ use crate::{
     path::{Root, Roots},
 };
 
-/// The roots, when there are several.
+/// Drafts the list of roots. Empty for a single root.
 pub(super) fn roots(roots: &Roots) -> SectionDraft {
     let [primary, _, ..] = roots.as_slice() else {
         return SectionDraft::default();
@@ -36,7 +36,7 @@ pub(super) fn roots(roots: &Roots) -> SectionDraft {
     }
 }
 
-/// The heading of the file list: which folder it lists.
+/// Returns the heading of the file list, which names the listed root.
 pub(super) fn files_heading(roots: &Roots) -> String {
     let of = match roots.as_slice() {
         [] => String::new(),
@@ -46,7 +46,7 @@ pub(super) fn files_heading(roots: &Roots) -> String {
     format!("Current Working Directory ({of}) Files")
 }
 
-/// Each root with its remotes and commit, as JSON.
+/// Drafts the JSON of all roots with remotes and commit.
 pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<SectionDraft, Error> {
     let roots = access.roots();
     if roots.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn configuration(access: &AccessView, cancel: &Cancel) -> Result<Sect
     let json = to_string_pretty(&Configuration {
         workspaces: OrderedMap(workspaces),
     });
-    // Strings in maps with string keys can always be written.
+    // Maps with string keys and values cannot fail to serialize.
     Ok(SectionDraft::text(&json.unwrap_or_default()))
 }
 
@@ -94,7 +94,7 @@ struct Workspace {
     latest_git_commit_hash: Option<String>,
 }
 
-/// A JSON object whose keys keep their order.
+/// A JSON object in insertion order.
 struct OrderedMap(Vec<(String, Workspace)>);
 
 impl Serialize for OrderedMap {
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn one_root_needs_no_list() {
+    fn a_single_root_has_no_list() {
         let one = Roots::new(vec![root(Path::new("/a"), "a")]);
         assert!(roots(&one).lines.is_empty());
         assert_eq!(files_heading(&one), "Current Working Directory (/a) Files");
     }
 
     #[test]
-    fn roots_keep_their_order_and_their_line() {
+    fn roots_are_listed_in_order_one_per_line() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("z/.hg")).unwrap();
         std::fs::create_dir_all(folder.path().join("a/.git")).unwrap();

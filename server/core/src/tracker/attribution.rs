@@ -1,70 +1,69 @@
-//! Whose change is it? The state of one tracked file, and what each event and
-//! each look at the file makes of it. Pure: no disk, no clock.
+//! Decides who changed a tracked file: the agent or the user. Holds the state of one file and its
+//! transitions for each event and observation. Pure: no disk access, no clock.
 //!
-//! A file is compared with what the agent last *saw*; a content that is neither
-//! that nor the agent's own is the user's. What the agent's own is:
+//! A file is compared with the content that the agent last *saw*. Any other content is the user's
+//! change, unless it is a write of the agent:
 //!
-//! - with a content hash, that content, whenever it comes;
-//! - without one, what the file holds when the agent says it edited, when that
-//!   is new; else the agent has yet to write, and whatever is written or
-//!   observed within [`WINDOW_NS`] of its word is its own, formatters included.
-//!   Then the window closes, used or not.
+//! - An edit event with a content hash claims that content, whenever it appears.
+//! - An edit event without a hash claims the current content if that is new. Otherwise the write is
+//!   still to come, and every change observed or written within [`WINDOW_NS`] of the event counts
+//!   as the agent's, including that of a formatter. Then the window closes.
 
 use serde::{Deserialize, Serialize};
 
 use super::file_state::{CachedContent, ContentHash, FileContent, Observation};
 
-/// How far from the agent's word its write may be, in nanoseconds.
+/// Maximum time between the agent's edit event and its write, in nanoseconds.
 pub(super) const WINDOW_NS: i64 = 2_000_000_000;
 
-/// What is known of one file.
+/// State of one tracked file. Stored in `tracked_files.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TrackedFile {
-    /// Where it is; this is the key.
+    /// Location; identifies the file.
     pub(super) uri: String,
-    /// What it was called first.
+    /// Path in results, from the first event.
     pub(super) path: String,
-    /// What the agent saw last; none when it never looked.
+    /// Content that the agent last saw, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seen: Option<FileContent>,
     /// The user's change since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) noted: Option<UserChange>,
-    /// Is the user's change still to be told?
+    /// The user's change, if the agent was not told of it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pending: Option<PendingReport>,
-    /// The content the agent announced.
+    /// Content announced by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expected: Option<ExpectedWrite>,
-    /// The agent announced some write.
+    /// Write announced by the agent without a hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<WriteWindow>,
-    /// The last look that may be trusted without reading the file.
+    /// Last observation that is still valid if the file's stamp is unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) hashed: Option<CachedContent>,
 }
 
-/// A change of the user.
+/// A change by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct UserChange {
     pub(super) content: FileContent,
     /// Date of its record.
     pub(super) date: i64,
-    /// Found by looking; else the client said so.
+    /// Whether it was found by an observation, not reported by the client.
     found: bool,
 }
 
-/// A change the agent has not been told of.
+/// A change that the agent was not told of yet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PendingReport {
-    /// Tell it even if the content is again what the agent saw.
+    /// Report it even if the file again holds the content that the agent saw.
     keep: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct ExpectedWrite {
     hash: ContentHash,
-    /// Time of the file that was there when the agent announced it.
+    /// Modification time of the file at the announcement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mtime_ns: Option<i64>,
 }
@@ -72,16 +71,16 @@ struct ExpectedWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct WriteWindow {
     opened_ns: i64,
-    /// What the file held then, or the agent's latest write since.
+    /// Content at the announcement, or of the agent's latest write.
     base: FileContent,
 }
 
-/// What an edit of the agent findings about earlier changes.
+/// Earlier changes that an edit event of the agent reveals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct EditFindings {
-    /// The user had changed the file, unnoticed so far: to be recorded.
+    /// The user changed the file before, which is not recorded yet.
     pub(super) user_edit: bool,
-    /// What was recorded as the user's edit of this date was the agent's.
+    /// Date of a recorded user edit that was in fact the agent's.
     pub(super) retracted_edit: Option<i64>,
 }
 
@@ -99,12 +98,12 @@ impl TrackedFile {
         }
     }
 
-    /// Differs `content` from what the agent last saw?
+    /// Returns whether `content` differs from what the agent last saw.
     pub(super) fn is_changed(&self, content: FileContent) -> bool {
         self.seen.is_some_and(|seen| seen != content)
     }
 
-    /// Did the agent see a file there, and is none there now?
+    /// Returns whether the file that the agent saw was deleted.
     pub(super) fn is_gone(&self, content: FileContent) -> bool {
         content == FileContent::Absent && self.saw_a_file()
     }
@@ -113,24 +112,24 @@ impl TrackedFile {
         self.seen.is_some_and(|seen| seen != FileContent::Absent)
     }
 
-    /// The content of the last known change, whoever made it.
+    /// Returns the content after the last known change by anyone.
     fn known(&self) -> Option<FileContent> {
         self.noted.map(|noted| noted.content).or(self.seen)
     }
 
-    /// The agent knows `content` now.
+    /// Records that the agent knows `content`.
     fn mark_seen(&mut self, content: FileContent) {
         self.seen = Some(content);
         self.settle();
     }
 
-    /// The file holds what the agent saw: nothing to tell, unless it must be.
+    /// Records that the file holds what the agent saw, which ends most pending reports.
     fn settle(&mut self) {
         self.noted = None;
         self.pending = self.pending.filter(|pending| pending.keep);
     }
 
-    /// The agent was given `content`.
+    /// The agent read `content`.
     pub(super) fn read(&mut self, content: FileContent) {
         self.seen = Some(content);
         self.noted = None;
@@ -145,7 +144,7 @@ impl TrackedFile {
             });
     }
 
-    /// The client says that the user edited, and the file holds `content`.
+    /// The client reports an edit by the user, after which the file holds `content`.
     pub(super) fn user_edited(&mut self, content: FileContent, date: i64) {
         self.noted = Some(UserChange {
             content,
@@ -162,7 +161,7 @@ impl TrackedFile {
         }
     }
 
-    /// The agent says that it edited, or is about to.
+    /// The agent reports that it edited the file or is about to.
     pub(super) fn agent_edited(
         &mut self,
         hash: Option<ContentHash>,
@@ -170,13 +169,13 @@ impl TrackedFile {
         now: i64,
     ) -> EditFindings {
         let mut findings = EditFindings::default();
-        // Its earlier announcements come first.
+        // Apply earlier announcements first.
         if self.is_agent_write(observation) {
             self.mark_seen(observation.content);
         }
         self.window = None;
         self.expected = None;
-        // What is too large to be hashed can't be compared with a hash.
+        // Large files have no hash to compare with.
         let hash = hash.filter(|_| !matches!(observation.content, FileContent::Large { .. }));
         let new_content = self
             .known()
@@ -199,7 +198,7 @@ impl TrackedFile {
             self.expected = Some(ExpectedWrite { hash, mtime_ns });
             return findings;
         }
-        // A look may have come between the write and this word about it.
+        // An observation may have come between the write and this event.
         findings.retracted_edit = self.retract_found_change(|noted| {
             noted.content == observation.content && written_near(observation, observation.at_ns)
         });
@@ -216,7 +215,7 @@ impl TrackedFile {
         findings
     }
 
-    /// Takes back a change found by looking; its date when there was one.
+    /// Removes a change found by observation, and returns its date.
     fn retract_found_change(
         &mut self,
         is_agent_write: impl Fn(&UserChange) -> bool,
@@ -228,13 +227,13 @@ impl TrackedFile {
         Some(noted.date)
     }
 
-    /// An edit of the agent on top of a change it was not told of does not make
-    /// that known to it.
+    /// Keeps an unreported change of the user pending: the agent's edit on top of it does not mean
+    /// that the agent knows it.
     fn keep_pending(&mut self) {
         self.pending = self.pending.map(|_| PendingReport { keep: true });
     }
 
-    /// Judges a look. True when it found a change of the user to be recorded.
+    /// Applies an observation. Returns whether it found a change of the user to record.
     pub(super) fn observe(&mut self, observation: &Observation, now: i64) -> bool {
         if self.is_agent_write(observation) {
             self.mark_seen(observation.content);
@@ -257,7 +256,7 @@ impl TrackedFile {
             found: true,
         });
         if content == FileContent::Absent && !self.saw_a_file() {
-            // A file the agent never saw came and went.
+            // A file that the agent never saw was created and deleted.
             self.pending = self.pending.filter(|pending| pending.keep);
             return false;
         }
@@ -265,7 +264,7 @@ impl TrackedFile {
         true
     }
 
-    /// Is what the file holds the write the agent announced?
+    /// Returns whether the observed content is a write that the agent announced.
     fn is_agent_write(&mut self, observation: &Observation) -> bool {
         if let Some(expected) = self.expected {
             let too_large = matches!(observation.content, FileContent::Large { .. });
@@ -273,7 +272,7 @@ impl TrackedFile {
                 self.expected = None;
                 return true;
             }
-            // The old content in a newer file: the announced one came and went.
+            // The old content in a newer file: the announced content was written and reverted.
             let mtime_ns = observation.stamp.map(|stamp| stamp.mtime_ns);
             let rewritten =
                 mtime_ns.is_some() && expected.mtime_ns.is_some() && mtime_ns != expected.mtime_ns;
@@ -295,8 +294,8 @@ impl TrackedFile {
         agents
     }
 
-    /// The editor saved the text of hash `text`, and the file holds `content`:
-    /// what was known of the text is now known of the file.
+    /// The editor saved the text with the hash `text`, and the file now holds `content`. Transfers
+    /// the state of the text to the file.
     pub(super) fn saved(&mut self, text: ContentHash, content: FileContent) {
         let text = FileContent::Hash(text);
         let follow = |place: &mut FileContent| {
@@ -325,7 +324,7 @@ fn is_near(a_ns: i64, b_ns: i64) -> bool {
     a_ns.abs_diff(b_ns) <= WINDOW_NS.unsigned_abs()
 }
 
-/// Was the file itself written near `at_ns`?
+/// Returns whether the file was written near `at_ns`.
 fn written_near(observation: &Observation, at_ns: i64) -> bool {
     observation
         .stamp

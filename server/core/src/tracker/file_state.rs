@@ -1,8 +1,7 @@
-//! What a file holds, in a form that can be compared: its hash.
+//! Content of a file in comparable form: a hash.
 //!
-//! A file is hashed again only when its [`FileStamp`] says that it may have
-//! changed. Files above [`limits::MAX_HASHED_FILE_BYTES`] are compared by size
-//! and time alone.
+//! A file is hashed again only if its [`FileStamp`] indicates a possible change. Files above
+//! [`limits::MAX_HASHED_FILE_BYTES`] are compared by size and modification time alone.
 
 use std::{
     fmt,
@@ -22,37 +21,37 @@ use crate::{
     path::AbsPath,
 };
 
-/// How much older than the hashing a change must be for its time to prove that
-/// there was none since, in nanoseconds: file systems count in up to 2 s.
+/// Minimum age of a file's timestamps, in nanoseconds, for an equal stamp to prove equal content.
+/// Some file systems have a resolution of 2 s.
 const SETTLED_NS: i64 = 2_000_000_000;
 
-/// The SHA-256 of a content.
+/// SHA-256 of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct ContentHash([u8; 32]);
 
 impl ContentHash {
-    /// The hash of `bytes`.
+    /// Hashes `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The hash of a text in pieces, such as the chunks of a rope.
+    /// Hashes a text in chunks, such as those of a rope.
     pub fn of_chunks<'a>(chunks: impl Iterator<Item = &'a str>) -> Self {
         let mut hasher = Sha256::new();
         chunks.for_each(|chunk| hasher.update(chunk));
         Self(hasher.finalize().into())
     }
 
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     ///
     /// # Errors
-    /// `invalidParams` for anything else.
+    /// `invalidParams`.
     pub fn parse(hex: &str) -> Result<Self, Error> {
         let refuse = || {
             let shown: String = hex.chars().take(80).collect();
             Error::invalid(format!(
-                "contentHash {shown:?} is no SHA-256; give 64 hexadecimal digits"
+                "invalid contentHash {shown:?}: use the 64 hexadecimal digits of a SHA-256"
             ))
         };
         let digits = hex.as_bytes();
@@ -81,7 +80,7 @@ impl fmt::Display for ContentHash {
 }
 
 impl From<[u8; 32]> for ContentHash {
-    /// The hash of a content that was read piece by piece.
+    /// Wraps a digest that was computed incrementally.
     fn from(digest: [u8; 32]) -> Self {
         Self(digest)
     }
@@ -101,19 +100,21 @@ impl TryFrom<String> for ContentHash {
     }
 }
 
-/// What a file holds.
+/// Comparable content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FileContent {
-    /// There is no file.
+    /// The file does not exist.
     Absent,
-    /// The content of this hash.
     Hash(ContentHash),
-    /// Too large to be hashed.
-    Large { size: u64, mtime_ns: i64 },
+    /// A file too large to hash.
+    Large {
+        size: u64,
+        mtime_ns: i64,
+    },
 }
 
-/// What changes in a file's metadata when its content does.
+/// Metadata of a file that changes with its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStamp {
     size: u64,
@@ -146,31 +147,31 @@ impl FileStamp {
         }
     }
 
-    /// Does an equal stamp prove an equal content from `at_ns` on?
+    /// Returns whether a file with this stamp is unchanged since `at_ns`.
     fn is_settled(&self, at_ns: i64) -> bool {
         self.mtime_ns.max(self.ctime_ns) <= at_ns.saturating_sub(SETTLED_NS)
     }
 }
 
-/// A content, and the stamp the file had then.
+/// A content, and the file's stamp at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CachedContent {
     pub(super) content: FileContent,
     pub(super) stamp: FileStamp,
 }
 
-/// A look at a file.
+/// The state of a file at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Observation {
     pub(super) content: FileContent,
-    /// `None` when there is no file, or its unsaved text was looked at.
+    /// `None` if the file does not exist, or for unsaved text.
     pub(super) stamp: Option<FileStamp>,
-    /// When, in nanoseconds since the Unix epoch.
+    /// Time in nanoseconds since the Unix epoch.
     pub(super) at_ns: i64,
 }
 
 impl Observation {
-    /// At a text the editor has not saved.
+    /// Observes text that the editor has not saved.
     pub(super) fn of_text(hash: ContentHash, at_ns: i64) -> Self {
         Self {
             content: FileContent::Hash(hash),
@@ -179,11 +180,11 @@ impl Observation {
         }
     }
 
-    /// At the disk; `known` saves reading a file that has its stamp. `None`
-    /// when nothing can be said: it can't be read, or changes all the time.
+    /// Observes the file on disk. Does not read it if it has the stamp of `known`. Returns `None`
+    /// if the file cannot be read or keeps changing.
     ///
     /// # Errors
-    /// Kind `cancelled`.
+    /// `cancelled`.
     pub(super) fn of_disk(
         view: &AccessView,
         path: &AbsPath,
@@ -222,7 +223,7 @@ impl Observation {
         Ok(None)
     }
 
-    /// Is the file still as it was? (Unsaved text does not change by itself.)
+    /// Returns whether the file is unchanged since. Always true for unsaved text.
     pub(super) fn is_current(&self, view: &AccessView, path: &AbsPath) -> bool {
         match (self.stamp, self.content) {
             (None, FileContent::Hash(_)) => true,
@@ -230,7 +231,7 @@ impl Observation {
         }
     }
 
-    /// What may be trusted later without reading the file.
+    /// Returns the content if a later observation may rely on its stamp.
     pub(super) fn settled(&self) -> Option<CachedContent> {
         let stamp = self.stamp.filter(|stamp| stamp.is_settled(self.at_ns))?;
         Some(CachedContent {
@@ -240,7 +241,7 @@ impl Observation {
     }
 }
 
-/// A regular file; `None` when there is none, an error when that can't be told.
+/// Opens a regular file. Returns `None` if it does not exist, an error if it cannot be opened.
 fn open(view: &AccessView, path: &AbsPath) -> Result<Option<OpenedFile>, ()> {
     match view.open_anywhere(path) {
         Ok(file) => Ok(Some(file)),
@@ -255,9 +256,9 @@ fn stamp_of(view: &AccessView, path: &AbsPath) -> Result<Option<FileStamp>, ()> 
     Ok(open(view, path)?.map(|file| FileStamp::of(file.metadata())))
 }
 
-/// `None` when the file can't be read.
+/// Returns `None` if the file cannot be read.
 fn hash_file(file: &OpenedFile, cancel: &Cancel) -> Result<Option<ContentHash>, Error> {
-    // A file that grows meanwhile is not followed.
+    // Bounds the read of a growing file.
     let mut file = file.file().take(limits::MAX_HASHED_FILE_BYTES + 1);
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; 64 * 1024];
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_survives_its_text_and_nothing_else_is_one() {
+    fn hashes_are_parsed_strictly() {
         let hash = ContentHash::of(b"abc");
         let hex = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(hash.to_string(), hex);
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_trusted_only_when_it_is_old_enough() {
+    fn only_an_old_stamp_is_trusted() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a");
         fs::write(&path, "1").unwrap();
@@ -320,25 +321,26 @@ mod tests {
         let late = observation(&path, None, written + SETTLED_NS).unwrap();
         let trusted = late.settled().unwrap();
         assert_eq!(trusted.content, FileContent::Hash(ContentHash::of(b"1")));
-        // It is believed, true or not: so it must not come from a fresh file.
-        let lie = CachedContent {
+        // A cached content is trusted even if wrong, so it must not come from a recently changed
+        // file.
+        let wrong = CachedContent {
             content: FileContent::Absent,
             stamp,
         };
         assert_eq!(
-            observation(&path, Some(&lie), 0).unwrap().content,
+            observation(&path, Some(&wrong), 0).unwrap().content,
             FileContent::Absent
         );
         fs::write(&path, "22").unwrap();
         assert_eq!(
-            observation(&path, Some(&lie), 0).unwrap().content,
+            observation(&path, Some(&wrong), 0).unwrap().content,
             FileContent::Hash(ContentHash::of(b"22"))
         );
         assert!(!late.is_current(&AccessView::default(), &abs(&path)));
     }
 
     #[test]
-    fn what_is_no_file_is_absent_and_large_files_are_not_read() {
+    fn missing_files_are_absent_and_large_files_are_not_read() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a");
         for gone in [path.clone(), path.join("b"), scratch.path().to_path_buf()] {

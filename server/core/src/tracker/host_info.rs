@@ -1,11 +1,11 @@
-//! What machine and editor this is, named as Node names them.
+//! Names of the operating system, architecture and editor, as Node.js reports them.
 
 use sightline_protocol::tracker::EnvironmentEntry;
 
-/// Stands where nothing is known.
+/// Value of an unknown field.
 pub(super) const UNKNOWN: &str = "Unknown";
 
-/// The record of this machine, this server and the editor `host_name`, at `now`,
+/// Returns the record of this machine, this server and the editor `host_name` at `now`, in
 /// milliseconds since the Unix epoch.
 pub fn environment_entry(host_name: &str, host_version: &str, now: i64) -> EnvironmentEntry {
     EnvironmentEntry {
@@ -47,7 +47,7 @@ fn os_version() -> String {
         .into_owned()
 }
 
-/// Asking needs a call this crate does not make.
+/// Not available without an additional dependency.
 #[cfg(not(unix))]
 fn os_version() -> String {
     String::new()
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_node() {
+    fn names_are_the_same_as_in_node() {
         assert_eq!(
             ["linux", "macos", "windows"].map(os_name),
             ["linux", "darwin", "win32"]

@@ -1,7 +1,7 @@
 //! `task_metadata.json`: the records of a task, in Cline's format.
 //!
-//! Two-space JSON without a final newline. What this server does not know, keys
-//! as well as whole records, is written back as it was read.
+//! JSON with two-space indentation and no final newline. Unknown keys and unknown records are
+//! preserved.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,8 +9,8 @@ use sightline_protocol::tracker::{
     EnvironmentEntry, FileMetadataEntry, FileOperation, ModelUsageEntry, RecordState,
 };
 
-/// Replaced records kept per path; the oldest go first. Cline keeps all, and
-/// its file grows without bound.
+/// Maximum replaced records kept per path. The oldest are dropped. Cline keeps all, so its file
+/// grows without bound.
 const MAX_STALE_PER_PATH: usize = 100;
 
 /// The whole file.
@@ -26,7 +26,7 @@ pub(super) struct TaskMetadata {
     other: Map<String, Value>,
 }
 
-/// The records of one kind; old files lack some kinds.
+/// Records of one kind. Older files lack some kinds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Section<T>(Vec<Record<T>>);
@@ -37,7 +37,7 @@ impl<T> Default for Section<T> {
     }
 }
 
-/// A record, or what another version put in its place.
+/// A record, or a value written by another version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Record<T> {
@@ -45,7 +45,7 @@ enum Record<T> {
     Foreign(Value),
 }
 
-/// A record and the keys of it this server does not know.
+/// A record with its unknown keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Known<T> {
     #[serde(flatten)]
@@ -54,7 +54,7 @@ struct Known<T> {
     other: Map<String, Value>,
 }
 
-/// A [`FileMetadataEntry`] as it is stored: unknown dates are `null`.
+/// A [`FileMetadataEntry`] as stored: unknown dates are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct FileRecord {
     path: String,
@@ -78,7 +78,7 @@ impl<T> Section<T> {
         self.0.push(Record::Known(Known { record, other }));
     }
 
-    /// Appends, unless the last record says the same at another time.
+    /// Appends a record unless it equals the last one apart from its time.
     fn push_new(&mut self, record: T, same: impl Fn(&T, &T) -> bool) -> bool {
         if let Some(Record::Known(last)) = self.0.last()
             && same(&last.record, &record)
@@ -91,18 +91,18 @@ impl<T> Section<T> {
 }
 
 impl TaskMetadata {
-    /// Understands the file. `None` when it makes no sense.
+    /// Parses the file. Returns `None` if it is corrupt.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         serde_json::from_slice(text).ok()
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub(super) fn text(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string_pretty(self)
     }
 
-    /// Records that `source` happened to `path`: its earlier records become
-    /// stale, the new one carries their latest dates.
+    /// Records the event `source` on `path`. Earlier records of the path become stale; the new one
+    /// carries their latest dates.
     pub(super) fn record_file(
         &mut self,
         path: &str,
@@ -156,8 +156,8 @@ impl TaskMetadata {
         });
     }
 
-    /// Takes back the newest record of `path` when it is the user's edit of
-    /// `date`, which turned out to be the agent's.
+    /// Removes the newest record of `path` if it is the user edit of `date`, which was in fact an
+    /// edit of the agent.
     pub(super) fn retract_user_edit(&mut self, path: &str, date: i64) {
         let newest = self.files_in_context.0.iter().rposition(
             |record| matches!(record, Record::Known(known) if known.record.path == path),
@@ -171,7 +171,7 @@ impl TaskMetadata {
         }
     }
 
-    /// Records a model; false when it is the last one's again.
+    /// Records a model. Returns false if it equals the last one.
     pub(super) fn record_model(&mut self, entry: ModelUsageEntry) -> bool {
         self.model_usage.push_new(entry, |last, new| {
             ModelUsageEntry {
@@ -181,7 +181,7 @@ impl TaskMetadata {
         })
     }
 
-    /// Records an environment; false when it is the last one's again.
+    /// Records an environment. Returns false if it equals the last one.
     pub(super) fn record_environment(&mut self, entry: EnvironmentEntry) -> bool {
         self.environment_history.push_new(entry, |last, new| {
             EnvironmentEntry {
@@ -191,17 +191,17 @@ impl TaskMetadata {
         })
     }
 
-    /// All file records, oldest first.
+    /// Returns all file records, oldest first.
     pub(super) fn files(&self) -> Vec<FileMetadataEntry> {
         self.files_in_context.known().map(wire).collect()
     }
 
-    /// All model records, oldest first.
+    /// Returns all model records, oldest first.
     pub(super) fn models(&self) -> Vec<ModelUsageEntry> {
         self.model_usage.known().cloned().collect()
     }
 
-    /// All environment records, oldest first.
+    /// Returns all environment records, oldest first.
     pub(super) fn environments(&self) -> Vec<EnvironmentEntry> {
         self.environment_history.known().cloned().collect()
     }
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_survives() {
+    fn unknown_data_is_preserved() {
         let text = r#"{
   "files_in_context": [
     {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_not_understood() {
+    fn corrupt_files_are_rejected() {
         for bad in [
             "",
             "{oops",

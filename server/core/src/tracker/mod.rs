@@ -1,19 +1,17 @@
-//! What an agent knows of files, models and surroundings, per task.
+//! Per task: which files, models and environments an agent knows.
 //!
-//! Two files below the task's directory: `task_metadata.json`, the records in
-//! Cline's format (`metadata`), and `tracked_files.json`, what each tracked
-//! file held when the agent last saw it. Whether a file changed since, and who
-//! changed it, is decided by content (`attribution`); `file_state` says how it is
-//! looked at. A watcher only says when to look: a change made while nothing ran
-//! is found by the next [`Tracker::scan`] all the same.
+//! Two files in the task's directory: `task_metadata.json` holds the records in Cline's format
+//! (`metadata`), `tracked_files.json` the content of each tracked file when the agent last saw it.
+//! Changes and their authors are determined from file contents (`attribution`), which `file_state`
+//! observes. A file watcher only triggers a scan: [`Tracker::scan`] also finds changes made while
+//! the server was not running.
 //!
-//! Files are hashed before the task is locked, and only those that may have
-//! changed; under the lock a look is repeated where the file changed meanwhile.
-//! Of the two files the records are written first: a process killed in between
-//! finds the same change again, and nothing told to a client is lost.
+//! Changed files are hashed before the task is locked. Under the lock, a file is observed again if
+//! it changed in the meantime. `task_metadata.json` is written first, so a process killed between
+//! the two writes finds the same change again.
 //!
-//! Files are opened through [`crate::access`]. Names here are not judged by it; the
-//! caller does that before it shows them, hence the absolute path beside each name.
+//! Files are opened through [`crate::access`]. Names are not checked here: the caller checks them
+//! before showing them, using the absolute path that comes with each name.
 
 mod attribution;
 mod file_state;
@@ -50,75 +48,73 @@ use metadata::TaskMetadata;
 pub(crate) const METADATA_FILE: &str = "task_metadata.json";
 const TRACKED_FILE: &str = "tracked_files.json";
 
-/// Is this the text of a `task_metadata.json` that makes sense?
+/// Returns whether `text` is a valid `task_metadata.json`.
 pub(crate) fn is_metadata(text: &[u8]) -> bool {
     TaskMetadata::parse(text).is_some()
 }
 
-/// Something happened to a file.
+/// An event on a file.
 #[derive(Clone, Debug)]
 pub struct FileEvent<'a> {
-    /// How results name the file; kept from the first event on.
+    /// Path for results, kept from the first event on.
     pub path: &'a str,
-    /// The file itself.
+    /// Absolute path.
     pub abs: &'a AbsPath,
-    /// What happened.
+    /// Kind of event.
     pub operation: FileOperation,
-    /// With `ClineEdited`: the content the agent wrote or is about to write.
+    /// For `ClineEdited`: the content that the agent wrote or is about to write.
     pub content_hash: Option<ContentHash>,
-    /// What the agent was given of the file, or the text the editor has not
-    /// saved. `None`: what is on the disk.
+    /// Content that the agent was given, or the editor's unsaved text. `None` for the content on
+    /// disk.
     pub content: Option<ContentHash>,
-    /// The date of the record, milliseconds since the Unix epoch.
+    /// Date of the record, in milliseconds since the Unix epoch.
     pub now: i64,
-    /// The real time, whatever the record says.
+    /// Time when the event was received, independent of `now`.
     pub received: SystemTime,
 }
 
 /// A tracked file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRef {
-    /// How results name it.
+    /// Path for results.
     pub path: String,
-    /// Where it is.
+    /// Absolute path.
     pub abs: AbsPath,
 }
 
-/// A file the user changed, of which the agent was not told yet.
+/// A change by the user that the agent was not told of yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndeliveredChange {
-    /// The file.
+    /// The changed file.
     pub file: FileRef,
-    /// The agent saw it, and it is gone.
+    /// Whether the file was deleted.
     pub deleted: bool,
-    /// The change meant, so that a later one is not taken for delivered.
+    /// Identifies the change, so that a later one is not acknowledged with it.
     change: Option<FileContent>,
 }
 
-/// Where the agent's picture of the files stands.
+/// Result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Files whose content differs from what the agent last saw.
     pub changed: Vec<FileRef>,
-    /// Files the agent saw and that are gone.
+    /// Files that the agent saw and that were deleted.
     pub deleted: Vec<FileRef>,
-    /// Changes of the user not delivered yet; give them to
-    /// [`Tracker::acknowledge`] when they are.
+    /// Changes by the user that were not delivered yet. Pass them to [`Tracker::acknowledge`] after
+    /// delivery.
     pub recently_modified: Vec<UndeliveredChange>,
 }
 
-/// The trackers of one task. Cheap to open; any number may work on one task,
-/// in any number of processes.
+/// Tracker of one task. Cheap to open. Threads and processes may use any number of them
+/// concurrently.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     dir: TaskDir,
-    /// What files are looked at through.
     view: AccessView,
 }
 
 impl Tracker {
-    /// The trackers of `task`. Creates nothing. Files that `view` denies are not
-    /// looked at.
+    /// Opens the tracker of `task`. Creates nothing. Files that `view` denies are not read.
     pub fn open(storage: &Storage, task: &TaskId, view: AccessView) -> Self {
         Self {
             dir: storage.task(task),
@@ -140,10 +136,10 @@ impl Tracker {
         }
     }
 
-    /// Records that something happened to a file, and tracks it from now on.
+    /// Records an event and tracks the file from now on.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`, `cancelled`; then nothing is recorded.
+    /// `storage`, `busy`, `cancelled`. Nothing is recorded.
     pub fn track(
         &self,
         event: &FileEvent<'_>,
@@ -157,7 +153,7 @@ impl Tracker {
         }
         let mut state = TaskState::load(&self.dir)?;
         let Some(observation) = observation else {
-            // Nothing can be said of the content; what is asked for is a record.
+            // The content cannot be read, so only the record is written.
             let path = state.name_of(event);
             let entry = state
                 .metadata
@@ -193,12 +189,11 @@ impl Tracker {
         Ok(entry)
     }
 
-    /// Looks at every tracked file again, and records what the user changed
-    /// with date `now`. `unsaved` are the texts the editor has not saved;
-    /// `received` is the real time.
+    /// Observes every tracked file and records the user's changes with the date `now`. `unsaved`
+    /// contains the editor's unsaved texts; `received` is the actual time.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`, `cancelled`; then nothing is recorded.
+    /// `storage`, `busy`, `cancelled`. Nothing is recorded.
     pub fn scan(
         &self,
         unsaved: &HashMap<AbsPath, ContentHash>,
@@ -245,7 +240,7 @@ impl Tracker {
                     tracked.hashed = observation.settled();
                 }
             }
-            // What can't be looked at is as it was when it could.
+            // A file that cannot be read counts as unchanged.
             let last = tracked.noted.map(|noted| noted.content).or(tracked.seen);
             let Some(content) = observation.map(|observation| observation.content).or(last) else {
                 continue;
@@ -256,10 +251,10 @@ impl Tracker {
         Ok(scan)
     }
 
-    /// The agent was told of these changes; those made since stay.
+    /// Marks these changes as delivered. Later changes stay pending.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`.
+    /// `storage`, `busy`.
     pub fn acknowledge(&self, delivered: &[UndeliveredChange]) -> Result<(), Error> {
         if delivered.is_empty() || !self.dir.exists() {
             return Ok(());
@@ -268,9 +263,9 @@ impl Tracker {
         let mut state = TaskState::load(&self.dir)?;
         for modified in delivered {
             let uri = modified.file.abs.to_uri();
-            let told = state.tracked.iter_mut().find(|tracked| tracked.uri == uri);
-            if let Some(tracked) =
-                told.filter(|tracked| tracked.noted.map(|noted| noted.content) == modified.change)
+            let tracked = state.tracked.iter_mut().find(|tracked| tracked.uri == uri);
+            if let Some(tracked) = tracked
+                .filter(|tracked| tracked.noted.map(|noted| noted.content) == modified.change)
             {
                 tracked.pending = None;
             }
@@ -278,12 +273,11 @@ impl Tracker {
         state.save(&lock)
     }
 
-    /// The editor saved `abs`, whose text had the hash `text`. What it writes
-    /// may differ (line endings, a final newline, a byte order mark), and that
-    /// is no change of the user.
+    /// The editor saved the text with the hash `text` to `abs`. The file may differ from the text
+    /// in line endings, a final newline or a byte order mark, which is not a change by the user.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`, `cancelled`.
+    /// `storage`, `busy`, `cancelled`.
     pub fn saved(&self, abs: &AbsPath, text: ContentHash, cancel: &Cancel) -> Result<(), Error> {
         let uri = abs.to_uri();
         let is_tracked = |state: &TaskState| state.tracked.iter().any(|tracked| tracked.uri == uri);
@@ -305,10 +299,10 @@ impl Tracker {
         state.save(&lock)
     }
 
-    /// Records the model in use. False when it is the last one recorded.
+    /// Records the model in use. Returns false if it equals the last one.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`.
+    /// `storage`, `busy`.
     pub fn record_model(
         &self,
         model_id: &str,
@@ -330,11 +324,11 @@ impl Tracker {
         })
     }
 
-    /// Records an environment, usually [`environment_entry`]; what is empty
-    /// becomes `Unknown`. False when it is the last one recorded.
+    /// Records an environment, usually [`environment_entry`]. Empty fields become `Unknown`.
+    /// Returns false if it equals the last one.
     ///
     /// # Errors
-    /// Kinds `storage`, `busy`.
+    /// `storage`, `busy`.
     pub fn record_environment(&self, mut entry: EnvironmentEntry) -> Result<bool, Error> {
         for field in [
             &mut entry.os_name,
@@ -361,10 +355,11 @@ impl Tracker {
         Ok(recorded)
     }
 
-    /// All records; what is changed or deleted is for [`Tracker::scan`] to say.
+    /// Returns all records. The lists of changed and deleted files are empty; [`Tracker::scan`]
+    /// determines them.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn records(&self) -> Result<TaskContextResult, Error> {
         let metadata = TaskState::load(&self.dir)?.metadata;
         Ok(TaskContextResult {
@@ -376,11 +371,11 @@ impl Tracker {
         })
     }
 
-    /// Names of files that the agent or the user edited after `date`, milliseconds
+    /// Returns the names of files that the agent or the user edited after `date`, in milliseconds
     /// since the Unix epoch.
     ///
     /// # Errors
-    /// Kind `storage`.
+    /// `storage`.
     pub fn edited_after(&self, date: i64) -> Result<Vec<String>, Error> {
         let mut names: Vec<String> = Vec::new();
         for entry in TaskState::load(&self.dir)?.metadata.files() {
@@ -415,14 +410,14 @@ impl Scan {
     }
 }
 
-/// What is stored of a task.
+/// Stored state of a task.
 #[derive(Default)]
 struct TaskState {
     metadata: TaskMetadata,
     tracked: Vec<TrackedFile>,
-    /// As it was loaded; what is equal need not be written.
+    /// State as loaded, to skip unchanged files when saving.
     loaded: (TaskMetadata, Vec<TrackedFile>),
-    /// Files that make no sense.
+    /// Names of corrupt files.
     corrupt: Vec<&'static str>,
 }
 
@@ -452,7 +447,7 @@ impl TaskState {
     }
 
     fn save(self, lock: &TaskLock) -> Result<(), Error> {
-        let failed = |error| Error::storage(format!("could not write the trackers: {error}"));
+        let failed = |error| Error::storage(format!("cannot write the tracked files: {error}"));
         let mut files = Vec::new();
         if self.metadata != self.loaded.0 {
             let text = self.metadata.text().map_err(failed)?;
@@ -476,7 +471,7 @@ impl TaskState {
         Ok(())
     }
 
-    /// The name an event's file has, or gets.
+    /// Returns the name of the event's file: the known one, else the event's.
     fn name_of(&self, event: &FileEvent<'_>) -> String {
         let uri = event.abs.to_uri();
         let known = self.tracked.iter().find(|tracked| tracked.uri == uri);
@@ -499,7 +494,7 @@ fn abs_of(tracked: &TrackedFile) -> Option<AbsPath> {
     uri_to_path(&tracked.uri).ok().flatten()
 }
 
-/// Nanoseconds since the Unix epoch; negative before it.
+/// Returns nanoseconds since the Unix epoch, negative before it.
 fn nanos(time: SystemTime) -> i64 {
     let whole = |nanos: u128| i64::try_from(nanos).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {

@@ -585,7 +585,7 @@ fn a_list_that_cannot_be_made_costs_only_its_section() {
     world.files = Err(Error::new(ErrorKind::NotFound, "the folder is gone"));
     assert_eq!(
         world.body(SectionId::Files),
-        "(Cannot be listed: the folder is gone)"
+        "(cannot list the files: the folder is gone)"
     );
     world.files = Err(Error::cancelled());
     assert_eq!(world.try_build().unwrap_err().kind, ErrorKind::Cancelled);
