@@ -1,5 +1,5 @@
-//! The recorded sessions of Cline's context manager, played against ours. Where
-//! we differ on purpose, [`DIFFERENCES`] says why.
+//! Replays recorded sessions of Cline's context manager. [`DIFFERENCES`] lists intended
+//! differences and their reasons.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ use sightline_protocol::{
     settings::ConversationProfile,
 };
 
-/// The case, why, and where in it: the step and what it returned.
+/// The case, the reason, and the differing steps with their results.
 type Difference = (&'static str, &'static str, &'static [&'static str]);
 
 const RANGE: &str = "a range never ends before the empty one, and no message is sent twice";
@@ -41,7 +41,7 @@ const NOTICE: &str = "where the first answer does not begin with a text, another
     sent says that something is left out";
 const PARALLEL: &str = "all reads in one message count";
 
-/// What differs in both profiles.
+/// Differences in both profiles.
 #[rustfmt::skip]
 const DIFFERENCES: &[Difference] = &[
     ("hand/short-histories-over-limit", RANGE, &["0 conversationHistoryDeletedRange"]),
@@ -65,7 +65,7 @@ const DIFFERENCES: &[Difference] = &[
     ("session/undo-second-mention-round", RECORD, &["1 contextHistory", "2 contextHistory", "3 contextHistory", "4 contextHistoryFileWritten", "4 fractionSaved", "4 contextHistory"]),
 ];
 
-/// What differs in our own profile only.
+/// Differences in the default profile.
 #[rustfmt::skip]
 const DIFFERENCES_OF_OURS: &[Difference] = &[
     ("hand/notice-first-assistant-is-string", NOTICE, &["0 truncatedConversationHistory", "0 contextHistory"]),
@@ -90,11 +90,11 @@ struct Session {
     notices: Notices,
     messages: Vec<Box<RawValue>>,
     history: ContextHistory,
-    /// What `context_history.json` holds.
+    /// Content of `context_history.json`.
     file: ContextHistory,
 }
 
-/// What a step returned, by the names of the recording.
+/// Result of a step, with the recording's field names.
 type Results = Vec<(&'static str, Value)>;
 
 impl Session {
@@ -128,7 +128,7 @@ impl Session {
         truncate(request, &Cancel::default()).unwrap()
     }
 
-    /// Takes over what was decided; what it is called in the recording.
+    /// Applies the decisions. Returns the recording's name for the action.
     fn take(&mut self, outcome: TruncateOutcome, is_stored: bool) -> Results {
         let sent = outcome.sent.iter().map(|sent| {
             let input: Vec<&RawValue> = self.messages.iter().map(|m| &**m).collect();
@@ -167,7 +167,7 @@ impl Session {
             "getNewContextMessagesAndMetadata" => {
                 let text = previous["text"].as_str().filter(|text| !text.is_empty());
                 let usage = text.map(serde_json::from_str::<Usage>);
-                // A client that cannot read what it stored has nothing to ask.
+                // A client that cannot read its stored history has nothing to request.
                 let Ok(usage) = usage.transpose() else {
                     return vec![("contextHistoryFileWritten", false.into())];
                 };
@@ -193,7 +193,7 @@ impl Session {
                 let outcome = self.truncate(step, TruncateAction::Deduplicate, &time);
                 self.take(outcome, false)
             }
-            // Of our forced truncation only the notice is what this does.
+            // Compare only the notice of forced truncation.
             "triggerApplyStandardContextTruncationNoticeChange" => {
                 let outcome = self.truncate(step, TruncateAction::Truncate(Keep::None), &time);
                 self.take(outcome, true)
@@ -237,15 +237,15 @@ fn window(model: &Value) -> ContextWindow {
     }))
 }
 
-/// Are two fractions the same, but for the last digit? None is recorded where
+/// Returns whether two fractions are equal up to the last digit. The recording has none if
 /// nothing was replaced.
 fn is_about(ours: &Value, recorded: &Value) -> bool {
     let recorded = recorded.as_f64().unwrap_or(0.0);
     (ours.as_f64().unwrap() - recorded).abs() < 1e-12
 }
 
-/// Our messages in the form of the recording: the index where a message is
-/// byte for byte that of the conversation, else the message.
+/// Converts messages to the recording's form: the index of an unchanged message, else the
+/// message.
 fn as_recorded(ours: &Value, recorded: &Value, messages: &[Box<RawValue>]) -> Value {
     let recorded = recorded.as_array().unwrap();
     let ours = ours
@@ -264,7 +264,7 @@ fn as_recorded(ours: &Value, recorded: &Value, messages: &[Box<RawValue>]) -> Va
     ours.collect()
 }
 
-/// Plays a case; where it came out differently, and how.
+/// Replays a case. Returns the differences.
 fn play(case: &Value, notices: &Notices, profile: ConversationProfile) -> Vec<(String, String)> {
     let mut session = Session::new(&case["input"], notices, profile);
     let mut differences = Vec::new();
@@ -303,7 +303,7 @@ fn play(case: &Value, notices: &Notices, profile: ConversationProfile) -> Vec<(S
             session.history.clone().into_value(),
             &history,
         );
-        // What is stored can be read again.
+        // The stored form can be parsed again.
         let text = session.history.clone().into_value().to_string();
         let again = ContextHistory::from_value(serde_json::from_str(&text).unwrap());
         assert_eq!(again.unwrap(), session.history);
@@ -311,7 +311,7 @@ fn play(case: &Value, notices: &Notices, profile: ConversationProfile) -> Vec<(S
     differences
 }
 
-/// The texts the recordings were made with.
+/// The notices that the recordings were made with.
 fn recorded_notices(responses: &Value) -> Notices {
     let text = |name: &str| {
         let mut cases = responses.as_array().unwrap().iter();
@@ -358,12 +358,12 @@ fn sessions_differ_only_where_listed(profile: ConversationProfile, listed: &[&[D
 }
 
 #[test]
-fn recorded_sessions_in_its_profile() {
+fn recorded_sessions_in_the_cline_profile() {
     sessions_differ_only_where_listed(ConversationProfile::Cline, &[DIFFERENCES]);
 }
 
 #[test]
-fn recorded_sessions_in_our_profile() {
+fn recorded_sessions_in_the_default_profile() {
     sessions_differ_only_where_listed(
         ConversationProfile::Default,
         &[DIFFERENCES, DIFFERENCES_OF_OURS],

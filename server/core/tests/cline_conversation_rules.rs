@@ -1,5 +1,5 @@
-//! The recorded answers of Cline's single rules: the next range, the size of
-//! windows, rollback and loading of edits, the meaning of errors.
+//! Compares single rules with recordings of Cline: the next range, window sizes, rollback and
+//! loading of edits, and error classification.
 
 #![allow(clippy::unwrap_used)]
 
@@ -63,10 +63,10 @@ fn next_ranges() {
             let DeletedRange(ours) = outcome.deleted_range.unwrap();
             let [first, last]: [i64; 2] =
                 serde_json::from_value(case["expected"]["range"].clone()).unwrap();
-            // A range never ends before the empty one.
+            // A range never ends before the empty range.
             lifted += usize::from(last < 1);
             assert_eq!(ours, [first, last.max(1)], "{}", name(&case));
-            // What is sent is what is not left out.
+            // All messages outside the range are sent.
             let left_out = (2..=ours[1]).filter(|index| *index < messages.len() as i64);
             assert_eq!(outcome.sent.len() + left_out.count(), messages.len());
         }
@@ -83,7 +83,7 @@ fn model(model: &Value) -> ModelRef {
     })
 }
 
-/// The tokens of a recorded request; `None` when there is none to be read.
+/// Tokens of a recorded request; `None` if it has none.
 fn tokens(message: &Value) -> Option<f64> {
     let usage = serde_json::from_str::<Usage>(message["text"].as_str()?).ok()?;
     Some(usage.total())
@@ -99,7 +99,7 @@ fn windows() {
             "getContextWindowInfo" => {
                 assert_eq!(expected["contextWindow"], window.size, "{}", name(&case));
                 let usable = expected["maxAllowedSize"].as_f64().unwrap();
-                // The recording is read to the last digit but one.
+                // The recording is accurate up to the last digit but one.
                 assert!((usable - window.usable).abs() < 1e-9, "{}", name(&case));
             }
             "shouldCompactContextWindow" => {
@@ -110,7 +110,7 @@ fn windows() {
                 let limit = window.limit(input["thresholdPercentage"].as_f64());
                 let is_full = used.is_some_and(|used| used >= limit);
                 assert_eq!(expected["result"], is_full, "{}", name(&case));
-                // The same decision, by way of a request.
+                // The same decision, made through a request.
                 let request = TruncateRequest {
                     messages: &[],
                     deleted_range: None,
@@ -171,14 +171,14 @@ fn edits_are_loaded_and_rolled_back() {
                     assert_eq!(history, expected["contextHistory"], "{}", name(&case));
                 }
             }
-            // Played with the other sessions.
+            // Replayed with the other sessions.
             "session" => {}
             other => panic!("unknown kind {other}"),
         }
     }
 }
 
-/// Errors we take for another thing than Cline does, and why.
+/// Errors that we classify differently from Cline, and why.
 const OTHER_MEANINGS: &[(&str, bool, &str)] = &[
     (
         "anthropic/any-invalid-request-counts",
@@ -203,7 +203,7 @@ const OTHER_MEANINGS: &[(&str, bool, &str)] = &[
 ];
 
 #[test]
-fn meanings_of_errors() {
+fn error_classification() {
     let cases = cases("cline/context_errors.json");
     let mut others: BTreeSet<&str> = OTHER_MEANINGS.iter().map(|(name, ..)| *name).collect();
     for case in &cases {

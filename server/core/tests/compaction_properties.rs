@@ -1,4 +1,4 @@
-//! What holds for every compaction, whatever a client sends.
+//! Property tests of compaction with arbitrary conversations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,11 +17,11 @@ use sightline_protocol::{compaction::MessageFilter, error::ErrorKind};
 
 const PATHS: [&str; 5] = ["a.rs", "./a.rs", "src/b.rs", "hidden/secret", "日本/語"];
 
-/// An answer of the assistant's and what the user says to it.
+/// An assistant message and the user message after it.
 #[derive(Clone, Debug)]
 struct Exchange {
     calls: Vec<(&'static str, &'static str, usize)>,
-    /// Which calls have their results here; one more says a result without its call.
+    /// Which calls have results here. May include a result without a call.
     results: Vec<usize>,
     said: String,
     size: usize,
@@ -49,7 +49,7 @@ fn exchange() -> impl Strategy<Value = Exchange> {
         })
 }
 
-/// Ids are of the exchange, or shared by several.
+/// Ids are unique to the exchange or shared by several.
 fn id(exchange: usize, nth: usize, kind: usize) -> String {
     match kind {
         0 => "shared".to_owned(),
@@ -70,7 +70,7 @@ fn messages(exchanges: &[Exchange], late: bool) -> Vec<Value> {
         said.extend(calls);
         messages.push(assistant(&said));
 
-        // A result may also come an exchange too late.
+        // A result may also arrive one exchange late.
         let of = if late { at.saturating_sub(1) } else { at };
         let results = exchange.results.iter().map(|nth| {
             let kind = exchanges[of].calls.get(*nth).map_or(1, |call| call.2);
@@ -90,7 +90,7 @@ fn messages(exchanges: &[Exchange], late: bool) -> Vec<Value> {
     messages
 }
 
-/// Where each result stands and the last call before it that it may be for.
+/// Position of each result and of the last matching call before it.
 fn pairs(messages: &[Value]) -> Vec<(usize, usize)> {
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut pairs = Vec::new();
@@ -107,9 +107,8 @@ fn pairs(messages: &[Value]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Where the part that stays begins by the rule: the last of the assistant's
-/// messages at or before `target` that splits no pair and has two before it;
-/// where there is none, the first behind it.
+/// The expected split point: the last assistant message at or before `target` that splits no
+/// pair and has two messages before it, else the first one after it.
 fn begins(messages: &[Value], target: usize) -> Option<usize> {
     let pairs = pairs(messages);
     let is_place = |at: &usize| {
@@ -157,7 +156,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn what_results_is_whole(
+    fn compacted_conversations_are_valid(
         exchanges in vec(exchange(), 0..9),
         late in prop::bool::weighted(0.2),
         skip in option::weighted(0.2, 0..9_usize),
@@ -169,7 +168,7 @@ proptest! {
         for text in case.files.values_mut() {
             *text = "some text of a file\n".repeat(lines);
         }
-        // 0 is what is planned for nothing, so it asks for nothing.
+        // 0 is the plan of an empty conversation and requests nothing.
         let wanted = retain_from.filter(|at| *at > 0);
         let out_of_range = wanted.is_some_and(|at| at > messages.len() as u64);
         let count = messages.len();
@@ -218,7 +217,7 @@ proptest! {
             after.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
         prop_assert_eq!(&parsed[0]["role"], "user");
         prop_assert!(!alternate(&messages) || alternate(&parsed));
-        // The message that is new has nothing that may not be named.
+        // The new message contains no denied names.
         if !applied.fallback {
             prop_assert!(!after[0].contains(DENIED), "{}", after[0]);
             prop_assert!(applied.files.iter().all(|file| !file.path.contains(DENIED)));
@@ -229,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn a_prompt_fits_and_names_nothing_denied(
+    fn a_prompt_fits_and_contains_no_denied_names(
         exchanges in vec(exchange(), 0..9),
         window in select(&[0.0, 500.0, 4_000.0, 6_000.0, 16_000.0, 128_000.0][..]),
         retain_ratio in prop_oneof![0.0..1.0, select(&[f64::NAN, -1.0, f64::INFINITY][..])],
@@ -251,7 +250,7 @@ proptest! {
             prop_assert!(!plan.needed && plan.files.is_empty());
             return Ok(());
         }
-        // With less there is no prompt that fits.
+        // A smaller window has no fitting prompt.
         let fits = case.tokens(&plan.prompt) <= case.window.usable as u64;
         prop_assert_eq!(fits, window >= 4_000.0);
         prop_assert!(!fits || plan.prompt.contains("the task <&> \"of it\""));
@@ -275,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_leaves_its_place(
+    fn no_text_escapes_its_section(
         text in "(</?sightline-[0-9]{0,2}>|\\[sightline-[12] message 9, user\\]|</SIGHTLINE-1>|[a\n]){0,12}",
     ) {
         let mut case = Case::new(messages(&[], false));

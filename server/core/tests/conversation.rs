@@ -1,5 +1,4 @@
-//! What of a conversation is sent, case by case: our own decisions, and those
-//! of Cline that we repair.
+//! Tests of truncation: our own decisions, and Cline's decisions that we fix.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +16,7 @@ use sightline_protocol::{
     settings::{ConversationProfile, NoticeSettings},
 };
 
-/// What is done in a test unless it says otherwise.
+/// Default request of a test.
 struct Ask {
     action: TruncateAction,
     range: Option<[i64; 2]>,
@@ -106,7 +105,7 @@ fn body() -> String {
 }
 
 #[test]
-fn what_is_not_changed_stays_byte_for_byte() {
+fn unchanged_messages_are_sent_byte_for_byte() {
     let odd = [
         r#" { "role" : "user", "content" : [ { "text" : "\u00e9\/ \ud83d\ude00", "type":"text" } ] , "n" : [1.0, 1e5, -0, 12345678901234567890123], "n":2 }"#,
         r#"{"content":[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"t","citations":null}],"role":"assistant"}"#,
@@ -146,7 +145,7 @@ fn an_edit_changes_its_text_only() {
 }
 
 #[test]
-fn all_reads_in_one_message_count() {
+fn all_reads_in_one_message_are_found() {
     let both = json!([
         result("1", &read("src/a.rs", &body())),
         result("2", &read("./src/b.rs", &body())),
@@ -171,7 +170,7 @@ fn all_reads_in_one_message_count() {
     assert_eq!(outcome.decision, Decision::Deduplicated);
     assert_eq!(outcome.need_to_truncate, Some(false));
 
-    // Later ones of the same message are still found when others are replaced.
+    // Later reads in the same message are still found after others are replaced.
     let mut more = messages.to_vec();
     more.push(assistant(json!("ok")));
     more.push(user(json!([text(&read("src/a.rs", "last"))])));
@@ -181,7 +180,7 @@ fn all_reads_in_one_message_count() {
     assert_eq!(again.sent[2].edits.len(), 3);
     assert_eq!(again.sent[2].edits[2], edit(2, &read("src//a.rs", "OLD")));
 
-    // Cline looks at the first block and at the letters of the path.
+    // Cline checks only the first block and compares paths literally.
     let mut ask = Ask::to(TruncateAction::Deduplicate);
     ask.profile = ConversationProfile::Cline;
     let (outcome, sent) = ask.of(&messages);
@@ -190,8 +189,8 @@ fn all_reads_in_one_message_count() {
 }
 
 #[test]
-fn a_result_without_text_is_replaced_by_nothing() {
-    // The header of an empty file, in a tool result: the next block is another's.
+fn a_result_without_text_is_not_replaced() {
+    // The header of an empty file in a tool result: the next block belongs to something else.
     let messages = [
         user(json!("task")),
         assistant(json!([call("1")])),
@@ -212,8 +211,8 @@ fn a_result_without_text_is_replaced_by_nothing() {
 }
 
 #[test]
-fn the_old_form_has_its_file_in_the_next_block() {
-    // The file is a log that begins as a header does.
+fn the_old_format_has_the_file_in_the_next_block() {
+    // The file is a log that starts like a header.
     let header = "[read_file for 'log'] Result:";
     let messages = [
         user(json!("task")),
@@ -236,7 +235,7 @@ fn the_old_form_has_its_file_in_the_next_block() {
 }
 
 #[test]
-fn mentions_are_replaced_where_they_stand() {
+fn mentions_are_replaced_in_place() {
     let mention =
         |path: &str, body: &str| format!("<file_content path=\"{path}\">{body}</file_content>");
     let both = format!("{}\n{}", mention("a$&", &body()), mention("b$$", "B"));
@@ -262,13 +261,13 @@ fn mentions_are_replaced_where_they_stand() {
     let expected = format!("{}\n{}", mention("a$&", "OLD"), mention("b$$", "OLD"));
     assert_eq!(second.sent[2].edits, [edit(1, &expected)]);
 
-    // Each edit has its own record of what is replaced.
+    // Each edit has its own record of the replaced mentions.
     second.history.rollback(&Number::from(199));
     assert_eq!(second.history, first.history);
 }
 
 #[test]
-fn a_message_that_is_one_string_keeps_it() {
+fn string_content_is_kept() {
     let messages = [
         user(json!("task")),
         assistant(json!([call("1"), call("2")])),
@@ -293,7 +292,7 @@ fn a_message_that_is_one_string_keeps_it() {
 }
 
 #[test]
-fn an_edit_lands_in_its_block_also_when_results_are_left_out() {
+fn edits_apply_to_their_block_when_results_are_removed() {
     let messages = [
         user(json!("task")),
         assistant(json!("ok")),
@@ -312,7 +311,7 @@ fn an_edit_lands_in_its_block_also_when_results_are_left_out() {
 }
 
 #[test]
-fn no_message_is_left_empty() {
+fn no_message_is_sent_empty() {
     let messages = [
         user(json!("task")),
         assistant(json!([text("ok")])),
@@ -330,7 +329,7 @@ fn no_message_is_left_empty() {
 }
 
 #[test]
-fn forced_truncation_says_so_once_and_keeps_the_task() {
+fn forced_truncation_adds_one_notice_and_keeps_the_task() {
     let mut messages = vec![
         user(json!([text("the task")])),
         assistant(json!([text("ok")])),
@@ -358,7 +357,7 @@ fn forced_truncation_says_so_once_and_keeps_the_task() {
 }
 
 #[test]
-fn what_is_left_out_is_said_in_a_text_that_is_sent() {
+fn the_notice_is_in_a_text_that_is_sent() {
     let mut messages = vec![
         user(json!([text("the task")])),
         assistant(json!([call("a"), text("reading")])),
@@ -373,18 +372,18 @@ fn what_is_left_out_is_said_in_a_text_that_is_sent() {
     let (outcome, sent) = truncate().of(&messages);
     assert_eq!(outcome.sent[1].edits, [edit(1, "CUT")]);
     assert_eq!(content(&sent[1]), json!([call("a"), text("CUT")]));
-    // As Cline, which changes nothing then.
+    // Like Cline, which changes nothing in this case.
     let mut ask = truncate();
     ask.profile = ConversationProfile::Cline;
     assert_eq!(ask.of(&messages).1[1], messages[1]);
 
-    // The first answer has no text: the next one keeps its own.
+    // The first assistant message has no text; the next one keeps its own.
     messages[1] = assistant(json!([call("a")]));
     let (outcome, sent) = truncate().of(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 5])));
     assert_eq!(sent[1], messages[1]);
     assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
-    // Once, until that one is left out too.
+    // Once, until that message is left out too.
     let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
     (ask.history, ask.range) = (outcome.history, Some([2, 3]));
     let (outcome, _) = ask.of(&messages);
@@ -396,7 +395,7 @@ fn what_is_left_out_is_said_in_a_text_that_is_sent() {
     let (outcome, _) = ask.of(&messages);
     assert!(!outcome.history_changed);
 
-    // Nobody says a text: nothing is put in, and nothing is said to be.
+    // No assistant message has text, so no notice is added or reported.
     let silent: Vec<String> = messages
         .chunks(2)
         .flat_map(|pair| [pair[0].clone(), assistant(json!([call("x")]))])
@@ -407,7 +406,7 @@ fn what_is_left_out_is_said_in_a_text_that_is_sent() {
 }
 
 #[test]
-fn what_is_full_is_emptied_as_far_as_needed() {
+fn a_full_window_is_reduced_as_far_as_needed() {
     let mut messages = vec![user(json!("task")), assistant(json!("ok"))];
     for _ in 0..8 {
         messages.extend([user(json!("go on")), assistant(json!("done"))]);
@@ -449,7 +448,7 @@ fn refusals() {
 }
 
 #[test]
-fn asked_and_answered_over_the_wire() {
+fn wire_parameters_and_result() {
     let mut params = json!({
         "model": {"id": "some-model", "contextWindow": 64_000},
         "previousRequest": {"ts": 5, "tokensIn": 20_000, "cacheReads": 10_000},
@@ -510,7 +509,7 @@ fn asked_and_answered_over_the_wire() {
 }
 
 #[test]
-fn settings_replace_single_notices() {
+fn settings_override_single_notices() {
     let notices = Notices::from(NoticeSettings {
         truncation: Some("mine".to_owned()),
         ..NoticeSettings::default()
@@ -522,9 +521,9 @@ fn settings_replace_single_notices() {
     );
 }
 
-/// Work that grows with the square of the input would take minutes here.
+/// Work that is quadratic in the input would take minutes.
 #[test]
-fn hostile_conversations_end() {
+fn hostile_conversations_take_linear_time() {
     let many = 20_000;
     let mentions: String = (0..many)
         .map(|n| format!("<file_content path=\"{}\">x</file_content>", n % 7))

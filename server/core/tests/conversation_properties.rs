@@ -1,4 +1,4 @@
-//! What holds for every conversation, whatever a client sends.
+//! Property tests of truncation with arbitrary conversations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,10 +16,10 @@ use sightline_protocol::{
     settings::ConversationProfile,
 };
 
-/// What no message may lose, in a form that building it anew would change.
+/// Data that must be preserved, in a form that parsing and writing again would change.
 const UNKNOWN: &str = r#""z\u0041" : { "b":1.0,"a":1e2 }"#;
 
-/// What a user's block says.
+/// Content of a block of a user message.
 #[derive(Clone, Debug)]
 enum Said {
     Text(String),
@@ -54,18 +54,18 @@ impl Said {
     }
 }
 
-/// A user's message, by what its results and its other blocks say.
+/// A user message, by the content of its results and other blocks.
 #[derive(Clone, Debug)]
 struct Turn {
     calls: usize,
-    /// Where the answer before has its text, if it has one.
+    /// Position of the text in the assistant message before it, if any.
     text: Option<Place>,
     results: Vec<Said>,
     others: Vec<Said>,
     is_string: bool,
 }
 
-/// Where a text is.
+/// Position of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     BeforeCalls,
@@ -102,7 +102,7 @@ fn turn() -> impl Strategy<Value = Turn> {
         })
 }
 
-/// Takes turns; results may be too few or too many, in any message.
+/// Messages alternate. Any message may have too few or too many results.
 fn messages(turns: &[Turn], skip: Option<usize>) -> Vec<Box<RawValue>> {
     let mut messages = Vec::new();
     for (index, turn) in turns.iter().enumerate() {
@@ -200,7 +200,7 @@ fn step(
     truncate(request, &Cancel::default()).unwrap()
 }
 
-/// Plays some steps on a growing conversation; the last one.
+/// Runs steps on a growing conversation. Returns the last one.
 fn play(
     messages: &[&RawValue],
     steps: &[(TruncateAction, usize)],
@@ -242,7 +242,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_sent_is_sound(
+    fn sent_messages_are_valid(
         turns in vec(turn(), 1..12),
         skip in option::weighted(0.2, 2..20_usize),
         steps in vec((action(), 0..16_usize), 1..4),
@@ -256,21 +256,21 @@ proptest! {
         let output: Vec<Value> =
             sent.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
 
-        // Never longer, in order, with the first pair.
+        // Not longer than before, in order, with the first two messages.
         prop_assert!(sent.len() <= count);
         let indexes: Vec<usize> = outcome.sent.iter().map(|sent| sent.index).collect();
         prop_assert!(indexes.is_sorted_by(|a, b| a < b));
         prop_assert!((0..count.min(2)).eq(indexes.iter().copied().take(2)));
 
         for (sent, text) in outcome.sent.iter().zip(&sent) {
-            // What is not changed is the same, what is not known is there.
+            // Unchanged messages are identical; unknown data is preserved.
             let original = messages[sent.index].get();
             if sent.edited.is_none() {
                 prop_assert_eq!(text, original);
             }
             let kept = (text.matches(UNKNOWN).count(), original.matches(UNKNOWN).count());
             prop_assert!(kept.0 == kept.1 || (sent.repaired && kept.0 > 0));
-            // The edits say the same as the message.
+            // The edits match the message.
             if !sent.repaired {
                 let mut message = input[sent.index].clone();
                 for edit in &sent.edits {
@@ -302,19 +302,19 @@ proptest! {
             let blocks = pair[1]["content"].as_array().unwrap();
             prop_assert!(blocks[..calls.len()].iter().all(|block| block["type"] == "tool_result"));
         }
-        // Whoever can say that something is left out says so.
+        // The notice is present if there is a text to put it in.
         if profile == ConversationProfile::Default && outcome.decision == Decision::Truncated {
             let rest = outcome.sent.iter().filter(|sent| sent.index > 0);
             let mut answers =
                 rest.map(|sent| &input[sent.index]).filter(|message| message["role"] == "assistant");
             let can_say = answers.any(|message| !ids(message, "text", "text").is_empty());
-            // A user's message of which nothing is left holds these words too.
+            // A user message that became empty has the same notice.
             let mut answers = output.iter().filter(|message| message["role"] == "assistant");
             let notice = Notices::default().truncation;
             let is_said = answers.any(|message| message.to_string().contains(&notice));
             prop_assert_eq!(can_say, is_said);
         }
-        // No text of a user is lost but by leaving its message out.
+        // A user's text is lost only with its whole message.
         for message in &output {
             prop_assert!(profile == ConversationProfile::Cline
                 || message["content"] != json!([])
@@ -323,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_decided_can_be_taken_back(
+    fn decisions_can_be_rolled_back(
         turns in vec(turn(), 1..12),
         steps in vec((action(), 0..16_usize), 1..4),
         profile in profile(),
@@ -332,14 +332,14 @@ proptest! {
         let messages: Vec<&RawValue> = messages.iter().map(|message| &**message).collect();
         let (Played { outcome, before, sent }, count) = play(&messages, &steps, profile);
 
-        // Storing loses nothing.
+        // Serialization is lossless.
         let text = outcome.history.clone().into_value().to_string();
         let mut history =
             ContextHistory::from_value(serde_json::from_str(&text).unwrap()).unwrap();
         prop_assert_eq!(&history, &outcome.history);
         prop_assert_eq!(outcome.history_changed, history != before);
 
-        // Applying what was decided decides nothing, and sends the same.
+        // Applying the decisions makes no new ones and sends the same messages.
         let range = outcome.deleted_range;
         let again = step(&messages[..count], range, &history, TruncateAction::Apply, 9, profile);
         let again_sent: Vec<&str> =
@@ -347,7 +347,7 @@ proptest! {
         prop_assert_eq!(again_sent, sent);
         prop_assert!(!again.history_changed && again.deleted_range == range);
 
-        // The last step taken back is as if it had not been.
+        // Rolling back the last step restores the state before it.
         let last = Number::from(steps.len() as i64 - 2);
         prop_assert_eq!(history.rollback(&last), outcome.history_changed);
         prop_assert_eq!(&history, &before);

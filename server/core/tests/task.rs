@@ -1,4 +1,4 @@
-//! The task store: what is appended, read, masked, listed and deleted.
+//! Tests of the task store: append, load, truncate, list and delete.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn truncation(end: i64, message: usize, time: i64) -> TruncationState {
 }
 
 #[test]
-fn what_is_appended_is_there_byte_for_byte() {
+fn appended_messages_are_stored_byte_for_byte() {
     let scratch = Scratch::new();
     let odd = [
         r#"{ "role":"user","z":1.0,"a":1e2,"content":"\u00e9\ud83d" }"#,
@@ -60,7 +60,7 @@ fn what_is_appended_is_there_byte_for_byte() {
 }
 
 #[test]
-fn what_can_not_be_a_message_is_refused_and_nothing_is_stored() {
+fn invalid_messages_are_rejected_and_nothing_is_stored() {
     let scratch = Scratch::new();
     let append = |texts: &[&str]| {
         let messages: Vec<_> = texts.iter().map(|text| raw(text)).collect();
@@ -92,7 +92,7 @@ fn what_can_not_be_a_message_is_refused_and_nothing_is_stored() {
 }
 
 #[test]
-fn a_missing_task_is_not_found_and_not_made() {
+fn a_missing_task_is_not_found_and_not_created() {
     let scratch = Scratch::new();
     let (store, cancel, task) = (&scratch.store, Cancel::default(), at("none"));
     let meta = EntryMeta::default();
@@ -116,7 +116,7 @@ fn a_missing_task_is_not_found_and_not_made() {
 }
 
 #[test]
-fn what_is_masked_is_logged_and_mirrored() {
+fn truncation_is_logged_and_copied_to_the_history_file() {
     let scratch = Scratch::new();
     scratch.say("t", 8, 1);
     let cancel = Cancel::default();
@@ -137,12 +137,12 @@ fn what_is_masked_is_logged_and_mirrored() {
         assert_eq!(*now.truncation, wanted);
         assert_eq!(now.messages.len(), 8);
     }
-    // Whoever decides on what is no longer so decides again.
+    // A decision on an outdated conversation conflicts.
     let CommitResult::Conflict(now) = store(&seen, &truncation(5, 5, 9)) else {
         panic!("stored");
     };
     assert_eq!(*now.truncation, wanted);
-    // Messages that came meanwhile are no matter.
+    // Messages appended since then do not conflict.
     scratch.append("t", &[&says("user", "more")], 10);
     assert!(matches!(
         store(&now, &truncation(5, 5, 9)),
@@ -155,14 +155,14 @@ fn what_is_masked_is_logged_and_mirrored() {
         CommitResult::Stored(())
     ));
     assert_eq!(scratch.log("t").lines().count(), lines, "nothing new");
-    // The mirror is made from the log, and not the other way.
+    // The history file is derived from the log, not the other way round.
     fs::write(scratch.path("t").join("context_history.json"), "[[").unwrap();
     let now = scratch.again().load(&at("t"), &cancel).unwrap();
     assert_eq!(*now.truncation, truncation(5, 5, 9));
 }
 
 #[test]
-fn masks_of_a_task_that_was_copied_here_are_read() {
+fn truncation_of_a_copied_task_is_read() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let text = r#"[[1,[0,[[0,[[9,"text",["short"],[]]]]]]]]"#;
@@ -184,7 +184,7 @@ fn masks_of_a_task_that_was_copied_here_are_read() {
 }
 
 #[test]
-fn masks_stay_with_their_messages_when_a_line_is_lost() {
+fn truncation_follows_its_messages_when_a_line_is_lost() {
     let scratch = Scratch::new();
     scratch.say("t", 9, 1);
     let cancel = Cancel::default();
@@ -235,7 +235,7 @@ fn tasks_are_listed_last_updated_first() {
         assert_eq!((task.message_count, &*task.title), (2, "Three"));
     }
     let index = scratch.data().join("tasks/.index.json");
-    // Stale, garbage, gone: it is a cache.
+    // A stale, malformed or missing index does not matter: it is a cache.
     let old = fs::read(&index).unwrap();
     scratch.append("b", &[&says("assistant", "Yes")], 300);
     assert_eq!(ids(&scratch.again()), ["b", "c", "a"]);
@@ -245,21 +245,21 @@ fn tasks_are_listed_last_updated_first() {
     assert_eq!(ids(&scratch.again()), ["b", "c", "a"]);
     fs::remove_file(&index).unwrap();
     assert_eq!(ids(&scratch.again()), ["b", "c", "a"]);
-    // What it says of an unchanged log is believed, which is what it is for.
+    // The entry of an unchanged log is trusted.
     let text = fs::read_to_string(&index).unwrap();
     fs::write(&index, text.replace("Three", "Drei")).unwrap();
     let titles = scratch.again().list(None, &cancel).unwrap();
     assert_eq!(titles[1].title, "Drei");
-    // A task that is gone is not listed any more.
+    // A deleted task is no longer listed.
     scratch.store.delete(&at("c")).unwrap();
     assert_eq!(ids(&scratch.again()), ["b", "a"]);
     assert!(!fs::read_to_string(&index).unwrap().contains("Drei"));
-    // No task has the index's name.
+    // No task id collides with the index file.
     assert!(TaskId::new(".index.json").is_err());
 }
 
 #[test]
-fn the_newest_task_of_a_project() {
+fn newest_returns_the_last_updated_task_of_a_project() {
     let scratch = Scratch::new();
     let cancel = Cancel::default();
     for (id, cwd, now) in [
@@ -294,13 +294,13 @@ fn the_newest_task_of_a_project() {
 }
 
 #[test]
-fn deleting_frees_everything() {
+fn deleting_a_task_removes_all_its_files() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     fs::create_dir(scratch.path("t").join("more")).unwrap();
     fs::write(scratch.path("t").join("more/x"), "12345").unwrap();
     let bytes = scratch.log("t").len() as u64 + 5;
-    // What a killed deletion left.
+    // Left over by an interrupted deletion.
     let name = "tasks/.deleted-3f0c1a52-8d1e-4a61-9c56-0d3c5b1f7a10";
     let left = scratch.data().join(name);
     fs::create_dir(&left).unwrap();
@@ -312,14 +312,14 @@ fn deleting_frees_everything() {
     assert_eq!(names.len(), 0, "{names:?}");
     let load = scratch.store.load(&at("t"), &Cancel::default());
     assert_eq!(load.unwrap_err().kind, ErrorKind::NotFound);
-    // It may begin anew.
+    // The task can be created again.
     scratch.say("t", 1, 1);
     let now = scratch.store.load(&at("t"), &Cancel::default()).unwrap();
     assert_eq!(texts(&now).len(), 1);
 }
 
 #[test]
-fn another_stores_deletion_is_noticed() {
+fn a_deletion_by_another_store_is_noticed() {
     let scratch = Scratch::new();
     let other = scratch.again();
     scratch.say("t", 3, 1);
@@ -332,7 +332,7 @@ fn another_stores_deletion_is_noticed() {
 
 #[cfg(unix)]
 #[test]
-fn a_log_that_is_a_link_is_refused() {
+fn a_log_that_is_a_symlink_is_rejected() {
     let scratch = Scratch::new();
     scratch.say("t", 1, 1);
     let elsewhere = scratch.data().join("elsewhere");
@@ -353,7 +353,7 @@ fn a_log_that_is_a_link_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_user_may_read() {
+fn stored_files_are_readable_by_the_user_only() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new();
     scratch.say("t", 1, 1);
@@ -367,7 +367,7 @@ fn only_the_user_may_read() {
 }
 
 #[test]
-fn the_log_says_what_the_format_says() {
+fn the_log_matches_the_documented_format() {
     let scratch = Scratch::new();
     let origin = EntryOrigin {
         session_id: Some("s".to_owned()),

@@ -1,4 +1,4 @@
-//! Logs that were torn, broken or cut: what is damaged is lost, and no more.
+//! Tests with torn, malformed and truncated logs: only the damaged lines are lost.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn turns(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_last_line_torn_anywhere_costs_itself_only() {
+fn a_torn_last_line_loses_only_itself() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let whole = fs::read(scratch.log_path("t")).unwrap();
@@ -43,7 +43,7 @@ fn a_last_line_torn_anywhere_costs_itself_only() {
         let store = scratch.again();
         let expected = (turns(kept), kept as u64, dropped);
         assert_eq!(loaded(&store), expected, "cut at {end}");
-        // A store that had read the whole file finds the same.
+        // A store that had read the whole file gets the same result.
         assert_eq!(loaded(&scratch.store), expected, "cut at {end}");
 
         append(&store, "t", &[&after], 2);
@@ -52,7 +52,7 @@ fn a_last_line_torn_anywhere_costs_itself_only() {
         for store in [&store, &scratch.store, &scratch.again()] {
             assert_eq!(loaded(store), expected, "cut at {end}");
         }
-        // And what stood there stays.
+        // Later lines are kept.
         assert!(
             fs::read(scratch.log_path("t"))
                 .unwrap()
@@ -62,7 +62,7 @@ fn a_last_line_torn_anywhere_costs_itself_only() {
 }
 
 #[test]
-fn a_broken_line_costs_itself_only() {
+fn a_malformed_line_loses_only_itself() {
     let scratch = Scratch::new();
     scratch.say("t", 6, 1);
     let log = scratch.log("t");
@@ -104,7 +104,7 @@ fn a_broken_line_costs_itself_only() {
 }
 
 #[test]
-fn what_lies_around_a_line_does_no_harm() {
+fn padding_around_a_line_is_ignored() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let log = scratch.log("t");
@@ -118,7 +118,7 @@ fn what_lies_around_a_line_does_no_harm() {
 }
 
 #[test]
-fn a_line_twice_is_one_message() {
+fn a_duplicate_line_is_one_message() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let log = scratch.log("t");
@@ -131,7 +131,7 @@ fn a_line_twice_is_one_message() {
 }
 
 #[test]
-fn a_line_longer_than_any_is_dropped() {
+fn an_overlong_line_is_dropped() {
     let scratch = Scratch::new();
     scratch.say("t", 2, 1);
     let mut log = fs::OpenOptions::new()
@@ -146,7 +146,7 @@ fn a_line_longer_than_any_is_dropped() {
 }
 
 #[test]
-fn a_line_being_written_is_not_torn() {
+fn a_line_being_written_does_not_count_as_torn() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let whole = fs::read(scratch.log_path("t")).unwrap();
@@ -158,24 +158,24 @@ fn a_line_being_written_is_not_torn() {
     fs::write(scratch.log_path("t"), &whole[..whole.len() - 9]).unwrap();
     let store = scratch.again();
     assert_eq!(loaded(&store), (turns(2), 2, 0));
-    // UnsyncedWrite to its end it is a line like any other.
+    // The completed line counts.
     fs::write(scratch.log_path("t"), &whole).unwrap();
     assert_eq!(loaded(&store), (turns(3), 3, 0));
     fs::write(scratch.log_path("t"), &whole[..whole.len() - 9]).unwrap();
     assert_eq!(loaded(&store), (turns(2), 2, 0));
-    // Nobody writes it any more.
+    // The writer is gone.
     drop(lock);
     assert_eq!(loaded(&store), (turns(2), 2, 1));
 }
 
 #[test]
-fn a_log_cut_and_written_on_is_read_anew() {
+fn a_log_truncated_and_extended_is_read_again() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     let whole = scratch.log("t");
     let reader = scratch.again();
     assert_eq!(loaded(&reader).0.len(), 4);
-    // As after a write that failed, and another one of the same length.
+    // As after a failed write followed by another one of the same length.
     let cut: String = whole
         .lines()
         .take(2)
@@ -196,9 +196,9 @@ fn a_log_cut_and_written_on_is_read_anew() {
     );
 }
 
-/// Too long to be read again whole at each look.
+/// Longer than the size up to which logs are read again completely.
 #[test]
-fn a_long_log_cut_and_written_on_or_replaced_is_read_anew() {
+fn a_long_log_truncated_and_extended_or_replaced_is_read_again() {
     let text_of = |scratch: &Scratch, name: &str, count: usize| {
         let long = "x".repeat(10_000);
         let text = |index| says("user", &format!("{name} {index} {long}"));
@@ -223,7 +223,7 @@ fn a_long_log_cut_and_written_on_or_replaced_is_read_anew() {
     fs::write(scratch.log_path("t"), head + &other.log("t")).unwrap();
     assert_eq!(loaded(&reader), loaded(&scratch.again()));
 
-    // Another file that goes on with the same lines but for one.
+    // Another file with the same lines except one.
     fs::write(scratch.log_path("t"), &whole).unwrap();
     let reader = scratch.again();
     assert_eq!(loaded(&reader).0.len(), 40);
@@ -236,7 +236,7 @@ fn a_long_log_cut_and_written_on_or_replaced_is_read_anew() {
 }
 
 #[test]
-fn a_log_without_parents_is_in_the_order_of_its_lines() {
+fn entries_without_parents_follow_the_line_order() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let mut text = String::new();
@@ -251,7 +251,7 @@ fn a_log_without_parents_is_in_the_order_of_its_lines() {
     assert_eq!(loaded(&scratch.again()).0.len(), 3);
 }
 
-/// The log's lines, those at `broken` broken.
+/// Returns the log with the lines at `broken` malformed.
 fn break_lines(scratch: &Scratch, log: &str, broken: &[usize]) {
     let lines = log.lines().enumerate();
     let lines = lines.map(|(place, line)| match broken.contains(&place) {
@@ -273,8 +273,8 @@ fn without(lost: usize, count: usize) -> Vec<String> {
     turns
 }
 
-/// Ten messages, a compaction that keeps the last two, four messages more, all
-/// of it taken back, and two more.
+/// Ten messages, a compaction that retains the last two, four more messages, an undo of the
+/// compaction, and two more messages.
 fn compacted_and_taken_back() -> (Scratch, String) {
     let scratch = Scratch::new();
     scratch.say("t", 10, 1);
@@ -293,14 +293,14 @@ fn compacted_and_taken_back() -> (Scratch, String) {
 }
 
 #[test]
-fn what_begins_at_a_lost_entry_begins_where_that_was() {
+fn a_branch_from_a_lost_entry_starts_at_its_predecessor() {
     let (scratch, log) = compacted_and_taken_back();
     break_lines(&scratch, &log, &[9]);
     assert_eq!(loaded(&scratch.again()).0, without(9, 16));
 }
 
 #[test]
-fn a_rewind_from_a_lost_entry_is_undone_to_where_that_was() {
+fn undoing_a_rewind_to_a_lost_entry_restores_its_predecessor() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     let (store, cancel) = (&scratch.store, Cancel::default());
@@ -321,7 +321,7 @@ fn a_rewind_from_a_lost_entry_is_undone_to_where_that_was() {
 }
 
 #[test]
-fn a_compaction_that_lost_lines_did_not_happen_and_swallows_nothing() {
+fn an_incomplete_compaction_is_void_and_loses_no_messages() {
     let scratch = Scratch::new();
     scratch.say("t", 5, 1);
     compact_from(&scratch, 2, 5);
@@ -346,14 +346,14 @@ fn a_compaction_that_lost_lines_did_not_happen_and_swallows_nothing() {
 }
 
 #[test]
-fn taking_back_that_lost_lines_did_not_happen_and_swallows_nothing() {
+fn an_incomplete_undo_is_void_and_loses_no_messages() {
     let (scratch, log) = compacted_and_taken_back();
     let compacted = |count: usize| {
         let mut texts = vec![says("user", "summary")];
         texts.extend((8..count).map(turn));
         texts
     };
-    // The entry that takes back and four copies.
+    // The undo entry and four copies.
     for first in 18..23 {
         for second in first..23 {
             break_lines(&scratch, &log, &[first, second]);
@@ -370,13 +370,13 @@ fn taking_back_that_lost_lines_did_not_happen_and_swallows_nothing() {
 }
 
 #[test]
-fn what_follows_from_a_lost_compaction_is_there_once() {
+fn messages_of_a_damaged_compaction_are_not_duplicated() {
     let (scratch, log) = compacted_and_taken_back();
-    // Any line of the compaction.
+    // Loses any one line of the compaction.
     for lost in 10..14 {
         break_lines(&scratch, &log, &[lost]);
         assert_eq!(loaded(&scratch.again()).0, turns(16), "{lost}");
-        // And the entry it began at.
+        // Also loses the entry before it.
         break_lines(&scratch, &log, &[9, lost]);
         let mut texts = loaded(&scratch.again()).0;
         texts.retain(|text| *text != turn(9));
@@ -385,7 +385,7 @@ fn what_follows_from_a_lost_compaction_is_there_once() {
 }
 
 #[test]
-fn a_copy_whose_message_was_lost_stays() {
+fn a_copy_without_its_original_is_kept() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     compact_from(&scratch, 2, 5);
@@ -395,7 +395,7 @@ fn a_copy_whose_message_was_lost_stays() {
 }
 
 #[test]
-fn two_compactions_that_lost_lines_do_not_make_one() {
+fn two_damaged_compactions_do_not_merge() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 1);
     compact_from(&scratch, 2, 5);
@@ -403,13 +403,13 @@ fn two_compactions_that_lost_lines_do_not_make_one() {
     let stored = compact(&scratch.store, &seen, 1, 6).unwrap();
     assert!(matches!(stored, CommitResult::Stored(_)));
     scratch.append("t", &[&turn(4)], 7);
-    // The last copy of one and the boundary of the other.
+    // Loses the last copy of the first and the boundary of the second.
     break_lines(&scratch, &scratch.log("t"), &[7, 8]);
     assert_eq!(loaded(&scratch.again()).0, turns(5));
 }
 
 #[test]
-fn a_made_up_number_of_following_lines_swallows_nothing() {
+fn a_wrong_group_size_loses_no_messages() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     compact_from(&scratch, 1, 5);
@@ -426,7 +426,7 @@ fn a_made_up_number_of_following_lines_swallows_nothing() {
         scratch.again()
     };
     let log = scratch.log("t");
-    // On the boundary: too many.
+    // On the boundary, with a count that is too high.
     for following in [4, 5, u64::from(u32::MAX)] {
         let store = forge(&log, 3, following);
         assert_eq!(loaded(&store).0, turns(4), "{following}");

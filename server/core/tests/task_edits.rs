@@ -1,4 +1,4 @@
-//! Compacting, rewinding and rolling back, and taking it back.
+//! Tests of compaction, rewind, rollback, and undoing them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +44,7 @@ fn mask(store: &TaskStore, truncation: &TruncationState, now: i64) {
 }
 
 #[test]
-fn a_compaction_is_stored_and_taken_back() {
+fn a_compaction_is_stored_and_undone() {
     let scratch = Scratch::new();
     let store = &scratch.store;
     scratch.say("t", 6, 5);
@@ -101,7 +101,7 @@ fn a_compaction_is_stored_and_taken_back() {
 }
 
 #[test]
-fn a_compaction_of_what_is_no_longer_so_is_not_stored() {
+fn a_compaction_of_an_outdated_conversation_conflicts() {
     let scratch = Scratch::new();
     scratch.say("t", 4, 5);
     let seen = load(&scratch.store);
@@ -148,7 +148,7 @@ fn a_compaction_of_what_is_no_longer_so_is_not_stored() {
 }
 
 #[test]
-fn a_compaction_torn_anywhere_did_not_happen() {
+fn a_compaction_torn_anywhere_is_void() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 5);
     let start = scratch.log("t").len();
@@ -180,7 +180,7 @@ fn a_compaction_torn_anywhere_did_not_happen() {
 }
 
 #[test]
-fn a_rewind_is_undone_and_the_undoing_too() {
+fn a_rewind_and_its_undo_can_be_undone() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     scratch.say("t", 8, 5);
@@ -228,7 +228,7 @@ fn a_rewind_is_undone_and_the_undoing_too() {
     let unknown = "67e55044-10b1-426f-9247-bb680e5fe0c8".parse().unwrap();
     let refused = store.undo_rewind(&at("t"), unknown, &at_time(15), &cancel);
     assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
-    // A message is no rewind.
+    // The id of a message is not a rewind id.
     let message = load(store).messages[0].uuid.to_string().parse().unwrap();
     let refused = store.undo_rewind(&at("t"), message, &at_time(15), &cancel);
     assert_eq!(refused.unwrap_err().kind, ErrorKind::NotFound);
@@ -236,7 +236,7 @@ fn a_rewind_is_undone_and_the_undoing_too() {
 }
 
 #[test]
-fn a_conversation_goes_to_what_it_was_also_on_a_branch_that_was_left() {
+fn rewind_reaches_abandoned_branches() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     let go = |to, counted, time| store.rewind(&at("t"), to, counted, &at_time(time), &cancel);
@@ -296,7 +296,7 @@ fn a_conversation_goes_to_what_it_was_also_on_a_branch_that_was_left() {
 }
 
 #[test]
-fn what_was_masked_before_the_log_said_so_stays_masked() {
+fn unlogged_truncation_is_preserved() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     scratch.say("t", 4, 5);
@@ -314,7 +314,7 @@ fn what_was_masked_before_the_log_said_so_stays_masked() {
         (texts(&now), &now.truncation),
         (texts(&then), &then.truncation)
     );
-    // An edit of a message that was not there yet would land in the next one.
+    // An edit of a message that did not exist yet would apply to the next one.
     rewind(RewindPoint::Entry(then.messages[1].uuid)).unwrap();
     assert_eq!(
         *load(&scratch.again()).truncation,
@@ -323,7 +323,7 @@ fn what_was_masked_before_the_log_said_so_stays_masked() {
 }
 
 #[test]
-fn rolling_back_takes_back_what_was_decided_and_drops_no_message() {
+fn rollback_undoes_decisions_and_keeps_all_messages() {
     let scratch = Scratch::new();
     let (store, cancel) = (&scratch.store, Cancel::default());
     scratch.say("t", 8, 5);
@@ -367,7 +367,7 @@ fn rolling_back_takes_back_what_was_decided_and_drops_no_message() {
         );
         assert_eq!(now.info.compactions, 0);
     }
-    // Nothing to take back, nothing written.
+    // Nothing to undo, so nothing is written.
     let log = scratch.log("t");
     rollback(9);
     assert_eq!(scratch.log("t"), log);

@@ -1,4 +1,4 @@
-//! Tasks that come from elsewhere and go elsewhere: import and export.
+//! Tests of importing and exporting tasks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ const METADATA: &str = r#"{
   "model_usage": []
 }"#;
 
-/// Messages as Cline's versions wrote them.
+/// Messages as different versions of Cline wrote them.
 fn messages() -> Vec<String> {
     vec![
         r##"{"role":"user","content":[{"type":"text","text":"<task>\nAdd a test\n</task>"},{"type":"text","text":"<environment_details>\n# Current Working Directory (/home/u/p) Files\nsrc/\n</environment_details>"}]}"##.to_owned(),
@@ -74,7 +74,7 @@ fn import(
 }
 
 #[test]
-fn a_task_folder_of_cline() {
+fn a_cline_task_folder_is_imported() {
     let scratch = Scratch::new();
     let dir = folder(&scratch);
     let contents = || -> Vec<(PathBuf, Vec<u8>)> {
@@ -113,7 +113,7 @@ fn a_task_folder_of_cline() {
     assert_eq!(scratch.file(CLINE, "task_metadata.json"), METADATA);
     let history = fs::read_to_string(dir.join("context_history.json")).unwrap();
     assert_eq!(scratch.file(CLINE, "context_history.json"), history);
-    // What Cline decided can be taken back like what we decide.
+    // Cline's decisions can be rolled back like our own.
     let meta = EntryMeta::default();
     let cancel = Cancel::default();
     let time = 1_700_000_009_999_i64;
@@ -123,7 +123,7 @@ fn a_task_folder_of_cline() {
     assert_eq!(rolled.unwrap().into_value(), json!([]));
     let now = scratch.store.load(&at(CLINE), &cancel).unwrap();
     assert_eq!(now.truncation.deleted_range, None);
-    // It goes on like any other.
+    // The conversation can be continued.
     scratch.append(CLINE, &[&turn(6)], 1);
     let refused = import(&scratch, &dir, None).unwrap_err();
     assert_eq!(refused.kind, ErrorKind::Conflict);
@@ -131,7 +131,7 @@ fn a_task_folder_of_cline() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_named() {
+fn malformed_files_are_reported() {
     let scratch = Scratch::new();
     let dir = folder(&scratch);
     for name in [
@@ -152,7 +152,7 @@ fn files_that_make_no_sense_are_named() {
         assert!(named.contains(name), "{named}");
     }
     let now = scratch.store.load(&at(CLINE), &Cancel::default()).unwrap();
-    // The folder's name is a time.
+    // The folder's name is a timestamp.
     assert_eq!(now.messages[0].time, 1_700_000_000_000);
     assert!(!scratch.path(CLINE).join("task_metadata.json").exists());
 
@@ -185,7 +185,7 @@ fn files_that_make_no_sense_are_named() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_a_folder_are_not_followed() {
+fn symlinks_in_a_task_folder_are_not_followed() {
     let scratch = Scratch::new();
     let dir = folder(&scratch);
     let secret = scratch.dir().join("secret");
@@ -206,7 +206,7 @@ fn links_in_a_folder_are_not_followed() {
 }
 
 #[test]
-fn an_id_that_is_none_is_refused() {
+fn an_invalid_task_id_is_rejected() {
     let scratch = Scratch::new();
     let dir = folder(&scratch);
     let odd = dir.parent().unwrap().join("no task id");
@@ -216,7 +216,7 @@ fn an_id_that_is_none_is_refused() {
     assert_eq!(import(&scratch, &odd, Some("named")).unwrap().messages, 6);
 }
 
-/// A task with all there can be in it.
+/// A task with every kind of data.
 fn rich(scratch: &Scratch) {
     import(scratch, &folder(scratch), Some("t")).unwrap();
     let (task, cancel) = (at("t"), Cancel::default());
@@ -254,14 +254,14 @@ fn rich(scratch: &Scratch) {
 }
 
 #[test]
-fn one_null_costs_that_entry_only() {
+fn a_null_entry_loses_only_itself() {
     let scratch = Scratch::new();
     let dir = folder(&scratch);
     import(&scratch, &dir, Some("whole")).unwrap();
     let cancel = Cancel::default();
     let load = |id: &str| scratch.store.load(&at(id), &cancel).unwrap();
     let whole = load("whole");
-    // Two entries that are no messages; what counts messages counts them too.
+    // Two entries are not messages; Cline's indexes count them.
     let mut entries = messages();
     entries.insert(1, "null".to_owned());
     entries.insert(4, "7".to_owned());
@@ -305,7 +305,7 @@ fn one_null_costs_that_entry_only() {
             "skipped 3 of the entries of context_history.json: malformed",
         ]
     );
-    // Blocks and members that are null stay as they are.
+    // `null` blocks and members are preserved.
     let odd = [
         r#"{"role":null,"content":[null,{"type":"text","text":null},{"type":null}]}"#,
         r#"{"role":"user","content":null,"ts":null}"#,
@@ -317,7 +317,7 @@ fn one_null_costs_that_entry_only() {
     import(&scratch, &dir, Some("odd")).unwrap();
     assert_eq!(texts(&load("odd")), odd);
 
-    // An export.
+    // The same for an export.
     let document = json!({
         "format": "sightline-task", "version": 1, "taskId": null, "log": null,
         "messages": [null, {"role": "user", "content": "a"}],
@@ -329,7 +329,7 @@ fn one_null_costs_that_entry_only() {
 }
 
 #[test]
-fn an_export_comes_back_byte_for_byte() {
+fn an_export_is_imported_byte_for_byte() {
     let scratch = Scratch::new();
     rich(&scratch);
     let cancel = Cancel::default();
@@ -353,7 +353,7 @@ fn an_export_comes_back_byte_for_byte() {
         );
         assert_eq!(scratch.log(id), scratch.log("t"));
         assert_eq!(scratch.file(id, "task_metadata.json"), METADATA);
-        // What was before the compaction came along.
+        // The messages before the compaction are imported too.
         let undone = scratch
             .store
             .undo_compaction(&at(id), &EntryMeta::default(), &cancel);
@@ -366,7 +366,7 @@ fn an_export_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn an_export_without_its_log_is_enough() {
+fn an_export_without_its_log_can_be_imported() {
     let scratch = Scratch::new();
     import(&scratch, &folder(&scratch), Some("t")).unwrap();
     let cancel = Cancel::default();
@@ -403,7 +403,7 @@ fn an_export_without_its_log_is_enough() {
 }
 
 #[test]
-fn an_export_for_anyone() {
+fn the_export_omits_denied_paths() {
     let scratch = Scratch::new();
     import(&scratch, &folder(&scratch), Some("t")).unwrap();
     let text = scratch
@@ -422,7 +422,7 @@ fn an_export_for_anyone() {
 }
 
 #[test]
-fn a_task_to_be_read() {
+fn markdown_export_of_a_task() {
     let scratch = Scratch::new();
     scratch.append(
         "t",
@@ -457,7 +457,7 @@ fn a_task_to_be_read() {
 }
 
 #[test]
-fn a_line_too_long_to_be_read_again_is_named() {
+fn an_overlong_line_is_reported() {
     let scratch = Scratch::new();
     scratch.say("t", 3, 1);
     let log = scratch.log("t");

@@ -1,6 +1,5 @@
-//! Several writers on one conversation: threads, processes, processes killed
-//! while they write, and a disk that is full. The test program starts itself
-//! as the other process.
+//! Tests with several writers on one conversation: threads, processes, killed processes, and a
+//! full disk. The test program starts itself as the other process.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,14 +26,14 @@ const NAME: &str = "SIGHTLINE_TEST_NAME";
 const COUNT: &str = "SIGHTLINE_TEST_COUNT";
 const KILLS: u64 = 200;
 
-/// A message that says who wrote it and the how many-eth it is.
+/// A message with the name of its writer and a sequence number.
 fn message(name: &str, nth: usize) -> String {
-    // Some take many pages, so that a writer can be killed within one.
+    // Some span many pages, so that a writer can be killed in the middle of one.
     let size = [10, 5_000, 60_000, 300_000][nth % 4];
     says("user", &format!("{name} {nth} {}", "x".repeat(size)))
 }
 
-/// Who wrote the messages of a conversation, and the how many-eth each is.
+/// Returns the writer and sequence number of each message.
 fn written(conversation: &Conversation) -> HashMap<String, Vec<usize>> {
     let mut written: HashMap<String, Vec<usize>> = HashMap::new();
     for stored in &conversation.messages {
@@ -47,7 +46,7 @@ fn written(conversation: &Conversation) -> HashMap<String, Vec<usize>> {
     written
 }
 
-/// Not a test of its own: what the other process does.
+/// Not a test: the entry point of the other process.
 #[test]
 fn child() {
     let (Some(data), Ok(name), Ok(count)) = (env::var_os(DATA), env::var(NAME), env::var(COUNT))
@@ -93,14 +92,14 @@ fn load(store: &TaskStore) -> std::sync::Arc<Conversation> {
     store.load(&at("t"), &Cancel::default()).unwrap()
 }
 
-/// Small numbers without a pattern.
+/// Pseudo-random small numbers.
 fn scattered(seed: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40
 }
 
 #[test]
-fn killed_at_any_moment_nothing_acknowledged_is_missing() {
+fn a_killed_writer_loses_nothing_acknowledged() {
     let scratch = Scratch::new();
     let mut stored: HashMap<String, usize> = HashMap::new();
     let mut torn = 0;
@@ -126,7 +125,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_missing() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it still told before it died counts too.
+        // Count what it acknowledged before it was killed.
         for line in lines.map_while(Result::ok) {
             heed(&line, &mut told);
         }
@@ -151,7 +150,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_missing() {
 }
 
 #[test]
-fn many_writers_lose_nothing_and_keep_their_order() {
+fn concurrent_writers_lose_nothing_and_keep_their_order() {
     let scratch = Scratch::new();
     let data = scratch.data();
     let mut children: Vec<Child> = ["p1", "p2"].map(|name| start(&data, name, 40)).into();
@@ -161,7 +160,7 @@ fn many_writers_lose_nothing_and_keep_their_order() {
             scope.spawn(move || {
                 for nth in 0..40 {
                     append(store, "t", &[&message(name, nth)], 1);
-                    // Reading at the same time disturbs nobody.
+                    // Concurrent readers do not interfere.
                     let there = written(&load(store));
                     assert_eq!(there[name].len(), nth + 1);
                 }
@@ -182,7 +181,7 @@ fn many_writers_lose_nothing_and_keep_their_order() {
 }
 
 #[test]
-fn several_appends_share_one_wait_for_the_disk() {
+fn several_appends_share_one_sync() {
     let scratch = Scratch::new();
     let counted = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -209,12 +208,12 @@ fn several_appends_share_one_wait_for_the_disk() {
 
 #[cfg(unix)]
 #[test]
-fn a_write_that_fails_leaves_nothing() {
+fn a_failed_write_leaves_nothing_behind() {
     let scratch = Scratch::new();
     let data = scratch.data();
     append(&scratch.store, "t", &[&message("before", 0)], 1);
-    // Files of that process may have 400 kB or so; going over is an error, not
-    // the end of it.
+    // Limits the file size of that process to about 400 kB. Exceeding it is an error, not a
+    // signal.
     let mut shell = Command::new("sh");
     shell
         .args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$0\" \"$@\""])

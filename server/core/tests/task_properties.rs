@@ -1,6 +1,5 @@
-//! Whatever is appended, masked, compacted, rewound, rolled back and taken back
-//! again: nothing leaves the file, what is undone is as it was, and what is
-//! kept in memory is what the file says.
+//! Property tests of append, truncation, compaction, rewind, rollback and undo: nothing is
+//! removed from the file, an undo restores the earlier state, and memory matches the file.
 
 #![allow(clippy::unwrap_used)]
 
@@ -47,15 +46,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the conversation should be.
+/// The expected conversation.
 #[derive(Clone, Default)]
 struct Model {
     messages: Vec<String>,
     truncation: TruncationState,
-    /// The ranges logged since the last compaction: behind how many messages,
-    /// at what time.
+    /// Deleted ranges logged since the last compaction, with the number of messages and the time.
     ranges: Vec<(usize, i64, Option<DeletedRange>)>,
-    /// What was before each compaction, and its time.
+    /// The state before each compaction, and its time.
     compactions: Vec<(Box<Model>, i64)>,
 }
 
@@ -114,7 +112,7 @@ struct Run {
     counted: usize,
     model: Model,
     rewinds: Vec<(RewindId, Model)>,
-    /// What it was after each step: the entry, the time.
+    /// The entry and time after each step.
     moments: Vec<(uuid::Uuid, i64, Model)>,
 }
 
@@ -258,7 +256,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn the_conversation_is_what_was_done_to_it(steps in vec(step(), 1..30)) {
+    fn the_conversation_matches_the_model(steps in vec(step(), 1..30)) {
         let mut run = Run {
             scratch: Scratch::new(),
             now: 1_000,
@@ -288,7 +286,7 @@ proptest! {
             prop_assert_eq!(kept.recovered, fresh.recovered);
             prop_assert_eq!(&kept.info, &fresh.info);
         }
-        // Each message was written once, besides the copies.
+        // Each message was written once, not counting copies.
         let mut times: HashMap<usize, usize> = HashMap::new();
         for line in log.lines().filter(|line| !line.contains("copyOf")) {
             for nth in 0..run.counted {

@@ -1,4 +1,4 @@
-//! Resuming tasks, and how long they are kept.
+//! Tests of resuming and pruning tasks.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,7 @@ fn texts(resumed: &ResumedTask) -> Vec<String> {
     messages.map(|raw| raw.get().to_owned()).collect()
 }
 
-/// No call without its result in the next message.
+/// Asserts that every call has its result in the next message.
 fn assert_answered(resumed: &ResumedTask) {
     let messages: Vec<Value> = texts(resumed)
         .iter()
@@ -84,7 +84,7 @@ fn assert_answered(resumed: &ResumedTask) {
 }
 
 #[test]
-fn interrupted_tool_calls_are_found_and_answered() {
+fn interrupted_tool_calls_get_results() {
     let scratch = Scratch::new();
     let end = calls(&["c4", "c4", "c5"]);
     let messages = [
@@ -109,7 +109,7 @@ fn interrupted_tool_calls_are_found_and_answered() {
         json!({"role": "user", "content": [result("c4"), result("c5")]})
     );
     assert!(resumed.resumption.contains("read_file (c2)"));
-    // Only looked at: nothing is written.
+    // Nothing is written.
     assert_eq!(scratch.log("t").lines().count(), 6);
     scratch.append("t", &[&answers(&["c4", "c5"])], 1);
     let resumed = resume(&scratch, &[], &[]);
@@ -118,7 +118,7 @@ fn interrupted_tool_calls_are_found_and_answered() {
 }
 
 #[test]
-fn what_is_resumed_is_what_would_be_sent() {
+fn resume_returns_the_messages_to_send() {
     let scratch = Scratch::new();
     let mut messages: Vec<String> = (0..5).map(turn).collect();
     messages.push(calls(&["c1"]));
@@ -149,7 +149,7 @@ fn what_is_resumed_is_what_would_be_sent() {
 }
 
 #[test]
-fn the_model_is_told_what_it_can_not_know() {
+fn the_resumption_text() {
     let scratch = Scratch::new();
     let origin = EntryOrigin {
         cwd: Some("/home/u/p".to_owned()),
@@ -196,7 +196,7 @@ fn prune(scratch: &Scratch, limits: RetentionLimits) -> Vec<String> {
     pruned.removed.iter().map(ToString::to_string).collect()
 }
 
-/// Five tasks, `t1` the oldest.
+/// Five tasks, `t1` is the oldest.
 fn five() -> Scratch {
     let scratch = Scratch::new();
     for day in 1..=5 {
@@ -207,7 +207,7 @@ fn five() -> Scratch {
     scratch
 }
 
-/// Makes the log of a task one that was written then.
+/// Sets the modification time of a log.
 fn written_at(scratch: &Scratch, id: &str, millis: i64) {
     set_modified(&scratch.log_path(id), millis);
 }
@@ -219,7 +219,7 @@ fn set_modified(file: &Path, millis: i64) {
 }
 
 #[test]
-fn tasks_are_kept_by_age_count_and_bytes() {
+fn tasks_are_pruned_by_age_count_and_size() {
     let scratch = five();
     assert_eq!(prune(&scratch, RetentionLimits::default()), [""; 0]);
     let by_age = RetentionLimits {
@@ -246,7 +246,7 @@ fn tasks_are_kept_by_age_count_and_bytes() {
 }
 
 #[test]
-fn a_task_that_is_written_to_stays() {
+fn a_task_being_written_is_not_pruned() {
     let scratch = five();
     let storage = Storage::open(&scratch.data()).unwrap();
     let lock = storage.task(&at("t1")).lock().unwrap();
@@ -260,7 +260,7 @@ fn a_task_that_is_written_to_stays() {
 }
 
 #[test]
-fn the_newest_conversation_stays_whatever_the_limits() {
+fn the_newest_conversation_is_never_pruned() {
     let none = RetentionLimits {
         max_age_days: Some(0),
         max_count: Some(0),
@@ -273,7 +273,7 @@ fn the_newest_conversation_stays_whatever_the_limits() {
 }
 
 #[test]
-fn an_old_conversation_that_came_now_is_not_old() {
+fn an_imported_old_conversation_is_recent() {
     let scratch = five();
     written_at(&scratch, "t1", 99 * DAY);
     let by_age = RetentionLimits {
@@ -287,18 +287,19 @@ fn an_old_conversation_that_came_now_is_not_old() {
     };
     assert_eq!(prune(&scratch, by_count), ["t5", "t4"]);
     assert_eq!(kept(&scratch), ["t1"]);
-    // A copy that kept the time of a file older than its messages.
+    // A copied file whose modification time is older than its messages.
     let scratch = five();
     written_at(&scratch, "t5", DAY);
     assert_eq!(prune(&scratch, by_count), ["t4", "t3", "t2", "t1"]);
 }
 
 #[test]
-fn tasks_that_only_trackers_wrote_go_too() {
+fn tasks_with_only_tracker_files_are_pruned() {
     let scratch = five();
     fs::create_dir(scratch.path("tracked")).unwrap();
     fs::write(scratch.path("tracked").join("tracked_files.json"), "[]").unwrap();
-    // It was written now, by the real clock: in use, and no conversation.
+    // It was just written according to the real clock, so it is in use, and it has no
+    // conversation.
     let none = RetentionLimits {
         max_count: Some(0),
         ..RetentionLimits::default()

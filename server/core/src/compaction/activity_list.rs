@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_list_is_parsed_as_written() {
         let activity = activity(
             &[("b\n- x", true, 5), ("a b", true, 2), ("c", false, 3)],
             &["cargo test", "echo 'a\nFiles read:\n- d'"],
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded() {
+    fn the_list_is_bounded() {
         let names: Vec<String> = (0..5000).map(|nth| format!("file{nth}")).collect();
         let files: Vec<_> = names
             .iter()

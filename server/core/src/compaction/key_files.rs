@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_cannot_be_read_give_way() {
+    fn unreadable_files_are_skipped() {
         let read = |path: &str| match path {
             "changed" => None,
             "often" => Some(String::new()),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_leaves_its_room_to_others() {
+    fn smaller_files_are_included_after_one_that_does_not_fit() {
         let fit = |room| {
             let all = choose_from(&sample_activity(), &|_| Some("x".to_owned()), (4, 9, 1000));
             let costs = [50.0, 60.0, 10.0, 5.0].into_iter();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_bounded_together() {
+    fn the_total_size_is_bounded() {
         let read = |path: &str| {
             Some(match path {
                 "by-user" => "no line break at all".to_owned(),

@@ -319,7 +319,7 @@ mod tests {
     use super::unused_number;
 
     #[test]
-    fn a_number_nobody_wrote() {
+    fn the_tag_number_is_unused() {
         let number = |texts: &[&str]| {
             let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
             unused_number(texts.iter())

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pair_is_split() {
+    fn tool_pairs_are_not_split() {
         assert_eq!(positions("u a1 u1 a2 u2 a").positions, [3, 5]);
         assert_eq!(positions("u a12 u1 a u2 a").positions, [5]);
         assert_eq!(positions("u a1 u1 a1 u1 a").positions, [3, 5]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn no_less_stays_than_was_wanted() {
+    fn at_least_the_requested_part_is_retained() {
         let ten = positions("u a u a u a u a u a");
         for (ratio, position) in [
             (0.2, 7),

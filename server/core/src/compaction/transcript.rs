@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn large_bodies_are_cut_wherever_they_stand() {
+    fn large_bodies_are_shortened_everywhere() {
         let file: String = (0..2000).map(|line| format!("line {line}\n")).collect();
         for content in [
             json!([{"type": "tool_result", "content": file}]),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_blocks_stay_one_bounded_message() {
+    fn a_message_with_thousands_of_blocks_is_bounded() {
         let block = json!({"type": "text", "text": "x".repeat(100)});
         let shown = shown(&Value::Array(vec![block; 20_000]));
         assert!(shown.len() < MESSAGE_BYTES + 100);

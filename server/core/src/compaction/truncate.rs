@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_are_between_characters() {
+    fn cuts_are_at_character_boundaries() {
         let text = "日本語😀é".repeat(50);
         for max in 0..100 {
             assert!(elide_middle(&text, max).contains("[left out here: 1 line, "));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_fit() {
+    fn first_lines_that_fit() {
         assert_eq!(first_lines("a\nb\nc", 2, 100), ("a\nb\n", 2));
         assert_eq!(first_lines("a\nb\nc", 9, 4), ("a\nb\n", 2));
         assert_eq!(first_lines("a\nb\nc", 9, 5), ("a\nb\nc", 3));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_left_out_and_prose_is_not() {
+    fn base64_is_elided_and_prose_is_not() {
         let data = "QUJD".repeat(100);
         assert_eq!(
             elide_base64(&format!("see data:image/png;base64,{data}, it")),

@@ -366,7 +366,7 @@ mod tests {
     use super::normalize_path;
 
     #[test]
-    fn spellings_of_a_path() {
+    fn paths_are_normalized() {
         for (path, normal) in [
             ("a/b", "a/b"),
             ("./a//b/", "a/b"),

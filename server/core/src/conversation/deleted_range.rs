@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_ends_with_the_assistants_message() {
+    fn the_range_ends_with_an_assistant_message() {
         for (role, end) in [(Role::Assistant, 5), (Role::User, 4), (Role::Other, 4)] {
             let next = next_range(10, None, Keep::Half, |_| Some(role));
             assert_eq!(next, DeletedRange([2, end]), "{role:?}");
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_messages_none_is_left_out() {
+    fn the_range_is_clamped_to_the_message_count() {
         for (count, end) in [(0, 1), (1, 1), (2, 1), (3, 2), (10, 9), (11, 9)] {
             let within = DeletedRange([2, 9]).clamped_to(count);
             assert_eq!(within, DeletedRange([2, end]), "{count}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes() {
+    fn extreme_ranges_do_not_overflow() {
         for end in [i64::MIN, -5, 0, 1, 7, i64::MAX] {
             for keep in [Keep::None, Keep::LastTwo, Keep::Half, Keep::Quarter] {
                 for count in [0, 1, 2, 9] {

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays() {
+    fn unknown_data_is_preserved() {
         let text =
             r#"[[7,[9,[[3,[[1.5,"image",["x"],{"a":1},"more"],["?"]]],[0,[]]]]],[2,[null,[]]]]"#;
         let history = read(text).unwrap();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_twice_is_the_later_one_in_the_earlier_place() {
+    fn a_duplicate_key_keeps_its_position_and_the_later_value() {
         let history = read(r#"[[1,[0,[]]],[2,[0,[]]],[1,[4,[[0,[]],[1,[]],[0,[[1]]]]]]]"#).unwrap();
         assert_eq!(
             history.into_value().to_string(),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_begins_at_its_message_and_the_rest_is_found() {
+    fn remove_from_keeps_earlier_messages_accessible() {
         let mut history = read("[[5,[0,[]]],[3,[0,[]]],[2,[9,[]]]]").unwrap();
         history.remove_from(3);
         assert!(history.message(5).is_none() && history.message(3).is_none());
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_is_named() {
+    fn malformed_entries_are_located() {
         for (text, named) in [
             ("{}", "contextHistory: expected a list, found {}"),
             ("[[1]]", "contextHistory[0]"),

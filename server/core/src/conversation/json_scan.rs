@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pair_is_replaced() {
+    fn unpaired_surrogates_are_replaced() {
         assert_eq!(decode(r#""a\ud83db""#), "a\u{fffd}b");
         assert_eq!(decode(r#""\ud83d\u0041""#), "\u{fffd}A");
         assert_eq!(decode(r#""\ude80\ud83d""#), "\u{fffd}\u{fffd}");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_text_ends() {
+    fn invalid_json_does_not_loop() {
         for text in [
             "",
             "{",
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_costs_no_stack() {
+    fn deep_nesting_does_not_recurse() {
         let text = format!("{{\"a\":{}{}}}", "[".repeat(1 << 20), "]".repeat(1 << 20));
         assert_eq!(members(&text).len(), 1);
     }

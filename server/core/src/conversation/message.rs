@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn content_that_is_no_list() {
+    fn content_that_is_not_a_list() {
         let of = |text| Message::scan(text).unwrap();
         let text = of(r#"{"content":"x"}"#);
         assert!(matches!(text.content, Content::Text(_)));

@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_by_itself() {
+    fn temporary_errors_are_retryable() {
         for error in [
             json!({"status": 429, "message": "slow down"}),
             json!({"name": "ThrottlingException", "message": "Too many tokens, please wait"}),
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_that_mean_one_thing_are_known_in_any_wrapping() {
+    fn unambiguous_messages_are_recognized_in_any_wrapping() {
         let anthropic = "prompt is too long: 200001 tokens > 200000 maximum";
         let gemini = "The input token count (1200000) exceeds the maximum number of tokens \
             allowed (1048576).";

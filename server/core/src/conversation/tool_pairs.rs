@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_called_twice_has_one_result() {
+    fn a_duplicate_call_id_has_one_result() {
         let twice = says("assistant", &format!("[{CALL},{CALL}]"));
         assert_eq!(pair(&twice, &says("user", &format!("[{RESULT}]"))), None);
         let missing = || ContentPart::MissingResult("t".into());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_assistants_call_and_only_users_bring_results() {
+    fn only_assistants_call_and_only_users_have_results() {
         let (calls, results) = (format!("[{CALL}]"), format!("[{RESULT}]"));
         assert_eq!(pair(&says("user", &calls), &says("user", "[]")), None);
         let without = |role: &str| {

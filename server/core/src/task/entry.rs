@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_kept_byte_for_byte_on_one_line() {
+    fn a_message_is_written_byte_for_byte_on_one_line() {
         let text = r#"{ "role":"assistant","z":1.0,"content":[
             {"type":"tool_use","id":"t\u0031","name":"read","input":{"name":"no"}},
             {"type":"tool_result","tool_use_id":"t0","is_error":true,"content":"a\nb"}
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_an_entry_is_one() {
+    fn invalid_entries_are_rejected() {
         let uuid = "67e55044-10b1-426f-9247-bb680e5fe0c8";
         let read = |rest: &str| {
             LogEntry::read(format!(r#"{{"uuid":"{uuid}","type":"user"{rest}}}"#).as_bytes())
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn times_come_back() {
+    fn times_round_trip() {
         for millis in [0, 1, -1, 1_700_000_000_123, -62_135_596_800_000] {
             assert_eq!(from_iso(&to_iso(millis)), Some(millis), "{millis}");
         }

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_ends_a_fence_before_its_end() {
+    fn a_fence_is_longer_than_any_inside() {
         let mut text = String::new();
         add_fenced(&mut text, "", "a\n```\nb\n`````");
         assert_eq!(text, "\n``````\na\n```\nb\n`````\n``````\n");

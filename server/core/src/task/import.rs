@@ -551,7 +551,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_read_up_to_where_it_is_broken() {
+    fn an_array_is_read_up_to_the_first_error() {
         let read = |text: &str| {
             let (parts, is_whole) = parse_array_prefix(text.as_bytes());
             (parts.len(), is_whole)

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_the_rest() {
+    fn complete_and_partial_lines() {
         for buffer in [1, 2, 3, 100] {
             assert_eq!(
                 pieces(b"ab\n\ncde\nf", buffer),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_not_held() {
+    fn an_overlong_line_is_truncated() {
         let long = io::Read::take(io::repeat(b'x'), MAX_ENTRY_BYTES as u64 * 2);
         let reader = io::BufReader::new(io::Read::chain(long, &b"\nab\n"[..]));
         let mut lengths = Vec::new();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_void_is_no_text() {
+    fn padding_is_trimmed() {
         assert_eq!(trimmed(b"\0\0 {} \r"), b"{}");
         assert_eq!(trimmed(b"\0\0"), b"");
     }

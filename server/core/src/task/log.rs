@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_without_the_lock_before_ours_is_known_at_the_next_look() {
+    fn writes_without_the_lock_are_read_next_time() {
         for is_replaced in [false, true] {
             let test_log = test_log();
             let mut log = Log::default();
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_line_counts_once_however_often_is_written_after_it() {
+    fn a_torn_line_is_counted_once() {
         let test_log = test_log();
         let mut log = Log::default();
         let long = "x".repeat(usize::try_from(REREAD_BYTES).unwrap());

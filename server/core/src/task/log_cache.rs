@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_last_stays() {
+    fn least_recently_used_logs_are_evicted() {
         let cache = LogCache::default();
         let id = |n: usize| TaskId::new(&n.to_string()).unwrap();
         for n in 0..MAX_TASKS + 2 {

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_long_ago_it_was() {
+    fn elapsed_time_is_formatted() {
         let minute = 60_000;
         for (passed, expected) in [
             (-5, "just now"),

@@ -164,7 +164,7 @@ mod tests {
     use crate::{storage::Storage, task::EntryMeta};
 
     #[test]
-    fn a_task_written_to_meanwhile_stays() {
+    fn a_task_changed_since_it_was_listed_is_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let store = TaskStore::new(Storage::open(scratch.path()).unwrap());
         let (task, cancel) = (TaskId::new("t").unwrap(), Cancel::default());

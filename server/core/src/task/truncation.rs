@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masks_move_with_their_messages() {
+    fn truncation_follows_its_messages() {
         let messages: Vec<Uuid> = (0..10).map(|_| Uuid::new_v4()).collect();
         let history = serde_json::json!([
             [1, [0, [[0, [[5, "text", ["a"], []]]]]]],

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_reported_changes_nothing() {
+    fn counts_are_unchanged_without_a_report() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 0, 5);
         calibration.observe(family(), 5, 0);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_the_base_of_what_follows() {
+    fn a_report_is_the_base_of_later_counts() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 15_000, 10_000);
         assert_eq!(calibration.factor(), Some(1.5));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn two_reports_show_the_rate() {
+    fn two_reports_determine_the_rate() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 15_000, 10_000);
         calibration.observe(family(), 15_001, 10_001);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn it_survives_being_stored() {
+    fn calibration_round_trips() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 15_000, 10_000);
         let stored = serde_json::to_string(&calibration).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_says_nothing_about_other_models() {
+    fn a_report_applies_to_its_family_only() {
         let mut calibration = Calibration::default();
         calibration.observe(family(), 15_000, 10_000);
         assert!(calibration.for_family(family()).is_known());

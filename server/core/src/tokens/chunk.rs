@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_end_with_words() {
+    fn chunks_end_at_word_boundaries() {
         assert_eq!(split("", 8), []);
         assert_eq!(split("short", 8), [("short", false)]);
         assert_eq!(
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_word_ends_the_cut_is_told() {
+    fn split_words_are_marked() {
         assert_eq!(split("aaaaaaa", 4), [("aaaa", true), ("aaa", false)]);
         assert_eq!(
             split("日本語", 4),

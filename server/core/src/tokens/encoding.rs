@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_published_examples_count_as_published() {
+    fn counts_match_the_published_examples() {
         // From cookbook.openai.com, "How to count tokens with tiktoken", comparison of encodings.
         for (text, counts) in [
             ("hello world", [2, 2, 2, 2]),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_of_special_tokens_are_ordinary_text() {
+    fn special_tokens_are_counted_as_text() {
         for encoding in Encoding::ALL {
             for marker in ["<|endoftext|>", "<|fim_prefix|>", "<|im_start|>"] {
                 let tokens = encoding.count(marker);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back() {
+    fn names_round_trip() {
         for encoding in Encoding::ALL {
             assert_eq!(Encoding::by_name(encoding.name()), Some(encoding));
         }

@@ -23,7 +23,7 @@ mod tests {
     use super::estimate;
 
     #[test]
-    fn each_script_has_its_weight() {
+    fn scripts_have_different_weights() {
         assert_eq!(estimate(""), 0);
         assert_eq!(estimate("abcd"), 1);
         assert_eq!(estimate("abcde"), 2);

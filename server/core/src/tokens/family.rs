@@ -415,7 +415,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_find_their_family() {
+    fn models_map_to_families() {
         for (id, family) in [
             ("gpt-4o", O200K),
             ("openai/GPT-4o-2024-08-06", O200K),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn our_table_agrees_with_the_reference() {
+    fn the_table_matches_tiktoken() {
         for id in [
             "o1",
             "o1-mini",
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_is_in_order() {
+    fn all_bounds_are_in_order() {
         let in_order = |range: Bounds| {
             assert!(
                 range.low <= range.likely && range.likely <= range.high,

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_change_no_count_of_this_project() {
+    fn chunks_do_not_change_counts_of_source_code() {
         let mut files = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
         let mut sources = String::new();
         while let Some(path) = files.pop() {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn contractions_stay_whole() {
+    fn contractions_are_not_split() {
         let text = "They don't know; we'll see. ".repeat(20);
         for limit in 12..60 {
             let got = one(&text, Encoding::O200kBase, limit);
@@ -271,7 +271,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
-        fn pieces_that_end_with_words_change_no_count(text in mixed(), limit in 4_usize..90) {
+        fn chunks_at_word_boundaries_do_not_change_counts(text in mixed(), limit in 4_usize..90) {
             for encoding in [Encoding::O200kBase, Encoding::Cl100kBase, Encoding::P50kBase, Encoding::R50kBase] {
                 let got = one(&text, encoding, limit);
                 let expected = whole(&text, encoding);
@@ -285,7 +285,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_in_its_pieces(text in "\\PC{0,80}|[a\n' ]{0,80}", limit in 4_usize..30) {
+        fn chunks_concatenate_to_the_text(text in "\\PC{0,80}|[a\n' ]{0,80}", limit in 4_usize..30) {
             let chunks: Vec<_> = chunk::chunks(&text, limit).collect();
             prop_assert!(chunks.iter().all(|chunk| !chunk.text.is_empty() && chunk.text.len() <= limit));
             let again: String = chunks.iter().map(|chunk| chunk.text).collect();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_text_is_counted_within_its_bounds() {
+    fn hostile_text_is_within_its_bounds() {
         let repeat = |unit: &str, bytes: usize| unit.repeat(bytes / unit.len());
         let blob: String = (0_u32..200_000)
             .map(|i| char::from(b'A' + (i.wrapping_mul(2_654_435_761) >> 13) as u8 % 26))
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_gives_up_costs_exactness_only() {
+    fn an_encoder_failure_yields_an_estimate() {
         let parts_by_item = [
             vec![
                 TextPart::certain("good words"),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_stops_between_pieces() {
+    fn cancelling_stops_between_chunks() {
         let cancel = Cancel::default();
         let counted = AtomicUsize::new(0);
         let text = "word ".repeat(10_000);

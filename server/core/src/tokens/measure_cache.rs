@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_forgets_what_was_not_asked_for() {
+    fn the_cache_is_bounded_and_evicts_unused_entries() {
         let cache = MeasureCache::new();
         for i in 0..3 * GENERATION_SIZE {
             cache.put([(key(i), Measure::default())]);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_may_not_see_is_unsure() {
+    fn blocks_the_model_may_not_see_are_uncertain() {
         let (parts, frames) = split(&json!({"role": "assistant", "content": [
             {"type": "thinking", "thinking": "hm", "signature": "long"},
             {"type": "novel", "x": 1},
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shapes_of_other_interfaces() {
+    fn openai_formats() {
         let (parts, frames) = split(&json!({"role": "assistant", "content": null, "name": "bot",
             "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}));
         assert_eq!(parts, sure(&["bot", "f", "{}"]));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn no_shape_is_refused() {
+    fn any_json_is_accepted() {
         for odd in [
             json!(null),
             json!([]),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn different_messages_feed_different_bytes() {
+    fn different_messages_have_different_hashes() {
         let messages = [
             json!({"role": "user", "content": "a"}),
             json!({"role": "user", "content": ["a"]}),

@@ -58,7 +58,7 @@ fn openai_is_exact_and_others_are_not() {
 }
 
 #[test]
-fn an_inexact_figure_lies_within_its_bounds() {
+fn estimates_are_within_their_bounds() {
     let hostile = "a ".repeat(10) + &"\t".repeat(70_000);
     let texts = ["", "x", "日本語のテキスト。", "😀😀", SOURCE, &hostile];
     let messages = [
@@ -98,7 +98,7 @@ fn an_inexact_figure_lies_within_its_bounds() {
 }
 
 #[test]
-fn hostile_megabytes_are_answered() {
+fn hostile_megabytes_are_counted() {
     let words = "word ".repeat(400_000);
     let units = [" ", "\t", "\n", "a", "日", "😀", "\u{301}", "<|endoftext|>"];
     for text in units
@@ -114,7 +114,7 @@ fn hostile_megabytes_are_answered() {
 }
 
 #[test]
-fn long_lines_of_blobs_are_not_called_exact() {
+fn split_words_make_a_count_inexact() {
     let spaces = " ".repeat(2_000_000);
     let count = text(&spaces, "gpt-4o");
     // A token holds up to 128 spaces.
@@ -134,7 +134,7 @@ fn conversation() -> Vec<Value> {
 }
 
 #[test]
-fn what_is_remembered_is_what_was_counted() {
+fn cached_counts_equal_fresh_ones() {
     let cancel = Cancel::default();
     let counter = Counter::default();
     let mut messages = conversation();
@@ -175,7 +175,7 @@ fn what_is_remembered_is_what_was_counted() {
 }
 
 #[test]
-fn only_what_changed_is_counted_again() {
+fn only_changed_items_are_counted_again() {
     let counter = Counter::default();
     let keys: Vec<Key> = (0..100).map(|i| (i, Encoding::O200kBase)).collect();
     let mut requested = Vec::new();
@@ -191,7 +191,7 @@ fn only_what_changed_is_counted_again() {
 }
 
 #[test]
-fn unparsed_messages_count_like_parsed_ones() {
+fn raw_and_parsed_messages_count_alike() {
     let counter = Counter::default();
     let cancel = Cancel::default();
     let messages = conversation();
@@ -216,7 +216,7 @@ fn unparsed_messages_count_like_parsed_ones() {
 }
 
 #[test]
-fn a_cancelled_count_is_no_count_and_is_not_remembered() {
+fn a_cancelled_count_is_not_cached() {
     let counter = Counter::default();
     let cancel = Cancel::default();
     let text = "some words; ".repeat(200_000);
@@ -266,7 +266,7 @@ fn answer(params: Value, calibration: &Calibration) -> Result<CountTokensResult,
 }
 
 #[test]
-fn requests_are_answered_as_the_protocol_says() {
+fn count_tokens_requests() {
     let none = Calibration::default();
     let result = answer(
         json!({"texts": ["hello world", ""], "messages": [{"role": "user", "content": "hello world"}], "model": "gpt-4o"}),
@@ -323,7 +323,7 @@ fn requests_are_answered_as_the_protocol_says() {
 }
 
 #[test]
-fn reported_usage_is_the_base_of_later_counts() {
+fn reported_usage_calibrates_later_counts() {
     let mut calibration = Calibration::default();
     let message = json!({"role": "user", "content": SOURCE});
     let params = json!({"messages": [message], "model": "claude-opus-4-7"});
@@ -338,14 +338,14 @@ fn reported_usage_is_the_base_of_later_counts() {
 }
 
 #[test]
-fn the_model_may_be_an_id_or_more() {
+fn the_model_can_be_an_id() {
     let params: CountTokensParams = serde_json::from_value(json!({"model": "gpt-4"})).unwrap();
     assert_eq!(params.model, Some(ModelRef::Id("gpt-4".to_owned())));
     assert!(params.texts.is_empty() && params.messages.is_empty());
 }
 
 #[test]
-fn what_javascript_leaves_in_json_is_counted_as_text() {
+fn unpaired_surrogates_are_counted_as_text() {
     let counter = Counter::default();
     let count = |text: &str| {
         let raw = RawValue::from_string(text.to_owned()).unwrap();
@@ -368,7 +368,7 @@ fn what_javascript_leaves_in_json_is_counted_as_text() {
 }
 
 #[test]
-fn names_like_those_of_openai_are_not_all_theirs() {
+fn similar_model_names_are_not_openai() {
     for id in [
         "text-embedding-004",
         "text-embedding-v3",

@@ -1,11 +1,12 @@
-//! The files that go with a summary.
+//! Tests of the files included with a summary.
 
 use super::*;
 
-/// Files of so many tokens or somewhat more, by weight: changed, then by mentions.
+/// Files with their approximate tokens, by importance: changed files, then by mentions.
 const FILES: [(&str, usize); 4] = [("a", 1_000), ("b", 2_500), ("c", 1_000), ("d", 1_000)];
 
-/// A conversation about [`FILES`], of which so many tokens go and so many stay.
+/// A conversation about [`FILES`] with about `goes` tokens before and `stays` tokens after the
+/// split point.
 fn about_files(goes: usize, stays: usize) -> Case {
     let said = |tokens: usize| json!({"type": "text", "text": "word ".repeat(tokens)});
     let mut blocks = vec![said(goes), call("w", "write_to_file", json!({"path": "a"}))];
@@ -45,23 +46,23 @@ fn with_summary(case: &Case, summary: &str) -> (u64, u64, String) {
 }
 
 #[test]
-fn files_go_with_a_summary_as_far_as_there_is_room() {
-    // Of what goes the summary message takes less than 500; a file has some 30 around it.
+fn files_are_included_as_far_as_they_fit() {
+    // The summary message takes less than 500 tokens; each file adds about 30.
     for (goes, files) in [
         (10_000, "a b c d"),
         (5_300, "a b c"),
-        // Without b, which is too large, there is room for the next.
+        // `b` is too large; the next file fits.
         (2_900, "a c"),
         (1_900, "a"),
         (600, ""),
     ] {
-        // That is so in a small conversation and in a large one.
+        // The same in a small and in a large conversation.
         for stays in [10, 30_000] {
             let mut case = about_files(goes, stays);
             let (pre, post, included) = with_summary(&case, "short");
             assert_eq!(included, files, "{goes} {stays}");
             assert!(post < pre, "{goes} {stays}: {pre} {post}");
-            // What a provider reported makes all of it dearer: here by a half.
+            // Calibration makes everything cost more, here by half.
             case.calibration
                 .observe(compaction_support::Case::family(), 1_000, 1_000);
             case.calibration
@@ -74,9 +75,9 @@ fn files_go_with_a_summary_as_far_as_there_is_room() {
 }
 
 #[test]
-fn small_conversations_get_their_files_anyway() {
+fn small_conversations_always_include_files() {
     let summary = "long ".repeat(2_000);
-    // The summary alone is longer than what goes.
+    // The summary alone is longer than the messages it replaces.
     let mut case = about_files(100, 15_000);
     let (pre, post, files) = with_summary(&case, &summary);
     assert!(pre < 20_000 && post > pre);

@@ -1,4 +1,4 @@
-//! Compaction from plan to result, case by case.
+//! Tests of compaction from plan to result.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ use sightline_protocol::{
     error::ErrorKind,
 };
 
-/// A conversation in which files are changed, read and mentioned and commands run.
+/// A conversation in which files are changed, read and mentioned, and commands are run.
 fn worked() -> Vec<Value> {
     let long: String = (0..30)
         .map(|line| format!("let v{line} = \"{}\";\n", "some text ".repeat(20)))
@@ -87,7 +87,7 @@ fn case(messages: Vec<Value>) -> Case {
 }
 
 #[test]
-fn a_whole_prompt() {
+fn complete_prompt() {
     let case = case(worked());
     let options = PlanOptions {
         instructions: Some("Mention every test."),
@@ -96,7 +96,7 @@ fn a_whole_prompt() {
     };
     let plan = case.plan(&options).unwrap();
     assert!(!plan.needed);
-    // A fifth of ten begins at the user's "yes"; the assistant speaks before it.
+    // A fifth of ten messages starts at the user's "yes"; the assistant message is before it.
     assert_eq!(plan.retain_from, 7);
     let files = plan.files.iter();
     let files: Vec<_> = files
@@ -114,7 +114,7 @@ fn a_whole_prompt() {
 }
 
 #[test]
-fn a_whole_summary_message() {
+fn complete_summary_message() {
     let case = case(worked());
     let options = ApplyOptions {
         summary: Some("\n## Goal\nTabs.\n"),
@@ -123,7 +123,7 @@ fn a_whole_summary_message() {
         ..ApplyOptions::default()
     };
     let applied = case.apply(&options).unwrap();
-    // The target is a result; its call is before it.
+    // The target is a result, whose call is before it.
     assert_eq!((applied.retained, applied.retain_from), (5, 5));
     assert!(!applied.fallback);
     let messages = case.messages_of(&applied);
@@ -145,7 +145,7 @@ fn a_whole_summary_message() {
 }
 
 #[test]
-fn it_is_needed_from_four_fifths_of_the_window() {
+fn compaction_is_needed_from_four_fifths_of_the_window() {
     let mut case = case(worked());
     let tokens = case.plan(&PlanOptions::default()).unwrap().tokens as f64;
     for (size, needed) in [(tokens / 0.8 - 1.0, true), (tokens / 0.8 + 1.0, false)] {
@@ -155,7 +155,7 @@ fn it_is_needed_from_four_fifths_of_the_window() {
         };
         assert_eq!(case.plan(&PlanOptions::default()).unwrap().needed, needed);
     }
-    // What the provider reported counts more than what was counted.
+    // Reported usage takes precedence over the count.
     case.calibration = Calibration::default();
     let (twice, once) = (tokens as u64 * 2, tokens as u64);
     case.calibration
@@ -165,7 +165,7 @@ fn it_is_needed_from_four_fifths_of_the_window() {
 }
 
 #[test]
-fn a_second_compaction_carries_on_what_the_first_left() {
+fn a_second_compaction_includes_the_first_summary() {
     let mut case = case(worked());
     let text = "see <final_file_content path=\"sample.txt\">x</final_file_content>\n";
     case.file("notes.txt", text);
@@ -192,16 +192,17 @@ fn a_second_compaction_carries_on_what_the_first_left() {
     assert!(plan.prompt.contains("Make the parser accept tabs."));
     assert!(plan.prompt.contains("Files changed:\n- src/parser.rs\n"));
     assert!(plan.prompt.contains("- make 0\n"));
-    // Text of the files that went with the first one is not summarised again.
+    // Files included with the first summary are not summarized again.
     assert!(!plan.prompt.contains("fn parse"));
-    // Nor is what they say taken for something that was done.
+    // Nor are they evidence of activity.
     assert!(!plan.prompt.contains("sample.txt"));
 
     case.compact("second summary");
     let text = case.first();
     assert_eq!(text.matches("Make the parser accept tabs.").count(), 1);
     assert_eq!(text.matches("compacted_conversation").count(), 1);
-    // 7 before the first. Of 28, the 6 newest begin at a result, so 7 stay: 28 - 1 - 7 more.
+    // 7 messages before the first. The newest 6 of 28 start at a result, so 7 are retained: 28 - 1
+    // - 7 more.
     assert_eq!(case.messages.len(), 8);
     assert!(text.contains(r#"messages=\"27\""#), "{text}");
     assert!(text.contains("second summary") && !text.contains("first summary"));
@@ -209,7 +210,7 @@ fn a_second_compaction_carries_on_what_the_first_left() {
     assert!(text.contains("fn parse"));
 }
 
-/// Compacts as long as it is told to. How often that was.
+/// Compacts while a plan says it is needed. Returns how often.
 fn until_not_needed(case: &mut Case, summary: &str) -> usize {
     for count in 0..100 {
         let plan = case.plan(&PlanOptions::default()).unwrap();
@@ -230,7 +231,7 @@ fn until_not_needed(case: &mut Case, summary: &str) -> usize {
 }
 
 #[test]
-fn compacting_what_is_compacted_ends_whatever_the_summary() {
+fn repeated_compaction_ends_whatever_the_summary() {
     let huge = "a long summary of it all ".repeat(4_000);
     let mut case = case(worked());
     case.window = ContextWindow::with_size(16_000.0);
@@ -246,7 +247,7 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
     let plan = case.plan(&PlanOptions::default()).unwrap();
     assert!(plan.tokens > 16_000 && plan.prompt.is_empty() && plan.files.is_empty());
 
-    // Nothing came since: it is refused, wherever the part that stays begins.
+    // Without new messages it is refused, wherever the retained part starts.
     for retain_from in [None, Some(1), Some(2), Some(case.messages.len() as u64)] {
         let options = ApplyOptions {
             summary: Some("again"),
@@ -262,7 +263,7 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
         );
     }
 
-    // With each new message it may be once more, and each time it ends.
+    // Each new message allows at most one more compaction.
     for _ in 0..10 {
         case.push(user(&[json!({"type": "text", "text": "go on"})]));
         case.push(assistant(&[json!({"type": "text", "text": "yes"})]));
@@ -270,7 +271,7 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
     }
     assert_eq!(case.first().matches("compacted_conversation").count(), 1);
 
-    // Where only the summary can stand before what stays, it is refused too.
+    // It is also refused if only the summary would be before the retained part.
     let last = case.messages.len() as u64;
     let options = ApplyOptions {
         summary: Some(&huge),
@@ -297,7 +298,7 @@ fn compacting_what_is_compacted_ends_whatever_the_summary() {
 }
 
 #[test]
-fn without_a_summary_the_newest_part_stays() {
+fn without_a_summary_the_newest_messages_are_kept() {
     let mut case = case(worked());
     let options = ApplyOptions {
         error: Some(" 529\noverloaded "),
@@ -321,7 +322,7 @@ fn without_a_summary_the_newest_part_stays() {
     assert!(noted.contains(r"529\\noverloaded"), "{noted}");
     assert!(applied.post_tokens < applied.pre_tokens);
 
-    // A second time there is one note for both; a summary later counts them too.
+    // A second fallback has one note for both. A later summary counts them too.
     case.messages = case.raw(&messages);
     for turn in 0..4 {
         case.push(user(&[
@@ -337,14 +338,14 @@ fn without_a_summary_the_newest_part_stays() {
     let messages = case.messages_of(&applied);
     assert_eq!(messages[0].matches("left_out_messages").count(), 1);
     assert!(
-        // 6 before, and of 12 the 4 newest begin at the user's: 12 - 1 - 5 more.
+        // 6 before, and the newest 4 of 12 start at a user message: 12 - 1 - 5 more.
         messages[0].contains(r#"<left_out_messages count=\"12\"/>"#),
         "{}",
         messages[0]
     );
     case.messages = case.raw(&messages);
     case.compact("summary");
-    // Those 12, and of 6 all but the 3 from the last answer but one.
+    // Those 12, and of 6 all but the 3 from the last assistant message but one.
     assert!(
         case.first().contains(r#"messages=\"15\""#),
         "{}",
@@ -354,7 +355,7 @@ fn without_a_summary_the_newest_part_stays() {
 }
 
 #[test]
-fn after_messages_were_left_out_a_summary_may_come() {
+fn a_summary_can_follow_a_fallback() {
     let mut case = case(worked());
     case.compact("first");
     for _ in 0..6 {
@@ -380,7 +381,7 @@ fn after_messages_were_left_out_a_summary_may_come() {
 }
 
 #[test]
-fn a_fallback_that_would_leave_nothing_out_changes_nothing() {
+fn a_fallback_without_removable_messages_changes_nothing() {
     for length in 0..4 {
         let case = case(worked().into_iter().take(length).collect());
         let options = ApplyOptions {
@@ -400,7 +401,7 @@ fn a_fallback_that_would_leave_nothing_out_changes_nothing() {
 }
 
 #[test]
-fn a_conversation_that_begins_in_its_middle() {
+fn a_conversation_that_starts_at_a_later_index() {
     let mut messages = vec![
         assistant(&[call("x", "read_file", json!({"path": "a"}))]),
         user(&[result("x", "text"), json!({"type": "text", "text": "go"})]),
@@ -415,10 +416,10 @@ fn a_conversation_that_begins_in_its_middle() {
 }
 
 #[test]
-fn where_the_part_that_stays_begins_is_checked() {
+fn retain_from_is_validated() {
     let mut case = case(worked());
     case.start = 100;
-    // Before 3 there is nothing to compact; at 0 it is as without: 7, see below.
+    // Nothing can be compacted before 3. 0 is like no value: 7, see below.
     for (retain_from, kept) in [
         (101, 3),
         (102, 3),
@@ -454,7 +455,7 @@ fn where_the_part_that_stays_begins_is_checked() {
 }
 
 #[test]
-fn what_is_planned_for_nothing_can_be_applied() {
+fn the_plan_of_an_empty_conversation_can_be_applied() {
     let case = case(Vec::new());
     let plan = case.plan(&PlanOptions::default()).unwrap();
     assert_eq!((plan.retain_from, &*plan.prompt), (0, ""));
@@ -465,14 +466,14 @@ fn what_is_planned_for_nothing_can_be_applied() {
     let applied = case.apply(&options).unwrap();
     assert_eq!((applied.fallback, applied.retained), (true, 0));
     assert!(applied.first.is_none());
-    // A summary has nothing to stand for, which is no defect of the params.
+    // There is nothing to summarize, which is not an error in the parameters.
     let summary = Some("s");
     let error = case.apply(&ApplyOptions { summary, ..options });
     assert_eq!(error.unwrap_err().kind, ErrorKind::Conflict);
 }
 
 #[test]
-fn the_filter_leaves_messages_out_and_says_so() {
+fn the_filter_leaves_messages_out_with_a_note() {
     let mut messages = worked();
     for (at, message) in messages.iter_mut().enumerate() {
         message["ts"] = json!(1000 + at);
@@ -499,7 +500,7 @@ fn the_filter_leaves_messages_out_and_says_so() {
         ..all
     };
     assert_eq!(shown(two), (vec![0, 5, 6], said("4 messages")));
-    // Age is that beside the newest of all, 1009.
+    // Age is relative to the newest message, 1009.
     let max_age = Some(4);
     let young = MessageFilter { max_age, ..all };
     assert_eq!(shown(young), (vec![0, 5, 6], said("4 messages")));
@@ -533,7 +534,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
     for (size, needed, files) in [
         (0.0, true, 0),
         (1.0, true, 0),
-        // A fifth of it takes the three files, but not the instructions.
+        // A fifth of it fits the three files, but not the instructions.
         (500.0, true, 3),
         (f64::NAN, false, 0),
     ] {
@@ -541,7 +542,7 @@ fn a_small_window_gets_a_small_prompt_and_a_tiny_one_the_shortest() {
         let plan = case.plan(&PlanOptions::default()).unwrap();
         assert_eq!((plan.needed, plan.files.len()), (needed, files), "{size}");
         assert_eq!(plan.tokens, large.tokens);
-        // Of 410 the 82 newest begin at the user's.
+        // The newest 82 of 410 start at a user message.
         assert_eq!((plan.retain_from, large.retain_from), (327, 327));
         assert!(plan.prompt.contains("\n## Goal\n"));
         assert_eq!(plan.prompt.matches("\n[sightline-").count(), 1, "{size}");

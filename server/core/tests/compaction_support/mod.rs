@@ -1,4 +1,4 @@
-//! A conversation and a workspace to compact it in.
+//! A conversation and a workspace for tests of compaction.
 
 #![allow(dead_code, reason = "each test uses what it needs")]
 
@@ -19,13 +19,13 @@ use sightline_protocol::compaction::PlanCompactionResult;
 
 static COUNTER: LazyLock<Counter> = LazyLock::new(Counter::default);
 
-/// What is below it, or has it in its name, may not be seen.
+/// Paths and commands that contain this are denied.
 pub(crate) const DENIED: &str = "hidden/";
 
-/// A conversation and what surrounds it.
+/// A conversation and its environment.
 pub(crate) struct Case {
     pub(crate) messages: Vec<Box<RawValue>>,
-    /// The index of the first message.
+    /// Index of the first message.
     pub(crate) start: usize,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) tracked: Vec<TrackedFile>,
@@ -66,7 +66,7 @@ impl Case {
         raw.collect::<Result<_, _>>().unwrap()
     }
 
-    /// The first message.
+    /// Returns the first message.
     pub(crate) fn first(&self) -> &str {
         self.messages[0].get()
     }
@@ -141,7 +141,7 @@ impl Case {
         self.with(|conversation| apply(conversation, options, &self.cancel))
     }
 
-    /// Puts a summary in place of what is not among the newest.
+    /// Compacts the conversation with this summary.
     pub(crate) fn compact(&mut self, summary: &str) {
         let options = ApplyOptions {
             summary: Some(summary),

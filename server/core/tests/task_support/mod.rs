@@ -1,4 +1,4 @@
-//! A data directory for a test, and messages to put there.
+//! A data directory and messages for tests.
 
 #![allow(dead_code, reason = "every test program uses its own part")]
 
@@ -35,7 +35,7 @@ pub(crate) fn says(role: &str, text: &str) -> String {
     json!({"role": role, "content": text}).to_string()
 }
 
-/// What a conversation says, message by message.
+/// Returns the JSON of each message.
 pub(crate) fn texts(conversation: &Conversation) -> Vec<String> {
     let messages = conversation.messages.iter();
     messages
@@ -54,7 +54,7 @@ impl Scratch {
         Self { dir, store }
     }
 
-    /// A store that has read nothing yet.
+    /// A store with an empty cache.
     pub(crate) fn again(&self) -> TaskStore {
         open(&self.data())
     }
@@ -87,7 +87,7 @@ impl Scratch {
         append(&self.store, id, messages, now);
     }
 
-    /// Appends `count` messages that take turns.
+    /// Appends `count` messages with alternating roles.
     pub(crate) fn say(&self, id: &str, count: usize, now: i64) {
         let messages: Vec<String> = (0..count).map(turn).collect();
         let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
@@ -121,7 +121,7 @@ pub(crate) fn at_time(now: i64) -> EntryMeta {
     }
 }
 
-/// Compacts `t`: a summary, and the messages from `from` on.
+/// Compacts `t` to a summary and the messages from `from` on.
 pub(crate) fn compact(
     store: &TaskStore,
     seen: &Conversation,
