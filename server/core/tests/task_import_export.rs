@@ -473,7 +473,7 @@ fn an_overlong_line_is_reported() {
     let named = imported.problems.join("\n");
     assert!(named.contains("1 of the log's lines: malformed"), "{named}");
     assert!(
-        named.contains("1 of the log's lines, which are over"),
+        named.contains("1 of the log's lines: longer than the limit"),
         "{named}"
     );
     let now = scratch.store.load(&at("given"), &cancel).unwrap();

@@ -88,8 +88,8 @@ impl<'a> ScannedMessage<'a> {
     pub(super) fn parts(&self) -> Vec<MessagePart<'a>> {
         match &self.scan.content {
             Content::Empty(_) => Vec::new(),
-            Content::Text(place) => vec![MessagePart::Text(self.scan.slice(place))],
-            Content::Other(place) => block(self.scan.slice(place), BlockKind::Other)
+            Content::Text(range) => vec![MessagePart::Text(self.scan.slice(range))],
+            Content::Other(range) => block(self.scan.slice(range), BlockKind::Other)
                 .map_or_else(Vec::new, |part| vec![part]),
             Content::Blocks { blocks, .. } => {
                 let parts = blocks.iter().filter_map(|block| self.part(block));

@@ -70,16 +70,16 @@ fn build_sent_message(
         .message(index)
         .into_iter()
         .flat_map(|edits| edits.texts());
-    for (place, text) in texts {
-        let block = message.blocks().get(place);
+    for (block_index, text) in texts {
+        let block = message.blocks().get(block_index);
         let Some(string) = block.and_then(|block| block.text.clone()) else {
             continue;
         };
         edits.push(BlockEdit {
-            block: place,
+            block: block_index,
             text: text.to_owned(),
         });
-        strings.insert(place, (string, json_string(text)));
+        strings.insert(block_index, (string, json_string(text)));
     }
     let text = match parts {
         None if edits.is_empty() => return Ok(SentMessage::unchanged(index)),
@@ -104,7 +104,7 @@ pub(crate) fn with_appended_text(
     text: &str,
 ) -> Result<Box<RawValue>, Error> {
     let mut parts = original_parts(message);
-    parts.retain(|part| !matches!(part, ContentPart::Block(place) if drops(*place)));
+    parts.retain(|part| !matches!(part, ContentPart::Block(index) if drops(*index)));
     parts.push(ContentPart::Notice);
     let notices = Notices {
         truncation: text.to_owned(),
@@ -113,21 +113,21 @@ pub(crate) fn with_appended_text(
     to_raw(rebuild(message, &parts, &mut HashMap::new(), &notices))
 }
 
-/// Copies `place` of a message with the given strings replaced.
+/// Copies `range` of a message with the given strings replaced.
 fn splice(
     message: &Message<'_>,
-    place: &Range<usize>,
+    range: &Range<usize>,
     mut strings: Vec<(Range<usize>, String)>,
 ) -> String {
-    strings.sort_by_key(|(place, _)| place.start);
-    let mut text = String::with_capacity(place.len());
-    let mut copied = place.start;
+    strings.sort_by_key(|(range, _)| range.start);
+    let mut text = String::with_capacity(range.len());
+    let mut copied = range.start;
     for (string, new) in strings {
         text.push_str(message.slice(&(copied..string.start)));
         text.push_str(&new);
         copied = string.end;
     }
-    text.push_str(message.slice(&(copied..place.end)));
+    text.push_str(message.slice(&(copied..range.end)));
     text
 }
 
@@ -141,9 +141,9 @@ fn rebuild(
     let blocks: Vec<String> = parts
         .iter()
         .map(|part| match part {
-            ContentPart::Block(place) => match message.blocks().get(*place) {
+            ContentPart::Block(index) => match message.blocks().get(*index) {
                 Some(block) => {
-                    let string = strings.remove(place);
+                    let string = strings.remove(index);
                     splice(message, &block.range, string.into_iter().collect())
                 }
                 None => String::new(),
@@ -158,20 +158,20 @@ fn rebuild(
         })
         .collect();
     let content = format!("[{}]", blocks.join(","));
-    let place = match &message.content {
+    let range = match &message.content {
         Content::Empty(None) => return with_content(message.text, &content),
-        Content::Empty(Some(place)) | Content::Text(place) | Content::Other(place) => place,
-        Content::Blocks { range: place, .. } => place,
+        Content::Empty(Some(range)) | Content::Text(range) | Content::Other(range) => range,
+        Content::Blocks { range, .. } => range,
     };
     let whole = 0..message.text.len();
-    splice(message, &whole, vec![(place.clone(), content)])
+    splice(message, &whole, vec![(range.clone(), content)])
 }
 
 /// Converts content that is not a list into a block.
 fn whole_content(message: &Message<'_>) -> String {
     match &message.content {
-        Content::Text(place) => text_block(message.slice(place)),
-        Content::Other(place) => message.slice(place).to_owned(),
+        Content::Text(range) => text_block(message.slice(range)),
+        Content::Other(range) => message.slice(range).to_owned(),
         Content::Empty(_) | Content::Blocks { .. } => String::new(),
     }
 }

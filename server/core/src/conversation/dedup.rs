@@ -82,34 +82,34 @@ pub(super) fn replace_duplicates(
 
     let mut replaced = HashSet::new();
     // Mentions in one text are replaced together, last.
-    let mut texts: Vec<MentionEdits> = Vec::new();
-    let mut places = HashMap::new();
+    let mut mention_edits: Vec<MentionEdits> = Vec::new();
+    let mut edits_by_block = HashMap::new();
     for mut occurrences in files {
         occurrences.pop();
-        for read in occurrences {
-            let place = (read.message, read.block);
-            match read.replacement {
+        for occurrence in occurrences {
+            let position = (occurrence.message, occurrence.block);
+            match occurrence.replacement {
                 Replacement::Nothing => continue,
                 Replacement::Text(kind, text) => {
                     let update = Update::text(time, text, None);
-                    history.add(read.message, kind, read.block, update);
+                    history.add(occurrence.message, kind, occurrence.block, update);
                 }
                 Replacement::Mention(nth, path) => {
-                    let text = *places.entry(place).or_insert_with(|| {
-                        texts.push(MentionEdits {
-                            message: read.message,
-                            block: read.block,
+                    let edit = *edits_by_block.entry(position).or_insert_with(|| {
+                        mention_edits.push(MentionEdits {
+                            message: occurrence.message,
+                            block: occurrence.block,
                             mentions: Vec::new(),
                         });
-                        texts.len() - 1
+                        mention_edits.len() - 1
                     });
-                    texts[text].mentions.push((nth, path));
+                    mention_edits[edit].mentions.push((nth, path));
                 }
             }
-            replaced.insert(place);
+            replaced.insert(position);
         }
     }
-    for edits in texts {
+    for edits in mention_edits {
         cancel.check()?;
         let all = mentioned.get(&edits.message).cloned().unwrap_or_default();
         let message = &messages[edits.message];
@@ -184,37 +184,37 @@ impl<'a> FileReads<'a> {
         if self.profile == Profile::Cline && self.replaced_mentions(index, 0).is_none() {
             return;
         }
-        let results = self.results(index, message);
+        let results = self.record_results(index, message);
         let Some(first) = message.blocks().first() else {
             return;
         };
         if message.string(first).is_some() && !results.contains(&0) {
-            self.mentions(index, message, &results);
+            self.record_mentions(index, message, &results);
         }
     }
 
     /// Records the tool results that contain files. Returns their blocks.
-    fn results(&mut self, index: usize, message: &Message<'_>) -> HashSet<usize> {
+    fn record_results(&mut self, index: usize, message: &Message<'_>) -> HashSet<usize> {
         // Cline makes one tool call at a time and checks only the first block.
         let searched_blocks = match self.profile {
             Profile::Default => message.blocks().len(),
             Profile::Cline => 1,
         };
         let mut found = HashSet::new();
-        for (place, block) in message.blocks().iter().enumerate().take(searched_blocks) {
-            if found.contains(&place) {
+        for (block_index, block) in message.blocks().iter().enumerate().take(searched_blocks) {
+            if found.contains(&block_index) {
                 continue;
             }
             let Some(header) = message.string(block).and_then(parse_header) else {
                 continue;
             };
             let in_next = header.is_alone && block.kind == BlockKind::Text;
-            let target = place + usize::from(in_next);
+            let target = block_index + usize::from(in_next);
             let content = message.blocks().get(target);
-            let Some(replacement) = self.result(message, &header, content, in_next) else {
+            let Some(replacement) = self.replacement_for(message, &header, content, in_next) else {
                 continue;
             };
-            found.extend([place, target]);
+            found.extend([block_index, target]);
             if self.replaced_mentions(index, target).is_some() {
                 self.record(&header.path, index, target, replacement);
             }
@@ -224,7 +224,7 @@ impl<'a> FileReads<'a> {
 
     /// Returns the replacement for a tool result that contains a file, or `None` for the result of
     /// an edit without text.
-    fn result(
+    fn replacement_for(
         &self,
         message: &Message<'_>,
         header: &ResultHeader,
@@ -245,12 +245,12 @@ impl<'a> FileReads<'a> {
             }
             FileTool::Edit => {
                 let string = message.string(text?)?;
-                Some(self.change(string))
+                Some(self.edit_replacement(string))
             }
         }
     }
 
-    fn change(&self, string: &str) -> Replacement {
+    fn edit_replacement(&self, string: &str) -> Replacement {
         if !string.contains(FINAL_FILE_CONTENT.needle) {
             return Replacement::Nothing;
         }
@@ -264,10 +264,10 @@ impl<'a> FileReads<'a> {
     }
 
     /// Records the files mentioned in the first text that has mentions.
-    fn mentions(&mut self, index: usize, message: &Message<'_>, results: &HashSet<usize>) {
-        for (place, block) in message.blocks().iter().enumerate().take(MAX_MENTION_BLOCKS) {
+    fn record_mentions(&mut self, index: usize, message: &Message<'_>, results: &HashSet<usize>) {
+        for (block_index, block) in message.blocks().iter().enumerate().take(MAX_MENTION_BLOCKS) {
             let string = message.string(block).unwrap_or_default();
-            if results.contains(&place) || !string.contains(FILE_CONTENT.needle) {
+            if results.contains(&block_index) || !string.contains(FILE_CONTENT.needle) {
                 continue;
             }
             let text = decode(string);
@@ -278,7 +278,7 @@ impl<'a> FileReads<'a> {
             if paths.is_empty() {
                 continue;
             }
-            let Some(done) = self.replaced_mentions(index, place) else {
+            let Some(done) = self.replaced_mentions(index, block_index) else {
                 return;
             };
             let done: HashSet<&str> = done.iter().filter_map(Value::as_str).collect();
@@ -289,7 +289,7 @@ impl<'a> FileReads<'a> {
                     self.record(
                         path,
                         index,
-                        place,
+                        block_index,
                         Replacement::Mention(nth, path.to_owned()),
                     );
                 }
@@ -309,11 +309,11 @@ impl<'a> FileReads<'a> {
             Profile::Default => normalize_path(path),
             Profile::Cline => path.to_owned(),
         };
-        let place = *self.file_indexes.entry(file).or_insert_with(|| {
+        let file_index = *self.file_indexes.entry(file).or_insert_with(|| {
             self.files.push(Vec::new());
             self.files.len() - 1
         });
-        self.files[place].push(Occurrence {
+        self.files[file_index].push(Occurrence {
             message,
             block,
             replacement,

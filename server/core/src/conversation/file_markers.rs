@@ -128,8 +128,8 @@ impl FileTags {
     }
 }
 
-fn find(text: &str, from: usize, what: &str) -> Option<usize> {
-    memmem::find(text.as_bytes().get(from..)?, what.as_bytes())
+fn find(text: &str, from: usize, needle: &str) -> Option<usize> {
+    memmem::find(text.as_bytes().get(from..)?, needle.as_bytes())
 }
 
 #[cfg(test)]

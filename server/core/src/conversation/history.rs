@@ -106,10 +106,10 @@ impl ContextHistory {
     pub fn from_value(value: Value) -> Result<Self, Error> {
         let entries = list(value, "contextHistory")?;
         let mut history = Self::default();
-        for (place, entry) in entries.into_iter().enumerate() {
-            let place = format!("contextHistory[{place}]");
-            let [message, edits] = pair(entry, &place)?;
-            let [kind, blocks] = pair(edits, &place)?;
+        for (entry_index, entry) in entries.into_iter().enumerate() {
+            let location = format!("contextHistory[{entry_index}]");
+            let [message, edits] = pair(entry, &location)?;
+            let [kind, blocks] = pair(edits, &location)?;
             let mut edits = MessageEdits {
                 kind,
                 blocks: InsertionOrderedMap::default(),
@@ -117,17 +117,17 @@ impl ContextHistory {
             // Cline reads `null` as no blocks.
             let blocks = match blocks {
                 Value::Null => Vec::new(),
-                blocks => list(blocks, &place)?,
+                blocks => list(blocks, &location)?,
             };
             for block in blocks {
-                let [block, updates] = pair(block, &place)?;
-                let updates = list(updates, &place)?
+                let [block, updates] = pair(block, &location)?;
+                let updates = list(updates, &location)?
                     .into_iter()
-                    .map(|update| list(update, &place).map(Update))
+                    .map(|update| list(update, &location).map(Update))
                     .collect::<Result<_, _>>()?;
-                edits.blocks.set(index(&block, &place)?, updates);
+                edits.blocks.set(index(&block, &location)?, updates);
             }
-            history.messages.set(index(&message, &place)?, edits);
+            history.messages.set(index(&message, &location)?, edits);
         }
         Ok(history)
     }
@@ -214,22 +214,22 @@ impl<T: PartialEq> PartialEq for InsertionOrderedMap<T> {
 
 impl<T> InsertionOrderedMap<T> {
     fn get(&self, key: usize) -> Option<&T> {
-        let place = *self.positions.get(&key)?;
-        self.entries.get(place).map(|(_, value)| value)
+        let position = *self.positions.get(&key)?;
+        self.entries.get(position).map(|(_, value)| value)
     }
 
     fn get_or_add(&mut self, key: usize, new: impl FnOnce() -> T) -> &mut T {
-        let place = *self.positions.entry(key).or_insert_with(|| {
+        let position = *self.positions.entry(key).or_insert_with(|| {
             self.entries.push((key, new()));
             self.entries.len() - 1
         });
-        &mut self.entries[place].1
+        &mut self.entries[position].1
     }
 
     /// Like JavaScript's `Map`: setting an existing key keeps its position.
     fn set(&mut self, key: usize, value: T) {
         match self.positions.get(&key) {
-            Some(place) => self.entries[*place].1 = value,
+            Some(position) => self.entries[*position].1 = value,
             None => {
                 self.positions.insert(key, self.entries.len());
                 self.entries.push((key, value));
@@ -244,40 +244,40 @@ impl<T> InsertionOrderedMap<T> {
 
     fn rebuild_index(&mut self) {
         let keys = self.entries.iter().enumerate();
-        self.positions = keys.map(|(place, (key, _))| (*key, place)).collect();
+        self.positions = keys.map(|(position, (key, _))| (*key, position)).collect();
     }
 }
 
-fn list(value: Value, place: &str) -> Result<Vec<Value>, Error> {
+fn list(value: Value, location: &str) -> Result<Vec<Value>, Error> {
     match value {
         Value::Array(list) => Ok(list),
-        other => Err(type_mismatch(place, "a list", &other)),
+        other => Err(type_mismatch(location, "a list", &other)),
     }
 }
 
-fn pair(value: Value, place: &str) -> Result<[Value; 2], Error> {
-    let mut parts = list(value, place)?.into_iter();
+fn pair(value: Value, location: &str) -> Result<[Value; 2], Error> {
+    let mut parts = list(value, location)?.into_iter();
     match (parts.next(), parts.next()) {
         (Some(first), Some(second)) => Ok([first, second]),
         _ => Err(Error::invalid(format!(
-            "{place}: expected a list of two elements; pass the contextHistory of an earlier result"
+            "{location}: expected a list of two elements; pass the contextHistory of an earlier result"
         ))),
     }
 }
 
-fn index(value: &Value, place: &str) -> Result<usize, Error> {
+fn index(value: &Value, location: &str) -> Result<usize, Error> {
     let index = value.as_u64().and_then(|index| usize::try_from(index).ok());
-    index.ok_or_else(|| type_mismatch(place, "an index", value))
+    index.ok_or_else(|| type_mismatch(location, "an index", value))
 }
 
-fn type_mismatch(place: &str, expected: &str, found: &Value) -> Error {
+fn type_mismatch(location: &str, expected: &str, found: &Value) -> Error {
     let mut found = found.to_string();
     if let Some((end, _)) = found.char_indices().nth(40) {
         found.truncate(end);
         found.push('…');
     }
     Error::invalid(format!(
-        "{place}: expected {expected}, found {found}; pass the contextHistory of an earlier result"
+        "{location}: expected {expected}, found {found}; pass the contextHistory of an earlier result"
     ))
 }
 

@@ -281,11 +281,11 @@ pub(crate) fn utf16_len(text: &str) -> usize {
 }
 
 /// Sums `what`, at most 2 per byte, over all bytes.
-fn count(bytes: &[u8], what: impl Fn(u8) -> u8) -> usize {
+fn count(bytes: &[u8], weight: impl Fn(u8) -> u8) -> usize {
     // Sums of 127 bytes fit in a `u8`, so the compiler can vectorize the loop.
     bytes
         .chunks(127)
-        .map(|chunk| usize::from(chunk.iter().map(|byte| what(*byte)).sum::<u8>()))
+        .map(|chunk| usize::from(chunk.iter().map(|byte| weight(*byte)).sum::<u8>()))
         .sum()
 }
 

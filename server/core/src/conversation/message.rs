@@ -234,8 +234,8 @@ fn kind(string: &str) -> BlockKind {
 /// Skips a value and returns its range if it is a string.
 fn string(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     let is_string = cursor.peek() == Some(b'"');
-    let place = cursor.skip_value();
-    is_string.then_some(place)
+    let range = cursor.skip_value();
+    is_string.then_some(range)
 }
 
 /// Skips the content of a tool result. Returns the string of its first block if that is a text

@@ -329,13 +329,13 @@ impl TruncateOutcome {
     /// Adds the truncation notice to a sent assistant message, once.
     fn add_notice(&mut self, messages: &[Message<'_>], request: &TruncateRequest<'_>) {
         let is_cline = request.profile == ConversationProfile::Cline;
-        let place = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
+        let position = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
             let is_edited = self.history.message(CLINE_NOTICE_POSITION.0).is_some();
             (!is_edited).then_some(CLINE_NOTICE_POSITION)
         } else {
             self.notice_position(messages)
         };
-        let Some((message, block)) = place else {
+        let Some((message, block)) = position else {
             return;
         };
         let mut text = request.notices.truncation.clone();

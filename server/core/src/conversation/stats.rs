@@ -56,20 +56,20 @@ fn count_block_chars(
 ) -> CharCounts {
     let mut all = CharCounts::default();
     let edits = history.message(index);
-    for (place, block) in message.blocks().iter().enumerate() {
+    for (block_index, block) in message.blocks().iter().enumerate() {
         let Some(string) = message.string(block) else {
             if let Some(data) = &block.data {
                 all.before += string_utf16_len(message.slice(data)) as f64;
             }
             continue;
         };
-        let updates = edits.map_or(&[][..], |edits| edits.block(place));
+        let updates = edits.map_or(&[][..], |edits| edits.block(block_index));
         let mut newest = updates
             .iter()
             .rev()
             .map(|update| Update::new_text(update).map(utf16_len));
         let now = newest.next().flatten();
-        if !replaced.contains(&(index, place)) {
+        if !replaced.contains(&(index, block_index)) {
             all.before += now.unwrap_or_else(|| string_utf16_len(string)) as f64;
             continue;
         }

@@ -50,8 +50,8 @@ pub(super) fn pair_results<'a>(
         None => original_parts(next),
     };
     let result_of = |part: &ContentPart<'_>| match part {
-        ContentPart::Block(place) => {
-            let block = next.blocks().get(*place)?;
+        ContentPart::Block(index) => {
+            let block = next.blocks().get(*index)?;
             (block.kind == BlockKind::ToolResult).then(|| next.id(block))?
         }
         _ => None,
@@ -59,11 +59,11 @@ pub(super) fn pair_results<'a>(
     let mut results = HashMap::new();
     let mut others = Vec::new();
     let mut in_order = 0;
-    for (place, part) in blocks.into_iter().enumerate() {
+    for (index, part) in blocks.into_iter().enumerate() {
         match result_of(&part) {
             None => others.push(part),
             Some(id) => {
-                in_order += usize::from(in_order == place && calls.get(place) == Some(&id));
+                in_order += usize::from(in_order == index && calls.get(index) == Some(&id));
                 results.insert(id, part);
             }
         }
@@ -104,8 +104,8 @@ fn tool_call_ids<'a>(message: &Message<'a>) -> Vec<Cow<'a, str>> {
 pub(super) fn original_parts<'a>(message: &Message<'_>) -> Vec<ContentPart<'a>> {
     match &message.content {
         Content::Blocks { blocks, .. } => (0..blocks.len()).map(ContentPart::Block).collect(),
-        Content::Text(place) if place.len() > 2 => vec![ContentPart::WholeContent],
-        Content::Other(place) if message.slice(place).starts_with('{') => {
+        Content::Text(index) if index.len() > 2 => vec![ContentPart::WholeContent],
+        Content::Other(index) if message.slice(index).starts_with('{') => {
             vec![ContentPart::WholeContent]
         }
         Content::Empty(_) | Content::Text(_) | Content::Other(_) => Vec::new(),
@@ -130,7 +130,7 @@ mod tests {
             ContentPart::MissingResult(id) => {
                 ContentPart::MissingResult(Cow::Owned(id.into_owned()))
             }
-            ContentPart::Block(place) => ContentPart::Block(place),
+            ContentPart::Block(index) => ContentPart::Block(index),
             ContentPart::WholeContent => ContentPart::WholeContent,
             ContentPart::Notice => ContentPart::Notice,
         };

@@ -251,12 +251,12 @@ impl Entries {
                 info.title = title_of(message.get()).unwrap_or_default();
             }
         }
-        for (known, said) in [
+        for (known, recorded) in [
             (&mut self.info.cwd, &origin.cwd),
             (&mut self.info.git_branch, &origin.git_branch),
         ] {
-            if said.is_some() && known != said {
-                known.clone_from(said);
+            if recorded.is_some() && known != recorded {
+                known.clone_from(recorded);
             }
         }
     }

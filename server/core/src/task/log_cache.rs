@@ -41,7 +41,7 @@ impl LogCache {
         let mut entries = lock_unpoisoned(&self.entries);
         let found = entries.iter().position(|(id, _)| id == task);
         let used = match found {
-            Some(place) => entries.remove(place),
+            Some(index) => entries.remove(index),
             None => (task.clone(), Arc::default()),
         };
         let cached = Arc::clone(&used.1);

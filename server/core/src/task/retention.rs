@@ -78,7 +78,7 @@ impl TaskStore {
         let newest = candidates
             .iter()
             .position(|candidate| candidate.listed.is_some());
-        for (place, candidate) in candidates.into_iter().enumerate() {
+        for (position, candidate) in candidates.into_iter().enumerate() {
             cancel.check()?;
             let age = now.saturating_sub(candidate.updated_at);
             let is_old = limits
@@ -86,10 +86,10 @@ impl TaskStore {
                 .is_some_and(|days| age > i64::from(days).saturating_mul(MILLIS_PER_DAY));
             let is_surplus = limits
                 .max_count
-                .is_some_and(|count| place >= usize::try_from(count).unwrap_or(usize::MAX));
+                .is_some_and(|count| position >= usize::try_from(count).unwrap_or(usize::MAX));
             bytes = bytes.saturating_add(candidate.bytes);
             let is_too_much = limits.max_bytes.is_some_and(|max| bytes > max);
-            let stays = newest == Some(place) || age < RECENT_MILLIS || is_in_use(&candidate.id);
+            let stays = newest == Some(position) || age < RECENT_MILLIS || is_in_use(&candidate.id);
             if stays || !(is_old || is_surplus || is_too_much) {
                 continue;
             }
@@ -110,7 +110,7 @@ impl TaskStore {
             let found = listed
                 .iter()
                 .position(|listed| listed.summary.task_id == id.as_str());
-            let listed = found.map(|place| listed.swap_remove(place));
+            let listed = found.map(|position| listed.swap_remove(position));
             let dir = self.storage.task(&id);
             let modified = || {
                 let since = dir.modified()?.duration_since(UNIX_EPOCH).ok()?;

@@ -15,7 +15,7 @@ pub(super) fn title_of(message: &str) -> Option<String> {
         return None;
     }
     let string = match &message.content {
-        Content::Text(place) => message.slice(place),
+        Content::Text(range) => message.slice(range),
         _ => {
             let mut texts = message
                 .blocks()

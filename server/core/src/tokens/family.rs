@@ -274,12 +274,14 @@ impl Family {
             return R50K;
         }
         let named = FAMILIES.iter().find(|(name, _)| is_model(id, name));
-        let begun = || {
+        let by_prefix = || {
             PREFIX_FAMILIES
                 .iter()
                 .find(|(start, _)| id.starts_with(start))
         };
-        named.or_else(begun).map_or(UNKNOWN, |(_, family)| *family)
+        named
+            .or_else(by_prefix)
+            .map_or(UNKNOWN, |(_, family)| *family)
     }
 
     /// Returns a family that counts with `encoding`, without corrections.
