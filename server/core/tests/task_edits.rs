@@ -31,7 +31,7 @@ fn edits(message: usize, times: &[i64]) -> ContextHistory {
     ContextHistory::from_value(json!([[message, [0, [[0, updates]]]]])).unwrap()
 }
 
-fn mask(store: &TaskStore, truncation: &TruncationState, now: i64) {
+fn truncate(store: &TaskStore, truncation: &TruncationState, now: i64) {
     let stored = store.store_truncation(
         &at("t"),
         &load(store),
@@ -52,7 +52,7 @@ fn a_compaction_is_stored_and_undone() {
         deleted_range: Some(DeletedRange([2, 3])),
         history: edits(5, &[6]),
     };
-    mask(store, &truncation, 6);
+    truncate(store, &truncation, 6);
     let before = load(store);
     let CommitResult::Stored(compacted) = compact(store, &before, 4, 10).unwrap() else {
         panic!("outdated");
@@ -115,7 +115,7 @@ fn a_compaction_of_an_outdated_conversation_conflicts() {
         deleted_range: Some(DeletedRange([2, 3])),
         history: ContextHistory::default(),
     };
-    mask(&scratch.store, &truncation, 8);
+    truncate(&scratch.store, &truncation, 8);
     assert!(matches!(
         compact(&scratch.store, &now, 2, 9),
         Ok(CommitResult::Conflict(_))
@@ -188,7 +188,7 @@ fn a_rewind_and_its_undo_can_be_undone() {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[6]),
     };
-    mask(store, &truncation, 6);
+    truncate(store, &truncation, 6);
     let before = texts(&load(store));
     let fourth = RewindPoint::Entry(load(store).messages[3].uuid);
     let id = store
@@ -247,7 +247,7 @@ fn rewind_reaches_abandoned_branches() {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[3]),
     };
-    mask(store, &truncation, 3);
+    truncate(store, &truncation, 3);
     let second = load(store);
     assert!(matches!(
         compact(store, &second, 6, 4),
@@ -335,8 +335,8 @@ fn rollback_undoes_decisions_and_keeps_all_messages() {
         deleted_range: Some(DeletedRange([2, 5])),
         history: edits(6, &[10, 20]),
     };
-    mask(store, &early, 10);
-    mask(store, &late, 20);
+    truncate(store, &early, 10);
+    truncate(store, &late, 20);
     let seen = load(store);
     assert!(matches!(
         compact(store, &seen, 6, 30),

@@ -240,8 +240,8 @@ pub struct CompactedConversation {
 impl CompactedConversation {
     /// Returns the messages of the compacted conversation.
     pub fn messages<'a>(&'a self, items: &[IndexedMessage<'a>]) -> Vec<&'a RawValue> {
-        let kept = items.iter().skip(self.retained).map(|item| item.message);
-        self.first.as_deref().into_iter().chain(kept).collect()
+        let retained = items.iter().skip(self.retained).map(|item| item.message);
+        self.first.as_deref().into_iter().chain(retained).collect()
     }
 
     /// Converts to the result of the request.
@@ -273,15 +273,15 @@ pub fn plan(
     let scanned = ScannedConversation::scan(conversation.items, cancel)?;
     let raw_messages: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
     let tokens = conversation.tokens(&raw_messages, cancel)?;
-    let kept = SplitPoints::find(&scanned.messages, cancel)?
+    let split = SplitPoints::find(&scanned.messages, cancel)?
         .for_ratio(options.retain_ratio, DEFAULT_RETAIN_RATIO)
         .unwrap_or(1);
     let mut plan = PlanCompactionResult {
         tokens,
-        retain_from: scanned.index_of(kept),
+        retain_from: scanned.index_of(split),
         ..PlanCompactionResult::default()
     };
-    if scanned.refusal_reason(kept).is_some() {
+    if scanned.refusal_reason(split).is_some() {
         return Ok(plan);
     }
     let activity = scanned.activity(conversation, cancel)?;
@@ -289,7 +289,7 @@ pub fn plan(
     let files = conversation.key_files(&activity, max_files, max_lines, cancel)?;
     let input = prompt::PromptInput {
         messages: &scanned.messages,
-        kept,
+        split,
         previous: scanned.previous.as_ref(),
         files: &files,
         activity: &activity,
@@ -298,7 +298,7 @@ pub fn plan(
     };
     plan.prompt = prompt::write(&input, conversation, cancel)?;
     plan.needed = tokens as f64 >= conversation.window.size * NEEDED_FRACTION;
-    plan.files = files.into_iter().map(|chosen| chosen.file).collect();
+    plan.files = files.into_iter().map(|selected| selected.file).collect();
     Ok(plan)
 }
 
@@ -317,23 +317,23 @@ pub fn apply(
     let target = scanned.target(options.retain_from)?;
     let before: Vec<&RawValue> = conversation.items.iter().map(|item| item.message).collect();
     let pre_tokens = conversation.tokens(&before, cancel)?;
-    let given = options.summary.filter(|text| !text.trim().is_empty());
-    let mut applied = match given {
+    let summary_text = options.summary.filter(|text| !text.trim().is_empty());
+    let mut applied = match summary_text {
         Some(text) => {
-            let kept = match target {
+            let split = match target {
                 Some(target) => split_points.at_or_before(target),
                 None => split_points.for_ratio(DEFAULT_RETAIN_RATIO, DEFAULT_RETAIN_RATIO),
             };
-            let kept = kept.unwrap_or(1);
-            if let Some(refusal) = scanned.refusal_reason(kept) {
+            let split = split.unwrap_or(1);
+            if let Some(refusal) = scanned.refusal_reason(split) {
                 return Err(Error::new(ErrorKind::Conflict, refusal));
             }
-            scanned.with_summary(conversation, text, kept, pre_tokens, options, cancel)?
+            scanned.with_summary(conversation, text, split, pre_tokens, options, cancel)?
         }
         None => {
-            let kept = split_points.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
+            let split = split_points.for_ratio(FALLBACK_RATIO, FALLBACK_RATIO);
             let reason = summary::reason(options.summary, options.error);
-            scanned.without_summary(kept.unwrap_or(1), reason)?
+            scanned.without_summary(split.unwrap_or(1), reason)?
         }
     };
     applied.pre_tokens = pre_tokens;
@@ -457,8 +457,8 @@ impl<'a> ScannedConversation<'a> {
         Ok(Some(position.unwrap_or(self.messages.len())))
     }
 
-    /// Returns why the messages before `kept` cannot be summarized.
-    fn refusal_reason(&self, kept: usize) -> Option<String> {
+    /// Returns why the messages before `split` cannot be summarized.
+    fn refusal_reason(&self, split: usize) -> Option<String> {
         let new = self.distance(self.messages.len()).saturating_sub(1);
         match &self.previous {
             Some(previous) if new <= previous.retained => Some(
@@ -466,12 +466,12 @@ impl<'a> ScannedConversation<'a> {
                 again when there are, or truncate the conversation"
                     .to_owned(),
             ),
-            Some(_) if kept < 2 => Some(
+            Some(_) if split < 2 => Some(
                 "only the previous summary would be summarized, and a summary of a summary gains \
                 nothing; compact again when there are more messages"
                     .to_owned(),
             ),
-            None if kept < 2 => Some(
+            None if split < 2 => Some(
                 "only the first message would be summarized; compact when there are more \
                 messages"
                     .to_owned(),
@@ -501,7 +501,7 @@ impl<'a> ScannedConversation<'a> {
         &self,
         conversation: &CompactionInput<'_>,
         text: &str,
-        kept: usize,
+        split: usize,
         pre_tokens: u64,
         options: &ApplyOptions<'_>,
         cancel: &Cancel,
@@ -513,21 +513,21 @@ impl<'a> ScannedConversation<'a> {
             Some(previous) => (
                 previous
                     .messages
-                    .saturating_add(self.distance(kept).saturating_sub(1)),
+                    .saturating_add(self.distance(split).saturating_sub(1)),
                 previous.task.clone(),
             ),
             None => {
-                let first_user = self.messages[..kept]
+                let first_user = self.messages[..split]
                     .iter()
                     .find(|message| message.is_user());
-                (self.distance(kept), first_user.map(summary::task))
+                (self.distance(split), first_user.map(summary::task))
             }
         };
         let activity_list = activity_list::text(&activity, activity_list::MAX_BYTES);
         let with = |files: &[SelectedFile]| -> Result<CompactedConversation, Error> {
             let first = summary::message(&SummaryContent {
                 messages: replaced.saturating_add(self.left_out),
-                retained: (self.messages.len() - kept) as u64,
+                retained: (self.messages.len() - split) as u64,
                 task: task.as_deref(),
                 text: text.trim(),
                 activity_list: activity_list.as_deref(),
@@ -535,8 +535,8 @@ impl<'a> ScannedConversation<'a> {
             })?;
             Ok(CompactedConversation {
                 first: Some(first),
-                files: files.iter().map(|chosen| chosen.file.clone()).collect(),
-                ..self.retained_from(kept)
+                files: files.iter().map(|selected| selected.file.clone()).collect(),
+                ..self.retained_from(split)
             })
         };
         let after = |files: &[SelectedFile]| {
@@ -545,19 +545,23 @@ impl<'a> ScannedConversation<'a> {
         with(&conversation.fit_files(files, pre_tokens, after, cancel)?)
     }
 
-    fn without_summary(&self, kept: usize, reason: String) -> Result<CompactedConversation, Error> {
+    fn without_summary(
+        &self,
+        split: usize,
+        reason: String,
+    ) -> Result<CompactedConversation, Error> {
         let user = self
             .messages
             .iter()
-            .take(kept)
+            .take(split)
             .position(ScannedMessage::is_user);
         let applied = match user {
-            Some(user) if kept > 1 => {
+            Some(user) if split > 1 => {
                 let message = &self.messages[user];
                 let note = summary::note(message);
                 let count = self
                     .left_out
-                    .saturating_add(self.distance(kept).saturating_sub(1));
+                    .saturating_add(self.distance(split).saturating_sub(1));
                 let drops = |block: usize| {
                     // A tool result stays only in the first message, where it had no call before.
                     let kind = message.scan.blocks().get(block).map(|block| block.kind);
@@ -567,7 +571,7 @@ impl<'a> ScannedConversation<'a> {
                 let text = summary::note_text(count, &reason);
                 CompactedConversation {
                     first: Some(with_appended_text(&message.scan, drops, &text)?),
-                    ..self.retained_from(kept)
+                    ..self.retained_from(split)
                 }
             }
             _ => self.retained_from(0),

@@ -75,9 +75,9 @@ const ATTEMPTS: usize = 8;
 
 /// Content of the prompt.
 pub(super) struct PromptInput<'a> {
-    /// All messages; those before `kept` are summarized.
+    /// All messages; those before `split` are summarized.
     pub(super) messages: &'a [ScannedMessage<'a>],
-    pub(super) kept: usize,
+    pub(super) split: usize,
     /// Content of the first message if that is a summary.
     pub(super) previous: Option<&'a PreviousSummary>,
     pub(super) files: &'a [SelectedFile],
@@ -109,29 +109,32 @@ pub(super) fn write(
     let usable = (conversation.window.usable.max(0.0) as u64).saturating_sub(MESSAGE_TOKENS);
     // A token has at least one byte, so a share of the window in bytes is at most that share in
     // tokens.
-    let share = |of: usize, max: usize| (usable as usize / of).min(max);
+    let scaled_limit = |of: usize, max: usize| (usable as usize / of).min(max);
     let messages = input.messages;
     let first = match input.previous {
         Some(_) => Some(0),
-        None => messages[..input.kept]
+        None => messages[..input.split]
             .iter()
             .position(ScannedMessage::is_user),
     };
-    let task_bytes = share(8, TASK_BYTES);
+    let task_bytes = scaled_limit(8, TASK_BYTES);
     let mut texts = Texts {
         instructions: input
             .instructions
             .map(|instructions| {
-                truncate::keep_start(instructions.trim(), share(12, INSTRUCTIONS_BYTES))
+                truncate::keep_start(instructions.trim(), scaled_limit(12, INSTRUCTIONS_BYTES))
                     .into_owned()
             })
             .filter(|instructions| !instructions.is_empty()),
-        activity_list: activity_list::text(input.activity, share(12, activity_list::MAX_BYTES)),
-        files: files(input.files, share(16, INSTRUCTIONS_BYTES)),
+        activity_list: activity_list::text(
+            input.activity,
+            scaled_limit(12, activity_list::MAX_BYTES),
+        ),
+        files: files(input.files, scaled_limit(16, INSTRUCTIONS_BYTES)),
         previous: input
             .previous
             .and_then(|previous| previous.summary.as_deref())
-            .map(|summary| transcript::plain(summary, share(4, EARLIER_BYTES))),
+            .map(|summary| transcript::plain(summary, scaled_limit(4, EARLIER_BYTES))),
         messages: HashMap::new(),
     };
     if let Some(first) = first {
@@ -143,13 +146,13 @@ pub(super) fn write(
         texts.messages.insert(first, task);
     }
 
-    let others = (0..input.kept).filter(|at| Some(*at) != first).collect();
+    let candidates = (0..input.split).filter(|at| Some(*at) != first).collect();
     let newest = messages
         .iter()
         .filter_map(ScannedMessage::ts)
         .reduce(f64::max);
     let written = |at: usize| messages[at].ts();
-    let others = message_filter::by_age_and_count(others, written, newest, input.filter);
+    let candidates = message_filter::by_age_and_count(candidates, written, newest, input.filter);
 
     let count = |text: &str| -> Result<u64, Error> {
         let counts = conversation
@@ -164,7 +167,7 @@ pub(super) fn write(
     }
     let mut limit = (usable - fixed).min(input.filter.max_tokens.unwrap_or(u64::MAX));
     for _ in 0..ATTEMPTS {
-        let shown = message_filter::by_tokens(&others, limit, |batch| {
+        let shown = message_filter::by_tokens(&candidates, limit, |batch| {
             let bodies: Vec<String> = batch
                 .iter()
                 .map(|at| transcript::message(&messages[*at]))
@@ -209,14 +212,14 @@ fn assemble(
 ) -> String {
     let mut positions: Vec<usize> = first.into_iter().chain(shown.iter().copied()).collect();
     positions.sort_unstable();
-    let said = positions.iter().filter_map(|at| texts.messages.get(at));
+    let shown_texts = positions.iter().filter_map(|at| texts.messages.get(at));
     let parts = [
         &texts.instructions,
         &texts.activity_list,
         &texts.files,
         &texts.previous,
     ];
-    let number = unused_number(parts.into_iter().flatten().chain(said));
+    let number = unused_number(parts.into_iter().flatten().chain(shown_texts));
     let tag = format!("{TAG}{number}");
 
     let mut prompt = format!(
@@ -258,7 +261,7 @@ fn assemble(
     let mut conversation = String::new();
     let mut next = 0;
     for position in positions {
-        gap(&mut conversation, position - next);
+        push_gap(&mut conversation, position - next);
         next = position + 1;
         let Some(message) = input.messages.get(position) else {
             continue;
@@ -271,7 +274,7 @@ fn assemble(
             text.map_or("", String::as_str)
         ));
     }
-    gap(&mut conversation, input.kept - next);
+    push_gap(&mut conversation, input.split - next);
     part(
         "The messages:",
         "messages",
@@ -281,7 +284,7 @@ fn assemble(
     prompt
 }
 
-fn gap(conversation: &mut String, count: usize) {
+fn push_gap(conversation: &mut String, count: usize) {
     if count > 0 {
         let messages = truncate::pluralize(count, "message");
         conversation.push_str(&format!("[{messages} left out here]\n\n"));

@@ -221,7 +221,7 @@ impl TaskStore {
             let found = (past.messages.len() as u64, past.compactions);
             if counted.is_some_and(|counted| counted != found) {
                 return Err(conflict(
-                    "its log does not contain the same messages and compactions as the checkpoint",
+                    "the messages or compactions in its log differ from the expected ones",
                 ));
             }
             let mut line = LogLine::system(past.leaf, meta.now, &meta.origin, REWIND);

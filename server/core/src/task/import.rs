@@ -171,7 +171,7 @@ impl TaskStore {
                 parts
                     .problems
                     .iter()
-                    .map(|said| format!("; {said}"))
+                    .map(|problem| format!("; {problem}"))
                     .collect::<String>()
             )));
         }
@@ -207,11 +207,11 @@ impl ImportParts {
     }
 
     fn take_metadata(&mut self, text: Option<Vec<u8>>) {
-        let is_broken = text.as_ref().is_some_and(|text| !is_metadata(text));
-        if is_broken {
+        let is_malformed = text.as_ref().is_some_and(|text| !is_metadata(text));
+        if is_malformed {
             self.report_invalid_file(METADATA_FILE);
         }
-        self.metadata = text.filter(|_| !is_broken);
+        self.metadata = text.filter(|_| !is_malformed);
     }
 
     fn read_history(&mut self, dir: &Path, messages: Option<&ImportedMessages>) -> ContextHistory {
@@ -252,10 +252,10 @@ impl ImportParts {
         let is_message = |(_, entry): &(usize, Box<RawValue>)| entry.get().starts_with('{');
         let (indexes, messages): (Vec<usize>, Vec<_>) =
             entries.into_iter().enumerate().filter(is_message).unzip();
-        let left_out = count - messages.len();
-        if left_out > 0 {
+        let skipped = count - messages.len();
+        if skipped > 0 {
             self.problems
-                .push(format!("skipped {left_out} of the messages: not objects"));
+                .push(format!("skipped {skipped} of the messages: not objects"));
         }
         ImportedMessages { messages, indexes }
     }
@@ -274,7 +274,7 @@ impl ImportParts {
 
     /// Adds the valid lines of a log.
     fn take_log<'a>(&mut self, lines: impl Iterator<Item = &'a [u8]>) {
-        let mut broken = 0_u64;
+        let mut malformed = 0_u64;
         let mut too_long = 0_u64;
         for line in lines.map(trimmed).filter(|line| !line.is_empty()) {
             if line.len() > MAX_ENTRY_BYTES {
@@ -282,19 +282,19 @@ impl ImportParts {
                 continue;
             }
             if LogEntry::read(line).is_none() {
-                broken += 1;
+                malformed += 1;
                 continue;
             }
             // In an export, an entry may span several lines.
-            let on_one = line.iter().map(|byte| match byte {
+            let on_one_line = line.iter().map(|byte| match byte {
                 b'\n' | b'\r' => b' ',
                 byte => *byte,
             });
-            self.log.extend(on_one);
+            self.log.extend(on_one_line);
             self.log.push(b'\n');
         }
         let why_too_long = format!("longer than the limit of {MAX_ENTRY_BYTES} bytes");
-        for (count, why) in [(broken, "malformed"), (too_long, &why_too_long)] {
+        for (count, why) in [(malformed, "malformed"), (too_long, &why_too_long)] {
             if count > 0 {
                 self.problems
                     .push(format!("skipped {count} of the log's lines: {why}"));
@@ -406,10 +406,10 @@ fn build_log(
     time: impl Fn(usize) -> Option<i64>,
     started_at: i64,
     truncation: &TruncationState,
-    masked_at: Option<&Number>,
+    truncated_at: Option<&Number>,
 ) -> Result<Vec<u8>, Error> {
     let origin = EntryOrigin {
-        cwd: messages.first().and_then(|first| cwd_of(first)),
+        cwd: messages.first().and_then(|first| cline_cwd(first)),
         ..EntryOrigin::default()
     };
     let mut meta = EntryMeta {
@@ -431,7 +431,8 @@ fn build_log(
     if *truncation != TruncationState::default() {
         let uuids: Vec<Uuid> = lines.iter().map(|line| line.uuid).collect();
         let mut line = LogLine::system(None, meta.now, &meta.origin, TRUNCATION);
-        line.truncation = Some(truncation.to_record(masked_at.unwrap_or(&meta.now.into()), &uuids));
+        line.truncation =
+            Some(truncation.to_record(truncated_at.unwrap_or(&meta.now.into()), &uuids));
         lines.push(line);
     }
     link_lines(&mut lines, None);
@@ -459,7 +460,7 @@ fn millis(value: &Value) -> Option<i64> {
 }
 
 /// Returns the working directory from the environment details of Cline's first message.
-fn cwd_of(message: &RawValue) -> Option<String> {
+fn cline_cwd(message: &RawValue) -> Option<String> {
     let message = Message::scan(message.get())?;
     let mut texts = message
         .blocks()
