@@ -34,11 +34,11 @@ use super::{
         worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
     },
     attributes::{self, allow, rights},
+    displaced::{self, Put, open_for_writing, unfinished},
     in_place,
     plan::Step,
-    sound::Contents,
+    preflight::Contents,
     step,
-    taken::{self, Put, open_for_writing, unfinished},
 };
 use crate::{
     error::Error,
@@ -164,7 +164,7 @@ fn settle(
         let Some((dir, name)) = enter(&mut worker.walker, &step.path, false)? else {
             return Err("its folder is gone".to_owned());
         };
-        let at = taken::Place { dir, name, beside };
+        let at = displaced::Place { dir, name, beside };
         at.settle(step.before.as_ref(), *put, open.contains(beside))
     });
     for (at, settled) in settled {
@@ -260,7 +260,7 @@ impl<'a> Worker<'a> {
         let seen = require_before(dir, name, before)?;
         step();
         let new = NewFile {
-            at: taken::Place {
+            at: displaced::Place {
                 dir,
                 name,
                 beside: &unfinished(self.place.undo, &todo.path),
@@ -369,7 +369,7 @@ pub(super) fn whole(reader: &ObjectReader, oid: Oid) -> Result<Vec<u8>, String> 
 
 /// A file or link that is to stand at a place.
 struct NewFile<'a> {
-    at: taken::Place<'a>,
+    at: displaced::Place<'a>,
     leaf: &'a Leaf,
     content: &'a [u8],
     /// Permission bits it does not get where no file stood before.
@@ -385,7 +385,7 @@ impl NewFile<'_> {
     fn create(&self) -> Result<Taken, String> {
         self.complete(None)?;
         step();
-        let taken::Place { dir, name, beside } = self.at;
+        let displaced::Place { dir, name, beside } = self.at;
         match dir.rename_new(beside, name) {
             Ok(()) => Ok(Taken::Done),
             Err(error) => {
@@ -410,7 +410,7 @@ impl NewFile<'_> {
     }
 
     fn exchange(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
-        let taken::Place { dir, name, beside } = self.at;
+        let displaced::Place { dir, name, beside } = self.at;
         require_unchanged(dir, name, before, found)?;
         let put = Some(self.complete(Some(found))?);
         step();
@@ -443,7 +443,7 @@ impl NewFile<'_> {
     }
 
     fn make_link(&self) -> io::Result<u64> {
-        let taken::Place { dir, beside, .. } = self.at;
+        let displaced::Place { dir, beside, .. } = self.at;
         dir.make_link(self.content, beside)?;
         if dir.read_link(beside)? != self.content {
             return Err(io::Error::other("it points elsewhere than it was told to"));
@@ -453,7 +453,7 @@ impl NewFile<'_> {
     }
 
     fn make_file(&self, replaced: Option<Found>) -> io::Result<u64> {
-        let taken::Place { dir, name, beside } = self.at;
+        let displaced::Place { dir, name, beside } = self.at;
         let replaced = replaced.filter(|found| found.kind == Kind::File);
         let access = match replaced {
             Some(_) => Access::CreatePrivate,

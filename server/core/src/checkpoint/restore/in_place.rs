@@ -19,7 +19,7 @@ use super::{
         worktree::read_file,
     },
     apply::{cannot, changed, verify},
-    step_under_lease, taken,
+    displaced, step_under_lease,
 };
 use crate::fs::{
     dir::{Access, Found, found_of},
@@ -38,7 +38,7 @@ const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
 /// # Errors
 /// Why the file is left, or was put back, as it was.
 pub(super) fn write(
-    at: &taken::Place<'_>,
+    at: &displaced::Place<'_>,
     before: &Leaf,
     found: Found,
     content: &[u8],

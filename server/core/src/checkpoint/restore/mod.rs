@@ -9,24 +9,24 @@
 //! way back but forward: an interrupted restore is completed by `recover`.
 
 #[cfg(test)]
-mod hostile;
+mod crash_tests;
 #[cfg(test)]
-mod kill;
+mod race_tests;
 #[cfg(test)]
-mod saves;
+mod save_tests;
 
 mod apply;
 mod attributes;
-mod guard;
+mod changed_since;
+mod displaced;
+mod exclusions;
 mod in_place;
 mod journal;
+mod open_files;
 mod plan;
+mod preflight;
+mod protected_paths;
 mod recover;
-mod since;
-mod sound;
-mod taken;
-mod unseen;
-mod writers;
 
 use std::{
     collections::HashSet,
@@ -49,7 +49,7 @@ use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, threa
 use apply::{Place, apply, whole};
 use journal::Journal;
 use plan::{Plan, Unsaved, plan};
-use sound::Contents;
+use preflight::Contents;
 
 /// What is to be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -298,14 +298,14 @@ impl Checkpoints {
                 let plan = self.plan(job, at, (scan, &target, tree), wanted, unsaved)?;
                 require_token(options, &plan)?;
                 let contents =
-                    sound::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
+                    preflight::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 let paths = plan.steps.iter().map(|step| &step.path);
                 if let Some(kept) = &kept {
-                    let folders = sound::folders_above(kept, paths.clone());
-                    sound::require_folders(&repository, &folders, job.cancel)?;
+                    let folders = preflight::folders_above(kept, paths.clone());
+                    preflight::require_folders(&repository, &folders, job.cancel)?;
                 }
                 let paths = paths.chain(&plan.left_alone);
-                let folders = sound::folders_above(&scan.tree, paths);
+                let folders = preflight::folders_above(&scan.tree, paths);
                 Ok(Planned {
                     plan,
                     contents,
@@ -323,7 +323,7 @@ impl Checkpoints {
         };
         let unsound = |planned: &Planned| {
             let Planned { plan, folders, .. } = planned;
-            sound::undo_problem(&repository, folders, &plan.steps, job.cancel)
+            preflight::undo_problem(&repository, folders, &plan.steps, job.cancel)
         };
         let journal = |undo: &Checkpoint, Planned { plan, .. }: &Planned| {
             let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
@@ -614,11 +614,11 @@ fn restored(
 /// A place where a kill must leave something that can be recovered from.
 fn step() {
     #[cfg(test)]
-    kill::step();
+    crash_tests::step();
 }
 
 /// As [`step`], while a lease keeps others from opening the file.
 fn step_under_lease() {
     #[cfg(test)]
-    kill::step_under_lease();
+    crash_tests::step_under_lease();
 }

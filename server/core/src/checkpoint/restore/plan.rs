@@ -23,8 +23,8 @@ use super::{
         worktree::{capture_filter::HistoricRules, reserved_names, scan::Scan},
     },
     Action, Change, Conflict, Preview,
-    guard::{Guard, Off, denied_paths, rule_files},
-    unseen::{Then, unread},
+    exclusions::{Then, unread},
+    protected_paths::{Guard, Off, denied_paths, rule_files},
 };
 use crate::{
     error::Error,

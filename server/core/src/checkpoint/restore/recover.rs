@@ -23,11 +23,11 @@ use super::{
     },
     Conflict, Recovered,
     apply::{Place, apply, enter, whole},
+    displaced::{self, Put, keep_too, kept_as, open_for_writing, spare, unfinished},
     in_place,
     journal::Journal,
     plan::{Between, Step, steps_between},
-    sound::Contents,
-    taken::{self, Put, keep_too, kept_as, open_for_writing, spare, unfinished},
+    preflight::Contents,
 };
 use crate::{
     error::Error,
@@ -176,7 +176,7 @@ fn sweep(
     for step in steps {
         let beside = unfinished(undo, &step.path);
         if let Ok(Some((dir, name))) = enter(walker, &step.path, false) {
-            let at = taken::Place {
+            let at = displaced::Place {
                 dir,
                 name,
                 beside: &beside,
@@ -195,7 +195,7 @@ fn sweep(
         let Ok(Some((dir, name))) = enter(walker, &step.path, false) else {
             continue;
         };
-        let at = taken::Place { dir, name, beside };
+        let at = displaced::Place { dir, name, beside };
         let is_open = open.contains(beside);
         let is_kept = matches!(kept_as(dir, name, beside), Ok(Some(_)));
         if !is_open && (is_kept || is_new(reader, &at, step)) {
@@ -209,7 +209,7 @@ fn sweep(
 
 /// Ends an exchange that was made by steps. Returns what is to be said of a file
 /// that has no place any more.
-fn put_spare_back(at: &taken::Place<'_>) -> Option<String> {
+fn put_spare_back(at: &displaced::Place<'_>) -> Option<String> {
     let spare = spare(at.beside);
     let stands = |name: &OsStr| !matches!(at.dir.look(name), Ok(None));
     if !stands(&spare) {
@@ -219,7 +219,7 @@ fn put_spare_back(at: &taken::Place<'_>) -> Option<String> {
     if at.dir.rename_new(&spare, to).is_ok() {
         return None;
     }
-    let kept = taken::Place {
+    let kept = displaced::Place {
         beside: &spare,
         ..*at
     }
@@ -231,7 +231,7 @@ fn put_spare_back(at: &taken::Place<'_>) -> Option<String> {
 }
 
 /// What the restore put there, if it still stands there.
-fn put(at: &taken::Place<'_>, step: &Step) -> Option<Put> {
+fn put(at: &displaced::Place<'_>, step: &Step) -> Option<Put> {
     let after = step.after?;
     let (leaf, _) = at.dir.leaf(at.name).ok()??;
     let inode = at.dir.look(at.name).ok()??.stamp.inode;
@@ -239,7 +239,7 @@ fn put(at: &taken::Place<'_>, step: &Step) -> Option<Put> {
 }
 
 /// Is what stands beside a new file that did not take its place yet?
-fn is_new(reader: &ObjectReader, at: &taken::Place<'_>, step: &Step) -> bool {
+fn is_new(reader: &ObjectReader, at: &displaced::Place<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };

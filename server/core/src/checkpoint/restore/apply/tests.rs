@@ -17,9 +17,8 @@ use super::{
             store::object::{Kind as Object, Mode, name_of},
             tree_diff::Leaf,
         },
-        in_place,
-        kill::{at_step_under_lease, at_steps, cancel_step_under_lease},
-        taken,
+        crash_tests::{at_step_under_lease, at_steps, cancel_step_under_lease},
+        displaced, in_place,
     },
     NewFile, Put, Taken, require_before, require_unchanged, verify,
 };
@@ -60,8 +59,8 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    fn place(&self) -> taken::Place<'_> {
-        taken::Place {
+    fn place(&self) -> displaced::Place<'_> {
+        displaced::Place {
             dir: &self.dir,
             name: OsStr::new(NAME),
             beside: OsStr::new(&self.beside),
@@ -101,7 +100,7 @@ impl Ground {
 
     fn settle(&self, before: &Leaf, put: Option<Put>) -> Result<(), String> {
         let names = [OsStr::new(&self.beside).to_owned()].into();
-        let is_open = !taken::open_for_writing(&names).is_empty();
+        let is_open = !displaced::open_for_writing(&names).is_empty();
         self.place().settle(Some(before), put, is_open)
     }
 

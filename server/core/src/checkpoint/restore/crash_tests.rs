@@ -185,7 +185,10 @@ impl Ground {
     /// Lets another process do it and die at a step; false when it has fewer.
     fn dies(&self, what: &str, at: u64) -> bool {
         let status = Command::new(env::current_exe().unwrap())
-            .args(["--exact", "checkpoint::restore::kill::a_process_of_its_own"])
+            .args([
+                "--exact",
+                "checkpoint::restore::crash_tests::a_process_of_its_own",
+            ])
             .env(BASE, &self.base)
             .env(WHAT, what)
             .env(AT, at.to_string())

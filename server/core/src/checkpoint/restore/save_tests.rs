@@ -2,7 +2,7 @@
 //! the restore says of each is true.
 //!
 //! By hand at full size: `RESTORE_SAVES=20000 RESTORE_LARGE_SAVES=300 cargo test
-//! --release -p sightline-core --lib restore::saves -- --nocapture`.
+//! --release -p sightline-core --lib restore::save_tests -- --nocapture`.
 #![cfg(unix)]
 
 use std::{
@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::hostile::Ground;
+use super::race_tests::Ground;
 use crate::{
     checkpoint::{
         Oid,

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{Oid, tree_diff::Leaf},
     apply::{cannot, changed},
-    step, writers,
+    open_files, step,
 };
 use crate::{
     fs::dir::{Dir, Found},
@@ -59,13 +59,13 @@ pub(super) fn spare(unfinished: &OsStr) -> OsString {
 /// Which of these files, by their unfinished names, a process may still write to.
 /// One that is being saved is waited for, but not for long.
 pub(super) fn open_for_writing(names: &HashSet<OsString>) -> HashSet<OsString> {
-    let mut open = writers::open_for_writing(ENDING, names);
+    let mut open = open_files::open_for_writing(ENDING, names);
     for _ in 0..WAITS {
         if open.is_empty() {
             break;
         }
         thread::sleep(WAIT);
-        open = writers::open_for_writing(ENDING, &open);
+        open = open_files::open_for_writing(ENDING, &open);
     }
     open
 }
