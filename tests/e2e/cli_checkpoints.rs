@@ -229,7 +229,7 @@ fn damage_is_a_negative_result() {
     workspace.write(".clineignore", "/keys/a.*\n");
     let (code, text, _) = run(&workspace, &["verify"]);
     assert!(
-        code == 1 && text.contains("access rules deny 1 more that are not whole"),
+        code == 1 && text.contains("access rules deny 1 more damaged path"),
         "{code}: {text}"
     );
     let (code, healed, error) = run(&workspace, &["create"]);

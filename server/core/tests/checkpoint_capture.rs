@@ -48,7 +48,7 @@ fn a_checkpoint_is_what_git_would_add() {
 }
 
 #[test]
-fn counts_are_those_of_files_since_the_checkpoint_before() {
+fn counts_are_relative_to_the_previous_checkpoint() {
     let bench = Bench::new();
     for path in ["a/1", "a/2", "b/1", "b/2", "c", "d"] {
         bench.write(path, path);
@@ -84,7 +84,7 @@ impl PruneAllButFirst for Checkpoints {
 }
 
 #[test]
-fn ignored_denied_and_excluded_entries_are_left_out() {
+fn ignored_denied_and_excluded_entries_are_not_captured() {
     let bench = Bench::new();
     bench.write(".gitignore", "*.log\n/out/\n!keep.log\n");
     bench.write(".clineignore", "secret/\n*.key\n");
@@ -115,7 +115,7 @@ fn ignored_denied_and_excluded_entries_are_left_out() {
             "sub/out/x"
         ]
     );
-    let reason = "a folder that checkpoints.exclude names";
+    let reason = "excluded by checkpoints.exclude";
     assert_eq!(
         reasons(&checkpoint),
         [("node_modules", reason), ("sub/node_modules", reason)]
@@ -131,7 +131,7 @@ fn ignored_denied_and_excluded_entries_are_left_out() {
 }
 
 #[test]
-fn rules_that_change_are_applied_to_what_was_seen_before() {
+fn changed_rules_apply_to_cached_entries() {
     let mut bench = Bench::new();
     for path in ["a.log", "b.txt", "deep/c.log", "deep/out/d.txt"] {
         bench.write(path, path);
@@ -165,7 +165,7 @@ fn rules_that_change_are_applied_to_what_was_seen_before() {
 }
 
 #[test]
-fn rules_above_the_workspace_reach_into_it() {
+fn rules_above_the_workspace_apply() {
     let bench = Bench::at("repo/ws");
     let repo = bench.parent.join("repo");
     git_in(&repo, &["init", "-q"]);
@@ -179,7 +179,7 @@ fn rules_above_the_workspace_reach_into_it() {
 }
 
 #[test]
-fn what_cannot_be_captured_is_named_with_the_reason() {
+fn skipped_entries_are_listed_with_reasons() {
     let mut bench = Bench::new();
     bench.settings.max_file_size = 10;
     bench.write("small", "0123456789");
@@ -199,7 +199,7 @@ fn what_cannot_be_captured_is_named_with_the_reason() {
     let checkpoint = bench.create();
     assert_eq!(bench.files(&checkpoint), ["small"]);
     let odd = "git does not allow this name";
-    let large = "11 bytes, which is over the limit of checkpoints.maxFileSize";
+    let large = "11 bytes, above the limit checkpoints.maxFileSize";
     assert_eq!(
         reasons(&checkpoint),
         [
@@ -222,7 +222,7 @@ fn what_cannot_be_captured_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_file_nobody_may_read_is_named_with_the_reason() {
+fn an_unreadable_file_is_listed_with_the_reason() {
     let bench = Bench::new();
     bench.write("mine", "");
     bench.write("locked", "");
@@ -277,7 +277,7 @@ fn an_empty_workspace_has_a_checkpoint() {
 }
 
 #[test]
-fn a_folder_of_very_many_files_and_a_very_deep_one_are_captured() {
+fn very_large_and_very_deep_folders_are_captured() {
     let bench = Bench::new();
     for number in 0..3000 {
         bench.write(format!("many/{number}"), number.to_string());
@@ -308,7 +308,7 @@ fn a_folder_of_very_many_files_and_a_very_deep_one_are_captured() {
 }
 
 #[test]
-fn a_saved_memory_is_not_trusted_without_looking() {
+fn a_saved_stat_cache_is_verified() {
     let bench = Bench::new();
     bench.write("a/b", "1");
     bench.write("c", "1");
@@ -348,12 +348,12 @@ fn the_data_directory_is_not_captured() {
     assert_eq!(bench.files(&checkpoint), ["a"]);
     assert_eq!(
         reasons(&checkpoint),
-        [("data", "this server keeps its own data there")]
+        [("data", "contains the server's own data")]
     );
 }
 
 #[test]
-fn a_large_workspace_has_to_be_confirmed_the_first_time() {
+fn the_first_checkpoint_of_a_large_workspace_needs_confirmation() {
     let mut bench = Bench::new();
     for number in 0..5 {
         bench.write(format!("{number}"), "x".repeat(100));
@@ -385,7 +385,7 @@ fn a_large_workspace_has_to_be_confirmed_the_first_time() {
 }
 
 #[test]
-fn a_cancelled_checkpoint_keeps_nothing() {
+fn a_cancelled_checkpoint_stores_nothing() {
     let bench = Bench::new();
     for number in 0..2000 {
         bench.write(format!("{}/{number}", number % 7), "x");
@@ -416,7 +416,7 @@ fn a_cancelled_checkpoint_keeps_nothing() {
 }
 
 #[test]
-fn checkpoints_keep_their_order_whatever_the_clock_says() {
+fn checkpoints_stay_in_order_when_the_clock_goes_back() {
     let bench = Bench::new();
     let checkpoints: Vec<_> = (0..5).map(|_| bench.create()).collect();
     let orders = checkpoints
@@ -435,7 +435,7 @@ fn checkpoints_keep_their_order_whatever_the_clock_says() {
 /// Bytes are captured unchanged: line endings, attributes, large file storage, unusual names and
 /// the like.
 #[test]
-fn t13_snapshot_holds_the_bytes_that_are_there() {
+fn t13_snapshot_holds_the_exact_bytes() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(
@@ -484,7 +484,7 @@ fn t13_snapshot_holds_the_bytes_that_are_there() {
 }
 
 #[test]
-fn t13_snapshot_takes_nested_repositories_for_folders() {
+fn t13_snapshot_treats_nested_repositories_as_folders() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(".gitignore", "*.log\n");
@@ -520,7 +520,7 @@ fn t13_snapshot_takes_nested_repositories_for_folders() {
 
 /// In a separate process with other git settings.
 #[test]
-fn t13_snapshot_does_not_depend_on_settings_of_git() {
+fn t13_snapshot_does_not_depend_on_git_settings() {
     const CHILD: &str = "SIGHTLINE_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
         let bench = Bench::new();
@@ -541,7 +541,7 @@ fn t13_snapshot_does_not_depend_on_settings_of_git() {
     fs::write(home.path().join(".gitconfig"), config).unwrap();
     fs::write(home.path().join("excludes"), "excluded.txt\n").unwrap();
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "t13_snapshot_does_not_depend_on_settings_of_git"])
+        .args(["--exact", "t13_snapshot_does_not_depend_on_git_settings"])
         .env(CHILD, "1")
         .env("HOME", home.path())
         .env("GIT_DIR", home.path().join("nowhere"))
@@ -593,7 +593,7 @@ fn t17_racy_edit_is_captured() {
 }
 
 #[test]
-fn a_folder_swapped_for_a_link_leads_nowhere() {
+fn a_folder_replaced_by_a_link_is_not_followed() {
     let bench = Bench::new();
     let outside = bench.parent.join("outside");
     fs::create_dir(&outside).unwrap();

@@ -34,7 +34,7 @@ fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn only_the_paths_told_are_looked_at() {
+fn only_reported_paths_are_scanned() {
     let bench = Bench::new();
     bench.write("a/b/c", "1");
     bench.write("d", "1");
@@ -53,7 +53,7 @@ fn only_the_paths_told_are_looked_at() {
 }
 
 #[test]
-fn files_folders_and_links_come_go_and_turn_into_each_other() {
+fn type_changes_are_captured() {
     let bench = Bench::new();
     bench.write("a/b/c", "1");
     bench.write("d", "1");
@@ -83,7 +83,7 @@ fn files_folders_and_links_come_go_and_turn_into_each_other() {
 }
 
 #[test]
-fn ignored_and_denied_paths_stay_out() {
+fn ignored_and_denied_changes_are_not_captured() {
     let bench = Bench::new();
     bench.write(".gitignore", "*.log\nout/\n");
     bench.write(".clineignore", "secret\n");
@@ -114,7 +114,7 @@ fn ignored_and_denied_paths_stay_out() {
 }
 
 #[test]
-fn a_change_of_rules_looks_at_everything() {
+fn a_rule_change_causes_a_full_scan() {
     let bench = Bench::new();
     bench.write("a.log", "");
     bench.write("sub/b.log", "");
@@ -143,7 +143,7 @@ fn a_change_of_rules_looks_at_everything() {
 }
 
 #[test]
-fn changes_are_given_back_when_the_checkpoint_fails() {
+fn unused_changes_are_returned_when_the_checkpoint_fails() {
     let mut bench = Bench::new();
     bench.write("a", "1");
     bench.create();
@@ -179,7 +179,7 @@ impl ChangeSource for CancelledWhenTaken<'_> {
 }
 
 #[test]
-fn changes_that_were_taken_are_given_back_when_the_checkpoint_fails() {
+fn taken_changes_are_returned_when_the_checkpoint_fails() {
     let mut bench = Bench::new();
     bench.write("a", "1");
     bench.create();
@@ -198,7 +198,7 @@ fn changes_that_were_taken_are_given_back_when_the_checkpoint_fails() {
 }
 
 #[test]
-fn limits_of_a_first_checkpoint_hold_after_all_others_were_pruned() {
+fn limits_apply_again_after_all_checkpoints_were_pruned() {
     let mut bench = Bench::new();
     bench.write("a", "1");
     bench.write("b", "1");
@@ -218,7 +218,7 @@ fn limits_of_a_first_checkpoint_hold_after_all_others_were_pruned() {
 }
 
 #[test]
-fn rules_that_changed_unnoticed_are_applied_to_paths_nobody_named() {
+fn unreported_rule_changes_apply_to_all_paths() {
     let bench = Bench::new();
     bench.write(".gitignore", "*.log\n");
     bench.write("sub/a.log", "1");
@@ -234,7 +234,7 @@ fn rules_that_changed_unnoticed_are_applied_to_paths_nobody_named() {
 }
 
 #[test]
-fn what_is_not_known_is_looked_for() {
+fn unknown_changes_cause_a_full_scan() {
     let bench = Bench::new();
     bench.write("a", "1");
     let set = DirtySet::default();

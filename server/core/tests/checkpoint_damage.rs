@@ -79,7 +79,7 @@ fn two() -> (Ground, Oid, Oid) {
 }
 
 #[test]
-fn a_damaged_object_does_not_cost_the_only_good_copy() {
+fn a_damaged_object_does_not_cost_the_only_intact_copy() {
     for what in ["d/f", "d"] {
         let (ground, first, second) = two();
         let before = ground.tree();
@@ -97,7 +97,7 @@ fn a_damaged_object_does_not_cost_the_only_good_copy() {
 }
 
 #[test]
-fn a_target_that_is_lost_with_the_damage_changes_nothing() {
+fn a_lost_target_changes_nothing() {
     // Large, so that it is not stored a second time.
     let large: String = (2..22).map(text).collect();
     let ground = Ground::new(&[("f", &text(1)), ("copy", &large)]);
@@ -121,7 +121,7 @@ fn a_target_that_is_lost_with_the_damage_changes_nothing() {
 }
 
 #[test]
-fn damaged_contents_are_refused_before_anything_is_changed() {
+fn damaged_contents_are_refused_before_any_change() {
     let (ground, first, _) = two();
     ground.write(&[("g", "changed"), ("new", "n")]);
     let before = ground.tree();
@@ -157,7 +157,7 @@ fn a_damaged_folder_of_the_last_checkpoint_is_refused() {
 
 /// The store is not checked again while its files are unchanged.
 #[test]
-fn what_goes_from_the_store_is_noticed_by_the_next_checkpoint() {
+fn the_next_checkpoint_notices_lost_objects() {
     let (ground, first, second) = two();
     let dir = ground.checkpoints.git_dir();
     let oldest = fs::read_dir(dir.join("objects/pack"))
@@ -178,7 +178,7 @@ fn what_goes_from_the_store_is_noticed_by_the_next_checkpoint() {
 }
 
 #[test]
-fn damage_that_was_found_is_healed_by_the_next_checkpoint() {
+fn the_next_checkpoint_repairs_known_damage() {
     let (ground, first, second) = two();
     damage(&ground, &format!("{second}:d/f"));
     let told = problems(&ground);

@@ -104,7 +104,7 @@ fn every_kind_of_change_has_its_status() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_compared() {
+fn only_requested_paths_are_compared() {
     let ground = Ground::new(&[("a/x", "1"), ("ab", "1"), ("b/deep/y", "1")]);
     let before = ground.create();
     ground.write(&[("a/x", "2"), ("ab", "2"), ("b/deep/y", "2")]);
@@ -123,7 +123,7 @@ fn only_what_is_asked_for_is_compared() {
 }
 
 #[test]
-fn contents_come_within_the_limits() {
+fn contents_respect_the_limits() {
     let ground = Ground::new(&[("a", "old a"), ("b", "old b"), ("big", &"x".repeat(100))]);
     let before = ground.create();
     ground.write(&[("a", "new a"), ("b", "new b"), ("big", "small")]);
@@ -159,7 +159,7 @@ fn contents_come_within_the_limits() {
 }
 
 #[test]
-fn what_is_denied_now_is_not_shown_whenever_it_was_captured() {
+fn captured_paths_that_are_now_denied_are_hidden() {
     let ground = Ground::new(&[
         ("secret/key", &long("key")),
         ("notes", "a"),
@@ -187,7 +187,7 @@ fn what_is_denied_now_is_not_shown_whenever_it_was_captured() {
 }
 
 #[test]
-fn an_unknown_checkpoint_is_said_to_be_unknown() {
+fn an_unknown_checkpoint_is_not_found() {
     let ground = Ground::new(&[("a", "1")]);
     let unknown = Side::Checkpoint("0123456789012345678901234567890123456789".parse().unwrap());
     let kind = |ground: &Ground| {
@@ -200,7 +200,7 @@ fn an_unknown_checkpoint_is_said_to_be_unknown() {
 }
 
 #[test]
-fn t14_diff_and_preview_leave_everything_as_it_is() {
+fn t14_diff_and_preview_change_nothing() {
     let ground = Ground::new(&[("a", "1\n"), ("b/c", "2\n"), (".gitignore", "ignored\n")]);
     ground.git(&["init", "-q"]);
     ground.git(&["add", "-A"]);
@@ -298,7 +298,7 @@ fn git_applies_the_patch() {
 }
 
 #[test]
-fn a_patch_says_of_binary_files_that_they_differ() {
+fn a_patch_reports_binary_files_as_different() {
     let ground = Ground::new(&[("picture", "a\0b")]);
     let before = ground.create();
     ground.write(&[("picture", "a\0c"), ("other", "\0")]);
@@ -376,7 +376,7 @@ fn is_counted_and_patched(old: &str, new: &str) {
 }
 
 #[test]
-fn a_difference_is_shorter_than_gits_where_git_misses_the_shortest() {
+fn a_diff_can_be_shorter_than_gits() {
     for (old, new) in [
         ("c\nc\na\na\nb\na\nb\na\nc\nb\na\n", "c\nc\nc\nc\n"),
         ("c\nb\nb\nc\nb\nb\nc\nb\n", "c\na\na\na\nb\na\na\na\na\nb"),
@@ -390,7 +390,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn counts_and_patches_are_gits(
+    fn counts_and_patches_match_git(
         old in "([abc]\n){0,12}[ab]?",
         new in "([abc]\n){0,12}[ab]?",
     ) {
@@ -400,7 +400,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_there_and_in_no_checkpoint_is_not_gone() {
+fn an_existing_uncaptured_file_is_not_deleted() {
     let mut ground = Ground::new(&[
         (".clineignore", ""),
         ("ignored", "1\n"),

@@ -24,7 +24,7 @@ fn skipped(checkpoint: &Checkpoint) -> Vec<(&str, &str)> {
 const WHY: &str = "a git repository's own data";
 
 #[test]
-fn git_directories_of_any_name_are_left_and_told() {
+fn git_directories_of_any_name_are_skipped_and_reported() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q", "--separate-git-dir=.repo", "."]);
     git_in(&bench.ws, &["init", "-q", "--bare", "deep/x.git"]);
@@ -47,7 +47,7 @@ fn git_directories_of_any_name_are_left_and_told() {
 }
 
 #[test]
-fn a_folder_that_becomes_a_git_directory_and_one_that_no_longer_is_are_noticed() {
+fn folders_that_become_or_cease_to_be_git_directories_are_noticed() {
     for is_told in [false, true] {
         let bench = Bench::new();
         let create = |paths: &[&str]| {
@@ -76,7 +76,7 @@ fn a_folder_that_becomes_a_git_directory_and_one_that_no_longer_is_are_noticed()
 }
 
 #[test]
-fn the_data_of_a_bare_repository_is_no_workspace() {
+fn a_bare_repository_is_not_a_workspace() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q", "--bare", "."]);
     let error = bench.try_create(&Request::default(), None).unwrap_err();
@@ -84,7 +84,7 @@ fn the_data_of_a_bare_repository_is_no_workspace() {
 }
 
 #[test]
-fn nothing_is_restored_into_a_git_directory_or_deleted_from_what_was_one() {
+fn restores_leave_git_directories_alone() {
     let ground = Ground::new(&[
         ("x/refs/heads/main", "old"),
         ("x/objects/aa", "old"),

@@ -50,7 +50,7 @@ fn repository(git: &Path, excludes: &str) {
 }
 
 #[test]
-fn rule_texts_that_are_denied_or_outside_are_in_no_object() {
+fn denied_and_outside_rule_texts_are_not_stored() {
     let ground = Ground::new(&[
         (
             ".clineignore",
@@ -105,7 +105,7 @@ fn rule_texts_that_are_denied_or_outside_are_in_no_object() {
 }
 
 #[test]
-fn excludes_that_access_rules_deny_are_in_no_object() {
+fn denied_excludes_are_not_stored() {
     let ground = Ground::new(&[(".clineignore", ".git/info/\n"), ("a", "1")]);
     repository(&ground.path(".git"), "# DENIED-EXCLUDES\n");
     ground.create();
@@ -115,7 +115,7 @@ fn excludes_that_access_rules_deny_are_in_no_object() {
 /// Old rules are only saved as hashes. While they are still current, a restore deletes new files.
 /// Otherwise it keeps everything they may have denied.
 #[test]
-fn what_unknown_rules_may_have_left_out_is_not_deleted() {
+fn files_that_unknown_rules_may_exclude_are_kept() {
     let ground = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
     let id = ground.create();
     ground.write(&[("new", "1")]);
@@ -142,7 +142,7 @@ fn what_unknown_rules_may_have_left_out_is_not_deleted() {
 }
 
 #[test]
-fn only_below_rules_that_are_unknown_nothing_is_deleted() {
+fn files_are_kept_only_below_unknown_rules() {
     let ground = Ground::new(&[
         (".clineignore", "sub/.gitignore\n"),
         ("sub/.gitignore", "*.log\n"),
@@ -163,7 +163,7 @@ fn only_below_rules_that_are_unknown_nothing_is_deleted() {
 
 /// The content of a link is the name of its target.
 #[test]
-fn a_diff_names_no_denied_target_of_a_link() {
+fn a_diff_does_not_name_denied_link_targets() {
     let ground = Ground::new(&[
         ("secrets/key", "k"),
         ("plain/a", "1"),

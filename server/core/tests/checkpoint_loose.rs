@@ -142,7 +142,7 @@ fn ways(git_dir: &Path, kind: &str, name: &str) -> (PathBuf, Vec<(String, Vec<u8
 }
 
 #[test]
-fn a_store_that_was_unpacked_is_read_and_restored() {
+fn an_unpacked_store_is_read_and_restored() {
     let ground = Ground::new(&[("d/f", "one"), ("g", "")]);
     let first = ground.create();
     let before = ground.tree();
@@ -175,7 +175,7 @@ fn a_store_that_was_unpacked_is_read_and_restored() {
 }
 
 #[test]
-fn damage_in_our_store_is_an_error_at_once() {
+fn damage_in_the_store_is_an_immediate_error() {
     let made = Ground::new(&[("d/f", &"one line\n".repeat(50)), ("g", "g")]);
     let first = made.create();
     made.write(&[("d/f", &"another line\n".repeat(50))]);
@@ -247,7 +247,7 @@ fn cline(ground: &Ground) -> (PathBuf, [String; 3]) {
 }
 
 #[test]
-fn damage_in_clines_repository_costs_what_is_damaged() {
+fn damage_in_clines_repository_only_affects_its_checkpoints() {
     let ground = Ground::new(&[]);
     let (git_dir, ids) = cline(&ground);
     for (kind, name) in [
@@ -296,7 +296,7 @@ fn damage_in_clines_repository_costs_what_is_damaged() {
 }
 
 #[test]
-fn a_torn_tag_stops_a_prune_before_anything_goes() {
+fn a_truncated_tag_stops_a_prune_before_any_removal() {
     let ground = Ground::new(&[("f", "one")]);
     let first = ground.create();
     ground.write(&[("f", "two")]);

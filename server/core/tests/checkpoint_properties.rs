@@ -61,7 +61,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_checkpoint_is_the_tree_git_writes(
+    fn a_checkpoint_equals_the_tree_git_writes(
         things in prop::collection::vec((path(), thing()), 0..25)
     ) {
         let mut bench = Bench::new();

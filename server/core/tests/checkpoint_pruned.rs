@@ -68,7 +68,7 @@ fn while_pruned<T>(
 }
 
 #[test]
-fn what_is_pruned_while_it_is_looked_at_is_not_found() {
+fn a_checkpoint_pruned_during_a_scan_is_not_found() {
     let (ground, first, _) = ground();
     let before = ground.tree();
     let error = while_pruned(&ground, first, |job| {
@@ -107,7 +107,7 @@ fn what_is_pruned_while_it_is_looked_at_is_not_found() {
 }
 
 #[test]
-fn what_is_pruned_while_a_restore_waits_is_not_restored() {
+fn a_checkpoint_pruned_while_a_restore_waits_is_not_restored() {
     let (ground, first, _) = ground();
     let base = ground.data();
     let other = Ground::at(base.parent().unwrap());

@@ -153,7 +153,7 @@ fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
     let token = Some(ground.preview(&all(id), &[]).token);
     // It is there once the restore has looked whether the preview is still true.
     let progress = |progress: sightline_core::checkpoint::Progress| {
-        if progress.stage == "looking at files" {
+        if progress.stage == "scanning files" {
             ground.write(&[("late", "new")]);
         }
     };

@@ -30,7 +30,7 @@ fn told(bench: &Bench, paths: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn tracked_files_are_captured_whatever_the_rules_say() {
+fn tracked_files_are_captured_despite_ignore_rules() {
     let mut bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.settings.max_file_size = 100;
@@ -92,7 +92,7 @@ fn tracked_files_are_captured_whatever_the_rules_say() {
 }
 
 #[test]
-fn what_becomes_tracked_or_untracked_is_noticed() {
+fn tracking_changes_are_noticed() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(".git/info/exclude", "*.log\n/out\n");
@@ -146,7 +146,7 @@ fn what_becomes_tracked_or_untracked_is_noticed() {
 }
 
 #[test]
-fn every_repository_has_a_say_in_its_own_part() {
+fn every_repository_applies_to_its_own_folders() {
     let bench = Bench::at("repo/ws");
     let repo = bench.parent.join("repo");
     git_in(&repo, &["init", "-q"]);
@@ -212,7 +212,7 @@ fn every_repository_has_a_say_in_its_own_part() {
 }
 
 #[test]
-fn an_index_that_cannot_be_used_tracks_nothing() {
+fn an_unusable_index_tracks_nothing() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(".gitignore", "*.log\n");
@@ -245,7 +245,7 @@ fn an_index_that_cannot_be_used_tracks_nothing() {
 }
 
 #[test]
-fn another_process_knows_what_is_tracked() {
+fn a_saved_stat_cache_includes_tracked_paths() {
     let bench = Bench::new();
     git_in(&bench.ws, &["init", "-q"]);
     bench.write(".gitignore", "*.log\nout\n");
@@ -290,7 +290,7 @@ fn restore(ground: &Ground, id: Oid) -> (Vec<String>, Option<Oid>) {
 }
 
 #[test]
-fn a_restore_brings_back_what_is_tracked_and_leaves_the_rest() {
+fn a_restore_covers_tracked_files_only() {
     let ground = ground();
     let id = ground.create();
     ground.write(&[("keep.log", "2"), ("junk.log", "2"), ("out/junk", "2")]);
@@ -315,7 +315,7 @@ fn a_restore_brings_back_what_is_tracked_and_leaves_the_rest() {
 }
 
 #[test]
-fn what_is_ignored_and_not_tracked_is_never_written_over_or_deleted() {
+fn ignored_untracked_files_are_never_overwritten_or_deleted() {
     let ground = ground();
     let before = ground.create();
     // Tracked since: it is unknown whether the file existed before.

@@ -163,7 +163,7 @@ impl Checkpoints {
             let taken = match taken {
                 Ok(taken) => taken,
                 Err(problem) => {
-                    let problem = format!("Cline's checkpoint {original} was left out: {problem}");
+                    let problem = format!("cannot import Cline's checkpoint {original}: {problem}");
                     imported.problems.push(problem);
                     continue;
                 }
@@ -179,7 +179,7 @@ impl Checkpoints {
                 counts: import.counts(last, tree)?,
                 files: taken.files,
                 bytes: taken.bytes,
-                rules: SavedRules::of_repository((job.view, job.root), excludes, &taken.left_out),
+                rules: SavedRules::for_import((job.view, job.root), excludes, &taken.left_out),
                 skipped: taken.skipped,
                 ..CheckpointMetadata::default()
             };
@@ -229,7 +229,7 @@ impl ShadowRepository {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "{} is not a repository of Cline's checkpoints; name a folder below `checkpoints` in Cline's global storage",
+                    "not a repository of Cline checkpoints: {}; give a folder below `checkpoints` in Cline's global storage",
                     path.display()
                 ),
             ));
@@ -285,12 +285,12 @@ impl ShadowRepository {
                 }
                 Err(what) if id == head => {
                     return Err(Error::storage(format!(
-                        "cannot read Cline's checkpoints in {}: the commit {id} {what}; `git fsck` there tells more",
+                        "cannot read Cline's checkpoints in {}: the commit {id} {what}; run `git fsck` there for details",
                         self.dir.display()
                     )));
                 }
                 Err(what) => problems.push(format!(
-                    "Cline's checkpoint {id} was left out, and those before it: its commit {what}"
+                    "cannot import Cline's checkpoint {id} and the ones before it: its commit {what}"
                 )),
             }
         }
@@ -305,7 +305,7 @@ impl ShadowRepository {
     fn commit(&self, id: Oid) -> Result<(Commit, Vec<Oid>), String> {
         let bytes = self.reader.try_read(Kind::Commit, id);
         let bytes = bytes.map_err(Unreadable::describe)?;
-        let commit = Commit::decode(&bytes).ok_or("makes no sense")?;
+        let commit = Commit::decode(&bytes).ok_or("is malformed")?;
         Ok((commit, named_by_headers(&bytes, &["parent"])))
     }
 
@@ -318,7 +318,7 @@ impl ShadowRepository {
                 Ok(read_foreign(&info.join("exclude"), MAX_EXCLUDES)?.unwrap_or_default())
             }
             Ok(_) => Err(Error::storage(format!(
-                "{} is a link or no directory, so it is not known what Cline left out; nothing was imported",
+                "not a directory: {}; Cline's exclusions are unknown, so nothing was imported",
                 info.display()
             ))),
             Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
@@ -363,9 +363,9 @@ impl Importer<'_> {
     /// Checks that the tree of a commit is small enough.
     fn check_size(&mut self, tree: Oid) -> Result<Result<(), String>, Error> {
         Ok(match self.count(tree, 0)? {
-            Ok(entries) if entries > MAX_ENTRIES => Err(format!(
-                "it has over {MAX_ENTRIES} files and folders, which Cline does not keep"
-            )),
+            Ok(entries) if entries > MAX_ENTRIES => {
+                Err(format!("it has more than {MAX_ENTRIES} files and folders"))
+            }
             counted => counted.map(|_| ()),
         })
     }
@@ -377,7 +377,7 @@ impl Importer<'_> {
         }
         self.job.cancel.check()?;
         if depth > MAX_DEPTH {
-            return Ok(Err("its folders are nested too deep".to_owned()));
+            return Ok(Err("its folders are nested too deeply".to_owned()));
         }
         // Errors are reported later, with the path.
         let bytes = self.read(Kind::Tree, oid).unwrap_or_default();
@@ -408,14 +408,14 @@ impl Importer<'_> {
         }
         self.job.cancel.check()?;
         if depth > MAX_DEPTH {
-            return Ok(Err(format!("{path} is nested too deep")));
+            return Ok(Err(format!("{path} is nested too deeply")));
         }
         let bytes = match self.read(Kind::Tree, oid) {
             Ok(bytes) => bytes,
             Err(why) => return Ok(Err(format!("the tree of {path:?} {}", why.describe()))),
         };
         let Some(raw) = raw_entries(&bytes) else {
-            return Ok(Err(format!("the tree of {path:?} makes no sense")));
+            return Ok(Err(format!("the tree of {path:?} is malformed")));
         };
         let (mut files, mut size) = (0, 0);
         let (mut skipped, mut left_out) = (Vec::new(), Vec::new());
@@ -491,10 +491,10 @@ impl Importer<'_> {
             return Err(Omission::Denied);
         }
         if entry.name == DISABLED_GIT_NAME {
-            return Err(Omission::Because("a repository that Cline had renamed"));
+            return Err(Omission::Because("a nested repository that Cline renamed"));
         }
         mode.ok_or(Omission::Because(
-            "a repository of its own, whose content Cline did not keep",
+            "a nested repository, which Cline did not capture",
         ))
     }
 

@@ -36,7 +36,7 @@ use super::{
         dirty_set::{ChangeSource, Changes},
         read_file,
         scan::{self, BlobSink, Scan, ScanOptions},
-        scan_dir::Dir,
+        scan_dir::ScanDir,
     },
 };
 use crate::{clock::now_millis, error::Error, path::RelPath};
@@ -202,9 +202,10 @@ impl Checkpoints {
         let (stored, made) = rayon::join(stored, || during_write(&seen));
         let (id, metadata): (Oid, CheckpointMetadata) = stored?;
         // Some files changed while they were stored, so the scan is newer.
-        let made = match Arc::ptr_eq(&scan.tree, &seen.tree) {
-            true => made,
-            false => during_write(&scan),
+        let made = if Arc::ptr_eq(&scan.tree, &seen.tree) {
+            made
+        } else {
+            during_write(&scan)
         };
         if let Some(whole) = &mut *self.verified() {
             whole.note_added(id);
@@ -257,7 +258,7 @@ impl Checkpoints {
         Err(Error::new(
             sightline_protocol::error::ErrorKind::Conflict,
             format!(
-                "the files in {} keep changing while they are stored; try again when what writes them is done",
+                "cannot create a checkpoint: the files in {} keep changing; try again when they no longer change",
                 self.root.path.display()
             ),
         ))
@@ -300,7 +301,7 @@ impl Checkpoints {
 
 /// Reads a file or link below `root` without following links.
 fn reread(root: &Path, path: &RelPath, mode: Mode, limit: u64) -> Option<(Oid, Vec<u8>)> {
-    let mut dir = Dir::open(root).ok()?;
+    let mut dir = ScanDir::open(root).ok()?;
     for name in path.parent()?.components() {
         dir = dir.enter(name.as_encoded_bytes()).ok()?;
     }
@@ -391,7 +392,7 @@ fn truncate_skipped(skipped: &[Skipped]) -> Vec<Skipped> {
         kept.push(Skipped {
             path: String::new(),
             encoded: false,
-            reason: format!("{more} more are skipped"),
+            reason: format!("{more} more skipped"),
         });
     }
     kept

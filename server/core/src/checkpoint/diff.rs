@@ -232,11 +232,11 @@ impl Checkpoints {
             let both = old.saturating_add(new);
             all.push(if old.max(new) > options.max_file_bytes {
                 Some(format!(
-                    "{} bytes are over the limit for one file",
+                    "{} bytes, above the limit for one file",
                     old.max(new)
                 ))
             } else if both > room {
-                Some("the limit for all contents together is reached".to_owned())
+                Some("the limit for the total size of contents is reached".to_owned())
             } else {
                 room -= both;
                 None
@@ -321,7 +321,7 @@ impl<'a> FilePair<'a> {
         let omitted = if leads_to_denied(old_path, &left, &before)
             || leads_to_denied(&self.at.path, &right, &after)
         {
-            contents.then_some("it is a link to a path that access rules deny")
+            contents.then_some("a link to a path that access rules deny")
         } else {
             omitted
         };
@@ -407,9 +407,10 @@ impl SideContents {
             files.push(FileDiff {
                 path: difference.path,
                 old_path: None,
-                status: match is_alike {
-                    true => Status::Modified,
-                    false => Status::TypeChanged,
+                status: if is_alike {
+                    Status::Modified
+                } else {
+                    Status::TypeChanged
                 },
                 modes: (
                     Some(old.mode.octal()),
@@ -421,8 +422,8 @@ impl SideContents {
                 before: None,
                 after: None,
                 omitted: Some(format!(
-                    "what is there now is in no checkpoint ({})",
-                    reason.unwrap_or(&"it is ignored")
+                    "checkpoints do not capture the current file ({})",
+                    reason.unwrap_or(&"ignored")
                 )),
                 uncaptured: true,
             });
@@ -461,7 +462,7 @@ impl Contents for SideContents {
         let changed = |why: &str| {
             Error::new(
                 ErrorKind::Conflict,
-                format!("{path} {why} while it was compared; try again"),
+                format!("{path} {why} during the comparison; try again"),
             )
             .with_path(path.to_string())
         };
@@ -472,7 +473,7 @@ impl Contents for SideContents {
             .map_err(|error| changed(&format!("could not be read ({error})")))?;
         let is_link = found.mode() == Some(Mode::Link);
         if is_link != (leaf.mode == Mode::Link) || name_of(Kind::Blob, &content) != leaf.oid {
-            return Err(changed("was changed"));
+            return Err(changed("changed"));
         }
         Ok(content)
     }

@@ -159,7 +159,7 @@ impl Checkpoints {
 
     pub(super) fn not_found(&self, id: Oid) -> Error {
         let message = format!(
-            "there is no checkpoint {id} of {}; list the checkpoints to see which there are",
+            "no checkpoint {id} in {}; list the checkpoints to see their ids",
             self.root.path.display()
         );
         Error::new(ErrorKind::NotFound, message)

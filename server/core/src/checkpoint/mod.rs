@@ -124,7 +124,7 @@ impl Job<'_> {
             None => Ok(()),
             Some(why) => Err(Error::new(
                 ErrorKind::AccessDenied,
-                format!("{why}; no checkpoint is taken, compared or restored until then"),
+                format!("{why}; checkpoints cannot be created, compared or restored until then"),
             )),
         }
     }

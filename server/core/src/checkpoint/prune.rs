@@ -116,9 +116,10 @@ impl Checkpoints {
             // The remaining size was an estimate. While it is still too large, lower the budget,
             // even if the last round removed nothing.
             let excess = size.saturating_sub(keep.max_bytes.unwrap_or(u64::MAX));
-            less = match removed.is_empty() {
-                true => excess.max(less * 2),
-                false => excess,
+            less = if removed.is_empty() {
+                excess.max(less * 2)
+            } else {
+                excess
             };
             let is_done = removed.is_empty() && budget.is_none_or(|budget| budget == 0);
             pruned.removed.extend(removed);

@@ -24,16 +24,17 @@ pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let in_data = fs::canonicalize(data).is_ok_and(|data| root.starts_with(data));
-    let what = match in_data {
-        true => Some("this server's own data"),
-        false => refused_kind(root, home.as_deref(), config.as_deref()),
+    let what = if in_data {
+        Some("the server's data directory")
+    } else {
+        refused_kind(root, home.as_deref(), config.as_deref())
     };
     match what {
         None => Ok(()),
         Some(what) => Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "no checkpoints are taken of {what} ({}); open another folder, or one below it",
+                "cannot create checkpoints of {what} ({}); open another folder, or a subfolder",
                 root.display()
             ),
         )),
@@ -42,7 +43,7 @@ pub(super) fn check(root: &Path, data: &Path) -> Result<(), Error> {
 
 fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Option<&'static str> {
     if root.parent().is_none() {
-        return Some("the root of the filesystem");
+        return Some("the filesystem root");
     }
     let written = home?;
     let home = fs::canonicalize(written).unwrap_or_else(|_| written.to_path_buf());
@@ -50,7 +51,7 @@ fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Opti
         return Some("the home directory");
     }
     if home.starts_with(root) {
-        return Some("a folder around the home directory");
+        return Some("a folder that contains the home directory");
     }
     let config = config.map_or_else(|| written.join(".config"), Path::to_path_buf);
     let named = fs::read_to_string(config.join("user-dirs.dirs")).unwrap_or_default();
@@ -62,7 +63,7 @@ fn refused_kind(root: &Path, home: Option<&Path>, config: Option<&Path>) -> Opti
     usual
         .chain(named)
         .any(is_root)
-        .then_some("a folder for documents of all kinds")
+        .then_some("a personal folder")
 }
 
 /// Parses a line of `user-dirs.dirs` such as `XDG_DESKTOP_DIR="$HOME/Desktop"`.
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_a_home_are_recognised_by_where_they_are() {
+    fn folders_of_the_home_directory_are_recognized() {
         let scratch = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(scratch.path()).unwrap();
         let home = top.join("home");

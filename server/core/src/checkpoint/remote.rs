@@ -55,7 +55,7 @@ impl Checkpoints {
                 return Err(Error::new(
                     ErrorKind::NotFound,
                     format!(
-                        "{} has no checkpoints to push; take one first",
+                        "{} has no checkpoints to push; create one first",
                         self.root.path.display()
                     ),
                 ));
@@ -136,7 +136,7 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
             continue;
         };
         if refs::plain_id(id) != Some(oid) {
-            left_out.push(format!("left out {id:?}: it does not name its commit"));
+            left_out.push(format!("left out {id:?}: the ref does not name its commit"));
         } else if known.binary_search(&oid).is_err() {
             new.push(oid);
         }
@@ -174,7 +174,7 @@ fn check_remote(remote: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "{remote:?} is no git remote; name a URL or the path of a repository"
+        "invalid git remote {remote:?}: give a URL or the path of a repository"
     )))
 }
 
@@ -256,7 +256,7 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
     let mut child = git.args(arguments).spawn().map_err(|error| {
         Error::new(
             ErrorKind::Unsupported,
-            format!("could not run git: {error}; install git and see that it is on the PATH"),
+            format!("cannot run git: {error}; install git and make sure it is on the PATH"),
         )
     })?;
     let out = read_pipe(child.stdout.take());
@@ -269,7 +269,7 @@ fn git(dir: &Path, arguments: &[&str], cancel: &Cancel) -> Result<String, Error>
         return Ok(said);
     }
     Err(Error::storage(format!(
-        "git {} failed ({status}): {}; see that the remote is there and can be reached without a question",
+        "git {} failed ({status}): {}; check that the remote exists and needs no prompt",
         arguments.first().copied().unwrap_or_default(),
         said.trim()
     )))
@@ -296,7 +296,7 @@ fn wait(child: &mut Child, cancel: &Cancel) -> Result<ExitStatus, Error> {
             Ok(None) => thread::sleep(POLL_INTERVAL),
             Err(error) => {
                 kill(child);
-                return Err(Error::storage(format!("could not wait for git: {error}")));
+                return Err(Error::storage(format!("cannot wait for git: {error}")));
             }
         }
     }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_moves_over_a_remote() {
+    fn a_store_is_pushed_and_fetched() {
         let here = Scratch::new();
         let cancel = Cancel::default();
         let (path, url) = remote(&here);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_fetched_says_nothing_about_ours() {
+    fn claims_of_fetched_checkpoints_are_ignored() {
         let here = Scratch::new();
         let undo = |restoring| Purpose::Undo {
             restoring,
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_left_out() {
+    fn damaged_checkpoints_are_not_fetched() {
         let here = Scratch::new();
         let good = here.checkpoint(1, &[(b"a", b"1", Mode::File)]);
         let repository = here.repository();
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_left_out() {
+    fn oversized_objects_are_not_fetched() {
         let here = Scratch::new();
         here.checkpoint(1, &[(b"a", &[0; 4096], Mode::File)]);
         let repository = here.repository();
@@ -522,15 +522,17 @@ mod tests {
         assert_eq!(check_checkpoints(4096), []);
         let over = check_checkpoints(4095);
         assert!(
-            over[0].1.starts_with("the file a has 4096 bytes"),
+            over[0]
+                .1
+                .starts_with("the file a is too large (4096 bytes)"),
             "{over:?}"
         );
         let over = check_checkpoints(10);
-        assert!(over[0].1.starts_with("its commit has"), "{over:?}");
+        assert!(over[0].1.starts_with("the commit is too large"), "{over:?}");
     }
 
     #[test]
-    fn a_remote_is_no_option_and_no_command() {
+    fn a_remote_cannot_be_an_option_or_command() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
         let proof = scratch.folder.path().join("proof");
@@ -583,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn git_hears_how_to_reach_a_remote_and_nothing_else() {
+    fn git_receives_only_allowed_variables() {
         let names = [
             "GIT_DIR",
             "GIT_INDEX_FILE",

@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[test]
-fn hashes_are_as_cline_makes_them() {
+fn folder_hashes_match_clines() {
     for (path, hash) in [
         ("/srv/demo", "1029641258"),
         ("/srv/demo/", "1854107973"),
@@ -105,11 +105,10 @@ impl Cline {
         let mut folders = vec![self.shadow.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().flatten() {
-                match entry.file_type().unwrap().is_dir() {
-                    true => folders.push(entry.path()),
-                    false => {
-                        found.insert(entry.path(), fs::read(entry.path()).unwrap());
-                    }
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path())
+                } else {
+                    found.insert(entry.path(), fs::read(entry.path()).unwrap());
                 }
             }
         }
@@ -118,7 +117,7 @@ impl Cline {
 }
 
 #[test]
-fn checkpoints_of_cline_become_ours_once() {
+fn checkpoints_of_cline_are_imported_once() {
     let cline = Cline::new();
     cline.write("src/a.rs", "one");
     cline.write("b é.txt", "b");
@@ -188,7 +187,7 @@ fn checkpoints_of_cline_become_ours_once() {
 }
 
 #[test]
-fn repositories_within_and_denied_files_stay_out() {
+fn nested_repositories_and_denied_files_are_not_imported() {
     let cline = Cline::new();
     cline.write("keep", "1");
     cline.write("secret/key", "private");
@@ -221,7 +220,7 @@ fn repositories_within_and_denied_files_stay_out() {
     // A restore keeps what was left out, and what Cline never captured.
     let none = |_: &RelPath| Ok(None);
     let now = cline.view();
-    let now = SavedRules::of_repository((&now, 0), (b"", true), b"");
+    let now = SavedRules::for_import((&now, 0), (b"", true), b"");
     let mut then = HistoricRules::new(&last.metadata.rules, &now, &none).unwrap();
     let mut excludes = |path: &str| {
         let path = RelPath::new(Path::new(path)).unwrap();
@@ -249,7 +248,7 @@ fn repositories_within_and_denied_files_stay_out() {
 }
 
 #[test]
-fn denied_files_are_counted_and_named_nowhere() {
+fn denied_files_are_counted_and_not_named() {
     let cline = Cline::new();
     cline.write("keep", "1");
     cline.write(".env", "TOKEN=hush");
@@ -317,7 +316,7 @@ fn denied_files_are_counted_and_named_nowhere() {
 }
 
 #[test]
-fn exclusions_made_of_a_denied_file_are_not_kept() {
+fn exclusions_from_a_denied_file_are_not_saved() {
     let cline = Cline::new();
     cline.write("a", "1");
     fs::write(cline.shadow.join(".git/info/exclude"), "big-secret.bin\n").unwrap();
@@ -339,13 +338,13 @@ fn exclusions_made_of_a_denied_file_are_not_kept() {
 }
 
 #[test]
-fn a_pattern_means_one_path() {
+fn an_exclude_pattern_matches_exactly_one_path() {
     let odd = "a b/[x]*?\\ /#!\n.";
     let lines = exclude_pattern(&RelPath::new(Path::new(odd)).unwrap());
     let view = Cline::new().view();
-    let frozen = SavedRules::of_repository((&view, 0), (b"", true), &lines);
+    let saved = SavedRules::for_import((&view, 0), (b"", true), &lines);
     let none = |_: &RelPath| Ok(None);
-    let mut then = HistoricRules::new(&frozen, &frozen, &none).unwrap();
+    let mut then = HistoricRules::new(&saved, &saved, &none).unwrap();
     for (path, is_out) in [
         (odd, true),
         ("a b/x", false),
@@ -375,7 +374,7 @@ fn the_repository_of_another_folder_is_refused() {
 }
 
 #[test]
-fn a_damaged_commit_is_left_out_and_told() {
+fn a_damaged_commit_is_skipped_and_reported() {
     let cline = Cline::new();
     cline.write("a", "1");
     cline.commit("checkpoint-1-t");
@@ -426,7 +425,7 @@ impl Cline {
 }
 
 #[test]
-fn hostile_commits_are_left_out_and_the_others_come() {
+fn hostile_commits_are_skipped() {
     let cline = Cline::new();
     cline.write("a", "1");
     let first = cline.commit("checkpoint-1-t");
@@ -449,9 +448,9 @@ fn hostile_commits_are_left_out_and_the_others_come() {
     let came: Vec<Oid> = imported.checkpoints.iter().map(|(from, _)| *from).collect();
     assert_eq!(came, [first, late], "{imported:?}");
     for (problem, (id, why)) in imported.problems.iter().zip([
-        (endless, "over 1000000 files"),
-        (twice, "or twice"),
-        (unsorted, "wrong place"),
+        (endless, "more than 1000000 files"),
+        (twice, "unsorted or duplicate"),
+        (unsorted, "unsorted or duplicate"),
     ]) {
         assert!(problem.contains(&id.to_string()), "{problem}");
         assert!(problem.contains(why), "{problem}");
@@ -466,7 +465,7 @@ fn hostile_commits_are_left_out_and_the_others_come() {
 
 #[cfg(unix)]
 #[test]
-fn exclusions_that_are_no_file_of_the_repository_are_refused() {
+fn exclusions_outside_the_repository_are_refused() {
     let cline = Cline::new();
     cline.write("a", "1");
     cline.commit("checkpoint-1-t");

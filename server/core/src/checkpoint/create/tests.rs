@@ -35,7 +35,7 @@ fn create(scratch: &Scratch) -> (Oid, CheckpointMetadata) {
 }
 
 #[test]
-fn no_checkpoint_is_taken_of_the_data_directory_or_the_filesystem() {
+fn the_data_directory_and_the_filesystem_root_are_refused() {
     let scratch = Scratch::new();
     let data = scratch.folder.path().join("data");
     fs::create_dir_all(data.join("inside")).unwrap();
@@ -53,7 +53,7 @@ fn no_checkpoint_is_taken_of_the_data_directory_or_the_filesystem() {
 }
 
 #[test]
-fn a_fetched_checkpoint_is_not_the_one_before() {
+fn a_fetched_checkpoint_is_not_the_previous_one() {
     let scratch = Scratch::new();
     write(&scratch, "a", "1");
     let (_, metadata) = create(&scratch);
@@ -74,7 +74,7 @@ fn a_fetched_checkpoint_is_not_the_one_before() {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_stored_is_stored_as_it_is_then() {
+fn a_file_that_changes_during_a_checkpoint_is_read_again() {
     let scratch = Scratch::new();
     write(&scratch, "a", "first");
     create(&scratch);
@@ -107,7 +107,7 @@ fn a_file_that_changes_while_it_is_stored_is_stored_as_it_is_then() {
 }
 
 #[test]
-fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
+fn a_truncated_list_of_skipped_files_prevents_deletions() {
     let scratch = Scratch::new();
     let names: Vec<String> = (0..MAX_SKIPPED + 3).map(|n| format!("{n:02}")).collect();
     for name in &names {
@@ -130,7 +130,7 @@ fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
     let skipped = &checkpoint.metadata.skipped;
     assert_eq!(skipped.len(), MAX_SKIPPED + 1);
     let last = skipped.last().unwrap();
-    assert_eq!((&*last.path, &*last.reason), ("", "3 more are skipped"));
+    assert_eq!((&*last.path, &*last.reason), ("", "3 more skipped"));
     // Now all of them would be captured.
     let wanted = RestoreTarget {
         id: checkpoint.id,
@@ -158,7 +158,7 @@ fn a_list_of_skipped_files_that_is_cut_off_says_so_and_nothing_is_deleted() {
 }
 
 #[test]
-fn limits_are_what_is_still_allowed() {
+fn limits_are_inclusive() {
     let scratch = Scratch::new();
     write(&scratch, "a", "four");
     write(&scratch, "b", "fives");
@@ -194,7 +194,7 @@ fn limits_are_what_is_still_allowed() {
 }
 
 #[test]
-fn a_checkpoint_that_was_stored_is_not_cancelled() {
+fn a_stored_checkpoint_cannot_be_cancelled() {
     let scratch = Scratch::new();
     write(&scratch, "a", "1");
     let cancel = Cancel::default();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nul_far_down_is_text_as_in_git() {
+    fn a_late_nul_is_text_as_in_git() {
         let mut content = vec![b'a'; BINARY_PROBE_BYTES];
         content.push(0);
         assert!(!is_binary(&content));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_line_break_makes_another_line() {
+    fn a_missing_line_break_changes_a_line() {
         assert_eq!(count(b"a\nb", b"a\nb\n"), (1, 1));
         assert_eq!(count(b"", b"a"), (1, 0));
         assert_eq!(count(b"a\n\n", b""), (0, 2));

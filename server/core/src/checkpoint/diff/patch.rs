@@ -85,7 +85,7 @@ fn one(file: &FileDiff, text: &mut Vec<u8>) {
         line(&[b"rename to ", &quoted("", &file.path)]);
     }
     let (Some(before), Some(after)) = (before, after) else {
-        let why = file.omitted.as_deref().unwrap_or("contents are left out");
+        let why = file.omitted.as_deref().unwrap_or("contents omitted");
         line(&[
             b"Files ",
             &old_name,

@@ -159,13 +159,13 @@ fn similar(
 
 /// Returns how much of the larger content is in the other one, in percent.
 pub(super) fn similarity(old: &[u8], new: &[u8]) -> u64 {
-    match old == new {
-        true => 100,
-        // Below 100 despite rounding.
-        false => Fingerprint::new(new)
-            .similarity(&Fingerprint::new(old))
-            .min(99),
+    if old == new {
+        return 100;
     }
+    // Below 100 despite rounding.
+    Fingerprint::new(new)
+        .similarity(&Fingerprint::new(old))
+        .min(99)
 }
 
 /// Pieces of a content, for comparison.
@@ -227,7 +227,7 @@ mod tests {
     use super::similarity;
 
     #[test]
-    fn similarity_is_the_share_that_stayed() {
+    fn similarity_is_the_common_share() {
         assert_eq!(similarity(b"a\nb\n", b"a\nb\n"), 100);
         assert_eq!(similarity(b"a\nb\n", b"a\nc\n"), 50);
         assert_eq!(similarity(b"a\nb\n", b"b\na\n"), 99);

@@ -63,7 +63,7 @@ fn pack_count(scratch: &Scratch) -> usize {
 }
 
 #[test]
-fn the_newest_stay_and_undo_points_go_with_the_age_of_those() {
+fn the_newest_stay_and_older_undo_points_go() {
     let scratch = Scratch::new();
     let asked: Vec<Oid> = (0..4)
         .map(|at| scratch.checkpoint(10 + at * 10, &[]))
@@ -88,7 +88,7 @@ fn the_newest_stay_and_undo_points_go_with_the_age_of_those() {
 }
 
 #[test]
-fn age_and_task_decide() {
+fn prunes_by_age_and_task() {
     let scratch = Scratch::new();
     let of = |task: &str, created| CheckpointMetadata {
         created,
@@ -114,7 +114,7 @@ fn age_and_task_decide() {
 }
 
 #[test]
-fn what_an_interrupted_restore_needs_stays() {
+fn an_interrupted_restore_keeps_its_checkpoints() {
     let scratch = Scratch::new();
     let target = scratch.checkpoint(1, &[]);
     let undo = scratch.checkpoint_with(undo(2, Some(target)), &[]);
@@ -132,7 +132,7 @@ fn what_an_interrupted_restore_needs_stays() {
 }
 
 #[test]
-fn space_comes_back_and_what_is_shared_stays() {
+fn pruning_frees_space_and_keeps_shared_objects() {
     let scratch = Scratch::new();
     let shared = noise(1, 300_000);
     let mut created = 0;
@@ -178,7 +178,7 @@ fn space_comes_back_and_what_is_shared_stays() {
 }
 
 #[test]
-fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
+fn uncompressed_packs_are_compressed_before_pruning_by_size() {
     let scratch = Scratch::new();
     let kept = scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -214,7 +214,7 @@ fn what_was_stored_in_a_hurry_is_deflated_before_anything_goes() {
 }
 
 #[test]
-fn a_damaged_list_of_what_was_stored_in_a_hurry_harms_nothing() {
+fn a_damaged_list_of_uncompressed_packs_is_harmless() {
     let scratch = Scratch::new();
     let id = scratch.checkpoint(1, &[(b"f", b"1", Mode::File)]);
     let repository = scratch.repository();
@@ -236,7 +236,7 @@ fn a_damaged_list_of_what_was_stored_in_a_hurry_harms_nothing() {
 }
 
 #[test]
-fn much_that_was_stored_in_a_hurry_is_deflated_when_nobody_waits() {
+fn large_uncompressed_content_is_compressed_when_idle() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -288,7 +288,7 @@ fn the_oldest_go_until_the_rest_fits() {
 }
 
 #[test]
-fn names_of_others_hold_what_they_lead_to() {
+fn foreign_refs_keep_their_objects() {
     let scratch = Scratch::new();
     let content = noise(3, 50_000);
     let id = scratch.checkpoint(1, &[(b"f", &content, Mode::File)]);
@@ -317,7 +317,7 @@ fn names_of_others_hold_what_they_lead_to() {
 }
 
 #[test]
-fn a_store_that_git_has_packed_can_be_pruned() {
+fn a_store_repacked_by_git_can_be_pruned() {
     let scratch = Scratch::new();
     let text = |line: &str| line.repeat(20_000).into_bytes();
     for at in 0..8u64 {
@@ -340,7 +340,7 @@ fn a_store_that_git_has_packed_can_be_pruned() {
 }
 
 #[test]
-fn many_small_packs_become_one_and_an_open_reader_goes_on() {
+fn many_small_packs_are_combined_under_an_open_reader() {
     let scratch = Scratch::new();
     let big = noise(5, 3 << 20);
     let first = scratch.checkpoint(1, &[(b"big", &big, Mode::File)]);
@@ -382,7 +382,7 @@ fn many_small_packs_become_one_and_an_open_reader_goes_on() {
 }
 
 #[test]
-fn what_an_interrupted_prune_left_goes_next_time() {
+fn an_interrupted_prune_is_finished() {
     let scratch = Scratch::new();
     let content = noise(3, 50_000);
     let gone = scratch.checkpoint(1, &[(b"f", &content, Mode::File)]);
@@ -418,7 +418,7 @@ fn cancelled_pruning_removes_nothing() {
 }
 
 #[test]
-fn a_damaged_object_stops_pruning_before_anything_goes() {
+fn a_damaged_object_stops_pruning_before_any_removal() {
     let scratch = Scratch::new();
     let content = noise(3, 5_000);
     scratch.checkpoint(
@@ -445,7 +445,7 @@ fn a_damaged_object_stops_pruning_before_anything_goes() {
 /// Child process of the next two tests: creates and prunes checkpoints, and reports the durable
 /// ones.
 #[test]
-fn child_that_writes_without_end() {
+fn child_that_writes_endlessly() {
     let Some(folder) = std::env::var_os("SIGHTLINE_TEST_WRITER") else {
         return;
     };
@@ -475,13 +475,13 @@ fn child_that_writes_without_end() {
 }
 
 #[test]
-fn a_killed_writer_loses_nothing_it_told_of() {
+fn a_killed_writer_loses_nothing_it_acknowledged() {
     for lines in [1, 8, 15, 37, 60] {
         let scratch = Scratch::new();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                "checkpoint::prune_tests::child_that_writes_without_end",
+                "checkpoint::prune::tests::child_that_writes_endlessly",
             ])
             .args(["--nocapture", "--test-threads=1"])
             .env("SIGHTLINE_TEST_WRITER", scratch.folder.path())
@@ -554,7 +554,7 @@ fn a_full_disk_fails_a_checkpoint_and_loses_none() {
         .arg(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "checkpoint::prune_tests::child_that_writes_without_end",
+            "checkpoint::prune::tests::child_that_writes_endlessly",
         ])
         .args(["--nocapture", "--test-threads=1"])
         .env("SIGHTLINE_TEST_WRITER", scratch.folder.path())
@@ -573,7 +573,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn what_stays_is_untouched(
+    fn remaining_checkpoints_are_intact(
         made in proptest::collection::vec(
             (proptest::collection::btree_map("[ab]/[a-d]|[a-f]", 0u8..6, 0..6), any::<bool>(), 0u64..4),
             1..9,

@@ -137,7 +137,7 @@ fn nothing_is_written_outside_when_the_root_becomes_a_link_during_a_restore() {
 
 #[test]
 fn nothing_is_restored_when_the_root_becomes_a_link_while_it_is_looked_at() {
-    restored_while_replaced("looking at files").unwrap_err();
+    restored_while_replaced("scanning files").unwrap_err();
 }
 
 #[test]

@@ -38,8 +38,8 @@ const LARGE_BLOB_BYTES: u64 = 16 << 20;
 /// Maximum number of reported problems.
 const MAX_PROBLEMS: usize = 1000;
 /// Names that the server never writes. They are not quoted, because they may be denied.
-pub(crate) const UNSAFE_NAME: &str = "an entry whose name leads elsewhere or into a repository";
-pub(crate) const UNSORTED: &str = "an entry in the wrong place or twice";
+pub(crate) const UNSAFE_NAME: &str = "an entry with an unsafe name";
+pub(crate) const UNSORTED: &str = "unsorted or duplicate entries";
 
 impl Checkpoints {
     /// Reads every object of every checkpoint. Returns the problems, each a sentence that names the
@@ -54,12 +54,12 @@ impl Checkpoints {
         };
         let mut problems = Vec::new();
         if let Some(problem) = repair::find_problem(&repository)? {
-            problems.push(format!("the store is not whole: {problem}"));
+            problems.push(format!("the store is damaged: {problem}"));
         }
         for (id, path) in refs::loose_ids(repository.dir())? {
             if !refs::is_loose_ref_valid(&path, id) {
                 problems.push(format!(
-                    "checkpoint {id}: the file {} does not name it",
+                    "checkpoint {id}: the ref {} has the wrong content",
                     path.display()
                 ));
             }
@@ -73,9 +73,9 @@ impl Checkpoints {
         let is_same = generation == repository.generation().ok();
         // Names no path, because a later rule may deny it.
         if let Some((id, _)) = found.first().filter(|_| is_same)
-            && let Err(error) = repository.record_damage(&format!("checkpoint {id} is not whole"))
+            && let Err(error) = repository.record_damage(&format!("checkpoint {id} is damaged"))
         {
-            problems.push(format!("the damage could not be noted: {}", error.message));
+            problems.push(format!("cannot record the damage: {}", error.message));
         }
         let found = found.into_iter();
         problems.extend(found.map(|(id, what)| format!("checkpoint {id}: {what}")));
@@ -126,9 +126,9 @@ pub(crate) fn check_checkpoints(
 fn commit(reader: &ObjectReader, id: Oid) -> Result<Oid, String> {
     let bytes = reader
         .try_read(Kind::Commit, id)
-        .map_err(|why| format!("its commit {}", why.describe()))?;
-    let commit = Commit::decode(&bytes).ok_or("its commit makes no sense")?;
-    metadata_of(&commit).ok_or("its commit has no notes of a checkpoint")?;
+        .map_err(|why| format!("the commit {}", why.describe()))?;
+    let commit = Commit::decode(&bytes).ok_or("the commit is malformed")?;
+    metadata_of(&commit).ok_or("the commit has no checkpoint metadata")?;
     Ok(commit.tree)
 }
 
@@ -201,7 +201,7 @@ impl FsckState {
             total = total.saturating_add(files);
         }
         if levels > MAX_DEPTH || total > MAX_FILES {
-            let what = format!("has {levels} levels and {total} files, which no work tree has");
+            let what = format!("has {levels} levels and {total} files, more than any work tree");
             self.bad.insert(oid, what);
         }
         self.trees.insert(oid, (levels, total));
@@ -274,7 +274,7 @@ impl FsckState {
                 }
                 let shown = String::from_utf8_lossy(&path);
                 told.push(match (is_tree, path.is_empty()) {
-                    (true, true) => format!("its tree {what}"),
+                    (true, true) => format!("the tree {what}"),
                     (true, false) => format!("the folder {} {what}", one_line(&shown)),
                     (false, _) => format!("the file {} {what}", one_line(&shown)),
                 });
@@ -297,7 +297,7 @@ impl FsckState {
                     // its parents would take too much memory.
                     if path.len() > MAX_PATH_BYTES {
                         told.push(format!(
-                            "a path of over {MAX_PATH_BYTES} bytes is not whole"
+                            "a path of more than {MAX_PATH_BYTES} bytes is damaged"
                         ));
                         continue;
                     }
@@ -307,7 +307,8 @@ impl FsckState {
         }
         if unnamed > 0 {
             told.push(format!(
-                "access rules deny {unnamed} more that are not whole"
+                "access rules deny {unnamed} more damaged {}",
+                if unnamed == 1 { "path" } else { "paths" }
             ));
         }
         Ok(told)
@@ -322,12 +323,12 @@ fn read_tree(reader: &ObjectReader, oid: Oid) -> Result<Vec<(Mode, Oid)>, String
     let bytes = reader
         .try_read(Kind::Tree, oid)
         .map_err(|why| why.describe())?;
-    let entries = raw_entries(&bytes).ok_or("makes no sense")?;
+    let entries = raw_entries(&bytes).ok_or("is malformed")?;
     let mut last: Option<RawEntry<'_>> = None;
     let mut plain = Vec::with_capacity(entries.len());
     for entry in entries {
         let Some(mode) = entry.mode() else {
-            return Err("has an entry that is no file, link or folder".to_owned());
+            return Err("has an entry that is not a file, link or folder".to_owned());
         };
         if is_unsafe_name(entry.name) {
             return Err(format!("has {UNSAFE_NAME}"));
@@ -386,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_checkpoint_and_path() {
+    fn damage_is_reported_by_checkpoint_and_path() {
         let scratch = Scratch::new();
         assert_eq!(scratch.verify(), [""; 0]);
         let content = noise(1, 9000);
@@ -413,13 +414,13 @@ mod tests {
         let told = scratch.verify();
         assert!(
             told.iter()
-                .any(|line| line.contains(&format!("{third}: the file"))),
+                .any(|line| line.contains(&format!("{third}: the ref"))),
             "{told:?}"
         );
     }
 
     #[test]
-    fn what_is_denied_is_counted_and_not_named() {
+    fn denied_paths_are_counted_and_not_named() {
         let scratch = Scratch::new();
         let large = noise(1, 2000);
         let paths = ["keys/deep/one", "keys/two", "open/three"];
@@ -438,11 +439,11 @@ mod tests {
             told.sort_unstable();
             told
         };
-        let large = |path| format!("the file {path} has 2000 bytes, which is too large");
+        let large = |path| format!("the file {path} is too large (2000 bytes)");
         assert_eq!(told(""), paths.map(large));
-        let counted = "access rules deny 2 more that are not whole".to_owned();
+        let counted = "access rules deny 2 more damaged paths".to_owned();
         assert_eq!(told("keys/\n"), [counted, large("open/three")]);
-        let counted = "access rules deny 1 more that are not whole".to_owned();
+        let counted = "access rules deny 1 more damaged path".to_owned();
         assert_eq!(
             told("one\n"),
             [counted, large("keys/two"), large("open/three")]
@@ -450,26 +451,29 @@ mod tests {
     }
 
     #[test]
-    fn trees_no_work_tree_has_are_told() {
+    fn invalid_trees_are_reported() {
         let blob = name_of(Kind::Blob, b"");
         let file = |name: &'static [u8]| (Mode::File, name, blob);
         let gitlink = [&b"160000 sub\0"[..], &blob.0].concat();
         for (tree, told) in [
-            (encode_tree([file(b"..")].into_iter()), "leads elsewhere"),
-            (encode_tree([file(b"a/b")].into_iter()), "leads elsewhere"),
-            (encode_tree([file(b".GIT")].into_iter()), "leads elsewhere"),
-            (encode_tree([file(b"")].into_iter()), "leads elsewhere"),
+            (encode_tree([file(b"..")].into_iter()), "unsafe name"),
+            (encode_tree([file(b"a/b")].into_iter()), "unsafe name"),
+            (encode_tree([file(b".GIT")].into_iter()), "unsafe name"),
+            (encode_tree([file(b"")].into_iter()), "unsafe name"),
             (
                 encode_tree([file(b"b"), file(b"a")].into_iter()),
-                "wrong place",
+                "unsorted or duplicate",
             ),
-            (encode_tree([file(b"a"), file(b"a")].into_iter()), "twice"),
+            (
+                encode_tree([file(b"a"), file(b"a")].into_iter()),
+                "unsorted or duplicate",
+            ),
             (
                 encode_tree([file(b"a"), (Mode::Folder, b"a", Oid::EMPTY_TREE)].into_iter()),
-                "twice",
+                "unsorted or duplicate",
             ),
-            (gitlink, "no file, link or folder"),
-            (b"100644 a".to_vec(), "makes no sense"),
+            (gitlink, "not a file, link or folder"),
+            (b"100644 a".to_vec(), "is malformed"),
         ] {
             let scratch = Scratch::new();
             scratch.checkpoint(1, &[]);
@@ -484,14 +488,14 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_the_store_itself_are_told() {
+    fn problems_of_the_store_are_reported() {
         let scratch = Scratch::new();
         let id = scratch.checkpoint(1, &[]);
         scratch.checkpoint(2, &[(b"a", b"1", Mode::File)]);
-        let noted = "somebody saw something";
+        let noted = "a test";
         scratch.repository().record_damage(noted).unwrap();
         let told = scratch.verify();
-        assert_eq!(told, [format!("the store is not whole: {noted}")]);
+        assert_eq!(told, [format!("the store is damaged: {noted}")]);
 
         let scratch = Scratch::at(scratch.folder.path());
         assert!(scratch.repository().rebuilt().is_some());
@@ -500,7 +504,7 @@ mod tests {
         fs::write(pack.path.with_extension("idx"), "").unwrap();
         let told = scratch.verify();
         assert!(
-            told[0].contains("the store is not whole: the pack"),
+            told[0].contains("the store is damaged: the pack"),
             "{told:?}"
         );
         assert!(
@@ -510,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_without_notes_is_told() {
+    fn a_commit_without_metadata_is_reported() {
         let scratch = Scratch::new();
         let id = scratch.checkpoint(1, &[]);
         let text = format!(
@@ -524,12 +528,12 @@ mod tests {
         drop(pack.finish().unwrap());
         repository.publish(commit).unwrap();
         let told = scratch.verify();
-        let wanted = format!("checkpoint {commit}: its commit has no notes of a checkpoint");
+        let wanted = format!("checkpoint {commit}: the commit has no checkpoint metadata");
         assert_eq!(told, [wanted]);
     }
 
     #[test]
-    fn no_more_problems_are_told_than_anyone_reads() {
+    fn the_number_of_problems_is_limited() {
         let scratch = Scratch::new();
         let missing = name_of(Kind::Blob, b"missing");
         let names: Vec<String> = (1000..2500).map(|at| format!("f{at}")).collect();
@@ -543,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_too_long_for_any_disk_is_not_built() {
+    fn an_overlong_path_is_not_built() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
         // Not a valid tree.
@@ -555,13 +559,13 @@ mod tests {
         }
         odd(&scratch, 2, &trees);
         let told = scratch.verify().join("\n");
-        let wanted = format!("a path of over {MAX_PATH_BYTES} bytes is not whole");
+        let wanted = format!("a path of more than {MAX_PATH_BYTES} bytes is damaged");
         assert!(told.contains(&wanted), "{told}");
         assert!(!told.contains("nnn"), "{told}");
     }
 
     #[test]
-    fn endless_nesting_and_pretended_size_are_told_in_no_time() {
+    fn deep_nesting_and_claimed_sizes_are_reported_quickly() {
         let scratch = Scratch::new();
         scratch.checkpoint(1, &[]);
         let chain = |levels: usize, entries: &[&'static [u8]]| {
@@ -579,11 +583,11 @@ mod tests {
         let wide = odd(&scratch, 3, &chain(60, &[b"a", b"b"]));
         let told = scratch.verify().join("\n");
         assert!(
-            told.contains(&format!("checkpoint {deep}: its tree has 200000 levels")),
+            told.contains(&format!("checkpoint {deep}: the tree has 200000 levels")),
             "{told}"
         );
         assert!(
-            told.contains(&format!("checkpoint {wide}: its tree has 60 levels")),
+            told.contains(&format!("checkpoint {wide}: the tree has 60 levels")),
             "{told}"
         );
     }

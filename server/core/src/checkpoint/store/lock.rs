@@ -108,7 +108,7 @@ fn wait(file: &File, path: &Path, cancel: &Cancel, deadline: Instant) -> Result<
             Err(TryLockError::WouldBlock) => return Err(busy(path)),
             Err(TryLockError::Error(error)) if error.kind() == Io::Unsupported => {
                 return Err(Error::storage(format!(
-                    "the file system of {} knows no locks; set storage.path to a directory on another one",
+                    "the file system of {} does not support locks; set storage.path to a directory on another file system",
                     path.display()
                 )));
             }
@@ -138,7 +138,7 @@ fn busy(path: &Path) -> Error {
     Error::new(
         ErrorKind::Busy,
         format!(
-            "the checkpoints in {} are being written by {who}; try again",
+            "the checkpoints in {} are locked by {who}; try again",
             project.display()
         ),
     )
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_writer_at_a_time_and_the_other_is_told_who_it_is() {
+    fn a_second_writer_gets_an_error_that_names_the_first() {
         let (_folder, storage, state) = scratch();
         let cancel = Cancel::default();
         let now = |timeout| acquire_within(&storage, &state, &cancel, timeout);
@@ -208,7 +208,7 @@ mod tests {
 
     /// Simulates a process between `fork` and `exec`.
     #[test]
-    fn a_lock_ends_where_it_is_given_back_though_others_have_its_file() {
+    fn a_lock_is_released_while_a_child_has_its_file_open() {
         let (_folder, storage, state) = scratch();
         let cancel = Cancel::default();
         let held = acquire(&storage, &state, &cancel).unwrap();
@@ -219,7 +219,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn its_file_and_folder_are_for_the_user_alone() {
+    fn lock_file_and_folder_are_private() {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let (_folder, storage, state) = scratch();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_can_be_cancelled() {
+    fn waiting_can_be_cancelled() {
         let (_folder, storage, state) = scratch();
         let cancel = Cancel::default();
         let _held = acquire(&storage, &state, &cancel).unwrap();
@@ -252,7 +252,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_lock_whose_file_was_removed_is_taken_anew() {
+    fn a_lock_whose_file_was_removed_is_acquired_again() {
         let (folder, storage, state) = scratch();
         let cancel = Cancel::default();
         let path = state.join(LOCK_FILE);
@@ -277,7 +277,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_stands_in_its_place_is_not_followed() {
+    fn a_link_in_place_of_the_lock_file_is_not_followed() {
         let (folder, storage, state) = scratch();
         let foreign = folder.path().join("foreign");
         fs::write(&foreign, "mine").unwrap();

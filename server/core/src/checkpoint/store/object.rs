@@ -46,7 +46,7 @@ impl FromStr for Oid {
         let wrong = || {
             let shown: String = text.chars().take(60).collect();
             Error::invalid(format!(
-                "{shown:?} is no checkpoint id; an id has 40 hexadecimal digits"
+                "{shown:?} is not a checkpoint id; an id has 40 hexadecimal digits"
             ))
         };
         if digits.len() != 40 {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_as_git_gives_them() {
+    fn object_ids_match_git() {
         for content in [&b""[..], b"a\r\n", &[0, 255, 10]] {
             let said = git(&["hash-object", "--stdin"], content);
             assert_eq!(name_of(Kind::Blob, content).to_string(), said);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_read_with_and_without_the_word_in_front() {
+    fn ids_parse_with_and_without_a_prefix() {
         let id = Oid::EMPTY_TREE;
         for text in [
             id.to_string(),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_read_as_it_was_written() {
+    fn commits_round_trip() {
         let commit = Commit {
             tree: Oid::EMPTY_TREE,
             time: 1_700_000_000,
@@ -381,9 +381,10 @@ mod tests {
             let mut entries: Vec<(Mode, &[u8], Oid)> = names
                 .iter()
                 .filter(|(name, _)| !matches!(name.as_str(), "." | ".."))
-                .map(|(name, is_folder)| match is_folder {
-                    true => (Mode::Folder, name.as_bytes(), Oid::EMPTY_TREE),
-                    false => (Mode::File, name.as_bytes(), blob),
+                .map(|(name, is_folder)| if *is_folder {
+                    (Mode::Folder, name.as_bytes(), Oid::EMPTY_TREE)
+                } else {
+                    (Mode::File, name.as_bytes(), blob)
                 })
                 .collect();
             let key = |entry: &(Mode, &[u8], Oid)| entry.0 == Mode::Folder;
@@ -406,7 +407,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_make_decoding_panic(bytes: Vec<u8>) {
+        fn arbitrary_objects_do_not_panic(bytes: Vec<u8>) {
             decode_tree(&bytes);
             Commit::decode(&bytes);
         }

@@ -50,7 +50,7 @@ impl Unreadable {
         match self {
             Self::Missing => "is missing".to_owned(),
             Self::Damaged => "is damaged".to_owned(),
-            Self::TooLarge(length) => format!("has {length} bytes, which is too large"),
+            Self::TooLarge(length) => format!("is too large ({length} bytes)"),
         }
     }
 }
@@ -221,12 +221,12 @@ impl ObjectReader {
     pub(crate) fn unreadable(&self, kind: Kind, oid: Oid, why: Unreadable) -> Error {
         let dir = self.objects.parent().unwrap_or(&self.objects).display();
         let what = match why {
-            Unreadable::Missing => format!("is missing from the store of checkpoints {dir}"),
-            Unreadable::Damaged => format!("is damaged in the store of checkpoints {dir}"),
-            Unreadable::TooLarge(_) => format!("of the store {dir} {}", why.describe()),
+            Unreadable::Missing => format!("is missing from the checkpoint store {dir}"),
+            Unreadable::Damaged => format!("is damaged in the checkpoint store {dir}"),
+            Unreadable::TooLarge(_) => format!("of the checkpoint store {dir} {}", why.describe()),
         };
         Error::storage(format!(
-            "the {} {oid} {what}; verify the checkpoints to see which can still be used",
+            "the {} {oid} {what}; verify the checkpoints to see which are intact",
             kind.name(),
         ))
     }

@@ -86,7 +86,7 @@ impl Index {
         let bytes = atomic_file::read_foreign(path, most)?.unwrap_or_default();
         Self::decode(bytes, pack_len).ok_or_else(|| {
             Error::storage(format!(
-                "{} is damaged; the next checkpoint rebuilds the store from what is whole",
+                "{} is damaged; the next checkpoint rebuilds the store from the intact checkpoints",
                 path.display()
             ))
         })
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_beyond_two_gigabytes_are_found_again_and_git_reads_them() {
+    fn large_offsets_round_trip_and_git_reads_them() {
         let far = 5 << 31;
         let mut entries = [
             entry(9, 1, 12),
@@ -267,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_an_index_panic(
+        fn arbitrary_indexes_do_not_panic(
             cut in 0usize..1200,
             at in 0usize..1200,
             value: u8,

@@ -421,7 +421,7 @@ mod tests {
     };
 
     #[test]
-    fn objects_are_read_as_libgit2_reads_them_and_damage_is_seen() {
+    fn objects_are_read_and_damage_is_detected() {
         let scratch = Scratch::new();
         let contents = [
             Vec::new(),
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_put_together() {
+    fn deltas_are_resolved() {
         let scratch = Scratch::new();
         let base = noise(1, 100_000);
         let mut other = base.clone();
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn no_delta_makes_more_than_it_says_or_reads_what_is_not_there() {
+    fn deltas_stay_within_their_bounds() {
         let base = b"0123456789";
         let read = |delta: &[u8], largest| apply(delta, base, largest);
         // Two copies of the base, with one inserted byte in between.

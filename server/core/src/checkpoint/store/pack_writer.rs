@@ -139,9 +139,9 @@ impl<'a> PackWriter<'a> {
     pub(crate) fn new(repository: &'a Repository) -> Result<Self, Error> {
         let dir = repository.pack_dir();
         let place = fs::symlink_metadata(&dir);
-        let place = place.map_err(|error| failed("store in", &dir, &error))?;
+        let place = place.map_err(|error| failed("write a pack in", &dir, &error))?;
         if !place.is_dir() {
-            return Err(failed("store in", &dir, &Io::NotADirectory.into()));
+            return Err(failed("write a pack in", &dir, &Io::NotADirectory.into()));
         }
         let mut buffer = b"PACK\0\0\0\x02".to_vec();
         // Number of objects, filled in at the end.
@@ -251,14 +251,14 @@ impl<'a> PackWriter<'a> {
             .unwrap_or_else(PoisonError::into_inner);
         if pack.failed {
             return Err(Error::storage(format!(
-                "could not store in {}: an object could not be written; see to its free space and try again",
+                "cannot write a pack in {}: an object could not be written; check the free space and try again",
                 dir.display()
             )));
         }
         if pack.entries.is_empty() {
             return flush().map(|()| None);
         }
-        let to_error = |error: io::Error| failed("store in", self.repository.dir(), &error);
+        let to_error = |error: io::Error| failed("write a pack in", self.repository.dir(), &error);
         let finished = pack.seal(&dir).map_err(to_error)?;
         // Three flushes in parallel.
         let (flushed, (index_flushed, pack_flushed)) = join(flush, || {
@@ -277,7 +277,7 @@ impl<'a> PackWriter<'a> {
     }
 
     fn failed(&self, error: &io::Error) -> Error {
-        failed("store in", self.repository.dir(), error)
+        failed("write a pack in", self.repository.dir(), error)
     }
 }
 
@@ -320,7 +320,7 @@ impl PackBuffer {
     /// Writes the rest of the pack and the index. Nothing is flushed or renamed yet.
     fn seal(mut self, dir: &Path) -> io::Result<FinishedPack> {
         let count = u32::try_from(self.entries.len())
-            .map_err(|_| io::Error::other("over four thousand million objects"))?
+            .map_err(|_| io::Error::other("more than 4294967295 objects"))?
             .to_be_bytes();
         let checksum: [u8; 20] = if self.file.is_none() {
             self.buffer[8..12].copy_from_slice(&count);

@@ -124,9 +124,10 @@ fn read_range(file: &mut File, range: Range<u64>, bytes: &mut Vec<u8>) -> std::i
     file.seek(SeekFrom::Start(range.start))?;
     bytes.clear();
     let read = file.take(length).read_to_end(bytes)?;
-    match read as u64 == length {
-        true => Ok(()),
-        false => Err(Io::UnexpectedEof.into()),
+    if read as u64 == length {
+        Ok(())
+    } else {
+        Err(Io::UnexpectedEof.into())
     }
 }
 
@@ -147,7 +148,7 @@ pub(crate) fn copy(reader: &ObjectReader, writer: &PackWriter<'_>, oid: Oid) -> 
 
 fn damaged(path: &Path) -> Error {
     Error::storage(format!(
-        "{} is damaged; nothing was taken out of it; verify the checkpoints to see which can still be used",
+        "{} is damaged; nothing was removed; verify the checkpoints to see which are intact",
         path.display()
     ))
 }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_that_is_kept_is_not_pruned() {
+    fn a_kept_pack_is_not_pruned() {
         let scratch = Scratch::new();
         let checkpoint = |at: u64| scratch.checkpoint(at, &[(b"f", &noise(at, 100), Mode::File)]);
         let gone = [1, 2].map(checkpoint);
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_that_is_kept_is_not_folded() {
+    fn a_kept_pack_is_not_combined() {
         let scratch = Scratch::new();
         let folded = |kept: bool| {
             for at in 0..60 {

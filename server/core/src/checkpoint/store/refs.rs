@@ -155,7 +155,8 @@ impl PendingRef {
             }
             created => created,
         };
-        let file = create().map_err(|error| failed("name the checkpoint in", &folder, &error))?;
+        let file =
+            create().map_err(|error| failed("write the checkpoint ref in", &folder, &error))?;
         let mut name = Self { folder, id, file };
         let written = name.file.write_all(format!("{id}\n").as_bytes());
         written.map_err(|error| name.failed(&error))?;
@@ -194,7 +195,7 @@ impl PendingRef {
     }
 
     fn failed(&self, error: &io::Error) -> Error {
-        failed("name the checkpoint in", &self.folder, error)
+        failed("write the checkpoint ref in", &self.folder, error)
     }
 }
 
@@ -327,7 +328,7 @@ impl<'a> PackedRefsLock<'a> {
             Err(error) if error.kind() == Io::AlreadyExists => Err(Error::new(
                 ErrorKind::Busy,
                 format!(
-                    "another program writes {}; try again, or remove {} when none does",
+                    "another program is writing {}; try again, or remove {} if none is",
                     dir.join(PACKED).display(),
                     path.display()
                 ),
@@ -453,7 +454,7 @@ mod tests {
     use crate::checkpoint::testing::Scratch;
 
     #[test]
-    fn a_name_another_process_moves_is_not_damaged() {
+    fn a_ref_that_another_process_packs_is_valid() {
         let scratch = Scratch::new();
         let id = scratch.checkpoint(1, &[]);
         let (listed, path) = loose_ids(&scratch.dir()).unwrap().remove(0);
@@ -465,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_store() {
+    fn refs_stay_within_the_store() {
         let scratch = Scratch::new();
         let id = scratch.checkpoint(1, &[]);
         let dir = scratch.dir();

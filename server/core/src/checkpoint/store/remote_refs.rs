@@ -47,9 +47,10 @@ pub(crate) fn retain(dir: &Path) -> Result<(), Error> {
         let ids = refs::ids(dir)?;
         fetched.retain(|id, _| ids.binary_search(id).is_ok());
     }
-    match fetched.len() < before {
-        true => write_all(dir, &fetched),
-        false => Ok(()),
+    if fetched.len() < before {
+        write_all(dir, &fetched)
+    } else {
+        Ok(())
     }
 }
 

@@ -123,10 +123,10 @@ fn quick_check(repository: &Repository) -> Option<String> {
 fn quick_check_at(repository: &Repository, newest: Option<Oid>) -> Option<String> {
     let head = read_text(&repository.dir().join("HEAD")).unwrap_or_default();
     if !head.starts_with("ref: refs/") && refs::plain_id(head.trim_end()).is_none() {
-        return Some("HEAD names nothing".to_owned());
+        return Some("HEAD is invalid".to_owned());
     }
     if repository.generation().is_err() {
-        return Some("its generation is unknown".to_owned());
+        return Some("the generation file is missing or invalid".to_owned());
     }
     if let Some(problem) = repository.open_problem() {
         return Some(problem);
@@ -146,11 +146,9 @@ fn require_access(dir: &Path) -> Result<(), Error> {
         folders.push(dir.join(part));
     }
     let check_access = |path: &Path, result: io::Result<()>| match result {
-        Err(error) if !matches!(error.kind(), Io::NotFound | Io::NotADirectory) => Err(failed(
-            "look into the store of checkpoints at",
-            path,
-            &error,
-        )),
+        Err(error) if !matches!(error.kind(), Io::NotFound | Io::NotADirectory) => {
+            Err(failed("access the checkpoint store at", path, &error))
+        }
         _ => Ok(()),
     };
     while let Some(folder) = folders.pop() {
@@ -185,7 +183,7 @@ fn require_access(dir: &Path) -> Result<(), Error> {
 fn find_incomplete_pack(packs: &Path) -> Option<String> {
     let entries = match fs::read_dir(packs) {
         Ok(entries) => entries,
-        Err(error) => return Some(format!("{} can't be read: {error}", packs.display())),
+        Err(error) => return Some(format!("cannot read {}: {error}", packs.display())),
     };
     let is_file = |path: &Path, at_least: u64| {
         let metadata = fs::symlink_metadata(path);
@@ -200,7 +198,7 @@ fn find_incomplete_pack(packs: &Path) -> Option<String> {
         let is_whole = is_file(&index, 1072) && is_file(&index.with_extension("pack"), 32);
         // git removes the index first.
         if !is_whole && fs::symlink_metadata(&index).is_ok() {
-            return Some(format!("the pack of {} is not whole", index.display()));
+            return Some(format!("the pack of {} is incomplete", index.display()));
         }
     }
     None
@@ -236,7 +234,7 @@ pub(crate) fn finish_rebuild(dir: &Path) -> Result<bool, Error> {
     if !rebuilt.is_dir() {
         return Ok(false);
     }
-    fs::rename(&rebuilt, dir).map_err(|error| failed("put in place", &rebuilt, &error))?;
+    fs::rename(&rebuilt, dir).map_err(|error| failed("rename", &rebuilt, &error))?;
     sync_dir(dir.parent().unwrap_or(dir))?;
     Ok(true)
 }

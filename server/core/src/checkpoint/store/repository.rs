@@ -74,7 +74,7 @@ impl Repository {
         match fs::symlink_metadata(dir) {
             Ok(found) if found.is_dir() => Ok(Some(Self::at(dir))),
             Ok(_) => Err(Error::storage(format!(
-                "{} is a link or no directory; move it away",
+                "not a directory: {}; move it away",
                 dir.display()
             ))),
             Err(error) if error.kind() == Io::NotFound => Ok(None),
@@ -234,7 +234,7 @@ impl Repository {
         let number = String::from_utf8_lossy(&text).trim().parse();
         number.map_err(|_| {
             Error::storage(format!(
-                "{} holds no number; the next checkpoint rebuilds the store",
+                "{} does not contain a number; the next checkpoint rebuilds the store",
                 path.display()
             ))
         })

@@ -20,7 +20,7 @@ use crate::{
 };
 
 #[test]
-fn git_reads_what_was_stored_and_finds_no_fault() {
+fn git_reads_the_store_without_problems() {
     let scratch = Scratch::new();
     assert_eq!(scratch.ids(), []);
     assert!(!scratch.dir().exists());
@@ -76,7 +76,7 @@ fn git_reads_what_was_stored_and_finds_no_fault() {
 }
 
 #[test]
-fn an_open_reader_sees_packs_that_come_later() {
+fn an_open_reader_sees_new_packs() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -95,7 +95,7 @@ fn an_open_reader_sees_packs_that_come_later() {
 }
 
 #[test]
-fn git_takes_nothing_out_that_is_about_to_be_named() {
+fn gc_keeps_objects_of_a_new_pack() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -123,7 +123,7 @@ fn git_takes_nothing_out_that_is_about_to_be_named() {
 
 #[cfg(unix)]
 #[test]
-fn what_can_not_be_looked_at_is_not_damaged() {
+fn an_inaccessible_store_is_not_damaged() {
     let scratch = Scratch::new();
     let first = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
     let names = scratch.dir().join("refs/checkpoints");
@@ -140,7 +140,7 @@ fn what_can_not_be_looked_at_is_not_damaged() {
 }
 
 #[test]
-fn a_pack_that_is_not_finished_leaves_nothing() {
+fn an_unfinished_pack_leaves_no_files() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -163,7 +163,7 @@ fn a_pack_that_is_not_finished_leaves_nothing() {
 }
 
 #[test]
-fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
+fn combining_compresses_uncompressed_packs() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     let repository = scratch.repository();
@@ -193,7 +193,7 @@ fn what_was_stored_in_a_hurry_is_deflated_when_packs_are_put_together() {
 }
 
 #[test]
-fn the_newest_come_first_and_filters_choose() {
+fn lists_newest_first_and_filters() {
     let scratch = Scratch::new();
     let metadata = |created, sequence, task: Option<&str>| CheckpointMetadata {
         created,
@@ -221,7 +221,7 @@ fn the_newest_come_first_and_filters_choose() {
 }
 
 #[test]
-fn commits_of_others_are_no_checkpoints() {
+fn foreign_commits_are_not_checkpoints() {
     let scratch = Scratch::new();
     let mine = scratch.checkpoint(1, &[]);
     let dir = scratch.dir();
@@ -264,7 +264,7 @@ fn only_the_user_may_read_the_store() {
 }
 
 #[test]
-fn a_name_whose_file_is_wrong_is_written_anew() {
+fn a_ref_with_wrong_content_is_rewritten() {
     let scratch = Scratch::new();
     let ids = [1, 2, 3, 4].map(|created| scratch.checkpoint(created, &[]));
     let file = |id: Oid| scratch.dir().join(format!("refs/checkpoints/{id}"));
@@ -326,7 +326,7 @@ fn packs_by_size(scratch: &Scratch) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_store_without_its_own_files_is_rebuilt_in_full() {
+fn a_store_with_missing_files_is_rebuilt_completely() {
     for file in ["HEAD", "generation"] {
         let (scratch, ids, rebuilt) = broken(|scratch, _, _| {
             fs::remove_file(scratch.dir().join(file)).unwrap();
@@ -347,7 +347,7 @@ fn a_store_without_its_own_files_is_rebuilt_in_full() {
 }
 
 #[test]
-fn what_can_not_be_read_in_full_is_lost_and_told_and_the_rest_is_kept() {
+fn a_rebuild_drops_and_reports_damaged_checkpoints() {
     // Removes the pack of the second checkpoint. The first does not need it.
     let (scratch, ids, rebuilt) = broken(|scratch, _, second| {
         let of_second = packs_by_size(scratch).into_iter().find(|path| {
@@ -373,7 +373,7 @@ fn what_can_not_be_read_in_full_is_lost_and_told_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_rebuild_that_was_killed_is_gone_on_with() {
+fn a_killed_rebuild_is_finished() {
     let scratch = Scratch::new();
     let id = scratch.checkpoint(1, &[(b"a", b"1", Mode::File)]);
     // Killed between the two renames.
@@ -398,7 +398,7 @@ fn a_rebuild_that_was_killed_is_gone_on_with() {
 }
 
 #[test]
-fn what_became_of_a_broken_store_is_told_once() {
+fn a_rebuild_is_reported_once() {
     let scratch = Scratch::new();
     scratch.checkpoint(1, &[]);
     scratch.checkpoints.tidy(&Cancel::default()).unwrap();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_stands_for_what_is_below_it() {
+    fn a_folder_covers_everything_below_it() {
         let known = |paths: &[&str]| Changes::Known(paths.iter().map(|path| rel(path)).collect());
         assert_eq!(marked(&["a/b", "a", "a/c"]), known(&["a"]));
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays_so_until_it_is_taken() {
+    fn unknown_changes_stay_unknown_until_taken() {
         let set = DirtySet::default();
         set.mark(rel("a"));
         assert_eq!(set.take(), Changes::Unknown);

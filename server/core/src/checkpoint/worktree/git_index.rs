@@ -17,7 +17,7 @@ use twox_hash::XxHash3_128;
 use super::{
     capture_filter::{CaptureFilter, Decision, with_own},
     scan::{now, visit_annotated},
-    scan_dir::{Dir, os_name},
+    scan_dir::{ScanDir, os_name},
     snapshot::{Folder, FolderRules, Stamp},
 };
 use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, ignore_files};
@@ -52,9 +52,10 @@ impl TrackedPaths {
 
     /// Returns whether a file is tracked, or a folder contains a tracked path.
     pub(crate) fn contains(&self, path: &[u8], is_dir: bool) -> bool {
-        match is_dir {
-            true => self.begins(path).is_some(),
-            false => self.0.binary_search_by(|other| (**other).cmp(path)).is_ok(),
+        if is_dir {
+            self.begins(path).is_some()
+        } else {
+            self.0.binary_search_by(|other| (**other).cmp(path)).is_ok()
         }
     }
 
@@ -244,7 +245,7 @@ impl Index {
 
 fn stamp(file: &File) -> Option<Stamp> {
     let is_file = file.metadata().ok()?.is_file();
-    let stamp = Dir::stamp_of(file).ok()?;
+    let stamp = ScanDir::stamp_of(file).ok()?;
     (is_file && stamp.size <= MAX_INDEX_BYTES).then_some(stamp)
 }
 
@@ -298,9 +299,10 @@ fn find_tracked(
             let Some(path) = repository.below_root(path) else {
                 continue;
             };
-            match is_submodule {
-                true => submodules.push(path),
-                false => files.push(path),
+            if is_submodule {
+                submodules.push(path)
+            } else {
+                files.push(path)
             }
         }
         for path in submodules {
@@ -387,9 +389,10 @@ impl FolderStates<'_> {
             };
             return without_rules(inclusion);
         }
-        let inclusion = match is_ignored && !is_tracked {
-            true => Inclusion::Ignored,
-            false => Inclusion::ByRules,
+        let inclusion = if is_ignored && !is_tracked {
+            Inclusion::Ignored
+        } else {
+            Inclusion::ByRules
         };
         let rules = find(self.tree, path).and_then(|folder| folder.rules.as_deref());
         FolderState {

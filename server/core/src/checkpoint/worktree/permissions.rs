@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_stand_for_what_is_in_them() {
+    fn permissions_are_combined_by_folder() {
         let of = |modes: &[u32]| {
             let files = modes.iter().enumerate();
             folder(files.map(|(at, mode)| (at.to_string(), file(0o100_000 | mode))))
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_too_many_what_is_not_named_is_for_its_owner() {
+    fn unlisted_files_are_readable_by_their_owner_only() {
         let private = (0..MAX_PATHS + 5).map(|at| (format!("p{at:06}"), file(0o100_640)));
         let tree = folder(private.chain([("z".to_owned(), file(0o100_644))]));
         let kept = restricted(&tree);

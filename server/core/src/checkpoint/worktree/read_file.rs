@@ -3,10 +3,10 @@
 use std::{fs, io, io::Read};
 
 use super::{
-    scan_dir::{Dir, Kind},
+    scan_dir::{EntryKind, ScanDir},
     snapshot::{File, SkipReason, Stamp},
 };
-use crate::checkpoint::store::object::{Kind as Object, Mode, name_of};
+use crate::checkpoint::store::object::{Kind, Mode, name_of};
 
 /// How often a file that changes during the read is read again.
 const ATTEMPTS: usize = 4;
@@ -24,7 +24,7 @@ pub(crate) enum ReadOutcome {
 /// Reads the file `name` into `buffer`. `started_at` is a time before the scan, in nanoseconds
 /// since the epoch.
 pub(crate) fn file(
-    dir: &Dir,
+    dir: &ScanDir,
     name: &[u8],
     limit: u64,
     started_at: i64,
@@ -32,7 +32,7 @@ pub(crate) fn file(
     buffer: &mut Vec<u8>,
 ) -> ReadOutcome {
     let opened = match dir.open_file(name) {
-        Ok((file, Kind::File, stamp)) => (file, stamp),
+        Ok((file, EntryKind::File, stamp)) => (file, stamp),
         Ok(_) => return ReadOutcome::Replaced,
         Err(error) => return failed(&error),
     };
@@ -53,7 +53,7 @@ pub(crate) fn file(
         if after == stamp && buffer.len() as u64 == stamp.size {
             return ReadOutcome::File(File {
                 stamp,
-                oid: name_of(Object::Blob, buffer),
+                oid: name_of(Kind::Blob, buffer),
                 mode: mode(&stamp, last),
                 settled: stamp.is_settled(started_at),
             });
@@ -66,7 +66,7 @@ pub(crate) fn file(
 /// Reads `size` bytes, and returns the stamp of the file afterwards.
 fn read_all(file: &mut fs::File, size: u64, buffer: &mut Vec<u8>) -> io::Result<Stamp> {
     read_at_most(file, size, buffer)?;
-    Dir::stamp_of(file)
+    ScanDir::stamp_of(file)
 }
 
 /// Reads until the end of the file, or until `buffer` holds `most` bytes. Unlike `read_to_end`,
@@ -103,10 +103,15 @@ fn mode(stamp: &Stamp, last: Option<Mode>) -> Mode {
 }
 
 /// Reads the target of the link `name` into `buffer`.
-pub(crate) fn link(dir: &Dir, name: &[u8], started_at: i64, buffer: &mut Vec<u8>) -> ReadOutcome {
+pub(crate) fn link(
+    dir: &ScanDir,
+    name: &[u8],
+    started_at: i64,
+    buffer: &mut Vec<u8>,
+) -> ReadOutcome {
     for _ in 0..ATTEMPTS {
         let before = match dir.stat(name) {
-            Ok((Kind::Link, stamp)) => stamp,
+            Ok((EntryKind::Link, stamp)) => stamp,
             Ok(_) => return ReadOutcome::Replaced,
             Err(error) => return failed(&error),
         };
@@ -116,11 +121,11 @@ pub(crate) fn link(dir: &Dir, name: &[u8], started_at: i64, buffer: &mut Vec<u8>
         }
         if dir
             .stat(name)
-            .is_ok_and(|after| after == (Kind::Link, before))
+            .is_ok_and(|after| after == (EntryKind::Link, before))
         {
             return ReadOutcome::File(File {
                 stamp: before,
-                oid: name_of(Object::Blob, buffer),
+                oid: name_of(Kind::Blob, buffer),
                 mode: Mode::Link,
                 settled: before.is_settled(started_at),
             });
@@ -157,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_much_is_read_as_is_wanted_and_there() {
+    fn reads_at_most_the_requested_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "0123456789").unwrap();

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_be_read_as_a_repository_is_refused() {
+    fn names_that_resemble_dot_git_are_refused() {
         for name in [
             ".git",
             ".GIT",

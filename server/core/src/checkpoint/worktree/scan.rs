@@ -11,7 +11,7 @@ use super::{
     capture_filter::{CaptureFilter, SavedRules},
     git_index::{GitIndexState, TrackedPaths},
     permissions::{RestrictedPath, restricted},
-    scan_dir::{Dir, os_name},
+    scan_dir::{ScanDir, os_name},
     snapshot::{Folder, FolderRules},
     walk::{ContentMode, Walk, WalkOutcome, dir_task::PathTree},
 };
@@ -195,13 +195,13 @@ pub(crate) fn update(
     Ok(is_judged.then(|| reuse_or_build(filter, filter_fingerprint, tree, git_index, Some(last))))
 }
 
-fn open(filter: &CaptureFilter<'_>) -> Result<Dir, Error> {
+fn open(filter: &CaptureFilter<'_>) -> Result<ScanDir, Error> {
     let root = filter.place(b"");
-    Dir::open(&root).map_err(|error| {
+    ScanDir::open(&root).map_err(|error| {
         Error::new(
             ErrorKind::NotFound,
             format!(
-                "the workspace folder {} cannot be looked at: {error}",
+                "cannot scan the workspace folder {}: {error}",
                 root.display()
             ),
         )
@@ -212,7 +212,7 @@ fn too_large(job: &Job<'_>) -> Error {
     Error::new(
         ErrorKind::TooLarge,
         format!(
-            "the workspace has more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize) to capture; add what is not needed to .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
+            "the workspace has more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize) to capture; exclude files with .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
             job.settings.max_files, job.settings.max_total_size
         ),
     )

@@ -9,7 +9,7 @@ use super::snapshot::{SpecialFile, Stamp};
 
 /// Type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Link,
     Folder,
@@ -25,10 +25,10 @@ pub(crate) enum Kind {
 }
 
 /// Names of entries, and their types if known.
-pub(crate) type Names = Vec<(Box<[u8]>, Option<Kind>)>;
+pub(crate) type Names = Vec<(Box<[u8]>, Option<EntryKind>)>;
 
 #[cfg(unix)]
-pub(crate) use unix::Dir;
+pub(crate) use unix::ScanDir;
 
 #[cfg(unix)]
 mod unix {
@@ -39,18 +39,18 @@ mod unix {
         fs::{AtFlags, FileType, Mode, OFlags, Stat},
     };
 
-    use super::{Kind, Names, Path, SpecialFile, Stamp, fs, io};
+    use super::{EntryKind, Names, Path, SpecialFile, Stamp, fs, io};
 
     /// An open folder.
     #[derive(Debug)]
-    pub(crate) struct Dir(OwnedFd);
+    pub(crate) struct ScanDir(OwnedFd);
 
     const FOLDER: OFlags = OFlags::RDONLY
         .union(OFlags::DIRECTORY)
         .union(OFlags::NOFOLLOW)
         .union(OFlags::CLOEXEC);
 
-    impl Dir {
+    impl ScanDir {
         /// Opens a folder by its path, which must not be a link.
         pub(crate) fn open(path: &Path) -> io::Result<Self> {
             Ok(Self(rustix::fs::open(path, FOLDER, Mode::empty())?))
@@ -85,9 +85,9 @@ mod unix {
         }
 
         /// Returns type and stamp of the entry `name`.
-        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
+        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(EntryKind, Stamp)> {
             let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-            described(&stat)
+            kind_and_stamp(&stat)
         }
 
         /// Returns the target of the link `name`.
@@ -97,12 +97,12 @@ mod unix {
         }
 
         /// Opens the file `name` for reading, and returns the type of what was opened.
-        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
+        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, EntryKind, Stamp)> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = crate::fs::retry_while_leased(|| {
                 Ok(rustix::fs::openat(&self.0, name, flags, Mode::empty())?)
             })?;
-            let (kind, stamp) = described(&rustix::fs::fstat(&file)?)?;
+            let (kind, stamp) = kind_and_stamp(&rustix::fs::fstat(&file)?)?;
             Ok((file.into(), kind, stamp))
         }
 
@@ -112,19 +112,21 @@ mod unix {
         }
     }
 
-    fn described(stat: &Stat) -> io::Result<(Kind, Stamp)> {
+    fn kind_and_stamp(stat: &Stat) -> io::Result<(EntryKind, Stamp)> {
         let kind = kind(FileType::from_raw_mode(stat.st_mode)).ok_or(io::ErrorKind::Unsupported)?;
         Ok((kind, stamp(stat)))
     }
 
-    fn kind(file_type: FileType) -> Option<Kind> {
+    fn kind(file_type: FileType) -> Option<EntryKind> {
         Some(match file_type {
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Folder,
-            FileType::Fifo => Kind::Special(SpecialFile::Pipe),
-            FileType::Socket => Kind::Special(SpecialFile::Socket),
-            FileType::CharacterDevice | FileType::BlockDevice => Kind::Special(SpecialFile::Device),
+            FileType::RegularFile => EntryKind::File,
+            FileType::Symlink => EntryKind::Link,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Fifo => EntryKind::Special(SpecialFile::Pipe),
+            FileType::Socket => EntryKind::Special(SpecialFile::Socket),
+            FileType::CharacterDevice | FileType::BlockDevice => {
+                EntryKind::Special(SpecialFile::Device)
+            }
             FileType::Unknown => return None,
         })
     }
@@ -154,20 +156,20 @@ mod unix {
 pub(crate) use unix::os_name;
 
 #[cfg(not(unix))]
-pub(crate) use elsewhere::{Dir, os_name};
+pub(crate) use portable::{ScanDir, os_name};
 
 /// Addresses entries by path, and checks for links first: the best the standard library offers.
 #[cfg(not(unix))]
-mod elsewhere {
+mod portable {
     use std::{ffi::OsStr, path::PathBuf, time::SystemTime};
 
-    use super::{Kind, Names, Path, Stamp, fs, io};
+    use super::{EntryKind, Names, Path, Stamp, fs, io};
 
     /// A folder, by its path.
     #[derive(Debug)]
-    pub(crate) struct Dir(PathBuf);
+    pub(crate) struct ScanDir(PathBuf);
 
-    impl Dir {
+    impl ScanDir {
         /// Opens a folder by its path, which must not be a link.
         pub(crate) fn open(path: &Path) -> io::Result<Self> {
             if !fs::symlink_metadata(path)?.is_dir() {
@@ -198,7 +200,7 @@ mod elsewhere {
         }
 
         /// Returns type and stamp of the entry `name`.
-        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(Kind, Stamp)> {
+        pub(crate) fn stat(&self, name: &[u8]) -> io::Result<(EntryKind, Stamp)> {
             let metadata = fs::symlink_metadata(self.0.join(os_name(name)))?;
             Ok((kind(metadata.file_type()), stamp(&metadata)))
         }
@@ -210,10 +212,10 @@ mod elsewhere {
         }
 
         /// Opens the file `name` for reading, and returns the type of what was opened.
-        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, Kind, Stamp)> {
+        pub(crate) fn open_file(&self, name: &[u8]) -> io::Result<(fs::File, EntryKind, Stamp)> {
             let path = self.0.join(os_name(name));
             let found = kind(fs::symlink_metadata(&path)?.file_type());
-            if found != Kind::File {
+            if found != EntryKind::File {
                 return Err(io::ErrorKind::Unsupported.into());
             }
             let file = fs::File::open(path)?;
@@ -227,13 +229,13 @@ mod elsewhere {
         }
     }
 
-    fn kind(file_type: fs::FileType) -> Kind {
+    fn kind(file_type: fs::FileType) -> EntryKind {
         if file_type.is_symlink() {
-            Kind::Link
+            EntryKind::Link
         } else if file_type.is_dir() {
-            Kind::Folder
+            EntryKind::Folder
         } else {
-            Kind::File
+            EntryKind::File
         }
     }
 

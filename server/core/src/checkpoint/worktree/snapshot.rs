@@ -131,12 +131,9 @@ impl SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Excluded => f.write_str("a folder that checkpoints.exclude names"),
+            Self::Excluded => f.write_str("excluded by checkpoints.exclude"),
             Self::TooLarge(bytes) => {
-                write!(
-                    f,
-                    "{bytes} bytes, which is over the limit of checkpoints.maxFileSize"
-                )
+                write!(f, "{bytes} bytes, above the limit checkpoints.maxFileSize")
             }
             Self::Special(SpecialFile::Pipe) => f.write_str("a named pipe"),
             Self::Special(SpecialFile::Socket) => f.write_str("a socket"),
@@ -145,10 +142,10 @@ impl fmt::Display for SkipReason {
                 let error = std::io::Error::from_raw_os_error(*number);
                 write!(f, "cannot be read: {error}")
             }
-            Self::Unstable => f.write_str("it kept changing while it was read"),
+            Self::Unstable => f.write_str("kept changing while it was read"),
             Self::InvalidName => f.write_str("git does not allow this name"),
             Self::TooLong => f.write_str("the path is too long"),
-            Self::OwnData => f.write_str("this server keeps its own data there"),
+            Self::OwnData => f.write_str("contains the server's own data"),
             Self::GitDirectory => f.write_str("a git repository's own data"),
         }
     }

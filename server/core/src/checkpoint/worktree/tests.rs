@@ -148,7 +148,7 @@ fn t17_racy_edit_is_seen() {
 
 /// A name added in the tick in which the folder was read leaves the same stamp.
 #[test]
-fn a_folder_that_was_read_when_it_had_just_changed_is_read_again() {
+fn a_recently_changed_folder_is_read_again() {
     let tree = Tree::new("ws");
     let is_settled_after = |scan: &Scan| scan.tree.get(b"sub").unwrap().folder().unwrap().settled;
     // A slow machine may scan after the tick.
@@ -182,7 +182,7 @@ fn a_stamp_is_settled_once_its_times_are_older_than_a_tick() {
 }
 
 #[test]
-fn what_did_not_change_is_shared_with_the_last_look() {
+fn unchanged_folders_are_shared_between_scans() {
     let tree = Tree::new("ws");
     for path in ["a/b/c", "a/d", "e/f"] {
         tree.write(path, path);
@@ -206,7 +206,7 @@ fn what_did_not_change_is_shared_with_the_last_look() {
 
 /// No folder's stamp changes, and if the rule file ignores itself, no captured file's stamp either.
 #[test]
-fn a_rule_file_that_is_rewritten_in_place_is_noticed() {
+fn a_rule_file_rewritten_in_place_is_noticed() {
     for itself in ["", ".gitignore\n"] {
         let tree = Tree::new("ws");
         tree.write("sub/a.log", "");
@@ -223,7 +223,7 @@ fn a_rule_file_that_is_rewritten_in_place_is_noticed() {
 
 /// Exceeds the size limit of [`super::capture_filter`].
 #[test]
-fn rules_that_are_too_many_judge_nothing() {
+fn oversized_rules_decide_nothing() {
     let tree = Tree::new("ws");
     for number in 0..3 {
         tree.write(
@@ -240,7 +240,7 @@ fn rules_that_are_too_many_judge_nothing() {
 
 /// Older checkpoints contain the texts in plain form.
 #[test]
-fn texts_that_are_in_old_notes_still_judge() {
+fn rules_in_older_checkpoints_still_apply() {
     let kept = r#"{"exclude":[],"maxFileSize":9,
         "denied":[{"above":{"root":"","text":"secret"}},{"below":{"path":"sub","text":[107,255]}}],
         "above":[{"root":"ws","text":"*.log"}],
@@ -303,7 +303,7 @@ proptest! {
 
     /// Saved rules decide about each path as the rules did when it was captured.
     #[test]
-    fn rules_that_were_kept_judge_as_they_did(
+    fn saved_rules_decide_as_they_did(
         files in prop::collection::vec(path(), 0..12),
         ignores in prop::collection::vec((path(), rules()), 0..4),
         denied in prop::option::of(rules()),
@@ -402,7 +402,7 @@ fn track(git: &Path, paths: impl Iterator<Item = String>) {
 
 /// A changed index is read again, but the tree is only filtered again if the tracked paths changed.
 #[test]
-fn an_index_that_changes_nothing_costs_nothing() {
+fn an_irrelevant_index_change_keeps_the_tree() {
     let tree = Tree::new("ws");
     let git = tree.ws.join(".git");
     fs::create_dir_all(&git).unwrap();

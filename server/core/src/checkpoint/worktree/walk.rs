@@ -27,7 +27,7 @@ use super::{
     read_file::{self, ReadOutcome},
     reserved_names::GIT_DIRECTORY_ENTRIES,
     scan::BlobSink,
-    scan_dir::{Dir, Kind},
+    scan_dir::{EntryKind, ScanDir},
     snapshot::{Folder, FolderRules, Node, SkipReason, Stamp},
     walk::{
         dir_task::{DirTask, EntryResult, PathTree, assemble},
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
     /// Runs the walk. `reevaluate` ignores the decisions of the last scan.
     pub(crate) fn run(
         &self,
-        root: Dir,
+        root: ScanDir,
         last: Option<&Arc<Folder>>,
         paths: Option<&PathTree>,
         reevaluate: bool,
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
             });
             Ok(None)
         };
-        let mut entered: Option<Dir> = None;
+        let mut entered: Option<ScanDir> = None;
         for name in &task.path_from_anchor {
             match entered.as_ref().unwrap_or(&task.anchor).enter(name) {
                 Ok(next) => entered = Some(next),
@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lists the names in a folder, sorted.
-    fn names(&self, dir: &Dir) -> std::io::Result<Vec<ListedName>> {
+    fn names(&self, dir: &ScanDir) -> std::io::Result<Vec<ListedName>> {
         let mut names: Vec<ListedName> = dir
             .names()?
             .into_iter()
@@ -274,14 +274,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Reads the rules of a folder with these names.
-    fn rules(&self, task: &DirTask<'_>, dir: &Dir, names: &[ListedName]) -> Option<FolderRules> {
+    fn rules(
+        &self,
+        task: &DirTask<'_>,
+        dir: &ScanDir,
+        names: &[ListedName],
+    ) -> Option<FolderRules> {
         let find = |wanted: &[u8]| {
             let index = names.binary_search_by(|name| (*name.name).cmp(wanted));
             index.ok().map(|index| &names[index])
         };
         let git = find(b".git").is_some();
         let gitignore = find(ignore_files::FILE_NAME.as_bytes())
-            .filter(|entry| matches!(entry.kind, Some(Kind::File) | None));
+            .filter(|entry| matches!(entry.kind, Some(EntryKind::File) | None));
         let rules = FolderRules {
             git,
             excludes: git.then(|| self.excludes(task)).flatten(),
@@ -294,7 +299,7 @@ impl<'a> Walk<'a> {
     fn reload_rules(
         &self,
         task: &DirTask<'_>,
-        dir: &Dir,
+        dir: &ScanDir,
         known: &Folder,
         before: &FolderRules,
     ) -> FolderRules {
@@ -343,9 +348,10 @@ impl<'a> Walk<'a> {
         let above = &context.task;
         let is_near =
             above.depth < MAX_OPEN_LEVELS || above.path_from_anchor.len() >= MAX_OPEN_LEVELS;
-        let (anchor, mut path_from_anchor) = match is_near {
-            true => (context.dir.clone(), Vec::new()),
-            false => (above.anchor.clone(), above.path_from_anchor.clone()),
+        let (anchor, mut path_from_anchor) = if is_near {
+            (context.dir.clone(), Vec::new())
+        } else {
+            (above.anchor.clone(), above.path_from_anchor.clone())
         };
         path_from_anchor.push(name.into());
         let task = Arc::new(DirTask {
@@ -370,7 +376,7 @@ impl<'a> Walk<'a> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS_STRIDE) {
             (self.progress)(Progress {
-                stage: "looking at files",
+                stage: "scanning files",
                 done,
                 total: self.total,
             });
@@ -404,7 +410,7 @@ impl<'a> Walk<'a> {
         self.stop(match change {
             EntryResult::Node(Node::Folder(tree)) => WalkEnd::Tree(tree),
             EntryResult::Skipped(reason) => WalkEnd::Failed(root_error(&reason.to_string())),
-            _ => WalkEnd::Failed(root_error("it is not there")),
+            _ => WalkEnd::Failed(root_error("it does not exist")),
         });
     }
 }
@@ -418,7 +424,7 @@ fn is_git_directory(names: &[ListedName]) -> bool {
 }
 
 /// Returns whether the folder is a git directory now, in a walk of some paths.
-fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
+fn has_become_git_directory(task: &DirTask<'_>, dir: &ScanDir) -> bool {
     let is_wanted = |name: &&str| {
         task.paths
             .is_some_and(|paths| paths.names.contains_key(name.as_bytes()))
@@ -430,21 +436,21 @@ fn has_become_git_directory(task: &DirTask<'_>, dir: &Dir) -> bool {
         })
 }
 
-fn is_git_directory_entry(name: &str, kind: Option<Kind>) -> bool {
+fn is_git_directory_entry(name: &str, kind: Option<EntryKind>) -> bool {
     match kind {
-        Some(Kind::File) => name == "HEAD",
-        Some(Kind::Folder) => name != "HEAD",
-        Some(Kind::Link) | None => true,
-        Some(Kind::Special(_)) => false,
+        Some(EntryKind::File) => name == "HEAD",
+        Some(EntryKind::Folder) => name != "HEAD",
+        Some(EntryKind::Link) | None => true,
+        Some(EntryKind::Special(_)) => false,
     }
 }
 
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.
-fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
+fn read_rules(dir: &ScanDir) -> Option<Arc<[u8]>> {
     let name = ignore_files::FILE_NAME.as_bytes();
     let mut text = Vec::new();
     match dir.open_file(name) {
-        Ok((file, Kind::File, stamp)) if stamp.size <= ignore_files::MAX_BYTES => {
+        Ok((file, EntryKind::File, stamp)) if stamp.size <= ignore_files::MAX_BYTES => {
             if file
                 .take(ignore_files::MAX_BYTES)
                 .read_to_end(&mut text)
@@ -453,7 +459,7 @@ fn read_rules(dir: &Dir) -> Option<Arc<[u8]>> {
                 text.clear();
             }
         }
-        Ok((_, Kind::File, _)) => {}
+        Ok((_, EntryKind::File, _)) => {}
         Err(error) if !read_file::is_gone(&error) => {}
         // git does not follow a link here.
         Ok(_) | Err(_) => return None,
@@ -469,7 +475,7 @@ fn is_same_folder(left: &Stamp, right: &Stamp) -> bool {
 fn root_error(why: &str) -> Error {
     Error::new(
         ErrorKind::NotFound,
-        format!("the workspace folder cannot be looked at: {why}"),
+        format!("cannot scan the workspace folder: {why}"),
     )
 }
 
@@ -478,7 +484,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_whose_modification_time_was_put_back_is_another() {
+    fn a_reset_modification_time_does_not_hide_a_change() {
         let stamp = Stamp {
             mtime: 1,
             ctime: 2,

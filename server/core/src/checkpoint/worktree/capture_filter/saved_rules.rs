@@ -26,7 +26,7 @@ use crate::{
     checkpoint::worktree::{
         git_index::TrackedPaths,
         reserved_names,
-        scan_dir::{Dir, Kind},
+        scan_dir::{EntryKind, ScanDir},
         snapshot,
     },
     error::Error,
@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Maximum total size of the rules saved with a checkpoint, in bytes.
-const MAX_FROZEN_BYTES: usize = 1024 * 1024;
+const MAX_RULES_BYTES: usize = 1024 * 1024;
 
 /// Maximum total size of the tracked paths saved with a checkpoint, in bytes.
 const MAX_TRACKED_BYTES: usize = 256 * 1024;
@@ -54,16 +54,16 @@ pub struct SavedRules {
     max_file_size: u64,
     /// Access rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    denied: Vec<Denied>,
+    denied: Vec<SavedAccessRules>,
     /// `.gitignore` and `info/exclude` of folders above the root, deepest last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    above: Vec<Above>,
+    above: Vec<RulesAbove>,
     /// Folders where a repository begins, with its `info/exclude`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    repositories: Vec<Below>,
+    repositories: Vec<RulesBelow>,
     /// `.gitignore` files that were not captured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    gitignores: Vec<Below>,
+    gitignores: Vec<RulesBelow>,
     /// Ignored paths that git tracked, and that the tree does not hold. Whole folders end with `/`,
     /// see `TrackedPaths`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,30 +74,31 @@ impl SavedRules {
     /// Returns the rules of an imported repository: the access rules of the root at this index, its
     /// `info/exclude` and whether that may be saved in plain text, and patterns of everything else
     /// that was left out.
-    pub(crate) fn of_repository(
+    pub(crate) fn for_import(
         (view, root): (&AccessView, usize),
-        (excludes, is_kept): (&[u8], bool),
+        (excludes, may_be_saved): (&[u8], bool),
         left_out: &[u8],
     ) -> Self {
         let mut size = excludes.len() + left_out.len();
         let mut denied = access_rules(view, root, &mut size);
-        if size > MAX_FROZEN_BYTES {
+        if size > MAX_RULES_BYTES {
             return Self {
                 too_many: true,
                 ..Self::default()
             };
         }
-        let below = |text| Below {
+        let below = |text| RulesBelow {
             path: Bytes::new(b""),
             text,
         };
-        denied.push(Denied::Below(below(Bytes::new(left_out))));
+        denied.push(SavedAccessRules::Below(below(Bytes::new(left_out))));
         Self {
             max_file_size: u64::MAX,
             denied,
-            repositories: vec![below(match is_kept {
-                true => Bytes::new(excludes),
-                false => Bytes::named(excludes),
+            repositories: vec![below(if may_be_saved {
+                Bytes::new(excludes)
+            } else {
+                Bytes::hashed(excludes)
             })],
             ..Self::default()
         }
@@ -106,9 +107,9 @@ impl SavedRules {
     /// Returns every rule text, with the folder it applies to.
     fn texts(&self) -> impl Iterator<Item = (&[u8], &Bytes)> {
         let denied = self.denied.iter().filter_map(|denied| match denied {
-            Denied::Above(above) => Some((&b""[..], &above.text)),
-            Denied::Below(below) => Some((below.path.as_slice(), &below.text)),
-            Denied::All(_) => None,
+            SavedAccessRules::Above(above) => Some((&b""[..], &above.text)),
+            SavedAccessRules::Below(below) => Some((below.path.as_slice(), &below.text)),
+            SavedAccessRules::All(_) => None,
         });
         let above = self.above.iter().map(|above| (&b""[..], &above.text));
         let below = self.repositories.iter().chain(&self.gitignores);
@@ -123,27 +124,27 @@ impl SavedRules {
 enum Bytes {
     Text(String),
     Raw(Vec<u8>),
-    Named(Named),
+    Hashed(HashedText),
 }
 
 /// A text of which only the hash is saved.
 #[derive(Clone, Serialize, Deserialize)]
-struct Named {
+struct HashedText {
     sha256: String,
     /// Known only for the current rules.
     #[serde(skip)]
     text: Option<Arc<[u8]>>,
 }
 
-impl PartialEq for Named {
+impl PartialEq for HashedText {
     fn eq(&self, other: &Self) -> bool {
         self.sha256 == other.sha256
     }
 }
 
-impl Eq for Named {}
+impl Eq for HashedText {}
 
-impl fmt::Debug for Named {
+impl fmt::Debug for HashedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sha256)
     }
@@ -158,12 +159,12 @@ impl Bytes {
     }
 
     /// Saves only the hash. An empty text needs no protection.
-    fn named(bytes: &[u8]) -> Self {
+    fn hashed(bytes: &[u8]) -> Self {
         if bytes.is_empty() {
             return Self::new(bytes);
         }
         let digest = Sha256::digest(bytes);
-        Self::Named(Named {
+        Self::Hashed(HashedText {
             sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             text: Some(bytes.into()),
         })
@@ -173,14 +174,14 @@ impl Bytes {
         match self {
             Self::Text(text) => text.as_bytes(),
             Self::Raw(bytes) => bytes,
-            Self::Named(_) => b"",
+            Self::Hashed(_) => b"",
         }
     }
 
     /// Returns the text. A hashed one is looked up among the current texts.
-    fn known<'a>(&'a self, now: &HashMap<&str, &'a [u8]>) -> &'a [u8] {
+    fn resolve<'a>(&'a self, now: &HashMap<&str, &'a [u8]>) -> &'a [u8] {
         match self {
-            Self::Named(named) => now.get(&*named.sha256).copied().unwrap_or_default(),
+            Self::Hashed(named) => now.get(&*named.sha256).copied().unwrap_or_default(),
             _ => self.as_slice(),
         }
     }
@@ -188,7 +189,7 @@ impl Bytes {
 
 /// A rule file in a folder above the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Above {
+struct RulesAbove {
     /// Path of the root relative to that folder.
     root: Bytes,
     text: Bytes,
@@ -196,7 +197,7 @@ struct Above {
 
 /// A rule file in a folder below the root.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Below {
+struct RulesBelow {
     /// Path of the folder.
     path: Bytes,
     text: Bytes,
@@ -205,17 +206,17 @@ struct Below {
 /// Access rules of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Denied {
+enum SavedAccessRules {
     /// In the root or a folder above it.
-    Above(Above),
+    Above(RulesAbove),
     /// In a folder below the root.
-    Below(Below),
+    Below(RulesBelow),
     /// Unusable rules, which deny everything in this folder.
     All(Bytes),
 }
 
 /// Returns the hashed access rules of a root. Adds the size of their paths to `size`.
-fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied> {
+fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<SavedAccessRules> {
     let mut bytes = |path: &RelPath| {
         let path = bytes_of(path.as_path());
         *size += path.len();
@@ -223,16 +224,16 @@ fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<Denied>
     };
     let rules = view.entry_rules(root).into_iter();
     let rules = rules.map(|rules| match (&rules.place, &rules.says) {
-        (RuleBase::Above(root), Ok(text)) => Denied::Above(Above {
+        (RuleBase::Above(root), Ok(text)) => SavedAccessRules::Above(RulesAbove {
             root: bytes(root),
-            text: Bytes::named(text),
+            text: Bytes::hashed(text),
         }),
-        (RuleBase::Below(path), Ok(text)) => Denied::Below(Below {
+        (RuleBase::Below(path), Ok(text)) => SavedAccessRules::Below(RulesBelow {
             path: bytes(path),
-            text: Bytes::named(text),
+            text: Bytes::hashed(text),
         }),
-        (RuleBase::Above(_), Err(_)) => Denied::All(Bytes::new(b"")),
-        (RuleBase::Below(path), Err(_)) => Denied::All(bytes(path)),
+        (RuleBase::Above(_), Err(_)) => SavedAccessRules::All(Bytes::new(b"")),
+        (RuleBase::Below(path), Err(_)) => SavedAccessRules::All(bytes(path)),
     });
     rules.collect()
 }
@@ -245,45 +246,47 @@ impl CaptureFilter<'_> {
         folders: impl Iterator<Item = (&'b [u8], &'b snapshot::FolderRules, bool)>,
         tracked: impl Iterator<Item = &'b [u8]>,
     ) -> SavedRules {
-        let mut frozen = SavedRules {
+        let mut saved = SavedRules {
             exclude: self.settings.exclude.clone(),
             max_file_size: self.settings.max_file_size,
             ..SavedRules::default()
         };
         let mut size = 0;
-        frozen.denied = access_rules(self.view, self.root, &mut size);
+        saved.denied = access_rules(self.view, self.root, &mut size);
         let mut bytes = |bytes: &[u8]| {
             size += bytes.len();
             Bytes::new(bytes)
         };
         for IgnoreFile { base, text } in &self.above {
             let root = self.base.strip_prefix(base).unwrap_or(Path::new(""));
-            frozen.above.push(Above {
+            saved.above.push(RulesAbove {
                 root: bytes(&bytes_of(root)),
-                text: Bytes::named(text),
+                text: Bytes::hashed(text),
             });
         }
         for (path, rules, is_captured) in folders {
             if let Some(text) = &rules.excludes {
-                frozen.repositories.push(Below {
+                saved.repositories.push(RulesBelow {
                     path: bytes(path),
-                    text: match text.is_empty() || self.has_excludes(path, text) {
-                        true => bytes(text),
-                        false => Bytes::named(text),
+                    text: if text.is_empty() || self.is_own_exclude(path, text) {
+                        bytes(text)
+                    } else {
+                        Bytes::hashed(text)
                     },
                 });
             }
             if let Some(text) = rules.gitignore.as_ref().filter(|_| !is_captured) {
-                frozen.gitignores.push(Below {
+                saved.gitignores.push(RulesBelow {
                     path: bytes(path),
-                    text: match self.denies_in(path, ignore_files::FILE_NAME) {
-                        true => Bytes::named(text),
-                        false => bytes(text),
+                    text: if self.denies_in(path, ignore_files::FILE_NAME) {
+                        Bytes::hashed(text)
+                    } else {
+                        bytes(text)
                     },
                 });
             }
         }
-        if size > MAX_FROZEN_BYTES {
+        if size > MAX_RULES_BYTES {
             return SavedRules {
                 too_many: true,
                 ..SavedRules::default()
@@ -295,8 +298,8 @@ impl CaptureFilter<'_> {
             room = room.checked_sub(path.len())?;
             Some(Bytes::new(path))
         });
-        frozen.tracked = tracked.collect::<Option<_>>().unwrap_or_default();
-        frozen
+        saved.tracked = tracked.collect::<Option<_>>().unwrap_or_default();
+        saved
     }
 
     /// Like `denies_path`, for a path below a folder.
@@ -306,15 +309,15 @@ impl CaptureFilter<'_> {
 
     /// Returns whether `text` is the folder's own `info/exclude`, reached without links and not
     /// denied.
-    fn has_excludes(&self, folder: &[u8], text: &[u8]) -> bool {
+    fn is_own_exclude(&self, folder: &[u8], text: &[u8]) -> bool {
         if self.denies_in(folder, ".git/info/exclude") {
             return false;
         }
         let open = || {
-            let folder = Dir::open(&self.place(folder))?;
+            let folder = ScanDir::open(&self.place(folder))?;
             folder.enter(b".git")?.enter(b"info")?.open_file(b"exclude")
         };
-        let Ok((file, Kind::File, _)) = open() else {
+        let Ok((file, EntryKind::File, _)) = open() else {
             return false;
         };
         let mut now = Vec::new();
@@ -329,7 +332,7 @@ type ReadSavedFile<'a> = dyn Fn(&RelPath) -> Result<Option<Vec<u8>>, Error> + 'a
 /// Applies the rules that were in force for a checkpoint. Only meaningful for paths that the
 /// checkpoint does not hold: what it holds was captured.
 pub(crate) struct HistoricRules<'a> {
-    frozen: &'a SavedRules,
+    saved: &'a SavedRules,
     gitignore: &'a ReadSavedFile<'a>,
     /// Stands for the root's path. Deep enough for every rule file above the root.
     base: PathBuf,
@@ -362,20 +365,20 @@ enum HistoricDenial {
 impl<'a> HistoricRules<'a> {
     /// `now` are the current rules. `gitignore` reads a `.gitignore` from the checkpoint's tree.
     pub(crate) fn new(
-        frozen: &'a SavedRules,
+        saved: &'a SavedRules,
         now: &'a SavedRules,
         gitignore: &'a ReadSavedFile<'a>,
     ) -> Result<Self, Error> {
         let texts = now.texts().filter_map(|(_, text)| match text {
-            Bytes::Named(named) => Some((&*named.sha256, named.text.as_deref()?)),
+            Bytes::Hashed(named) => Some((&*named.sha256, named.text.as_deref()?)),
             _ => None,
         });
         let texts: HashMap<&str, &[u8]> = texts.collect();
-        let unknown = frozen.texts().filter(
-            |(_, text)| matches!(text, Bytes::Named(named) if !texts.contains_key(&*named.sha256)),
+        let unknown = saved.texts().filter(
+            |(_, text)| matches!(text, Bytes::Hashed(named) if !texts.contains_key(&*named.sha256)),
         );
         let unknown = unknown.map(|(folder, _)| folder.to_vec()).collect();
-        let longest = frozen
+        let longest = saved
             .above
             .iter()
             .map(|above| above.root.as_slice())
@@ -383,29 +386,30 @@ impl<'a> HistoricRules<'a> {
             .unwrap_or_default();
         let top = PathBuf::from(if cfg!(windows) { r"C:\" } else { "/" });
         let base = place(&top, longest);
-        let patterns = |text: &Bytes| PatternSet::access_rules(rule_lines("", text.known(&texts)));
+        let patterns =
+            |text: &Bytes| PatternSet::access_rules(rule_lines("", text.resolve(&texts)));
         // Rules that cannot be compiled deny everything.
-        let denied = frozen.denied.iter().map(|denied| match denied {
-            Denied::Above(Above { root, text }) => match patterns(text) {
+        let denied = saved.denied.iter().map(|denied| match denied {
+            SavedAccessRules::Above(RulesAbove { root, text }) => match patterns(text) {
                 Ok(patterns) => HistoricDenial::Above(patterns, root.as_slice().to_vec()),
                 Err(_) => HistoricDenial::All(Vec::new()),
             },
-            Denied::Below(Below { path, text }) => {
+            SavedAccessRules::Below(RulesBelow { path, text }) => {
                 let base = path.as_slice().to_vec();
                 match patterns(text) {
                     Ok(patterns) => HistoricDenial::Below(patterns, base),
                     Err(_) => HistoricDenial::All(base),
                 }
             }
-            Denied::All(path) => HistoricDenial::All(path.as_slice().to_vec()),
+            SavedAccessRules::All(path) => HistoricDenial::All(path.as_slice().to_vec()),
         });
         Ok(Self {
-            frozen,
+            saved,
             gitignore,
             base,
             denied: denied.collect(),
             tracked: TrackedPaths::new(
-                frozen
+                saved
                     .tracked
                     .iter()
                     .map(|path| path.as_slice().into())
@@ -420,7 +424,7 @@ impl<'a> HistoricRules<'a> {
     /// Returns whether the path was excluded: ignored, denied, or in an excluded folder. Also
     /// returns true if this is unknown.
     pub(crate) fn excludes(&mut self, rel: &RelPath, is_dir: bool) -> Result<bool, Error> {
-        if self.frozen.too_many {
+        if self.saved.too_many {
             return Ok(true);
         }
         if !self.knows(rel) {
@@ -442,7 +446,7 @@ impl<'a> HistoricRules<'a> {
     pub(crate) fn knows(&self, rel: &RelPath) -> bool {
         let path = bytes_of(rel.as_path());
         let mut unknown = self.unknown.iter();
-        !self.frozen.too_many && unknown.all(|folder| below(&path, folder).is_none())
+        !self.saved.too_many && unknown.all(|folder| below(&path, folder).is_none())
     }
 
     /// Decides about the folders down to `folder`.
@@ -451,10 +455,10 @@ impl<'a> HistoricRules<'a> {
         let mut above = match self.folders.get(&at) {
             Some(known) => known.clone(),
             None => {
-                let rules = self.frozen.above.iter().fold(
+                let rules = self.saved.above.iter().fold(
                     ignore_files::IgnoreRules::default(),
-                    |rules, Above { root, text }| {
-                        rules.with_file(&self.ancestor(root.as_slice()), text.known(&self.texts))
+                    |rules, RulesAbove { root, text }| {
+                        rules.with_file(&self.ancestor(root.as_slice()), text.resolve(&self.texts))
                     },
                 );
                 let root = Some(HistoricFolder {
@@ -502,13 +506,13 @@ impl<'a> HistoricRules<'a> {
         folder: &RelPath,
     ) -> Result<ignore_files::IgnoreRules, Error> {
         let path = bytes_of(folder.as_path());
-        let kept = |files: &[Below]| {
+        let kept = |files: &[RulesBelow]| {
             files
                 .iter()
                 .find(|file| file.path.as_slice() == &*path)
-                .map(|file| Arc::from(file.text.known(&self.texts)))
+                .map(|file| Arc::from(file.text.resolve(&self.texts)))
         };
-        let gitignore = match kept(&self.frozen.gitignores) {
+        let gitignore = match kept(&self.saved.gitignores) {
             Some(text) => Some(text),
             None => {
                 let file = folder.child(OsStr::new(ignore_files::FILE_NAME));
@@ -517,7 +521,7 @@ impl<'a> HistoricRules<'a> {
         };
         let own = snapshot::FolderRules {
             git: false,
-            excludes: kept(&self.frozen.repositories),
+            excludes: kept(&self.saved.repositories),
             gitignore: gitignore
                 .filter(|text: &Arc<[u8]>| text.len() as u64 <= ignore_files::MAX_BYTES),
         };
@@ -538,7 +542,7 @@ impl<'a> HistoricRules<'a> {
         if reserved_names::is_repository(bytes) || reserved_names::is_refused_by_git(bytes, false) {
             return None;
         }
-        if is_dir && is_excluded(&self.frozen.exclude, bytes) {
+        if is_dir && is_excluded(&self.saved.exclude, bytes) {
             return None;
         }
         let path = bytes_of(rel.as_path());

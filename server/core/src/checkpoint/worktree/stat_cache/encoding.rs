@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_read() {
+    fn the_cache_file_round_trips() {
         let saved = sample();
         let bytes = encode(&saved);
         let read = decode(&bytes).unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_cache_is_none() {
+    fn a_damaged_cache_is_ignored() {
         let bytes = encode(&sample());
         for at in 0..bytes.len() {
             assert!(decode(&bytes[..at]).is_none());

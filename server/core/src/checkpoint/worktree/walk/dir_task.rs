@@ -10,7 +10,7 @@ use crate::{
     checkpoint::worktree::{
         capture_filter::{CaptureFilter, IgnoreStack},
         git_index::TrackedPaths,
-        scan_dir::{Dir, os_name},
+        scan_dir::{ScanDir, os_name},
         snapshot::{Folder, FolderRules, Node, Parts, SkipReason, SkippedEntry, Stamp},
     },
     path::RelPath,
@@ -52,7 +52,7 @@ pub(crate) struct DirTask<'a> {
     pub(crate) name: Box<[u8]>,
     pub(crate) depth: usize,
     /// An open ancestor, and the names that lead from it to this folder.
-    pub(crate) anchor: Arc<Dir>,
+    pub(crate) anchor: Arc<ScanDir>,
     pub(crate) path_from_anchor: Vec<Box<[u8]>>,
     pub(crate) last: Option<Arc<Folder>>,
     /// Limits the walk to these paths; `None` means all.

@@ -20,7 +20,7 @@ use crate::{
             capture_filter::{CaptureFilter, Decision, IgnoreStack},
             git_index::TrackedPaths,
             read_file::{self, ReadOutcome},
-            scan_dir::{Dir, Kind, os_name},
+            scan_dir::{EntryKind, ScanDir, os_name},
             snapshot::{File, Folder, Node, SkipReason},
         },
     },
@@ -43,7 +43,7 @@ thread_local! {
 
 /// A folder that is open.
 pub(crate) struct OpenedDir {
-    pub(crate) dir: Arc<Dir>,
+    pub(crate) dir: Arc<ScanDir>,
     /// Rules in force in it.
     pub(crate) ignore_stack: IgnoreStack,
     /// Whether the decisions of the last scan no longer hold.
@@ -55,13 +55,13 @@ pub(crate) struct OpenedDir {
 pub(crate) struct ListedName {
     pub(crate) name: Box<[u8]>,
     /// Type, if the listing returned it.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<EntryKind>,
 }
 
 /// State shared by the work items of a folder.
 pub(crate) struct DirContext<'a> {
     pub(crate) task: Arc<DirTask<'a>>,
-    pub(crate) dir: Arc<Dir>,
+    pub(crate) dir: Arc<ScanDir>,
     pub(crate) ignore_stack: IgnoreStack,
     pub(crate) reevaluate: bool,
 }
@@ -91,7 +91,7 @@ impl<'j> EntryFilter<'j> {
         }
     }
 
-    fn decide(&mut self, name: &[u8], kind: Kind) -> Decision {
+    fn decide(&mut self, name: &[u8], kind: EntryKind) -> Decision {
         let (filter, tracked, context) = (self.filter, self.tracked, self.context);
         let PreparedFilter {
             path,
@@ -105,8 +105,8 @@ impl<'j> EntryFilter<'j> {
                 path,
             }
         });
-        let is_dir = kind == Kind::Folder;
-        filter.decide(path, name, (is_dir, kind == Kind::Link), || {
+        let is_dir = kind == EntryKind::Folder;
+        filter.decide(path, name, (is_dir, kind == EntryKind::Link), || {
             let is_ignored = *is_ignored || scope.ignores(os_name(name), is_dir);
             is_ignored && !tracked.contains_in(path, name, is_dir)
         })
@@ -214,8 +214,8 @@ impl Walk<'_> {
                 continue;
             }
             let kind = match file.mode {
-                Mode::Link => Kind::Link,
-                _ => Kind::File,
+                Mode::Link => EntryKind::Link,
+                _ => EntryKind::File,
             };
             match self.read_content(context, entry.name, kind, Some(file)) {
                 Some(change) => context.task.note(entry.name, change),
@@ -233,7 +233,7 @@ impl Walk<'_> {
         context: &DirContext<'s>,
         entry_filter: &mut EntryFilter<'_>,
         name: &[u8],
-        kind: Option<Kind>,
+        kind: Option<EntryKind>,
         paths: Option<&'s PathTree>,
     ) {
         let last = context.task.last.as_ref().and_then(|last| last.get(name));
@@ -260,15 +260,15 @@ impl Walk<'_> {
                 }
             }
             match found {
-                Kind::Special(special) => {
+                EntryKind::Special(special) => {
                     let reason = SkipReason::Special(special);
                     return context.task.note(name, EntryResult::Skipped(reason));
                 }
-                Kind::Folder => {
+                EntryKind::Folder => {
                     let last = last.and_then(|last| last.folder());
                     return self.descend(scope, context, name, last, paths);
                 }
-                Kind::File | Kind::Link => {
+                EntryKind::File | EntryKind::Link => {
                     self.count_entry();
                     let last = last.and_then(|last| last.file());
                     let is_wanted = paths.is_some_and(|paths| paths.whole);
@@ -296,7 +296,7 @@ impl Walk<'_> {
         &self,
         context: &DirContext<'_>,
         name: &[u8],
-        kind: Kind,
+        kind: EntryKind,
         last: Option<&File>,
     ) -> Option<EntryResult> {
         let sink = match self.content_mode {
@@ -308,7 +308,7 @@ impl Walk<'_> {
         };
         let mut buffer = READ_BUFFER.take();
         let found = match kind {
-            Kind::Link => read_file::link(&context.dir, name, self.started_at, &mut buffer),
+            EntryKind::Link => read_file::link(&context.dir, name, self.started_at, &mut buffer),
             _ => {
                 let mode = last.map(|last| last.mode);
                 let limit = self.max_file_size;
@@ -350,7 +350,7 @@ impl Walk<'_> {
         &self,
         context: &DirContext<'_>,
         name: &[u8],
-        kind: Kind,
+        kind: EntryKind,
         max_files: u64,
         max_bytes: u64,
     ) -> Option<EntryResult> {
@@ -358,7 +358,7 @@ impl Walk<'_> {
         if found != kind {
             return None;
         }
-        if kind == Kind::File && stamp.size > self.max_file_size {
+        if kind == EntryKind::File && stamp.size > self.max_file_size {
             return Some(EntryResult::Skipped(SkipReason::TooLarge(stamp.size)));
         }
         let files = self.files.fetch_add(1, Ordering::Relaxed) + 1;
@@ -370,7 +370,7 @@ impl Walk<'_> {
             stamp,
             oid: Oid::EMPTY_TREE,
             mode: match kind {
-                Kind::Link => Mode::Link,
+                EntryKind::Link => Mode::Link,
                 _ => Mode::File,
             },
             settled: false,
@@ -398,6 +398,6 @@ pub(crate) fn resource_error(number: i32) -> Error {
     let error = std::io::Error::from_raw_os_error(number);
     Error::new(
         ErrorKind::Internal,
-        format!("looking at the workspace failed: {error}; try again"),
+        format!("cannot scan the workspace: {error}; try again"),
     )
 }
