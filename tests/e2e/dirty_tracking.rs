@@ -183,9 +183,10 @@ fn entries(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     while at < folders.len() {
         for entry in fs::read_dir(&folders[at]).unwrap() {
             let entry = entry.unwrap();
-            match entry.file_type().unwrap().is_dir() {
-                true => folders.push(entry.path()),
-                false => files.push(entry.path()),
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path())
+            } else {
+                files.push(entry.path())
             }
         }
         at += 1;
@@ -201,9 +202,10 @@ fn disturb(root: &Path, dice: &mut Dice) {
     let name = format!("n{}", dice.below(40));
     let folder = folders[dice.below(folders.len())].clone();
     let fresh = folder.join(&name);
-    let file = match files.is_empty() {
-        true => root.join("first"),
-        false => files[dice.below(files.len())].clone(),
+    let file = if files.is_empty() {
+        root.join("first")
+    } else {
+        files[dice.below(files.len())].clone()
     };
     // Operations may fail if something is in the way.
     let _ = match dice.below(10) {

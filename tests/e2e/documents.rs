@@ -205,9 +205,10 @@ fn the_examples_of_the_protocol_are_true() {
                 continue;
             }
             let found = format!("{found:#}\n");
-            match rewrite {
-                true => fs::write(&file, found).unwrap(),
-                false => wrong.push(format!("{}: this run has\n{found}", file.display())),
+            if rewrite {
+                fs::write(&file, found).unwrap()
+            } else {
+                wrong.push(format!("{}: this run has\n{found}", file.display()))
             }
         }
     }

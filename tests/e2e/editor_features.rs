@@ -47,9 +47,10 @@ fn choose(server: &mut Server, uri: &str, part: &str) -> Value {
         .iter()
         .find(|action| action["title"].as_str().unwrap().contains(part))
         .unwrap_or_else(|| panic!("no {part} in\n{}", titles(&offered)));
-    let command = match chosen["command"].is_object() {
-        true => &chosen["command"],
-        false => chosen,
+    let command = if chosen["command"].is_object() {
+        &chosen["command"]
+    } else {
+        chosen
     };
     let params = json!({ "command": command["command"], "arguments": command["arguments"] });
     server.ask("workspace/executeCommand", params)

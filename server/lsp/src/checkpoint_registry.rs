@@ -63,6 +63,18 @@ pub struct CheckpointRegistry {
     ids: Mutex<HashMap<Oid, PathBuf>>,
 }
 
+/// The params that determine the queue of a request.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct QueueParams {
+    root: Value,
+    id: Value,
+    undo_id: Value,
+    all_roots: Value,
+    mode: Value,
+    task_id: Value,
+}
+
 impl CheckpointRegistry {
     /// Returns the store of a root, opening it if necessary.
     ///
@@ -129,34 +141,29 @@ impl CheckpointRegistry {
     /// or all roots if they cannot be determined without reading the disk. `params` is
     /// `None` if they are too large to parse here.
     pub fn queue(&self, method: &str, snapshot: &Snapshot, params: Option<&str>) -> Queue {
-        #[derive(Default, Deserialize)]
-        #[serde(default, rename_all = "camelCase")]
-        struct Asks {
-            root: Value,
-            id: Value,
-            undo_id: Value,
-            all_roots: Value,
-            mode: Value,
-            task_id: Value,
-        }
-        let asks = match params.map(serde_json::from_str::<Option<Asks>>) {
-            Some(Ok(asks)) => asks.unwrap_or_default(),
-            Some(Err(_)) | None => Asks::default(),
+        let parsed = match params.map(serde_json::from_str::<Option<QueueParams>>) {
+            Some(Ok(parsed)) => parsed.unwrap_or_default(),
+            Some(Err(_)) | None => QueueParams::default(),
         };
         let roots = snapshot.access.roots();
-        let by_name = asks.root.as_str();
+        let by_name = parsed.root.as_str();
         let by_name = by_name.and_then(|name| Some(vec![named_root(roots, name).ok()?]));
         let by_id = || {
-            let id: Oid = asks.id.as_str().or(asks.undo_id.as_str())?.parse().ok()?;
+            let id: Oid = parsed
+                .id
+                .as_str()
+                .or(parsed.undo_id.as_str())?
+                .parse()
+                .ok()?;
             let ids = lock(&self.ids);
             let known = ids.get(&id)?;
             let mut all = roots.as_slice().iter();
             let found = all.position(|root| root.canonical.as_path() == known)?;
-            (method == RestoreCheckpoint::NAME && asks.all_roots != true).then(|| vec![found])
+            (method == RestoreCheckpoint::NAME && parsed.all_roots != true).then(|| vec![found])
         };
         let all = || (0..roots.as_slice().len()).collect();
         let changed: Vec<usize> = by_name.or_else(by_id).unwrap_or_else(all);
-        let files_only = asks.mode.is_null() || asks.mode == "files";
+        let files_only = parsed.mode.is_null() || parsed.mode == "files";
         Queue::Roots {
             roots: changed
                 .into_iter()
@@ -165,7 +172,7 @@ impl CheckpointRegistry {
             tasks: if method == UndoRestore::NAME || !files_only || params.is_none() {
                 // The restore to undo may have rewound a conversation.
                 TaskOrdering::BlocksTasks
-            } else if asks.task_id.is_null() {
+            } else if parsed.task_id.is_null() {
                 TaskOrdering::Unordered
             } else {
                 TaskOrdering::AfterTasks
@@ -341,9 +348,10 @@ pub fn report_recovered(server: &Server, view: &AccessView, root: &Root, recover
     let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
         return;
     };
-    let how = match recovered.completed {
-        true => "completed",
-        false => "rolled back",
+    let how = if recovered.completed {
+        "completed"
+    } else {
+        "rolled back"
     };
     let mut message = format!(
         "sightline: an interrupted restore of {} was {how}; checkpoint {} has the previous state",

@@ -61,6 +61,16 @@ pub struct ParsedRequest {
     origin: Origin,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ExecuteCommand<'a> {
+    command: String,
+    #[serde(default, borrow)]
+    arguments: Option<Vec<&'a RawValue>>,
+    #[serde(default, borrow)]
+    work_done_token: Option<&'a RawValue>,
+}
+
 impl ParsedRequest {
     /// Parses a custom request.
     pub fn from_request(handler: &'static Handler, message: &RawMessage) -> Self {
@@ -78,15 +88,6 @@ impl ParsedRequest {
     /// # Errors
     /// `invalidParams` for an unknown command.
     pub fn from_command(message: &RawMessage) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct ExecuteCommand<'a> {
-            command: String,
-            #[serde(default, borrow)]
-            arguments: Option<Vec<&'a RawValue>>,
-            #[serde(default, borrow)]
-            work_done_token: Option<&'a RawValue>,
-        }
         let params = message.envelope().params.as_ref();
         let text = params.map_or("null", Params::text);
         let params: ExecuteCommand<'_> = serde_json::from_str(text)
@@ -194,15 +195,16 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest
     })
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TokenField {
+    #[serde(default)]
+    work_done_token: Option<ProgressToken>,
+}
+
 /// Extracts `workDoneToken` from params. Most params have none, which is checked without
 /// parsing.
 fn token_in(params: &str) -> Option<ProgressToken> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct TokenField {
-        #[serde(default)]
-        work_done_token: Option<ProgressToken>,
-    }
     let may_have = params.len() <= LARGE_PARAMS && params.starts_with('{');
     if !may_have || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
         return None;
@@ -211,15 +213,16 @@ fn token_in(params: &str) -> Option<ProgressToken> {
     reported.work_done_token
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskIdField {
+    #[serde(default)]
+    task_id: Option<IgnoredAny>,
+}
+
 /// Returns whether params name a task. Large params are not parsed here: any occurrence
 /// of the key, or of an escape that may be part of it, counts.
 fn names_task(params: &str) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct TaskIdField {
-        #[serde(default)]
-        task_id: Option<IgnoredAny>,
-    }
     if params.len() > LARGE_PARAMS {
         let may_have = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
         return may_have(b"\"taskId\"") || may_have(b"\\u00");

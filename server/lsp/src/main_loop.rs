@@ -232,9 +232,10 @@ impl MainLoop {
             Ok(received) => Arc::new(received),
             Err((text, error)) => {
                 let is_json = serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
-                let (code, what) = match is_json {
-                    true => (INVALID_REQUEST, "is not a JSON-RPC message"),
-                    false => (PARSE_ERROR, "is not JSON"),
+                let (code, what) = if is_json {
+                    (INVALID_REQUEST, "is not a JSON-RPC message")
+                } else {
+                    (PARSE_ERROR, "is not JSON")
                 };
                 // For non-objects, serde reports no position.
                 let at = match error.column() {
@@ -251,9 +252,10 @@ impl MainLoop {
                 tracing::trace!(%method, bytes = received.text().len(), "received");
                 let Some(id) = id.clone() else {
                     let params = envelope.params.as_ref().map(Params::text);
-                    return match self.notification(method, params) {
-                        true => Err(End::Exit),
-                        false => Ok(None),
+                    return if self.notification(method, params) {
+                        Err(End::Exit)
+                    } else {
+                        Ok(None)
                     };
                 };
                 if let Some((id, cancel, parsed)) = self.request(method, id, &received) {

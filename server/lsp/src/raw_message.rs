@@ -84,6 +84,18 @@ struct EnvelopeVisitor {
     extract_messages: bool,
 }
 
+#[derive(Deserialize, Clone, Copy, PartialEq)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Method,
+    Id,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
 impl<'de> Visitor<'de> for EnvelopeVisitor {
     type Value = Envelope<'de>;
 
@@ -92,17 +104,6 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
-        #[derive(Deserialize, Clone, Copy, PartialEq)]
-        #[serde(field_identifier, rename_all = "lowercase")]
-        enum Field {
-            Method,
-            Id,
-            Params,
-            Result,
-            Error,
-            #[serde(other)]
-            Other,
-        }
         let mut envelope = Envelope::default();
         let mut seen = Vec::new();
         while let Some(field) = map.next_key()? {

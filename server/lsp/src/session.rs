@@ -201,9 +201,10 @@ impl Session {
         let before = &mut self.access_before;
         let mut fresh = || LazyAccess {
             roots: roots.clone(),
-            loose: match roots.is_empty() {
-                true => loose_files(editor),
-                false => Vec::new(),
+            loose: if roots.is_empty() {
+                loose_files(editor)
+            } else {
+                Vec::new()
             },
             before: Mutex::new(before.take()),
             access: OnceLock::new(),

@@ -230,9 +230,10 @@ fn without_revision(mut told: Value) -> Value {
 fn collect(folder: &Path, files: &mut BTreeMap<String, Vec<u8>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect(&path, files),
-            false => drop(files.insert(path.display().to_string(), fs::read(&path).unwrap())),
+        if path.is_dir() {
+            collect(&path, files)
+        } else {
+            drop(files.insert(path.display().to_string(), fs::read(&path).unwrap()))
         }
     }
 }

@@ -101,9 +101,10 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             shown(&workspace, &result, |verified| {
                 let problems = items(verified, "problems").filter_map(Value::as_str);
                 let problems: String = problems.map(|problem| format!("{problem}\n")).collect();
-                match problems.is_empty() {
-                    true => "all checkpoints are intact\n".to_owned(),
-                    false => problems,
+                if problems.is_empty() {
+                    "all checkpoints are intact\n".to_owned()
+                } else {
+                    problems
                 }
             })?;
             Ok(if verified["ok"] == true {
@@ -146,12 +147,15 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
     let begins = digits.to_ascii_lowercase();
     let found: Vec<&str> = items(&listed, "checkpoints")
-        .filter(|one| match is_last {
-            true => one.get("purpose").is_none_or(|purpose| purpose != "undo"),
-            false => ["id", "imported"]
-                .map(|id| text(one, id))
-                .iter()
-                .any(|id| id.starts_with(&begins)),
+        .filter(|one| {
+            if is_last {
+                one.get("purpose").is_none_or(|purpose| purpose != "undo")
+            } else {
+                ["id", "imported"]
+                    .map(|id| text(one, id))
+                    .iter()
+                    .any(|id| id.starts_with(&begins))
+            }
         })
         .map(|one| text(one, "id"))
         .take(if is_last { 1 } else { 2 })
@@ -238,9 +242,10 @@ fn diff(
             let text = patch(&offline::context(server), &params)?;
             let plain = AutoStream::choice(&io::stdout()) == ColorChoice::Never;
             // Stripping colors could strip bytes of the files as well.
-            match plain {
-                true => print_to(io::stdout().lock(), &text)?,
-                false => print_to(io::stdout().lock(), &coloured(&text))?,
+            if plain {
+                print_to(io::stdout().lock(), &text)?;
+            } else {
+                print_to(io::stdout().lock(), &coloured(&text))?;
             }
             return Ok(if text.is_empty() { NEGATIVE } else { DONE });
         }
@@ -287,9 +292,10 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
     let pruned = changing(workspace, |server| {
         if go == Proceed::Ask {
             let (lines, seen) = see(server)?;
-            match workspace.json {
-                true => print_to(anstream::stderr().lock(), lines.as_bytes())?,
-                false => print(&lines)?,
+            if workspace.json {
+                print_to(anstream::stderr().lock(), lines.as_bytes())?;
+            } else {
+                print(&lines)?;
             }
             if parsed(&seen)?["removed"] != 0 && !confirmed("This cannot be undone. ")? {
                 return Ok(None);
@@ -393,10 +399,7 @@ fn usual_places() -> Vec<PathBuf> {
         places.push(base.home_dir().join(".cline").join("data"));
     }
     let there: Vec<PathBuf> = places.iter().filter(|p| p.exists()).cloned().collect();
-    match there.is_empty() {
-        true => places,
-        false => there,
-    }
+    if there.is_empty() { places } else { there }
 }
 
 fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
@@ -406,9 +409,10 @@ fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
         let context = RequestContext::new(server, server.snapshot(), cancel);
         transfer(&context, way, remote)
     })?;
-    match workspace.json {
-        true => print(&format!("{}\n", json!({ "text": said })))?,
-        false => print(&format!("{}\n", said.trim_end()))?,
+    if workspace.json {
+        print(&format!("{}\n", json!({ "text": said })))?;
+    } else {
+        print(&format!("{}\n", said.trim_end()))?;
     }
     Ok(DONE)
 }
@@ -418,8 +422,9 @@ fn shown(
     result: &str,
     text: impl FnOnce(&Value) -> String,
 ) -> Result<(), Error> {
-    match workspace.json {
-        true => print_raw(result),
-        false => print(&text(&parsed(result)?)),
+    if workspace.json {
+        print_raw(result)
+    } else {
+        print(&text(&parsed(result)?))
     }
 }

@@ -279,15 +279,14 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
             id,
         } => {
             let imported = offline::import(&workspace, &path, id.as_deref())?;
-            match workspace.json {
-                true => print(&format!("{imported}\n"))?,
-                false => {
-                    let id = imported["taskId"].as_str().unwrap_or_default();
-                    let count = imported["messageCount"].as_u64().unwrap_or_default();
-                    print(&format!("{id}\t{}\n", plural(count, "message")))?;
-                    for problem in imported["problems"].as_array().into_iter().flatten() {
-                        complain(problem.as_str().unwrap_or_default());
-                    }
+            if workspace.json {
+                print(&format!("{imported}\n"))?;
+            } else {
+                let id = imported["taskId"].as_str().unwrap_or_default();
+                let count = imported["messageCount"].as_u64().unwrap_or_default();
+                print(&format!("{id}\t{}\n", plural(count, "message")))?;
+                for problem in imported["problems"].as_array().into_iter().flatten() {
+                    complain(problem.as_str().unwrap_or_default());
                 }
             }
             Ok(DONE)
@@ -313,9 +312,10 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 let result = offline::call(&workspace, "sightline/deleteTask", params)?;
                 freed += result["freedBytes"].as_u64().unwrap_or_default();
             }
-            match workspace.json {
-                true => print(&format!("{}\n", json!({ "freedBytes": freed })))?,
-                false => print(&format!("{} freed\n", plural(freed, "byte")))?,
+            if workspace.json {
+                print(&format!("{}\n", json!({ "freedBytes": freed })))?;
+            } else {
+                print(&format!("{} freed\n", plural(freed, "byte")))?;
             }
             Ok(DONE)
         }
@@ -379,12 +379,13 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             };
             let result = offline::call_text(&workspace, "sightline/planCompaction", &params)?;
             let plan = parsed(&result)?;
-            match workspace.json {
-                true => print_raw(&result)?,
-                false => print(&format!(
+            if workspace.json {
+                print_raw(&result)?;
+            } else {
+                print(&format!(
                     "{}\n",
                     plan["prompt"].as_str().unwrap_or_default()
-                ))?,
+                ))?;
             }
             Ok(if plan["needed"] == true {
                 DONE

@@ -284,6 +284,12 @@ fn streams() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((input.into(), output.into()))
 }
 
+#[derive(Deserialize)]
+struct Text<'a> {
+    #[serde(borrow)]
+    text: Cow<'a, str>,
+}
+
 fn run(command: Command) -> Result<i32, Error> {
     match command {
         Command::Environment {
@@ -329,11 +335,6 @@ fn run(command: Command) -> Result<i32, Error> {
                 "limit": limit,
             });
             // Only the text is needed, and there may be very many entries.
-            #[derive(Deserialize)]
-            struct Text<'a> {
-                #[serde(borrow)]
-                text: Cow<'a, str>,
-            }
             let params = conversations::without_nulls(params);
             let result = offline::call_text(&workspace, "sightline/listFiles", &params)?;
             if workspace.json {

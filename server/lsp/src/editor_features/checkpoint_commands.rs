@@ -90,9 +90,10 @@ fn line(file: &FileDifference) -> String {
 }
 
 fn lines_of(file: &FileDifference) -> String {
-    match file.binary {
-        true => ", binary".to_owned(),
-        false => format!(", +{} -{}", file.additions, file.deletions),
+    if file.binary {
+        ", binary".to_owned()
+    } else {
+        format!(", +{} -{}", file.additions, file.deletions)
     }
 }
 
@@ -256,9 +257,10 @@ pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> H
     if preview.changes.is_empty() && preview.task_id.is_none() {
         return report::message(
             context,
-            match kept.is_empty() {
-                true => "already up to date".to_owned(),
-                false => format!("nothing can be undone: {}", named(&kept)),
+            if kept.is_empty() {
+                "already up to date".to_owned()
+            } else {
+                format!("nothing can be undone: {}", named(&kept))
             },
         );
     }

@@ -38,9 +38,10 @@ pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     params_compat::drop_nulls(&mut params);
     let params: Params = serde_json::from_value(params)
         .map_err(|error| Error::invalid(format!("textDocument/codeAction: {error}")))?;
-    let actions = match params.context.only.as_deref().is_none_or(is_wanted) {
-        true => offered(context, &params.text_document.uri),
-        false => Vec::new(),
+    let actions = if params.context.only.as_deref().is_none_or(is_wanted) {
+        offered(context, &params.text_document.uri)
+    } else {
+        Vec::new()
     };
     let literals = context.snapshot.client_info.action_literals;
     let actions: Vec<Value> = actions
@@ -52,9 +53,10 @@ pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
                 "command": command,
                 "arguments": arguments.unwrap_or_default(),
             });
-            match literals {
-                true => json!({ "title": title, "kind": CODE_ACTION_KIND, "command": command }),
-                false => command,
+            if literals {
+                json!({ "title": title, "kind": CODE_ACTION_KIND, "command": command })
+            } else {
+                command
             }
         })
         .collect();

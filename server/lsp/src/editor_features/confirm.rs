@@ -59,9 +59,10 @@ impl Confirmations {
     fn take(&self, id: Option<uuid::Uuid>) -> Option<Confirmation> {
         let mut open = lock(&self.open);
         let is_meant = |open: &Confirmation| id.is_none_or(|id| open.id == id);
-        match open.as_ref().is_some_and(is_meant) {
-            true => open.take(),
-            false => None,
+        if open.as_ref().is_some_and(is_meant) {
+            open.take()
+        } else {
+            None
         }
     }
 }

@@ -240,8 +240,9 @@ fn how(file: &FileDifference) -> String {
             "changed"
         }
     };
-    match file.binary {
-        true => what.to_owned(),
-        false => format!("{what} (+{} -{})", file.additions, file.deletions),
+    if file.binary {
+        what.to_owned()
+    } else {
+        format!("{what} (+{} -{})", file.additions, file.deletions)
     }
 }

@@ -99,9 +99,10 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
             told(line, &effect.unwrap_or_default(), effects.complete)
         }
     };
-    let kind = match context.snapshot.client_info.markdown_hover {
-        true => "markdown",
-        false => "plaintext",
+    let kind = if context.snapshot.client_info.markdown_hover {
+        "markdown"
+    } else {
+        "plaintext"
     };
     handlers::to_body(
         method,
@@ -129,9 +130,10 @@ fn told(line: &Line, effect: &Effect, complete: bool) -> String {
     if effect.count > names.len() as u64 {
         names.push("...".to_owned());
     }
-    let names = match names.is_empty() {
-        true => String::new(),
-        false => format!(": {}", names.join(", ")),
+    let names = if names.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", names.join(", "))
     };
     format!("{verb} {at_least}{paths} {agents}{names}")
 }
@@ -164,13 +166,15 @@ pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerR
     let (names, complete) = offered(&file.folder, typed);
     for name in names {
         let keep = &typed[..name.keep];
-        let (end, kind) = match name.is_folder {
-            true => ("/", FOLDER),
-            false => ("", FILE),
+        let (end, kind) = if name.is_folder {
+            ("/", FOLDER)
+        } else {
+            ("", FILE)
         };
-        let text = match is_include {
-            true => Cow::Borrowed(name.text.as_str()),
-            false => escaped(&name.text, keep.is_empty()),
+        let text = if is_include {
+            Cow::Borrowed(name.text.as_str())
+        } else {
+            escaped(&name.text, keep.is_empty())
         };
         let label = format!("{}{end}", one_line(&name.text));
         items.push(item(&label, kind, keep, &format!("{text}{end}")));

@@ -202,9 +202,10 @@ impl<'a> CheckpointContext<'a> {
                 None => {}
             }
         }
-        Ok(match kept.is_empty() {
-            true => Paths::None,
-            false => Paths::Some(kept),
+        Ok(if kept.is_empty() {
+            Paths::None
+        } else {
+            Paths::Some(kept)
         })
     }
 }

@@ -276,9 +276,10 @@ pub fn list(
     });
     listed.truncate(limit.unwrap_or(usize::MAX));
     let is_grouped = |(_, record): &(usize, Arc<StoredCheckpoint>)| record.metadata.group.is_some();
-    let groups = match listed.iter().any(is_grouped) {
-        true => groups(&work)?,
-        false => BTreeMap::new(),
+    let groups = if listed.iter().any(is_grouped) {
+        groups(&work)?
+    } else {
+        BTreeMap::new()
     };
     let checkpoints = listed.iter().map(|(root, record)| {
         let mut checkpoint = wire(&work.view, *root, record);
@@ -463,9 +464,10 @@ pub fn prune(
     }
     for root in roots {
         let (known, of) = work.of(root)?;
-        let pruned = match params.dry_run {
-            true => of.store.would_prune(&keep, &context.cancel),
-            false => of.store.prune(&keep, &context.cancel),
+        let pruned = if params.dry_run {
+            of.store.would_prune(&keep, &context.cancel)
+        } else {
+            of.store.prune(&keep, &context.cancel)
         };
         let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
         total.removed += pruned.removed.len() as u64;
@@ -479,9 +481,10 @@ pub fn prune(
     }
     let count = plural(total.removed, "checkpoint");
     let bytes = plural(total.freed_bytes, "byte");
-    context.summarize(match params.dry_run {
-        true => format!("{count} would be removed, about {bytes} freed"),
-        false => format!("{count} removed, {bytes} freed"),
+    context.summarize(if params.dry_run {
+        format!("{count} would be removed, about {bytes} freed")
+    } else {
+        format!("{count} removed, {bytes} freed")
     });
     Ok(total)
 }

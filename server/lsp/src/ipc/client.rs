@@ -53,16 +53,17 @@ pub(super) fn find_sockets(dir: &Path, key: &str) -> Vec<PathBuf> {
     sockets
 }
 
+#[derive(Deserialize)]
+struct Failure {
+    message: String,
+    data: Option<ErrorData>,
+}
+
 fn exchange(
     stream: ClientStream,
     method: &str,
     params: &Value,
 ) -> io::Result<Result<Value, Error>> {
-    #[derive(Deserialize)]
-    struct Failure {
-        message: String,
-        data: Option<ErrorData>,
-    }
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut frame = Vec::new();
     write_frame(&mut frame, request.to_string().as_bytes())?;

@@ -95,9 +95,10 @@ pub(super) fn with_timeout<T: Send + 'static>(
             let mut greeting = vec![0; secret.len()];
             let greeted = pipe.read_exact(&mut greeting);
             let is_right = greeted.is_ok() && greeting == secret;
-            let _ = done.send(match is_right {
-                true => talk(&pipe),
-                false => Err(io::ErrorKind::PermissionDenied.into()),
+            let _ = done.send(if is_right {
+                talk(&pipe)
+            } else {
+                Err(io::ErrorKind::PermissionDenied.into())
             });
         })?;
     match outcome.recv_timeout(patience) {

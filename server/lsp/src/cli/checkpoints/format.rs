@@ -23,12 +23,11 @@ pub(super) fn difference(file: &Value) -> String {
         "typeChanged" => ("T", CHANGED),
         _ => ("M", CHANGED),
     };
-    let lines = match file["binary"] == true {
-        true => format!("{:>12}", "binary"),
-        false => {
-            let (added, gone) = (&file["additions"], &file["deletions"]);
-            format!("{:>12}", format!("+{added} -{gone}"))
-        }
+    let lines = if file["binary"] == true {
+        format!("{:>12}", "binary")
+    } else {
+        let (added, gone) = (&file["additions"], &file["deletions"]);
+        format!("{:>12}", format!("+{added} -{gone}"))
     };
     let from = file["oldPath"].as_str();
     let from = from.map_or_else(String::new, |old| format!("{} -> ", one_line(old)));

@@ -183,9 +183,10 @@ impl Plan {
     }
 
     fn show(&self, workspace: &Workspace, result: &str) -> Result<(), Error> {
-        match workspace.json {
-            true => print_raw(result),
-            false => print(&self.lines),
+        if workspace.json {
+            print_raw(result)
+        } else {
+            print(&self.lines)
         }
     }
 
@@ -208,10 +209,11 @@ impl Plan {
 
     /// Shows the preview and asks, if there is anything to confirm.
     fn agreed(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
-        match workspace.json {
+        if workspace.json {
             // stdout is reserved for the result.
-            true => print_to(anstream::stderr().lock(), self.lines.as_bytes())?,
-            false => self.show(workspace, result)?,
+            print_to(anstream::stderr().lock(), self.lines.as_bytes())?;
+        } else {
+            self.show(workspace, result)?;
         }
         if self.changes == 0 && !self.conversation && !(force && self.conflicts > 0) {
             return Ok(true);
