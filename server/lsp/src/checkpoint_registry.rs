@@ -80,7 +80,7 @@ impl CheckpointRegistry {
     ///
     /// # Errors
     /// Kind `storage` when the data directory cannot be used.
-    pub fn of(
+    pub fn open(
         &self,
         server: &Server,
         snapshot: &Snapshot,
@@ -126,13 +126,16 @@ impl CheckpointRegistry {
     pub fn mark_changed(&self, path: &AbsPath) {
         let roots: Vec<Arc<RootCheckpoints>> = {
             let roots = lock(&self.roots);
-            roots.values().map(|(_, of)| of.clone()).collect()
+            roots
+                .values()
+                .map(|(_, checkpoints)| checkpoints.clone())
+                .collect()
         };
-        for of in roots {
-            let root = of.store.root();
+        for checkpoints in roots {
+            let root = checkpoints.store.root();
             let below = path.relative_to(&root.path);
             if let Some(rel) = below.or_else(|| path.relative_to(&root.canonical)) {
-                of.changes.mark(rel);
+                checkpoints.changes.mark(rel);
             }
         }
     }
@@ -184,9 +187,13 @@ impl CheckpointRegistry {
     pub fn maintain(&self) {
         let all: Vec<Arc<RootCheckpoints>> = {
             let roots = lock(&self.roots);
-            roots.values().map(|(_, of)| of.clone()).collect()
+            roots
+                .values()
+                .map(|(_, checkpoints)| checkpoints.clone())
+                .collect()
         };
-        all.iter().for_each(|of| of.maintain(&Cancel::default()));
+        all.iter()
+            .for_each(|checkpoints| checkpoints.maintain(&Cancel::default()));
     }
 
     /// Completes or rolls back interrupted restores in the open roots, before any other
@@ -276,15 +283,19 @@ impl RootCheckpoints {
         if self.maintenance_pending.swap(true, Ordering::AcqRel) {
             return;
         }
-        let of = Arc::downgrade(self);
+        let checkpoints = Arc::downgrade(self);
         server.run_after(IDLE_AFTER, move |server| {
-            let Some(of) = of.upgrade() else { return };
-            of.maintenance_pending.store(false, Ordering::Release);
-            let root = of.store.root().canonical.as_path().to_owned();
+            let Some(checkpoints) = checkpoints.upgrade() else {
+                return;
+            };
+            checkpoints
+                .maintenance_pending
+                .store(false, Ordering::Release);
+            let root = checkpoints.store.root().canonical.as_path().to_owned();
             server
                 .scheduler()
                 .run_idle(&root, "checkpoint maintenance", move |cancel| {
-                    of.maintain(cancel)
+                    checkpoints.maintain(cancel)
                 });
         });
     }
@@ -320,8 +331,8 @@ pub fn try_recover(server: &Server, snapshot: &Snapshot, root: &Root) {
 }
 
 fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Error> {
-    let of = server.checkpoints().of(server, snapshot, root)?;
-    if !of.store.has_journal() {
+    let checkpoints = server.checkpoints().open(server, snapshot, root)?;
+    if !checkpoints.store.has_journal() {
         return Ok(());
     }
     let view = server.view(snapshot);
@@ -329,7 +340,7 @@ fn recover(server: &Server, snapshot: &Snapshot, root: &Root) -> Result<(), Erro
     let Some(index) = roots.position(|other| other.canonical == root.canonical) else {
         return Ok(());
     };
-    let recovered = of.store.recover(&Job {
+    let recovered = checkpoints.store.recover(&Job {
         view: &view,
         root: index,
         settings: &snapshot.settings.checkpoints,

@@ -31,7 +31,7 @@ pub struct OutgoingMessage {
 
 impl OutgoingMessage {
     /// Builds a success response.
-    pub fn of_result(id: &Value, result: ResponseBody) -> Self {
+    pub fn response(id: &Value, result: ResponseBody) -> Self {
         Self {
             head: format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#).into_bytes(),
             result: Some(result),
@@ -71,7 +71,7 @@ struct PendingRequest {
 pub struct Client {
     output: Arc<FrameWriter>,
     next_id: AtomicU64,
-    waiting: Mutex<HashMap<u64, PendingRequest>>,
+    pending: Mutex<HashMap<u64, PendingRequest>>,
 }
 
 impl Client {
@@ -80,7 +80,7 @@ impl Client {
         Self {
             output,
             next_id: AtomicU64::new(0),
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -148,14 +148,14 @@ impl Client {
     ) {
         let now = Instant::now();
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let waiting = PendingRequest {
+        let pending = PendingRequest {
             until: now + within,
             on_answer: Box::new(on_answer),
         };
         {
-            let mut all = lock(&self.waiting);
-            all.retain(|_, waiting| waiting.until > now);
-            all.insert(id, waiting);
+            let mut all = lock(&self.pending);
+            all.retain(|_, pending| pending.until > now);
+            all.insert(id, pending);
         }
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         if let Some(body) = body_of(&message) {
@@ -164,14 +164,14 @@ impl Client {
     }
 
     /// Delivers a response of the client. Returns false if no request is waiting for it.
-    pub fn answered(&self, id: &Value, answer: ClientAnswer) -> bool {
+    pub fn deliver_response(&self, id: &Value, answer: ClientAnswer) -> bool {
         let Some(id) = id.as_u64() else {
             return false;
         };
-        let Some(waiting) = lock(&self.waiting).remove(&id) else {
+        let Some(pending) = lock(&self.pending).remove(&id) else {
             return false;
         };
-        (waiting.on_answer)(answer);
+        (pending.on_answer)(answer);
         true
     }
 }
@@ -200,9 +200,9 @@ mod tests {
         client.request("x/y", &json!({}), move |answer| lock(&sink).push(answer));
         let sent = FrameReader::new(reader).next_frame().unwrap().unwrap();
         let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
-        assert!(client.answered(&sent["id"], Ok(json!(1))));
-        assert!(!client.answered(&sent["id"], Ok(json!(2))));
-        assert!(!client.answered(&json!("no"), Ok(json!(3))));
+        assert!(client.deliver_response(&sent["id"], Ok(json!(1))));
+        assert!(!client.deliver_response(&sent["id"], Ok(json!(2))));
+        assert!(!client.deliver_response(&json!("no"), Ok(json!(3))));
         assert_eq!(*lock(&got), [Ok(json!(1))]);
     }
 }

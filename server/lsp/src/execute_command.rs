@@ -78,7 +78,7 @@ impl ParsedRequest {
         Self {
             handler,
             params: ParamsSource::Message,
-            token: params.and_then(|params| token_in(params.text())),
+            token: params.and_then(|params| find_token(params.text())),
             origin: Origin::Request,
         }
     }
@@ -104,7 +104,7 @@ impl ParsedRequest {
             ))
         })?;
         // Clients that create the command themselves put the token where LSP defines it.
-        let by_client = params
+        let client_token = params
             .work_done_token
             .and_then(|token| serde_json::from_str(token.get()).ok());
         let argument = params.arguments.unwrap_or_default().first().copied();
@@ -114,7 +114,7 @@ impl ParsedRequest {
             params: message
                 .range_of(argument.as_bytes())
                 .map_or(ParamsSource::Absent, ParamsSource::Range),
-            token: token_in(argument).or(by_client),
+            token: find_token(argument).or(client_token),
             origin,
         })
     }
@@ -176,7 +176,7 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest
             .reporting(call.parsed.token.clone());
         let origin = call.parsed.origin;
         let part: handlers::Stage = Box::new(move |context| {
-            context.server.fault(handler.name);
+            context.server.inject_fault(handler.name);
             call.with_params(|params| handler.run(context, params))
         });
         let on_outcome: handlers::OnOutcome = Box::new(move |context, outcome| {
@@ -204,9 +204,9 @@ struct TokenField {
 
 /// Extracts `workDoneToken` from params. Most params have none, which is checked without
 /// parsing.
-fn token_in(params: &str) -> Option<ProgressToken> {
-    let may_have = params.len() <= LARGE_PARAMS && params.starts_with('{');
-    if !may_have || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
+fn find_token(params: &str) -> Option<ProgressToken> {
+    let may_contain = params.len() <= LARGE_PARAMS && params.starts_with('{');
+    if !may_contain || memmem::find(params.as_bytes(), b"\"workDoneToken\"").is_none() {
         return None;
     }
     let reported: TokenField = serde_json::from_str(params).ok()?;
@@ -224,8 +224,8 @@ struct TaskIdField {
 /// of the key, or of an escape that may be part of it, counts.
 fn names_task(params: &str) -> bool {
     if params.len() > LARGE_PARAMS {
-        let may_have = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
-        return may_have(b"\"taskId\"") || may_have(b"\\u00");
+        let may_contain = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
+        return may_contain(b"\"taskId\"") || may_contain(b"\\u00");
     }
     match serde_json::from_str::<Option<TaskIdField>>(params) {
         Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
@@ -246,7 +246,7 @@ fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerR
             let message = format!("sightline: {error}");
             return context.server.show_message(MessageType::ERROR, &message);
         }
-        Ok(result) => context.summary().unwrap_or_else(|| readable(result)),
+        Ok(result) => context.summary().unwrap_or_else(|| format_result(result)),
     };
     if text.chars().count() <= MESSAGE_CHARS && text.lines().count() <= 1 {
         let message = format!("{}: {text}", handlers::method_title(method));
@@ -276,9 +276,9 @@ fn show(context: &handlers::RequestContext<'_>, method: &str, outcome: &HandlerR
 }
 
 /// Formats a result for people: its `text` if it has one, else indented JSON.
-fn readable(result: &ResponseBody) -> String {
+fn format_result(result: &ResponseBody) -> String {
     let text = result.text();
-    let value = params_compat::value("result", Some(&text)).unwrap_or_default();
+    let value = params_compat::parse("result", Some(&text)).unwrap_or_default();
     match value.get("text").and_then(Value::as_str) {
         Some(text) => text.to_owned(),
         None if text.len() <= MESSAGE_CHARS => text.into_owned(),

@@ -143,7 +143,7 @@ type Names = BTreeSet<OsString>;
 
 /// Returns whether an event may concern a watched file. Directories above a root, such as
 /// the temporary directory, receive many unrelated events.
-fn is_wanted(event: &notify::Event, names: &Names) -> bool {
+fn may_concern_watched(event: &notify::Event, names: &Names) -> bool {
     // Reads are not changes.
     if matches!(event.kind, EventKind::Access(kind)
         if !matches!(kind, AccessKind::Close(notify::event::AccessMode::Write)))
@@ -162,7 +162,7 @@ impl Directories {
         let names = Arc::<Mutex<Names>>::default();
         let seen_names = names.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
-            if event.is_ok_and(|event| !is_wanted(&event, &lock(&seen_names))) {
+            if event.is_ok_and(|event| !may_concern_watched(&event, &lock(&seen_names))) {
                 return;
             }
             let _ = wake.send(());

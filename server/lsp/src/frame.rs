@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
 use sightline_core::limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES};
 
 /// Size of the read buffer, in bytes: the capacity of a pipe.
-const PIECE: usize = 64 * 1024;
+const READ_BUFFER: usize = 64 * 1024;
 
 /// Why a frame was dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub type Frame = Result<Vec<u8>, BadFrame>;
 pub struct FrameReader<R> {
     input: BufReader<R>,
     /// Bytes without a valid header were skipped and have been reported.
-    lost: bool,
+    is_resyncing: bool,
     /// Remaining bytes of an oversized body to skip.
     skip: u64,
 }
@@ -35,8 +35,8 @@ impl<R: Read> FrameReader<R> {
     /// Reads frames from `input`.
     pub fn new(input: R) -> Self {
         Self {
-            input: BufReader::with_capacity(PIECE, input),
-            lost: false,
+            input: BufReader::with_capacity(READ_BUFFER, input),
+            is_resyncing: false,
             skip: 0,
         }
     }
@@ -63,14 +63,14 @@ impl<R: Read> FrameReader<R> {
             match self.header()? {
                 None => return Ok(None),
                 Some(Ok(length)) => break length,
-                Some(Err(_)) if self.lost => {}
+                Some(Err(_)) if self.is_resyncing => {}
                 Some(Err(why)) => {
-                    self.lost = true;
+                    self.is_resyncing = true;
                     return Ok(Some(Err(BadFrame::Header(why))));
                 }
             }
         };
-        self.lost = false;
+        self.is_resyncing = false;
         // Reserves address space only, but may still fail.
         let mut body = Vec::new();
         let room = usize::try_from(length).unwrap_or(usize::MAX);
@@ -316,13 +316,13 @@ mod tests {
                 self.0.read(buffer)
             }
         }
-        let body = vec![b' '; 16 * PIECE];
+        let body = vec![b' '; 16 * READ_BUFFER];
         let mut bytes = Vec::new();
         write_frame(&mut bytes, &body).unwrap();
         let mut stream = Asked(&bytes, 0);
         let frame = FrameReader::new(&mut stream).next_frame().unwrap();
         assert!(frame == Some(Ok(body)));
-        assert_eq!(stream.1, PIECE);
+        assert_eq!(stream.1, READ_BUFFER);
     }
 
     #[test]

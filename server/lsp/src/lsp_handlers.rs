@@ -28,7 +28,7 @@ use crate::{
     handlers,
     ipc::IpcServer,
     server::Server,
-    session::{Phase, normal_uri},
+    session::{Phase, normalize_uri},
     settings::Source,
 };
 
@@ -74,8 +74,8 @@ impl LspHandlers {
 #[async_trait]
 impl LanguageServer for LspHandlers {
     async fn initialize(&self, _: InitializeParams) -> jsonrpc::Result<InitializeResult> {
-        self.0.fault("initialize");
-        let params = self.0.take_initialize();
+        self.0.inject_fault("initialize");
+        let params = self.0.take_initialize_params();
         let (problems, encoding) = self.0.session(|session| {
             let problems = session.initialize(&params);
             session.phase = Phase::Running;
@@ -118,7 +118,7 @@ impl LanguageServer for LspHandlers {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        let uri = normal_uri(document.uri.as_str());
+        let uri = normalize_uri(document.uri.as_str());
         let roots = self.0.session(|session| session.roots().clone());
         let path = uri_to_path(&uri).ok().flatten();
         let origin = path.map_or_else(Origin::default, |path| Origin::of(&roots, &path));
@@ -134,7 +134,7 @@ impl LanguageServer for LspHandlers {
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
-        let uri = normal_uri(params.text_document.uri.as_str());
+        let uri = normalize_uri(params.text_document.uri.as_str());
         let changes: Vec<Change> = params.content_changes.into_iter().map(change).collect();
         let version = params.text_document.version;
         let known = self.0.session(|session| {
@@ -148,7 +148,7 @@ impl LanguageServer for LspHandlers {
     }
 
     async fn did_save(&self, params: DidSaveTextDocumentParams) {
-        let uri = normal_uri(params.text_document.uri.as_str());
+        let uri = normalize_uri(params.text_document.uri.as_str());
         let known = self
             .0
             .session(|session| session.edit(|editor| editor.save(&uri)));
@@ -159,7 +159,7 @@ impl LanguageServer for LspHandlers {
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        let uri = normal_uri(params.text_document.uri.as_str());
+        let uri = normalize_uri(params.text_document.uri.as_str());
         let known = self.0.session(|session| {
             let known = session.edit(|editor| editor.close(&uri));
             session.open_files_changed();
@@ -206,7 +206,7 @@ impl LanguageServer for LspHandlers {
         // The kind of change is ignored: some clients report all changes as one kind,
         // others only their own changes. The disk is checked instead.
         for change in &params.changes {
-            self.changed(&normal_uri(change.uri.as_str()));
+            self.changed(&normalize_uri(change.uri.as_str()));
         }
         diagnostics::schedule(&self.0);
         self.0.file_watcher().wake();

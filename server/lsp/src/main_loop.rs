@@ -53,10 +53,10 @@ use crate::{
 };
 
 /// Time for running jobs to finish after `exit` or the end of input.
-const GRACE: Duration = Duration::from_millis(300);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(300);
 
 /// Interval between checks for a closed input while reading is paused.
-const LOOK_FOR_END: Duration = Duration::from_millis(200);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Why the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,16 +120,16 @@ pub fn serve(input: PipeReader, output: PipeWriter, options: Options) -> i32 {
 
     let reason = end.recv().unwrap_or(End::EndOfInput);
     tracing::info!(?reason, "session ended");
-    output.stop_waiting();
+    output.end_waits();
     server.ipc_server().close();
-    server.scheduler().finish(GRACE);
-    let orderly = server.session(|session| session.phase) == Phase::ShutDown;
+    server.scheduler().shut_down(SHUTDOWN_GRACE);
+    let is_orderly = server.session(|session| session.phase) == Phase::ShutDown;
     output.close();
     if reason != End::OutputClosed {
-        let _ = writer.recv_timeout(GRACE);
+        let _ = writer.recv_timeout(SHUTDOWN_GRACE);
     }
     runtime.shutdown_background();
-    i32::from(!orderly)
+    i32::from(!is_orderly)
 }
 
 /// Starts the writer thread. The returned receiver is notified when it finishes.
@@ -159,10 +159,10 @@ impl MainLoop {
     /// `ends` when the input ends.
     fn into_next(mut self, ends: Sender<End>) -> impl FnMut() -> Next {
         move || {
-            while !self.output.wait_for_room(LOOK_FOR_END) {
+            while !self.output.wait_for_room(END_POLL_INTERVAL) {
                 if self.is_input_closed() {
                     // Little input is left, and the end of input follows it.
-                    self.output.stop_waiting();
+                    self.output.end_waits();
                 }
             }
             // The session cannot continue without its reader, so a panic ends it.
@@ -207,8 +207,8 @@ impl MainLoop {
     /// that is left to run, if any.
     fn read(&mut self) -> Result<Option<Job>, End> {
         match self.frames.next_frame() {
-            Ok(Some(Ok(body))) => return self.message(body),
-            Ok(Some(Err(bad))) => self.refuse_frame(&bad),
+            Ok(Some(Ok(body))) => return self.handle_message(body),
+            Ok(Some(Err(bad))) => self.reject_frame(&bad),
             Ok(None) => return Err(End::EndOfInput),
             Err(error) => {
                 tracing::info!(%error, "cannot read input");
@@ -219,12 +219,12 @@ impl MainLoop {
     }
 
     /// Handles one message.
-    fn message(&mut self, body: Vec<u8>) -> Result<Option<Job>, End> {
+    fn handle_message(&mut self, body: Vec<u8>) -> Result<Option<Job>, End> {
         let text = match String::from_utf8(body) {
             Ok(text) => text,
             Err(error) => {
                 let why = format!(", byte {}", error.utf8_error().valid_up_to());
-                self.refuse_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
+                self.reject_body(error.as_bytes().len(), PARSE_ERROR, "is not UTF-8", &why);
                 return Ok(None);
             }
         };
@@ -242,7 +242,7 @@ impl MainLoop {
                     0 => String::new(),
                     column => format!(", line {} column {column}", error.line()),
                 };
-                self.refuse_body(text.len(), code, what, &at);
+                self.reject_body(text.len(), code, what, &at);
                 return Ok(None);
             }
         };
@@ -252,21 +252,21 @@ impl MainLoop {
                 tracing::trace!(%method, bytes = received.text().len(), "received");
                 let Some(id) = id.clone() else {
                     let params = envelope.params.as_ref().map(Params::text);
-                    return if self.notification(method, params) {
+                    return if self.handle_notification(method, params) {
                         Err(End::Exit)
                     } else {
                         Ok(None)
                     };
                 };
-                if let Some((id, cancel, parsed)) = self.request(method, id, &received) {
+                if let Some((id, cancel, parsed)) = self.handle_request(method, id, &received) {
                     let call = parsed.bind(received.clone());
                     return Ok(execute_command::start(&self.server, id, cancel, call));
                 }
             }
-            (None, Some(id)) => self.answer(id, envelope),
+            (None, Some(id)) => self.handle_response(id, envelope),
             (None, None) => {
                 let message = "a message needs a method or an id";
-                self.refuse(
+                self.reject(
                     &Value::Null,
                     INVALID_REQUEST,
                     ErrorKind::InvalidParams,
@@ -278,7 +278,7 @@ impl MainLoop {
     }
 
     /// Handles a request. Returns it if it is one of our own protocol, to be started.
-    fn request(
+    fn handle_request(
         &mut self,
         method: &str,
         id: Value,
@@ -287,26 +287,26 @@ impl MainLoop {
         if !(id.is_string() || id.is_i64()) {
             let message = format!("{method}: the id must be an integer or a string, not {id}");
             let kind = ErrorKind::InvalidParams;
-            self.refuse(&Value::Null, INVALID_REQUEST, kind, &message);
+            self.reject(&Value::Null, INVALID_REQUEST, kind, &message);
             return None;
         }
         if method == "exit" {
             let message = "exit is a notification; send it without an id";
-            self.refuse(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
+            self.reject(&id, INVALID_REQUEST, ErrorKind::InvalidParams, message);
             return None;
         }
         if method.starts_with("$/") {
             let message = format!("unknown request {method}");
-            self.refuse(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
+            self.reject(&id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &message);
             return None;
         }
         if method == "experimental/runnables" {
             // Zed sends this to every server of a Rust file, and shows `null` as an
             // error.
-            let none = ResponseBody::joined(vec![b"[]".to_vec()]);
+            let none = ResponseBody::from_pieces(vec![b"[]".to_vec()]);
             self.server
                 .client()
-                .send(OutgoingMessage::of_result(&id, none));
+                .send(OutgoingMessage::response(&id, none));
             return None;
         }
         let parsed = if method == "workspace/executeCommand" {
@@ -323,7 +323,7 @@ impl MainLoop {
         };
         let Some(parsed) = parsed else {
             let params = message.envelope().params.as_ref();
-            self.standard(method, Some(id), params.map(Params::text));
+            self.call_standard(method, Some(id), params.map(Params::text));
             return None;
         };
         match self.server.session(|session| session.phase) {
@@ -337,7 +337,7 @@ impl MainLoop {
             Phase::ShutDown => {
                 let message = format!("{method}: the server has been shut down");
                 let kind = ErrorKind::InvalidParams;
-                self.refuse(&id, INVALID_REQUEST, kind, &message);
+                self.reject(&id, INVALID_REQUEST, kind, &message);
                 return None;
             }
         }
@@ -346,7 +346,7 @@ impl MainLoop {
     }
 
     /// Handles a notification. Returns true for `exit`.
-    fn notification(&mut self, method: &str, params: Option<&str>) -> bool {
+    fn handle_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         match method {
             "exit" => return true,
             "$/cancelRequest" => {
@@ -379,14 +379,14 @@ impl MainLoop {
                     }
                 }
             }
-            _ => self.standard(method, None, params),
+            _ => self.call_standard(method, None, params),
         }
         false
     }
 
     /// Passes a standard LSP message to tower-lsp.
-    fn standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
-        let mut params = match params_compat::value(method, params) {
+    fn call_standard(&mut self, method: &str, id: Option<Value>, params: Option<&str>) {
+        let mut params = match params_compat::parse(method, params) {
             Ok(params) => params,
             Err(error) => {
                 tracing::warn!(method, "dropped: malformed params");
@@ -395,14 +395,14 @@ impl MainLoop {
                 });
             }
         };
-        params_compat::mend(method, &mut params);
+        params_compat::fill_defaults(method, &mut params);
         let params = match method {
             // tower-lsp rejects any params here, even `null`.
             "shutdown" => None,
             "initialized" => Some(json!({})),
             // Parsed leniently by `capabilities` instead.
             "initialize" => {
-                self.server.stash_initialize(params);
+                self.server.store_initialize_params(params);
                 Some(json!({ "capabilities": {} }))
             }
             _ if params.is_null() => None,
@@ -437,22 +437,22 @@ impl MainLoop {
     }
 
     /// Delivers the client's response to one of our requests.
-    fn answer(&self, id: &Value, envelope: &Envelope<'_>) {
+    fn handle_response(&self, id: &Value, envelope: &Envelope<'_>) {
         let value = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
         let answer = match (envelope.result, envelope.error) {
             (_, Some(error)) => Err(value(error)),
             (result, None) => Ok(result.map(value).unwrap_or_default()),
         };
-        if !self.server.client().answered(id, answer) {
+        if !self.server.client().deliver_response(id, answer) {
             tracing::debug!(%id, "unexpected response");
         }
     }
 
-    fn refuse_frame(&self, bad: &BadFrame) {
+    fn reject_frame(&self, bad: &BadFrame) {
         match bad {
             BadFrame::Header(why) => {
                 let message = format!("malformed message header: {why}");
-                self.refuse(
+                self.reject(
                     &Value::Null,
                     PARSE_ERROR,
                     ErrorKind::InvalidParams,
@@ -470,13 +470,13 @@ impl MainLoop {
 
     /// Rejects a body that is not a message. The error contains the position, but no
     /// content.
-    fn refuse_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
+    fn reject_body(&self, bytes: usize, code: i64, what: &str, at: &str) {
         let message = format!("a message of {bytes} bytes {what}{at}");
-        self.refuse(&Value::Null, code, ErrorKind::InvalidParams, &message);
+        self.reject(&Value::Null, code, ErrorKind::InvalidParams, &message);
     }
 
     /// Sends a protocol error. The message may quote the client, so it is not logged.
-    fn refuse(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
+    fn reject(&self, id: &Value, code: i64, kind: ErrorKind, message: &str) {
         tracing::warn!(code, "answered with a protocol error");
         self.server
             .client()

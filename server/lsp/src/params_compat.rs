@@ -13,7 +13,7 @@ use sightline_protocol::error::ErrorKind;
 /// # Errors
 /// `invalidParams` for malformed JSON, except for lone surrogates. The message contains
 /// the position but no content, so it can be logged. `tooLarge` for excessive nesting.
-pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
+pub fn parse(method: &str, text: Option<&str>) -> Result<Value, Error> {
     let text = text.unwrap_or("null");
     let parsed = serde_json::from_str(text).or_else(|first| {
         match json_repair::replace_lone_surrogates(text) {
@@ -42,8 +42,8 @@ pub fn value(method: &str, text: Option<&str>) -> Result<Value, Error> {
 ///
 /// # Errors
 /// `invalidParams` for anything else.
-pub fn object(method: &str, text: Option<&str>) -> Result<Value, Error> {
-    match value(method, text)? {
+pub fn parse_object(method: &str, text: Option<&str>) -> Result<Value, Error> {
+    match parse(method, text)? {
         Value::Null => Ok(json!({})),
         Value::Array(items) if items.is_empty() => Ok(json!({})),
         Value::Object(mut fields) => {
@@ -52,36 +52,36 @@ pub fn object(method: &str, text: Option<&str>) -> Result<Value, Error> {
         }
         other => Err(Error::invalid(format!(
             "{method}: params must be an object, not {}",
-            kind_of(&other)
+            type_name(&other)
         ))),
     }
 }
 
 /// Adds missing fields to the params of a standard notification, so that they
 /// deserialize.
-pub fn mend(method: &str, params: &mut Value) {
+pub fn fill_defaults(method: &str, params: &mut Value) {
     match method {
         "textDocument/didOpen" | "textDocument/didChange" => {
             if let Some(document) = params
                 .get_mut("textDocument")
                 .and_then(Value::as_object_mut)
             {
-                default(document, "version", json!(0));
-                default(document, "languageId", json!(""));
+                set_default(document, "version", json!(0));
+                set_default(document, "languageId", json!(""));
             }
         }
         "workspace/didChangeWorkspaceFolders" => {
             let event = params.get_mut("event").and_then(Value::as_object_mut);
             if let Some(event) = event {
                 for list in ["added", "removed"] {
-                    default(event, list, json!([]));
+                    set_default(event, list, json!([]));
                     if let Some(folders) = event.get_mut(list).and_then(Value::as_array_mut) {
                         folders.retain(|folder| {
                             let uri = folder.get("uri").and_then(Value::as_str);
                             uri.is_some_and(|uri| matches!(uri_to_path(uri), Ok(Some(_))))
                         });
                         for folder in folders.iter_mut().filter_map(Value::as_object_mut) {
-                            default(folder, "name", json!(""));
+                            set_default(folder, "name", json!(""));
                         }
                     }
                 }
@@ -92,14 +92,14 @@ pub fn mend(method: &str, params: &mut Value) {
                 *params = json!({});
             }
             if let Some(params) = params.as_object_mut() {
-                default(params, "settings", Value::Null);
+                set_default(params, "settings", Value::Null);
             }
         }
         _ => {}
     }
 }
 
-fn default(object: &mut Map<String, Value>, key: &str, value: Value) {
+fn set_default(object: &mut Map<String, Value>, key: &str, value: Value) {
     if object.get(key).is_none_or(Value::is_null) {
         object.insert(key.to_owned(), value);
     }
@@ -117,7 +117,7 @@ pub fn drop_nulls(value: &mut Value) {
     }
 }
 
-fn kind_of(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -140,22 +140,22 @@ mod tests {
             (r#""\ud83d\ude00\ud83d""#, "😀\u{fffd}"),
             (r#""\\ud83d\ud83d""#, "\\ud83d\u{fffd}"),
         ] {
-            assert_eq!(value("x", Some(text)).unwrap(), json!(expected), "{text}");
+            assert_eq!(parse("x", Some(text)).unwrap(), json!(expected), "{text}");
         }
-        assert!(value("x", Some(r#""\ud83"#)).is_err());
-        assert!(value("x", Some(r#"{"a": secret}"#)).is_err_and(|e| !e.message.contains("secret")));
+        assert!(parse("x", Some(r#""\ud83"#)).is_err());
+        assert!(parse("x", Some(r#"{"a": secret}"#)).is_err_and(|e| !e.message.contains("secret")));
     }
 
     #[test]
     fn fields_that_are_null_are_absent() {
         let text = r#"{"a": null, "b": [{"c": null, "d": 1}]}"#;
-        let mut params = object("x", Some(text)).unwrap();
+        let mut params = parse_object("x", Some(text)).unwrap();
         assert_eq!(params, json!({ "b": [{ "c": null, "d": 1 }] }));
         drop_nulls(&mut params);
         assert_eq!(params, json!({ "b": [{ "d": 1 }] }));
         for nothing in [None, Some("null"), Some("[]"), Some("{}")] {
-            assert_eq!(object("x", nothing).unwrap(), json!({}));
+            assert_eq!(parse_object("x", nothing).unwrap(), json!({}));
         }
-        assert!(object("x", Some("5")).is_err());
+        assert!(parse_object("x", Some("5")).is_err());
     }
 }

@@ -26,7 +26,7 @@ pub enum ProgressEvent<'a> {
         /// The current step.
         message: &'a str,
         /// Items done and total.
-        of: Option<(u64, u64)>,
+        amount: Option<(u64, u64)>,
     },
     /// Ends.
     End,
@@ -55,20 +55,20 @@ impl Progress {
             reported: AtomicU64::new(0),
         };
         progress.send(&json!({ "kind": "begin", "title": title, "cancellable": true }));
-        progress.tell(ProgressEvent::Begin(title));
+        progress.notify_listener(ProgressEvent::Begin(title));
         progress
     }
 
     /// Sends a report with the items done and total, unless the last report was less than
     /// [`INTERVAL`] ago.
-    pub fn report(&self, of: Option<(u64, u64)>, message: impl FnOnce() -> String) {
+    pub fn report(&self, amount: Option<(u64, u64)>, message: impl FnOnce() -> String) {
         let is_heard = self.token.is_some() || self.server.progress_listener().is_some();
         if !is_heard || !self.is_due() {
             return;
         }
         let message = message();
         let mut value = json!({ "kind": "report", "message": message });
-        if let Some((done, total)) = of.filter(|(_, total)| *total > 0) {
+        if let Some((done, total)) = amount.filter(|(_, total)| *total > 0) {
             value["percentage"] = (done.min(total) * 100 / total).into();
         }
         if let Some(token) = &self.token {
@@ -76,7 +76,7 @@ impl Progress {
             self.server.client().notify_if_room("$/progress", &params);
         }
         let message = &message;
-        self.tell(ProgressEvent::Report { message, of });
+        self.notify_listener(ProgressEvent::Report { message, amount });
     }
 
     /// Returns whether a report is due. Of several concurrent callers, one gets true.
@@ -97,7 +97,7 @@ impl Progress {
         }
     }
 
-    fn tell(&self, heard: ProgressEvent<'_>) {
+    fn notify_listener(&self, heard: ProgressEvent<'_>) {
         if let Some(listener) = self.server.progress_listener() {
             listener(heard);
         }
@@ -107,6 +107,6 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.send(&json!({ "kind": "end" }));
-        self.tell(ProgressEvent::End);
+        self.notify_listener(ProgressEvent::End);
     }
 }

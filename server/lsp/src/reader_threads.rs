@@ -48,9 +48,9 @@ pub fn start(
     let threads = Arc::new(ReaderThreads {
         reading: Mutex::new(Some(next)),
         pool,
-        turns: AtomicU64::new(0),
+        job_transitions: AtomicU64::new(0),
         standby: Mutex::new(None),
-        over: AtomicBool::new(false),
+        is_over: AtomicBool::new(false),
     });
     let first = threads.clone();
     let second = threads.clone();
@@ -71,9 +71,9 @@ struct ReaderThreads<N, P> {
     reading: Mutex<Option<N>>,
     pool: P,
     /// Counts starts and ends of jobs that the reader runs: odd while one is running.
-    turns: AtomicU64,
+    job_transitions: AtomicU64,
     standby: Mutex<Option<Standby>>,
-    over: AtomicBool,
+    is_over: AtomicBool,
 }
 
 struct Standby {
@@ -104,7 +104,7 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
                 Next::Job { work, .. } => {
                     drop(reading);
                     work();
-                    self.turns.fetch_add(1, SeqCst);
+                    self.job_transitions.fetch_add(1, SeqCst);
                     let on = self.try_read().or_else(|| self.stand_by());
                     match on {
                         Some(on) => reading = on,
@@ -113,7 +113,7 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
                 }
                 Next::End => {
                     *reading = None;
-                    self.over.store(true, SeqCst);
+                    self.is_over.store(true, SeqCst);
                     if let Some(standby) = lock(&self.standby).as_mut() {
                         standby.wake();
                     }
@@ -129,7 +129,7 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
         let Some(standby) = standby.as_mut() else {
             return false;
         };
-        self.turns.fetch_add(1, SeqCst);
+        self.job_transitions.fetch_add(1, SeqCst);
         standby.wake();
         true
     }
@@ -145,11 +145,11 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
     /// Waits until this thread must read. Returns `None` at the end.
     fn stand_by(&self) -> Option<MutexGuard<'_, Option<N>>> {
         *lock(&self.standby) = Some(Standby::awake(thread::current()));
-        let mut last = self.turns.load(SeqCst);
+        let mut last = self.job_transitions.load(SeqCst);
         let mut quiet = 0;
-        while !self.over.load(SeqCst) {
+        while !self.is_over.load(SeqCst) {
             thread::sleep(TICK);
-            let now = self.turns.load(SeqCst);
+            let now = self.job_transitions.load(SeqCst);
             let works = now % 2 == 1;
             quiet = if now == last && !works { quiet + 1 } else { 0 };
             // Whether the reader is busy and the standby asleep is only consistent under
@@ -163,9 +163,9 @@ impl<N: FnMut() -> Next, P: Fn(Job)> ReaderThreads<N, P> {
                 return Some(reading);
             }
             last = now;
-            let is_quiet = quiet >= QUIET_TICKS && self.turns.load(SeqCst) == now;
+            let is_quiet = quiet >= QUIET_TICKS && self.job_transitions.load(SeqCst) == now;
             if is_quiet
-                && !self.over.load(SeqCst)
+                && !self.is_over.load(SeqCst)
                 && let Some(this) = standby.as_mut()
             {
                 this.asleep = true;

@@ -35,15 +35,18 @@ impl ResponseBody {
     ///
     /// # Errors
     /// Serialization errors: a map whose keys are not strings.
-    pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
+    pub fn serialize(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::to_vec(value).map(|text| Self(vec![Piece::Owned(text)]))
     }
 
     /// Serializes a value that borrows from a message.
     ///
     /// # Errors
-    /// As [`Self::of`].
-    pub fn within(message: &Arc<RawMessage>, value: &impl Serialize) -> serde_json::Result<Self> {
+    /// As [`Self::serialize`].
+    pub fn serialize_borrowing(
+        message: &Arc<RawMessage>,
+        value: &impl Serialize,
+    ) -> serde_json::Result<Self> {
         let mut writer = Writer {
             message,
             pieces: Vec::new(),
@@ -60,7 +63,7 @@ impl ResponseBody {
     }
 
     /// Builds a value from pieces that form valid JSON together.
-    pub fn joined(pieces: Vec<Vec<u8>>) -> Self {
+    pub fn from_pieces(pieces: Vec<Vec<u8>>) -> Self {
         Self(pieces.into_iter().map(Piece::Owned).collect())
     }
 
@@ -162,9 +165,9 @@ mod tests {
         let message = message(&long);
         let params = message.envelope().params.as_ref().unwrap();
         let messages: &[&RawValue] = params.messages().unwrap();
-        let little = ResponseBody::within(&message, &&messages[1..]).unwrap();
+        let little = ResponseBody::serialize_borrowing(&message, &&messages[1..]).unwrap();
         assert_eq!(little.text(), r#"["short"]"#);
-        let json = ResponseBody::within(&message, &(messages, "more", &long)).unwrap();
+        let json = ResponseBody::serialize_borrowing(&message, &(messages, "more", &long)).unwrap();
 
         let expected = format!(r#"[["{long}","short"],"more","{long}"]"#);
         assert_eq!(json.text(), expected);
@@ -188,7 +191,7 @@ mod tests {
         let params = message.envelope().params.as_ref().unwrap();
         let messages = params.messages().unwrap();
         let holders = |count: usize| {
-            let json = ResponseBody::within(&message, &&messages[..count]).unwrap();
+            let json = ResponseBody::serialize_borrowing(&message, &&messages[..count]).unwrap();
             assert_eq!(json.text().len(), count * (MIN_BORROWED_BYTES + 3) + 1);
             Arc::strong_count(&message)
         };
@@ -197,10 +200,10 @@ mod tests {
 
     #[test]
     fn one_piece_is_one_text() {
-        assert_eq!(ResponseBody::of(&["ü"]).unwrap().text(), r#"["ü"]"#);
+        assert_eq!(ResponseBody::serialize(&["ü"]).unwrap().text(), r#"["ü"]"#);
         let parts = [&b"["[..], b"1", b"]"].map(<[u8]>::to_vec);
-        assert_eq!(ResponseBody::joined(parts.into()).text(), "[1]");
+        assert_eq!(ResponseBody::from_pieces(parts.into()).text(), "[1]");
         assert_eq!(ResponseBody::default().text(), "");
-        assert_eq!(ResponseBody::of(&[1]).unwrap().into_text(), "[1]");
+        assert_eq!(ResponseBody::serialize(&[1]).unwrap().into_text(), "[1]");
     }
 }

@@ -189,7 +189,7 @@ impl Scheduler {
         self.enqueue_job(queue, move || {
             scheduler.client.wait_for_room();
             let started = Instant::now();
-            let outcome = guarded(method, work);
+            let outcome = catch_panic(method, work);
             tracing::debug!(method, %id, ok = outcome.is_ok(), elapsed = ?started.elapsed(), "done");
             match outcome {
                 Ok(Step::Then(queue, next)) => {
@@ -218,7 +218,7 @@ impl Scheduler {
         if flusher.is_none() {
             *flusher = start_thread("disk", |waiting: mpsc::Receiver<PendingFlush>| {
                 while let Ok(first) = waiting.recv() {
-                    flush(std::iter::once(first).chain(waiting.try_iter()).collect());
+                    sync_and_answer(std::iter::once(first).chain(waiting.try_iter()).collect());
                 }
             });
         }
@@ -230,7 +230,7 @@ impl Scheduler {
         if let Some(waiting) = unsent {
             *flusher = None;
             drop(flusher);
-            flush(vec![waiting]);
+            sync_and_answer(vec![waiting]);
         }
     }
 
@@ -290,7 +290,7 @@ impl Scheduler {
 
     /// Waits up to `grace` for all jobs to end, then cancels the rest and waits a little
     /// longer for those that are storing data.
-    pub fn finish(&self, grace: Duration) {
+    pub fn shut_down(&self, grace: Duration) {
         lock(&self.roots).stop_idle();
         if self.wait_until_idle(grace) {
             return;
@@ -327,12 +327,12 @@ impl Scheduler {
         self.client.send(match outcome {
             Ok(done) => {
                 for commit in done.commits {
-                    let _ = guarded(method, || {
+                    let _ = catch_panic(method, || {
                         commit();
                         Ok(())
                     });
                 }
-                OutgoingMessage::of_result(id, done.result)
+                OutgoingMessage::response(id, done.result)
             }
             Err(error) => error_body(id, &error).into(),
         });
@@ -451,7 +451,7 @@ impl Scheduler {
 /// Work without a request; a panic is logged.
 fn background(name: &'static str, work: impl FnOnce() + Send + 'static) -> impl FnOnce() + Send {
     move || {
-        let _ = guarded(name, || {
+        let _ = catch_panic(name, || {
             work();
             Ok(())
         });
@@ -477,7 +477,7 @@ fn start_thread<T: Send + 'static>(
 }
 
 /// Syncs each file once, then answers all requests of the batch.
-fn flush(batch: Vec<PendingFlush>) {
+fn sync_and_answer(batch: Vec<PendingFlush>) {
     let mut flushed: Vec<(UnsyncedWrite, Result<(), Error>)> = Vec::new();
     for waiting in batch {
         let durable = waiting.done.written.iter().try_for_each(|written| {
@@ -488,7 +488,7 @@ fn flush(batch: Vec<PendingFlush>) {
             if let Some((_, outcome)) = known {
                 return outcome.clone();
             }
-            let outcome = guarded(waiting.method, || written.sync());
+            let outcome = catch_panic(waiting.method, || written.sync());
             flushed.push((written.clone(), outcome.clone()));
             outcome
         });
@@ -501,7 +501,10 @@ fn flush(batch: Vec<PendingFlush>) {
 }
 
 /// Runs `work`. A panic becomes an `internal` error that names the method.
-pub(crate) fn guarded<T>(name: &str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn catch_panic<T>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let why = panic_text(&*panic);
         tracing::error!(name, why, "a handler panicked");

@@ -205,17 +205,17 @@ impl Server {
     }
 
     /// Stores the params of `initialize` for its handler, which tower-lsp passes none.
-    pub fn stash_initialize(&self, params: Value) {
+    pub fn store_initialize_params(&self, params: Value) {
         *lock(&self.initialize) = params;
     }
 
     /// Takes the params of `initialize`.
-    pub fn take_initialize(&self) -> Value {
+    pub fn take_initialize_params(&self) -> Value {
         lock(&self.initialize).take()
     }
 
     /// Calls the fault hook of tests.
-    pub fn fault(&self, method: &str) {
+    pub fn inject_fault(&self, method: &str) {
         if let Some(fault) = self.fault {
             fault(method);
         }
@@ -246,7 +246,7 @@ impl Server {
     pub fn storage(&self, snapshot: &Snapshot) -> Result<Storage, Error> {
         let path = match &snapshot.settings.storage_path {
             Some(path) => path.clone(),
-            None => default_storage()?,
+            None => default_storage_dir()?,
         };
         let mut kept = lock(&self.storage);
         if let Some(storage) = kept.as_ref().filter(|storage| storage.dir() == path) {
@@ -407,7 +407,7 @@ impl Server {
 ///
 /// # Errors
 /// Kind `storage` if the user has no home directory.
-pub fn default_storage() -> Result<PathBuf, Error> {
+pub fn default_storage_dir() -> Result<PathBuf, Error> {
     directories::ProjectDirs::from("", "", "sightline")
         .map(|places| places.data_dir().to_path_buf())
         .filter(|path: &PathBuf| Path::is_absolute(path))

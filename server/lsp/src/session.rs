@@ -43,7 +43,7 @@ pub struct Session {
     roots: Arc<Roots>,
     access: Option<Arc<LazyAccess>>,
     /// The last rules that were read, until `access` is read.
-    access_before: Option<Arc<LazyAccess>>,
+    previous_access: Option<Arc<LazyAccess>>,
     editor: Arc<EditorState>,
     revision: u64,
     revisions: Arc<Mutex<Revisions>>,
@@ -70,10 +70,10 @@ pub struct Snapshot {
 /// Access rules that are read on first use, outside the session's lock.
 pub struct LazyAccess {
     roots: Arc<Roots>,
-    loose: Vec<AbsPath>,
+    open_files: Vec<AbsPath>,
     /// The previous rules. A rule file that is being saved when the roots change must not
     /// be read as empty.
-    before: Mutex<Option<Arc<LazyAccess>>>,
+    previous: Mutex<Option<Arc<LazyAccess>>>,
     access: OnceLock<Access>,
 }
 
@@ -86,11 +86,11 @@ impl LazyAccess {
     /// Returns the rules, reading them on first use.
     pub fn get(&self) -> &Access {
         self.access.get_or_init(|| {
-            let (roots, loose) = (self.roots.clone(), self.loose.clone());
-            let before = lock(&self.before).take();
-            match before.as_ref().and_then(|before| before.access.get()) {
-                Some(before) => before.renewed(roots, loose),
-                None => Access::new(roots, loose),
+            let (roots, open_files) = (self.roots.clone(), self.open_files.clone());
+            let previous = lock(&self.previous).take();
+            match previous.as_ref().and_then(|previous| previous.access.get()) {
+                Some(previous) => previous.renewed(roots, open_files),
+                None => Access::new(roots, open_files),
             }
         })
     }
@@ -169,7 +169,7 @@ impl Session {
     /// session without roots.
     pub fn open_files_changed(&mut self) {
         if self.roots.is_empty() {
-            self.retire_access();
+            self.invalidate_access();
         }
     }
 
@@ -198,40 +198,40 @@ impl Session {
 
     fn access(&mut self) -> Arc<LazyAccess> {
         let (roots, editor) = (&self.roots, &self.editor);
-        let before = &mut self.access_before;
+        let previous = &mut self.previous_access;
         let mut fresh = || LazyAccess {
             roots: roots.clone(),
-            loose: if roots.is_empty() {
-                loose_files(editor)
+            open_files: if roots.is_empty() {
+                open_files(editor)
             } else {
                 Vec::new()
             },
-            before: Mutex::new(before.take()),
+            previous: Mutex::new(previous.take()),
             access: OnceLock::new(),
         };
         self.access.get_or_insert_with(|| Arc::new(fresh())).clone()
     }
 
-    fn retire_access(&mut self) {
+    fn invalidate_access(&mut self) {
         let Some(access) = self.access.take() else {
             return;
         };
-        let before = match access.access.get() {
+        let previous = match access.access.get() {
             Some(_) => None,
-            None => lock(&access.before).take(),
+            None => lock(&access.previous).take(),
         };
-        self.access_before = Some(before.unwrap_or(access));
+        self.previous_access = Some(previous.unwrap_or(access));
     }
 
     fn set_roots(&mut self, roots: Roots) {
         self.roots = Arc::new(roots);
-        self.retire_access();
+        self.invalidate_access();
         self.touch();
     }
 }
 
 /// Returns the open files, for a session without roots.
-fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
+fn open_files(editor: &EditorState) -> Vec<AbsPath> {
     let documents = editor.documents().into_iter().map(|(uri, _)| uri);
     let shown = editor.tabs().value.into_iter();
     documents
@@ -244,7 +244,7 @@ fn loose_files(editor: &EditorState) -> Vec<AbsPath> {
 /// Normalizes a URI, so that equal files have equal URIs: a `file:` URI is decoded and
 /// encoded again, others are unchanged. Neovim uses `file://` for an unnamed buffer,
 /// which some parsers turn into the root directory; it stays `file://`.
-pub fn normal_uri(uri: &str) -> String {
+pub fn normalize_uri(uri: &str) -> String {
     match uri_to_path(uri) {
         Ok(Some(path)) if path.as_path().parent().is_none() => "file://".to_owned(),
         Ok(Some(path)) => path.to_uri(),

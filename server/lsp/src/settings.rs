@@ -104,7 +104,7 @@ impl SettingsSources {
     pub fn update(&mut self, source: Source, value: &Value) -> (Settings, Vec<Problem>) {
         // Some clients nest the settings under the section's name.
         let value = value.get("sightline").unwrap_or(value);
-        let mut layer = nested(value, 0);
+        let mut layer = expand_dotted_keys(value, 0);
         // Others prefix every key with it.
         if let Some(prefixed) = layer
             .as_object_mut()
@@ -126,7 +126,7 @@ impl SettingsSources {
             (Source::DidChange, layer @ Value::Object(_)) => self.did_change = layer,
             (_, other) => problems.push(Problem {
                 path: "sightline".to_owned(),
-                message: format!("must be an object (is {})", shown(&other)),
+                message: format!("must be an object (is {})", format_value(&other)),
             }),
         }
         let mut merged = Value::Object(Map::new());
@@ -148,22 +148,22 @@ impl SettingsSources {
 }
 
 /// Depth of the deepest setting: `environment.sections.openTabs.maxTokens`.
-const DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Expands dotted keys: `{"a.b": 1}` becomes `{"a": {"b": 1}}`. `[]` becomes `{}`,
 /// because Lua encodes an empty table as an array.
-fn nested(value: &Value, depth: usize) -> Value {
+fn expand_dotted_keys(value: &Value, depth: usize) -> Value {
     match value {
-        Value::Object(fields) if depth < DEPTH => {
+        Value::Object(fields) if depth < MAX_DEPTH => {
             let mut result = Value::Object(Map::new());
             for (key, value) in fields {
                 let mut value = match key.rsplit('.').next() {
                     Some("exclude") => value.clone(),
                     // Keys are model ids, which may contain dots.
-                    Some("models") => nested(value, DEPTH),
-                    _ => nested(value, depth + 1),
+                    Some("models") => expand_dotted_keys(value, MAX_DEPTH),
+                    _ => expand_dotted_keys(value, depth + 1),
                 };
-                let mut parts: Vec<&str> = key.splitn(DEPTH + 1, '.').collect();
+                let mut parts: Vec<&str> = key.splitn(MAX_DEPTH + 1, '.').collect();
                 if let Some((before, id)) = key.split_once("conversation.models.") {
                     parts = before.split_terminator('.').collect();
                     parts.extend(["conversation", "models", id]);
@@ -198,9 +198,9 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
         root: merged,
         problems: Vec::new(),
     };
-    reader.known_keys("", &TOP);
+    reader.report_unknown_keys("", &TOP_LEVEL_KEYS);
     for (section, keys) in SECTIONS {
-        reader.known_keys(section, keys);
+        reader.report_unknown_keys(section, keys);
     }
     let environment = wire::EnvironmentSettings {
         ignored_files: reader.read("environment.ignoredFiles"),
@@ -238,7 +238,7 @@ pub fn resolve(merged: &Value) -> (Settings, Vec<Problem>) {
     (settings, reader.problems)
 }
 
-const TOP: [&str; 10] = [
+const TOP_LEVEL_KEYS: [&str; 10] = [
     "storage",
     "commands",
     "environment",
@@ -295,7 +295,7 @@ impl Reader<'_> {
         match T::deserialize(value) {
             Ok(value) => Some(value),
             Err(error) => {
-                let message = format!("{error} (is {})", shown(value));
+                let message = format!("{error} (is {})", format_value(value));
                 self.problem(path, message);
                 None
             }
@@ -305,11 +305,11 @@ impl Reader<'_> {
     fn sections(&mut self) -> BTreeMap<SectionId, wire::SectionSettings> {
         let names: Vec<String> = SectionId::ALL.into_iter().map(section_name).collect();
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.known_keys("environment.sections", &known);
+        self.report_unknown_keys("environment.sections", &known);
         let mut sections = BTreeMap::new();
         for (id, name) in SectionId::ALL.into_iter().zip(&names) {
             let path = format!("environment.sections.{name}");
-            self.known_keys(&path, &["enabled", "maxTokens"]);
+            self.report_unknown_keys(&path, &["enabled", "maxTokens"]);
             let section = wire::SectionSettings {
                 enabled: self.read(&format!("{path}.enabled")),
                 max_tokens: self.read(&format!("{path}.maxTokens")),
@@ -330,10 +330,10 @@ impl Reader<'_> {
     }
 
     /// Reports unknown keys of an object, and suggests a similar known key.
-    fn known_keys(&mut self, path: &str, known: &[&str]) {
+    fn report_unknown_keys(&mut self, path: &str, known: &[&str]) {
         let Some(Value::Object(fields)) = self.at(path) else {
             if let Some(value) = self.at(path).filter(|value| !value.is_object()) {
-                let message = format!("must be an object (is {})", shown(value));
+                let message = format!("must be an object (is {})", format_value(value));
                 self.problem(path, message);
             }
             return;
@@ -346,7 +346,7 @@ impl Reader<'_> {
         for key in unknown {
             // Unknown top-level keys may belong to other tools; they are only reported if
             // they look like a typo.
-            let near = known.iter().find(|name| resembles(name, &key));
+            let near = known.iter().find(|name| is_similar(name, &key));
             let full = if path.is_empty() {
                 key
             } else {
@@ -371,7 +371,7 @@ impl Reader<'_> {
 }
 
 /// Formats a value for a message.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(60) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
@@ -380,7 +380,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Returns whether two keys differ only in case or in one character.
-fn resembles(known: &str, key: &str) -> bool {
+fn is_similar(known: &str, key: &str) -> bool {
     let (a, b) = (known.to_lowercase(), key.to_lowercase());
     if a == b {
         return true;

@@ -27,14 +27,14 @@ use crate::{client::OutgoingMessage, frame::write_parts, sync::lock};
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and
 /// so does a writable socket.
 #[cfg(target_os = "linux")]
-const AT_ONCE: usize = 4096;
+const ATOMIC_WRITE_BYTES: usize = 4096;
 #[cfg(not(target_os = "linux"))]
-const AT_ONCE: usize = 512;
+const ATOMIC_WRITE_BYTES: usize = 512;
 
 /// Minimum send buffer of a socket, in bytes. A socket is reported writable while a third
-/// to a quarter of its buffer is free, which must be more than [`AT_ONCE`].
+/// to a quarter of its buffer is free, which must be more than [`ATOMIC_WRITE_BYTES`].
 #[cfg(unix)]
-const SOCKET_ROOM: usize = 8 * AT_ONCE;
+const MIN_SOCKET_BUFFER: usize = 8 * ATOMIC_WRITE_BYTES;
 
 /// Upper bound for the size of a header, in bytes.
 const HEADER_BYTES: usize = 40;
@@ -50,7 +50,7 @@ pub struct FrameWriter {
 
 struct State {
     /// Frames for the writer thread, oldest first.
-    waiting: Vec<OutgoingMessage>,
+    queue: Vec<OutgoingMessage>,
     /// Bytes queued or being written.
     unsent: usize,
     /// Latest frame per key, sent once there is room.
@@ -59,10 +59,10 @@ struct State {
     is_ending: bool,
     /// `None` while the writer thread writes, and after the stream is closed.
     stream: Option<PipeWriter>,
-    /// A writable stream takes [`AT_ONCE`] bytes without blocking.
-    is_roomy: bool,
+    /// A writable stream takes [`ATOMIC_WRITE_BYTES`] bytes without blocking.
+    has_atomic_writes: bool,
     /// Frames are still accepted.
-    open: bool,
+    is_open: bool,
     /// Error of a sender's own write.
     failed: Option<io::Error>,
 }
@@ -81,12 +81,12 @@ impl FrameWriter {
 
     fn with(stream: Option<PipeWriter>) -> Self {
         let state = State {
-            waiting: Vec::new(),
+            queue: Vec::new(),
             unsent: 0,
             latest: BTreeMap::new(),
             is_ending: stream.is_none(),
-            is_roomy: stream.as_ref().is_some_and(is_roomy),
-            open: stream.is_some(),
+            has_atomic_writes: stream.as_ref().is_some_and(has_atomic_writes),
+            is_open: stream.is_some(),
             stream,
             failed: None,
         };
@@ -99,12 +99,12 @@ impl FrameWriter {
 
     /// Returns whether frames are no longer accepted.
     pub fn is_closed(&self) -> bool {
-        !lock(&self.state).open
+        !lock(&self.state).is_open
     }
 
     /// Accepts no more frames. [`Self::write`] returns once the queue is empty.
     pub fn close(&self) {
-        lock(&self.state).open = false;
+        lock(&self.state).is_open = false;
         self.changed.notify_one();
     }
 
@@ -122,7 +122,7 @@ impl FrameWriter {
     }
 
     /// Ends all current and future waits for room.
-    pub fn stop_waiting(&self) {
+    pub fn end_waits(&self) {
         lock(&self.state).is_ending = true;
         self.has_room.notify_all();
     }
@@ -136,7 +136,7 @@ impl FrameWriter {
     /// full, only the latest is kept.
     pub fn send_latest(&self, key: String, body: OutgoingMessage) {
         let mut state = lock(&self.state);
-        if state.open && state.is_full() {
+        if state.is_open && state.is_full() {
             state.latest.insert(key, body);
         } else {
             self.send_in(state, body);
@@ -144,23 +144,23 @@ impl FrameWriter {
     }
 
     fn send_in(&self, mut state: MutexGuard<'_, State>, body: OutgoingMessage) {
-        if !state.open {
+        if !state.is_open {
             return;
         }
-        if state.is_roomy
-            && state.waiting.is_empty()
+        if state.has_atomic_writes
+            && state.queue.is_empty()
             && let Some(stream) = &mut state.stream
-            && let Some(frame) = small(&body)
-            && takes_at_once(stream)
+            && let Some(frame) = encode_small(&body)
+            && is_writable(stream)
         {
             let Err(error) = stream.write_all(&frame) else {
                 return;
             };
-            state.open = false;
+            state.is_open = false;
             state.failed = Some(error);
         } else {
             state.unsent += body.bytes();
-            state.waiting.push(body);
+            state.queue.push(body);
         }
         drop(state);
         self.changed.notify_one();
@@ -174,7 +174,7 @@ impl FrameWriter {
         let written = self.write_waiting();
         // Closes the stream, so that the client sees the end.
         lock(&self.state).stream = None;
-        self.stop_waiting();
+        self.end_waits();
         written
     }
 
@@ -184,15 +184,15 @@ impl FrameWriter {
             if let Some(error) = state.failed.take() {
                 return Err(error);
             }
-            if state.waiting.is_empty() {
-                if !state.open {
+            if state.queue.is_empty() {
+                if !state.is_open {
                     return Ok(());
                 }
                 let woken = self.changed.wait(state);
                 state = woken.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            let frames = mem::take(&mut state.waiting);
+            let frames = mem::take(&mut state.queue);
             let Some(stream) = state.stream.take() else {
                 return Ok(());
             };
@@ -200,7 +200,7 @@ impl FrameWriter {
             let written = self.write_all(&stream, frames);
             state = lock(&self.state);
             if let Err(error) = written {
-                state.open = false;
+                state.is_open = false;
                 return Err(error);
             }
             state.stream = Some(stream);
@@ -213,13 +213,13 @@ impl FrameWriter {
             write_parts(&mut output, frame.parts())?;
             let bytes = frame.bytes();
             drop(frame);
-            self.sent(bytes);
+            self.record_written(bytes);
         }
         output.flush()
     }
 
     /// Records that these bytes were written.
-    fn sent(&self, bytes: usize) {
+    fn record_written(&self, bytes: usize) {
         let mut state = lock(&self.state);
         let was_full = state.is_full();
         state.unsent = state.unsent.saturating_sub(bytes);
@@ -228,7 +228,7 @@ impl FrameWriter {
         }
         for body in mem::take(&mut state.latest).into_values() {
             state.unsent += body.bytes();
-            state.waiting.push(body);
+            state.queue.push(body);
         }
         drop(state);
         self.has_room.notify_all();
@@ -242,9 +242,9 @@ impl State {
 }
 
 /// Encodes a frame that is small enough to be written by the sender.
-fn small(body: &OutgoingMessage) -> Option<Vec<u8>> {
+fn encode_small(body: &OutgoingMessage) -> Option<Vec<u8>> {
     let bytes = body.bytes() + HEADER_BYTES;
-    if bytes > AT_ONCE {
+    if bytes > ATOMIC_WRITE_BYTES {
         return None;
     }
     let mut frame = Vec::with_capacity(bytes);
@@ -255,7 +255,7 @@ fn small(body: &OutgoingMessage) -> Option<Vec<u8>> {
 /// Returns whether the stream is a pipe, or a socket with a large enough buffer. A
 /// terminal may accept one byte and block for the rest.
 #[cfg(unix)]
-fn is_roomy(stream: &PipeWriter) -> bool {
+fn has_atomic_writes(stream: &PipeWriter) -> bool {
     use rustix::{
         fs::{FileType, fstat},
         net::sockopt::socket_send_buffer_size,
@@ -263,20 +263,20 @@ fn is_roomy(stream: &PipeWriter) -> bool {
     match fstat(stream).map(|found| FileType::from_raw_mode(found.st_mode)) {
         Ok(FileType::Fifo) => true,
         Ok(FileType::Socket) => {
-            socket_send_buffer_size(stream).is_ok_and(|room| room >= SOCKET_ROOM)
+            socket_send_buffer_size(stream).is_ok_and(|room| room >= MIN_SOCKET_BUFFER)
         }
         _ => false,
     }
 }
 
 #[cfg(not(unix))]
-fn is_roomy(_: &PipeWriter) -> bool {
+fn has_atomic_writes(_: &PipeWriter) -> bool {
     false
 }
 
-/// Returns whether [`AT_ONCE`] bytes can be written without blocking.
+/// Returns whether [`ATOMIC_WRITE_BYTES`] bytes can be written without blocking.
 #[cfg(unix)]
-fn takes_at_once(stream: &PipeWriter) -> bool {
+fn is_writable(stream: &PipeWriter) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let mut asked = [PollFd::new(stream, PollFlags::OUT)];
     let at_once = Timespec {
@@ -287,7 +287,7 @@ fn takes_at_once(stream: &PipeWriter) -> bool {
 }
 
 #[cfg(not(unix))]
-fn takes_at_once(_: &PipeWriter) -> bool {
+fn is_writable(_: &PipeWriter) -> bool {
     false
 }
 
@@ -371,15 +371,15 @@ mod tests {
         for is_read in [true, false] {
             let (client, output, writer) = output();
             output.send(body(1, MAX_UNSENT_BYTES + 1));
-            let waiting = output.clone();
-            let waiting = thread::spawn(move || waiting.wait_for_room(Duration::from_secs(30)));
+            let queue = output.clone();
+            let queue = thread::spawn(move || queue.wait_for_room(Duration::from_secs(30)));
             if is_read {
-                output.stop_waiting();
-                assert!(waiting.join().unwrap());
+                output.end_waits();
+                assert!(queue.join().unwrap());
                 drop(client);
             } else {
                 drop(client);
-                assert!(waiting.join().unwrap());
+                assert!(queue.join().unwrap());
             }
             assert!(writer.join().unwrap().is_err());
         }
@@ -392,7 +392,7 @@ mod tests {
         // No writer thread is running.
         let output = FrameWriter::new(stream);
         output.send(body(1, 3));
-        output.send(body(2, AT_ONCE));
+        output.send(body(2, ATOMIC_WRITE_BYTES));
         output.send(body(3, 3));
         drop(output);
         let mut all = String::new();
@@ -410,17 +410,17 @@ mod tests {
         for number in 0..5000 {
             output.send(body(number, 100));
         }
-        let waiting = lock(&output.state).waiting.len();
-        assert!((1..5000).contains(&waiting), "{waiting}");
+        let queue = lock(&output.state).queue.len();
+        assert!((1..5000).contains(&queue), "{queue}");
         drop(output);
         let mut all = String::new();
         client.read_to_string(&mut all).unwrap();
-        assert_eq!(all.matches("Content-Length: 100").count(), 5000 - waiting);
+        assert_eq!(all.matches("Content-Length: 100").count(), 5000 - queue);
 
         let terminal = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
         let output = FrameWriter::new(terminal.into());
         output.send(body(1, 3));
-        assert_eq!(lock(&output.state).waiting.len(), 1);
+        assert_eq!(lock(&output.state).queue.len(), 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sightline_core::{error::Error, storage::Storage};
 
 use super::{Workspace, offline};
-use crate::server::default_storage;
+use crate::server::default_storage_dir;
 
 #[derive(clap::Args)]
 pub(super) struct Attached {
@@ -54,7 +54,7 @@ fn ask_editor(
     let root = offline::root(workspace)?;
     let dir = match &workspace.storage {
         Some(dir) => offline::absolute_path(dir)?.as_path().to_owned(),
-        None => match default_storage() {
+        None => match default_storage_dir() {
             Ok(dir) => dir,
             // Requests that need no data directory still work.
             Err(_) => return Ok(None),

@@ -17,14 +17,14 @@ use sightline_core::{clock::now_millis, error::Error, escape::one_line};
 use sightline_protocol::{checkpoint::DiffCheckpointsParams, error::ErrorKind};
 
 use super::{
-    DONE, NEGATIVE, Workspace, complain,
-    conversations::{parsed, without_nulls},
-    offline, print_raw, print_to,
+    DONE, NEGATIVE, Workspace,
+    conversations::{parse_result, without_nulls},
+    offline, print_message, print_raw, print_to,
 };
 use crate::{
     handlers::{
         RequestContext,
-        checkpoints::{Way, import, patch, transfer},
+        checkpoints::{Direction, import, patch, transfer},
     },
     plural::plural,
     server::Server,
@@ -33,8 +33,10 @@ use crate::{
 
 pub(super) use arguments::Checkpoint;
 use arguments::Prune;
-use confirm::{Proceed, confirmed};
-use format::{FAINT, ago, coloured, counts, difference, id_of, items, line, print, size, text};
+use confirm::{Proceed, ask};
+use format::{
+    DIM, colorize, counts, difference, items, line, print, relative_time, short_id, size, text,
+};
 
 pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
     match command {
@@ -46,16 +48,17 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         } => {
             let params = json!({ "label": label, "taskId": task, "confirmLarge": confirm_large });
             let method = "sightline/createCheckpoint";
-            let result = changing(&workspace, |server| ask(server, method, params))?;
+            let result =
+                with_maintenance(&workspace, |server| run_request(server, method, params))?;
             if workspace.json {
                 print_raw(&result)?;
                 return Ok(DONE);
             }
-            let taken = parsed(&result)?;
-            print(&format!("{} {}\n", id_of(&taken), counts(&taken)))?;
+            let taken = parse_result(&result)?;
+            print(&format!("{} {}\n", short_id(&taken), counts(&taken)))?;
             for skipped in items(&taken, "skipped") {
                 let reason = line(skipped, "reason");
-                complain(&format!("skipped {}: {reason}", line(skipped, "path")));
+                print_message(&format!("skipped {}: {reason}", line(skipped, "path")));
             }
             Ok(DONE)
         }
@@ -76,20 +79,20 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
             id,
             paths,
         } => restore::preview(&workspace, &id, &paths),
-        Checkpoint::Restore(asked) => restore::restore(&asked),
-        Checkpoint::Undo(asked) => restore::undo(&asked),
-        Checkpoint::Prune(asked) => prune(&asked),
+        Checkpoint::Restore(arguments) => restore::restore(&arguments),
+        Checkpoint::Undo(arguments) => restore::undo(&arguments),
+        Checkpoint::Prune(arguments) => prune(&arguments),
         Checkpoint::Stats { workspace } => {
             let result = offline::call_text(&workspace, "sightline/checkpointStats", "{}")?;
-            shown(&workspace, &result, |stats| {
+            print_as(&workspace, &result, |stats| {
                 let count = stats["count"].as_u64().unwrap_or_default();
                 let mut line =
                     format!("{}, {}", plural(count, "checkpoint"), size(&stats["bytes"]));
                 if let Some(oldest) = stats["oldest"].as_i64() {
-                    line.push_str(&format!(", oldest {}", ago(oldest)));
+                    line.push_str(&format!(", oldest {}", relative_time(oldest)));
                 }
                 if let Some(newest) = stats["newest"].as_i64().filter(|_| count > 1) {
-                    line.push_str(&format!(", newest {}", ago(newest)));
+                    line.push_str(&format!(", newest {}", relative_time(newest)));
                 }
                 format!("{line}\n")
             })?;
@@ -97,8 +100,8 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
         }
         Checkpoint::Verify { workspace } => {
             let result = offline::call_text(&workspace, "sightline/verifyCheckpoints", "{}")?;
-            let verified = parsed(&result)?;
-            shown(&workspace, &result, |verified| {
+            let verified = parse_result(&result)?;
+            print_as(&workspace, &result, |verified| {
                 let problems = items(verified, "problems").filter_map(Value::as_str);
                 let problems: String = problems.map(|problem| format!("{problem}\n")).collect();
                 if problems.is_empty() {
@@ -113,14 +116,18 @@ pub(super) fn run(command: Checkpoint) -> Result<i32, Error> {
                 NEGATIVE
             })
         }
-        Checkpoint::Import { workspace, path } => imported(&workspace, path.as_deref()),
-        Checkpoint::Push { workspace, remote } => moved(&workspace, Way::Push, &remote),
-        Checkpoint::Fetch { workspace, remote } => moved(&workspace, Way::Fetch, &remote),
+        Checkpoint::Import { workspace, path } => import_checkpoints(&workspace, path.as_deref()),
+        Checkpoint::Push { workspace, remote } => {
+            transfer_checkpoints(&workspace, Direction::Push, &remote)
+        }
+        Checkpoint::Fetch { workspace, remote } => {
+            transfer_checkpoints(&workspace, Direction::Fetch, &remote)
+        }
     }
 }
 
 /// Runs work that may change checkpoints, then saves the caches for the next command.
-fn changing<T>(
+fn with_maintenance<T>(
     workspace: &Workspace,
     work: impl FnOnce(&Arc<Server>) -> Result<T, Error>,
 ) -> Result<T, Error> {
@@ -131,20 +138,24 @@ fn changing<T>(
     })
 }
 
-fn ask(server: &Arc<Server>, method: &str, params: Value) -> Result<String, Error> {
+fn run_request(server: &Arc<Server>, method: &str, params: Value) -> Result<String, Error> {
     offline::answer(server, method, &without_nulls(params))
 }
 
 /// Completes an abbreviated id; `last` is the newest checkpoint that is not an undo
 /// point.
-fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
+fn resolve_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
     let digits = written.strip_prefix("HEAD ").unwrap_or(written);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());
     let is_last = digits == "last";
     if !is_last && (digits.len() >= 40 || digits.len() < 4 || !is_hex) {
         return Ok(written.to_owned());
     }
-    let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
+    let listed = parse_result(&run_request(
+        server,
+        "sightline/listCheckpoints",
+        json!({}),
+    )?)?;
     let begins = digits.to_ascii_lowercase();
     let found: Vec<&str> = items(&listed, "checkpoints")
         .filter(|one| {
@@ -173,7 +184,7 @@ fn whole_id(server: &Arc<Server>, written: &str) -> Result<String, Error> {
 }
 
 /// Makes paths absolute. Returns `None`, meaning all, for an empty list.
-fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
+fn absolute_paths(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
     if paths.is_empty() {
         return Ok(None);
     }
@@ -184,11 +195,11 @@ fn wanted(paths: &[String]) -> Result<Option<Vec<String>>, Error> {
 fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result<i32, Error> {
     let params = without_nulls(json!({ "taskId": task, "limit": limit }));
     let result = offline::call_text(workspace, "sightline/listCheckpoints", &params)?;
-    let listed = parsed(&result)?;
+    let listed = parse_result(&result)?;
     let is_empty = items(&listed, "checkpoints").next().is_none();
     let others = || {
         let any = offline::call_text(workspace, "sightline/listCheckpoints", r#"{"limit":1}"#)?;
-        let any = parsed(&any)?;
+        let any = parse_result(&any)?;
         Ok::<bool, Error>(items(&any, "checkpoints").next().is_some())
     };
     if let Some(task) = task
@@ -196,11 +207,11 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
         && !workspace.json
         && others()?
     {
-        complain(&format!("no checkpoints of task {}", one_line(task)));
+        print_message(&format!("no checkpoints of task {}", one_line(task)));
     } else if is_empty && !workspace.json {
-        complain("no checkpoints yet; create one with `sightline checkpoint create`");
+        print_message("no checkpoints yet; create one with `sightline checkpoint create`");
     }
-    shown(workspace, &result, |listed| {
+    print_as(workspace, &result, |listed| {
         items(listed, "checkpoints").map(listed_line).collect()
     })?;
     Ok(if is_empty { NEGATIVE } else { DONE })
@@ -209,10 +220,15 @@ fn list(workspace: &Workspace, task: Option<&str>, limit: Option<u32>) -> Result
 /// Formats a checkpoint for a list.
 fn listed_line(one: &Value) -> String {
     let created = one["createdAt"].as_i64().unwrap_or_default();
-    let mut line = format!("{}  {:>11}  {}", id_of(one), ago(created), counts(one));
+    let mut line = format!(
+        "{}  {:>11}  {}",
+        short_id(one),
+        relative_time(created),
+        counts(one)
+    );
     match text(one, "purpose") {
-        "undo" => line.push_str(&format!("  {FAINT}before a restore{FAINT:#}")),
-        "imported" => line.push_str(&format!("  {FAINT}imported{FAINT:#}")),
+        "undo" => line.push_str(&format!("  {DIM}before a restore{DIM:#}")),
+        "imported" => line.push_str(&format!("  {DIM}imported{DIM:#}")),
         _ => {}
     }
     for field in ["taskId", "label"] {
@@ -232,9 +248,9 @@ fn diff(
 ) -> Result<i32, Error> {
     offline::with_server(workspace, |server| {
         let params = DiffCheckpointsParams {
-            from: whole_id(server, from)?,
-            to: to.map(|to| whole_id(server, to)).transpose()?,
-            paths: wanted(paths)?,
+            from: resolve_id(server, from)?,
+            to: to.map(|to| resolve_id(server, to)).transpose()?,
+            paths: absolute_paths(paths)?,
             patch: patch_wanted,
             ..DiffCheckpointsParams::default()
         };
@@ -245,14 +261,14 @@ fn diff(
             if plain {
                 print_to(io::stdout().lock(), &text)?;
             } else {
-                print_to(io::stdout().lock(), &coloured(&text))?;
+                print_to(io::stdout().lock(), &colorize(&text))?;
             }
             return Ok(if text.is_empty() { NEGATIVE } else { DONE });
         }
         let params = serde_json::to_value(&params).map_err(super::internal)?;
-        let result = ask(server, "sightline/diffCheckpoints", params)?;
-        let compared = parsed(&result)?;
-        shown(workspace, &result, |compared| {
+        let result = run_request(server, "sightline/diffCheckpoints", params)?;
+        let compared = parse_result(&result)?;
+        print_as(workspace, &result, |compared| {
             items(compared, "files").map(difference).collect()
         })?;
         let is_empty = items(&compared, "files").next().is_none();
@@ -261,52 +277,56 @@ fn diff(
 }
 
 /// `sightline checkpoint prune`.
-fn prune(asked: &Prune) -> Result<i32, Error> {
-    let older_than = asked.older_than.map(|age| now_millis().saturating_sub(age));
-    if asked.keep.is_none() && older_than.is_none() && asked.max_bytes.is_none() {
+fn prune(arguments: &Prune) -> Result<i32, Error> {
+    let older_than = arguments.older_than.map(|age| now_millis().saturating_sub(age));
+    if arguments.keep.is_none() && older_than.is_none() && arguments.max_bytes.is_none() {
         return Err(Error::invalid(
             "nothing to remove by; use --keep, --older-than or --max-bytes",
         ));
     }
-    let go = asked.consent.go()?;
-    let workspace = &asked.workspace;
+    let proceed = arguments.confirm.proceed()?;
+    let workspace = &arguments.workspace;
     let params = |dry_run: bool| {
         json!({
-            "keep": asked.keep,
+            "keep": arguments.keep,
             "olderThan": older_than,
-            "maxBytes": asked.max_bytes,
+            "maxBytes": arguments.max_bytes,
             "dryRun": dry_run,
         })
     };
     let method = "sightline/pruneCheckpoints";
     let see = |server: &Arc<Server>| {
-        let result = ask(server, method, params(true))?;
-        let listed = parsed(&ask(server, "sightline/listCheckpoints", json!({}))?)?;
-        Ok::<_, Error>((doomed_lines(&parsed(&result)?, &listed), result))
+        let result = run_request(server, method, params(true))?;
+        let listed = parse_result(&run_request(
+            server,
+            "sightline/listCheckpoints",
+            json!({}),
+        )?)?;
+        Ok::<_, Error>((removal_lines(&parse_result(&result)?, &listed), result))
     };
-    if go == Proceed::DryRun {
+    if proceed == Proceed::DryRun {
         let (lines, result) = offline::with_server(workspace, see)?;
-        shown(workspace, &result, |_| lines)?;
+        print_as(workspace, &result, |_| lines)?;
         return Ok(DONE);
     }
-    let pruned = changing(workspace, |server| {
-        if go == Proceed::Ask {
+    let pruned = with_maintenance(workspace, |server| {
+        if proceed == Proceed::Ask {
             let (lines, seen) = see(server)?;
             if workspace.json {
                 print_to(anstream::stderr().lock(), lines.as_bytes())?;
             } else {
                 print(&lines)?;
             }
-            if parsed(&seen)?["removed"] != 0 && !confirmed("This cannot be undone. ")? {
+            if parse_result(&seen)?["removed"] != 0 && !ask("This cannot be undone. ")? {
                 return Ok(None);
             }
         }
-        ask(server, method, params(false)).map(Some)
+        run_request(server, method, params(false)).map(Some)
     })?;
     let Some(result) = pruned else {
         return Ok(NEGATIVE);
     };
-    shown(workspace, &result, |pruned| {
+    print_as(workspace, &result, |pruned| {
         let freed = size(&pruned["freedBytes"]);
         let removed = pruned["removed"].as_u64().unwrap_or_default();
         format!("{} removed, {freed} freed\n", plural(removed, "checkpoint"))
@@ -315,15 +335,15 @@ fn prune(asked: &Prune) -> Result<i32, Error> {
 }
 
 /// Lists the checkpoints that would be removed.
-fn doomed_lines(pruned: &Value, listed: &Value) -> String {
-    let doomed: Vec<&str> = items(pruned, "checkpoints")
+fn removal_lines(pruned: &Value, listed: &Value) -> String {
+    let removed_ids: Vec<&str> = items(pruned, "checkpoints")
         .filter_map(Value::as_str)
         .collect();
     let checkpoints = items(listed, "checkpoints");
-    let goes = checkpoints.filter(|one| doomed.contains(&text(one, "id")));
+    let goes = checkpoints.filter(|one| removed_ids.contains(&text(one, "id")));
     let mut lines: String = goes.map(listed_line).collect();
     let freed = size(&pruned["freedBytes"]);
-    lines.push_str(&match doomed.len() {
+    lines.push_str(&match removed_ids.len() {
         0 => "nothing to remove\n".to_owned(),
         count => {
             let count = plural(count as u64, "checkpoint");
@@ -333,12 +353,12 @@ fn doomed_lines(pruned: &Value, listed: &Value) -> String {
     lines
 }
 
-fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
+fn import_checkpoints(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
     let places = match path {
         Some(path) => vec![offline::absolute_path(path)?.as_path().to_owned()],
-        None => usual_places(),
+        None => cline_data_dirs(),
     };
-    let imported = changing(workspace, |server| {
+    let imported = with_maintenance(workspace, |server| {
         import(&offline::context(server), &places)
     })?;
     let pairs = imported.checkpoints.iter();
@@ -366,7 +386,7 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
         imported.known
     ))?;
     for problem in &imported.problems {
-        complain(problem);
+        print_message(problem);
     }
     Ok(if count == 0 && imported.known == 0 {
         NEGATIVE
@@ -376,7 +396,7 @@ fn imported(workspace: &Workspace, path: Option<&Path>) -> Result<i32, Error> {
 }
 
 /// Returns the data directories of Cline 3: in the settings of each editor, and its own.
-fn usual_places() -> Vec<PathBuf> {
+fn cline_data_dirs() -> Vec<PathBuf> {
     const EDITORS: [&str; 6] = [
         "Code",
         "Code - Insiders",
@@ -402,12 +422,16 @@ fn usual_places() -> Vec<PathBuf> {
     if there.is_empty() { places } else { there }
 }
 
-fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
-    let said = changing(workspace, |server| {
+fn transfer_checkpoints(
+    workspace: &Workspace,
+    direction: Direction,
+    remote: &str,
+) -> Result<i32, Error> {
+    let said = with_maintenance(workspace, |server| {
         let cancel = signals::cancel_on_termination()
             .map_err(|error| Error::storage(format!("cannot install signal handlers: {error}")))?;
         let context = RequestContext::new(server, server.snapshot(), cancel);
-        transfer(&context, way, remote)
+        transfer(&context, direction, remote)
     })?;
     if workspace.json {
         print(&format!("{}\n", json!({ "text": said })))?;
@@ -417,7 +441,7 @@ fn moved(workspace: &Workspace, way: Way, remote: &str) -> Result<i32, Error> {
     Ok(DONE)
 }
 
-fn shown(
+fn print_as(
     workspace: &Workspace,
     result: &str,
     text: impl FnOnce(&Value) -> String,
@@ -425,6 +449,6 @@ fn shown(
     if workspace.json {
         print_raw(result)
     } else {
-        print(&text(&parsed(result)?))
+        print(&text(&parse_result(result)?))
     }
 }

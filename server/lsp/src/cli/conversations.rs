@@ -16,7 +16,7 @@ use sightline_protocol::error::ErrorKind;
 
 use crate::{params_compat, plural::plural};
 
-use super::{DONE, NEGATIVE, Workspace, complain, offline, print, print_raw};
+use super::{DONE, NEGATIVE, Workspace, offline, print, print_message, print_raw};
 
 #[derive(Subcommand)]
 pub(super) enum History {
@@ -168,7 +168,8 @@ pub(super) enum Compact {
 pub(super) fn history(command: History) -> Result<i32, Error> {
     match command {
         History::Truncate { workspace } => {
-            let result = offline::call_text(&workspace, "sightline/truncateHistory", &input()?)?;
+            let result =
+                offline::call_text(&workspace, "sightline/truncateHistory", &read_stdin()?)?;
             print_raw(&result)?;
         }
         History::Rollback {
@@ -178,7 +179,7 @@ pub(super) fn history(command: History) -> Result<i32, Error> {
         } => {
             let params = match task {
                 Some(task) => json!({ "taskId": task, "timestamp": to }).to_string(),
-                None => input()?,
+                None => read_stdin()?,
             };
             let result = offline::call_text(&workspace, "sightline/rollbackHistory", &params)?;
             print_raw(&result)?;
@@ -203,7 +204,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
         names.push(file.as_str());
     }
     if arguments.files.is_empty() {
-        texts.push(Value::from(input()?));
+        texts.push(Value::from(read_stdin()?));
         names.push("-");
     }
     let params = json!({
@@ -216,7 +217,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
         print_raw(&result)?;
         return Ok(DONE);
     }
-    let result = parsed(&result)?;
+    let result = parse_result(&result)?;
     let mut lines = String::new();
     for (name, item) in names
         .iter()
@@ -231,7 +232,7 @@ pub(super) fn tokens(arguments: Tokens) -> Result<i32, Error> {
     if result["exact"] != true {
         let method = result["method"].as_str().unwrap_or_default();
         let (lower, upper) = (&result["lower"], &result["upper"]);
-        complain(&format!(
+        print_message(&format!(
             "estimated with {method}; between {lower} and {upper} tokens"
         ));
     }
@@ -286,7 +287,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 let count = imported["messageCount"].as_u64().unwrap_or_default();
                 print(&format!("{id}\t{}\n", plural(count, "message")))?;
                 for problem in imported["problems"].as_array().into_iter().flatten() {
-                    complain(problem.as_str().unwrap_or_default());
+                    print_message(problem.as_str().unwrap_or_default());
                 }
             }
             Ok(DONE)
@@ -298,7 +299,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
                 print_raw(&result)?;
                 return Ok(DONE);
             }
-            let result = parsed(&result)?;
+            let result = parse_result(&result)?;
             print(&format!(
                 "{}\n",
                 result["resumption"].as_str().unwrap_or_default()
@@ -325,7 +326,7 @@ pub(super) fn task(command: Task) -> Result<i32, Error> {
 fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
     let params = without_nulls(json!({ "limit": limit }));
     let result = offline::call_text(workspace, "sightline/listTasks", &params)?;
-    let listed = parsed(&result)?;
+    let listed = parse_result(&result)?;
     let tasks = listed["tasks"].as_array().map_or(&[][..], Vec::as_slice);
     let code = if tasks.is_empty() { NEGATIVE } else { DONE };
     if workspace.json {
@@ -333,7 +334,7 @@ fn list(workspace: &Workspace, limit: Option<u32>) -> Result<i32, Error> {
         return Ok(code);
     }
     if tasks.is_empty() {
-        complain("no stored tasks");
+        print_message("no stored tasks");
     }
     let mut lines = String::new();
     for task in tasks {
@@ -370,7 +371,7 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             instructions,
         } => {
             let params = match task {
-                None => input()?,
+                None => read_stdin()?,
                 Some(task) => without_nulls(json!({
                     "taskId": task,
                     "model": model,
@@ -378,7 +379,7 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
                 })),
             };
             let result = offline::call_text(&workspace, "sightline/planCompaction", &params)?;
-            let plan = parsed(&result)?;
+            let plan = parse_result(&result)?;
             if workspace.json {
                 print_raw(&result)?;
             } else {
@@ -400,11 +401,11 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
             error,
         } => {
             let params = match task {
-                None => input()?,
+                None => read_stdin()?,
                 Some(task) => {
                     let summary = match error {
                         Some(_) => String::new(),
-                        None => input()?,
+                        None => read_stdin()?,
                     };
                     without_nulls(json!({
                         "taskId": task,
@@ -420,20 +421,20 @@ pub(super) fn compact(command: Compact) -> Result<i32, Error> {
                 print_raw(&result)?;
                 return Ok(DONE);
             }
-            let result = parsed(&result)?;
+            let result = parse_result(&result)?;
             let count = result["messages"].as_array().map_or(0, Vec::len);
             let (before, after) = (&result["preTokens"], &result["postTokens"]);
             let count = plural(count as u64, "message");
             print(&format!("{count}, {before} -> {after} tokens\n"))?;
             if let Some(reason) = result["fallbackReason"].as_str() {
-                complain(&format!("no summary ({reason}); kept the newest messages"));
+                print_message(&format!("no summary ({reason}); kept the newest messages"));
             }
             Ok(DONE)
         }
     }
 }
 
-fn input() -> Result<String, Error> {
+fn read_stdin() -> Result<String, Error> {
     let mut text = Vec::new();
     io::stdin()
         .lock()
@@ -470,6 +471,6 @@ pub(super) fn without_nulls(mut params: Value) -> String {
     params.to_string()
 }
 
-pub(super) fn parsed(result: &str) -> Result<Value, Error> {
-    params_compat::value("result", Some(result))
+pub(super) fn parse_result(result: &str) -> Result<Value, Error> {
+    params_compat::parse("result", Some(result))
 }

@@ -83,7 +83,7 @@ pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
         client: LspClient::new(input, output),
         workspace,
     };
-    let played = session.play(&data, writable);
+    let played = session.run_session(&data, writable);
     session.client.close();
     let status = server.wait().map_err(failed)?;
     played.map_err(failed)?;
@@ -109,7 +109,7 @@ struct Session {
 }
 
 impl Session {
-    fn play(&mut self, data: &Path, writable: bool) -> io::Result<()> {
+    fn run_session(&mut self, data: &Path, writable: bool) -> io::Result<()> {
         heading(&format!(
             "An editor opens {} and starts the server",
             self.workspace.display()

@@ -11,7 +11,7 @@ use sightline_core::{
 };
 
 use super::{DONE, NEGATIVE, Workspace, offline, print};
-use crate::server::default_storage;
+use crate::server::default_storage_dir;
 
 /// Recommended number of inotify watches: one per directory of a large project.
 const ENOUGH_WATCHES: u64 = 65_536;
@@ -66,7 +66,7 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
 
 fn storage(named: Option<&Path>) -> Finding {
     let what = "data directory";
-    let path = match named.map_or_else(default_storage, |path| Ok(path.to_path_buf())) {
+    let path = match named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf())) {
         Ok(path) => path,
         Err(error) => return Finding::bad(what, error.message, "set HOME"),
     };

@@ -234,7 +234,7 @@ pub fn main() -> i32 {
         return serve();
     };
     run(command).unwrap_or_else(|error| {
-        complain(without_method(&error.message));
+        print_message(without_method(&error.message));
         match error.kind {
             ErrorKind::AccessDenied => NEGATIVE,
             ErrorKind::InvalidParams => BAD_USE,
@@ -260,7 +260,7 @@ fn serve() -> i32 {
     match streams() {
         Ok((input, output)) => main_loop::serve(input, output, options),
         Err(error) => {
-            complain(&format!("cannot open the standard streams: {error}"));
+            print_message(&format!("cannot open the standard streams: {error}"));
             FAILURE
         }
     }
@@ -310,7 +310,7 @@ fn run(command: Command) -> Result<i32, Error> {
             let method = "sightline/environmentDetails";
             let (result, from) = live.call(&workspace, method, params)?;
             if from == attached::AnsweredBy::Disk && !live.offline {
-                complain("no server is running for this workspace; reading from disk");
+                print_message("no server is running for this workspace; reading from disk");
             }
             print_result(&workspace, &result, |result| {
                 format!("{}\n", text_of(result))
@@ -434,7 +434,7 @@ fn print_to(mut output: impl Write, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-fn complain(message: &str) {
+fn print_message(message: &str) {
     let _ = writeln!(io::stderr(), "sightline: {message}");
 }
 

@@ -20,8 +20,8 @@ use sightline_core::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    DONE, NEGATIVE, Workspace, attached::Attached, complain, conversations::ExportFormat, print,
-    print_result, progress_bar,
+    DONE, NEGATIVE, Workspace, attached::Attached, conversations::ExportFormat, print,
+    print_message, print_result, progress_bar,
 };
 use crate::{handlers, server::Server, session::Session, settings::Source};
 
@@ -121,7 +121,11 @@ pub(super) fn access(
         verdict["path"] = Value::from(asked.as_str());
         refused |= verdict["access"] != "allowed";
         let access = verdict["access"].as_str().unwrap_or_default();
-        lines.push_str(&format!("{access}\t{}{}\n", one_line(asked), why(verdict)));
+        lines.push_str(&format!(
+            "{access}\t{}{}\n",
+            one_line(asked),
+            format_reason(verdict)
+        ));
     }
     if let Some(verdict) = result.get("command") {
         refused |= verdict["allowed"] != true;
@@ -130,7 +134,7 @@ pub(super) fn access(
         }
         for denied in verdict["denied"].as_array().into_iter().flatten() {
             let path = one_line(denied["path"].as_str().unwrap_or_default());
-            lines.push_str(&format!("denied\t{path}{}\n", why(denied)));
+            lines.push_str(&format!("denied\t{path}{}\n", format_reason(denied)));
         }
     }
     if workspace.json {
@@ -141,18 +145,18 @@ pub(super) fn access(
     Ok(if refused { NEGATIVE } else { DONE })
 }
 
-fn why(verdict: &Value) -> String {
-    let mut why = String::new();
+fn format_reason(verdict: &Value) -> String {
+    let mut format_reason = String::new();
     if let Some(reason) = verdict["reason"].as_str() {
-        why.push_str(&format!("\t{}", one_line(reason)));
+        format_reason.push_str(&format!("\t{}", one_line(reason)));
     }
     if let Some(rule) = verdict.get("rule") {
         let source = rule["source"].as_str().unwrap_or_default();
         let pattern = rule["pattern"].as_str().unwrap_or_default();
         let (source, pattern) = (one_line(source), one_line(pattern));
-        why.push_str(&format!("\t{source}:{}: {pattern}", rule["line"]));
+        format_reason.push_str(&format!("\t{source}:{}: {pattern}", rule["line"]));
     }
-    why
+    format_reason
 }
 
 /// Returns the workspace: the given folder, else the nearest ancestor with rules or a
@@ -224,13 +228,13 @@ pub(super) fn export(
         };
         match left_out.get() {
             0 => {}
-            1 => complain("1 record of a denied file was omitted; use --all to include it"),
-            count => complain(&format!(
+            1 => print_message("1 record of a denied file was omitted; use --all to include it"),
+            count => print_message(&format!(
                 "{count} records of denied files were omitted; use --all to include them"
             )),
         }
-        if !all && says_denied_name(&view, &text, format) {
-            complain(
+        if !all && names_denied(&view, &text, format) {
+            print_message(
                 "messages are exported unchanged: they name denied files and may contain their \
                  contents",
             );
@@ -240,7 +244,7 @@ pub(super) fn export(
 }
 
 /// Returns whether an exported task names a file that access rules deny.
-fn says_denied_name(view: &AccessView, text: &str, format: ExportFormat) -> bool {
+fn names_denied(view: &AccessView, text: &str, format: ExportFormat) -> bool {
     fn in_strings(view: &AccessView, value: &Value) -> bool {
         match value {
             Value::String(text) => names_denied_file(view, text),

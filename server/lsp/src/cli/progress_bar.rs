@@ -22,10 +22,10 @@ pub(super) fn listener() -> Option<ProgressListener> {
     Some(Box::new(move |heard| match heard {
         ProgressEvent::Begin(begun) => *lock(&title) = begun.to_owned(),
         // Created with the first report, so short operations show no bar.
-        ProgressEvent::Report { message, of } => {
+        ProgressEvent::Report { message, amount } => {
             let mut bar = lock(&bar);
             let bar = bar.get_or_insert_with(ProgressBar::no_length);
-            draw(bar, &lock(&title), message, of);
+            draw(bar, &lock(&title), message, amount);
         }
         ProgressEvent::End => {
             if let Some(bar) = lock(&bar).take() {
@@ -35,8 +35,8 @@ pub(super) fn listener() -> Option<ProgressListener> {
     }))
 }
 
-fn draw(bar: &ProgressBar, title: &str, message: &str, of: Option<(u64, u64)>) {
-    let template = match of {
+fn draw(bar: &ProgressBar, title: &str, message: &str, amount: Option<(u64, u64)>) {
+    let template = match amount {
         Some(_) => "{prefix}  {wide_bar} {percent:>3} %  {msg}",
         None => "{prefix}  {spinner} {msg}",
     };
@@ -45,7 +45,7 @@ fn draw(bar: &ProgressBar, title: &str, message: &str, of: Option<(u64, u64)>) {
     }
     bar.set_prefix(title.to_owned());
     bar.set_message(message.to_owned());
-    match of {
+    match amount {
         Some((done, total)) => {
             bar.set_length(total);
             bar.set_position(done);

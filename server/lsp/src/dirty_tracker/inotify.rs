@@ -46,9 +46,9 @@ use crate::{checkpoint_registry::RootCheckpoints, sync::lock};
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;
 /// Number of incremental scans between two full scans.
-const AUDIT_EVERY: u32 = 20;
+const FULL_SCAN_EVERY: u32 = 20;
 /// Maximum time between two full scans.
-const AUDIT_AFTER: Duration = Duration::from_secs(600);
+const FULL_SCAN_AFTER: Duration = Duration::from_secs(600);
 /// Events within this time wake the thread once.
 const SETTLE: Duration = Duration::from_millis(20);
 /// Size of the event buffer in bytes, enough for about a thousand events.
@@ -70,7 +70,7 @@ impl InotifyTracker {
     }
 
     /// Records a scan of the work tree. The thread then adds the missing watches.
-    pub(super) fn scanned(&self, of: &Arc<RootCheckpoints>) {
+    pub(super) fn scanned(&self, checkpoints: &Arc<RootCheckpoints>) {
         {
             let mut state = lock(&self.state);
             state.completed_scan = state.scans;
@@ -80,7 +80,7 @@ impl InotifyTracker {
         }
         let mut wake = lock(&self.wake);
         if wake.is_none() {
-            *wake = start(&self.state, Arc::downgrade(of));
+            *wake = start(&self.state, Arc::downgrade(checkpoints));
         }
         if let Some(wake) = &mut *wake {
             // A full pipe wakes the thread as well.
@@ -103,7 +103,7 @@ impl InotifyTracker {
         let mut state = lock(&self.state);
         match changes {
             Changes::Known(paths) => paths.into_iter().for_each(|path| state.mark(path)),
-            Changes::Unknown => state.unknown = true,
+            Changes::Unknown => state.is_unknown = true,
         }
     }
 }
@@ -116,10 +116,10 @@ struct State {
     folders: HashMap<i32, RelPath>,
     watches: BTreeMap<RelPath, i32>,
     /// All directories have been watched since before the last scan.
-    armed: bool,
+    all_watched: bool,
     /// Watching is not possible for this root.
     disabled: bool,
-    unknown: bool,
+    is_unknown: bool,
     dirty: BTreeSet<RelPath>,
     /// Unsettled directories, with the first scan since then, if any.
     unsettled: BTreeMap<RelPath, Option<u64>>,
@@ -141,9 +141,9 @@ impl State {
             inotify: None,
             folders: HashMap::new(),
             watches: BTreeMap::new(),
-            armed: false,
+            all_watched: false,
             disabled: false,
-            unknown: true,
+            is_unknown: true,
             dirty: BTreeSet::new(),
             unsettled: BTreeMap::new(),
             scans: 0,
@@ -155,7 +155,7 @@ impl State {
     }
 
     fn needs_watches(&self) -> bool {
-        !self.disabled && (!self.armed || !self.unsettled.is_empty())
+        !self.disabled && (!self.all_watched || !self.unsettled.is_empty())
     }
 
     fn take(&mut self) -> Changes {
@@ -165,11 +165,11 @@ impl State {
             look.get_or_insert(self.scans);
         }
         let mut known = std::mem::take(&mut self.dirty);
-        let is_due =
-            self.incremental_scans >= AUDIT_EVERY || self.last_full_scan.elapsed() > AUDIT_AFTER;
-        if !self.armed || self.unknown || is_due {
+        let is_due = self.incremental_scans >= FULL_SCAN_EVERY
+            || self.last_full_scan.elapsed() > FULL_SCAN_AFTER;
+        if !self.all_watched || self.is_unknown || is_due {
             // Paths marked from now on are changes since this scan.
-            self.unknown = false;
+            self.is_unknown = false;
             self.incremental_scans = 0;
             self.last_full_scan = Instant::now();
             return Changes::Unknown;
@@ -180,13 +180,13 @@ impl State {
     }
 
     fn mark(&mut self, path: RelPath) {
-        if self.unknown {
+        if self.is_unknown {
             return;
         }
         self.dirty.insert(path);
         if self.dirty.len() > MAX_PATHS {
             self.dirty.clear();
-            self.unknown = true;
+            self.is_unknown = true;
         }
     }
 
@@ -199,8 +199,8 @@ impl State {
         self.inotify = None;
         self.folders.clear();
         self.watches.clear();
-        self.armed = false;
-        self.unknown = true;
+        self.all_watched = false;
+        self.is_unknown = true;
         self.dirty.clear();
         self.unsettled.clear();
     }
@@ -280,17 +280,17 @@ impl State {
 }
 
 /// Starts the thread of a root. Returns `None` if that fails.
-fn start(state: &Arc<Mutex<State>>, of: Weak<RootCheckpoints>) -> Option<PipeWriter> {
+fn start(state: &Arc<Mutex<State>>, checkpoints: Weak<RootCheckpoints>) -> Option<PipeWriter> {
     let (reader, writer) = std::io::pipe().ok()?;
     let state = state.clone();
     std::thread::Builder::new()
         .name("changes".to_owned())
-        .spawn(move || run(&state, &of, reader))
+        .spawn(move || run(&state, &checkpoints, reader))
         .ok()?;
     Some(writer)
 }
 
-fn run(state: &Mutex<State>, of: &Weak<RootCheckpoints>, mut wake: PipeReader) {
+fn run(state: &Mutex<State>, checkpoints: &Weak<RootCheckpoints>, mut wake: PipeReader) {
     loop {
         let inotify = lock(state).inotify.clone();
         let mut polled = vec![PollFd::new(&wake, PollFlags::IN)];
@@ -305,9 +305,11 @@ fn run(state: &Mutex<State>, of: &Weak<RootCheckpoints>, mut wake: PipeReader) {
             if !matches!(wake.read(&mut [0; 64]), Ok(1..)) {
                 return;
             }
-            let Some(of) = of.upgrade() else { return };
+            let Some(checkpoints) = checkpoints.upgrade() else {
+                return;
+            };
             let look = lock(state).completed_scan;
-            update_watches(state, look, of.store.captured_folders());
+            update_watches(state, look, checkpoints.store.captured_folders());
         } else {
             lock(state).drain();
             std::thread::sleep(SETTLE);
@@ -464,10 +466,10 @@ mod tests {
     #[test]
     fn full_scans_happen_now_and_then() {
         let (_scratch, state) = watched(&[]);
-        let unknown = (0..200)
+        let is_unknown = (0..200)
             .filter(|_| lock(&state).take() == Changes::Unknown)
             .count();
-        assert_eq!(unknown, 200 / (AUDIT_EVERY as usize + 1));
+        assert_eq!(is_unknown, 200 / (FULL_SCAN_EVERY as usize + 1));
     }
 
     #[test]

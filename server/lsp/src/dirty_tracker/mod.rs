@@ -37,11 +37,11 @@ impl DirtyTracker {
     }
 
     /// Records a scan of the work tree, after which its directories can be watched.
-    pub fn scanned(&self, of: &Arc<RootCheckpoints>) {
+    pub fn scanned(&self, checkpoints: &Arc<RootCheckpoints>) {
         #[cfg(target_os = "linux")]
-        self.inner.scanned(of);
+        self.inner.scanned(checkpoints);
         #[cfg(not(target_os = "linux"))]
-        let _ = of;
+        let _ = checkpoints;
     }
 
     /// Marks a path as changed.

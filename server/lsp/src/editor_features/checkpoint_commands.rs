@@ -28,11 +28,11 @@ use crate::{
     checkpoint_registry::queue_for_roots,
     handlers::{self, HandlerResult, RequestContext, restore},
     server::Server,
-    session::normal_uri,
+    session::normalize_uri,
 };
 
 /// Creates a checkpoint of every folder.
-pub(super) fn take(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+pub(super) fn create(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.checkpointNow", params)?;
     let params = CreateCheckpointParams {
         label: target.label,
@@ -43,12 +43,12 @@ pub(super) fn take(context: &RequestContext<'_>, params: &str) -> HandlerResult 
 }
 
 /// Shows the changes since a checkpoint, by default the latest.
-pub(super) fn changes(context: &RequestContext<'_>, params: &str) -> HandlerResult {
+pub(super) fn show_changes(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let target = DocumentArg::read("sightline.showChanges", params)?;
     let view = context.view();
     let from = match &target.id {
         Some(id) => BaseCheckpoint::named(id),
-        None => last(context, target.root(context, &view)?)?,
+        None => latest(context, target.root(context, &view)?)?,
     };
     let params = DiffCheckpointsParams {
         from: from.id.clone(),
@@ -86,10 +86,14 @@ fn line(file: &FileDifference) -> String {
         Some(old) => format!(" (was {})", one_line(old)),
         None => String::new(),
     };
-    format!("{status}: {}{from}{}", one_line(&file.path), lines_of(file))
+    format!(
+        "{status}: {}{from}{}",
+        one_line(&file.path),
+        line_counts(file)
+    )
 }
 
-fn lines_of(file: &FileDifference) -> String {
+fn line_counts(file: &FileDifference) -> String {
     if file.binary {
         ", binary".to_owned()
     } else {
@@ -110,10 +114,10 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let root = view.roots().get(*root).cloned();
     let root = root.ok_or_else(|| Error::invalid("the folder is no longer open"))?;
     let name = one_line(&view.roots().result_path(&location).0).into_owned();
-    let uri = normal_uri(&view.roots().absolute(&location).to_uri());
+    let uri = normalize_uri(&view.roots().absolute(&location).to_uri());
     let from = match target.id {
         Some(id) => BaseCheckpoint::named(&id),
-        None => last(context, &root)?,
+        None => latest(context, &root)?,
     };
     let params = DiffCheckpointsParams {
         from: from.id.clone(),
@@ -122,7 +126,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
         ..DiffCheckpointsParams::default()
     };
     let mut files = handlers::checkpoints::diff(context, params)?.files;
-    files.retain(|file| normal_uri(&file.uri) == uri);
+    files.retain(|file| normalize_uri(&file.uri) == uri);
     let Some(file) = files.pop() else {
         return report::message(context, format!("{name} on disk is the same as in {from}"));
     };
@@ -137,7 +141,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
         DifferenceStatus::Added => format!("Delete {name}? It does not exist in {from}."),
         _ => format!(
             "Restore {name} from {from}? Changes since then: {}.",
-            &lines_of(&file)[2..]
+            &line_counts(&file)[2..]
         ),
     };
     if let Some(conflict) = preview.conflicts.first() {
@@ -147,7 +151,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
         DifferenceStatus::Added => "Delete",
         _ => "Restore",
     };
-    let plan = Plan {
+    let plan = FileRestore {
         name,
         uri,
         id: from.id,
@@ -158,11 +162,11 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     confirm::ask(context.server, what, &question, yes, move |server| {
         plan.start(server);
     });
-    report::silent(question)
+    report::without_message(question)
 }
 
 /// A confirmed restore of one file.
-struct Plan {
+struct FileRestore {
     /// Display name of the file.
     name: String,
     uri: String,
@@ -175,7 +179,7 @@ struct Plan {
     token: String,
 }
 
-impl Plan {
+impl FileRestore {
     fn start(self, server: &Arc<Server>) {
         let snapshot = server.snapshot();
         let open = snapshot.editor.document(&self.uri);
@@ -185,20 +189,20 @@ impl Plan {
         {
             let edits = [(self.uri.as_str(), open, text)];
             let edit = restore::workspace_edit(&edits, snapshot.client_info.versioned_edits);
-            return self.put_into_editor(server, &edit);
+            return self.restore_in_editor(server, &edit);
         }
         let (worker, queue) = (server.clone(), queue_for_roots([&self.root]));
         let scheduler = server.scheduler();
         scheduler.run_in_background(queue, "restore a file", move || {
             let context = RequestContext::new(&worker, snapshot, Cancel::default());
-            match self.put_on_disk(&context) {
+            match self.restore_on_disk(&context) {
                 Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
-                Err(error) => report::failed(&context, &error),
+                Err(error) => report::show_error(&context, &error),
             }
         });
     }
 
-    fn put_into_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
+    fn restore_in_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
         let params = json!({ "label": "sightline: restore", "edit": edit });
         let told = server.clone();
         let client = server.client();
@@ -217,7 +221,7 @@ impl Plan {
         });
     }
 
-    fn put_on_disk(self, context: &RequestContext<'_>) -> Result<String, Error> {
+    fn restore_on_disk(self, context: &RequestContext<'_>) -> Result<String, Error> {
         let params = RestoreCheckpointParams {
             id: self.id,
             paths: Some(vec![self.uri]),
@@ -227,8 +231,8 @@ impl Plan {
             ..RestoreCheckpointParams::default()
         };
         let restored = restore::restore(context, params)?;
-        let failed = restored.outcomes.iter().find_map(|o| o.error.as_deref());
-        match failed {
+        let show_error = restored.outcomes.iter().find_map(|o| o.error.as_deref());
+        match show_error {
             Some(why) => Err(Error::storage(format!(
                 "cannot restore {}: {why}",
                 self.name
@@ -274,7 +278,7 @@ pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> H
     confirm::ask(context.server, what, &question, "Undo", move |server| {
         undo(server, params);
     });
-    report::silent(question)
+    report::without_message(question)
 }
 
 fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
@@ -334,7 +338,7 @@ fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
                     let done = context.summary().unwrap_or_default();
                     worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
                 }
-                Err(error) => report::failed(&context, &error),
+                Err(error) => report::show_error(&context, &error),
             }
         });
 }
@@ -365,19 +369,19 @@ impl std::fmt::Display for BaseCheckpoint {
 }
 
 /// Returns the latest checkpoint of a folder, except undo points.
-pub(super) fn last(context: &RequestContext<'_>, root: &Root) -> Result<BaseCheckpoint, Error> {
+pub(super) fn latest(context: &RequestContext<'_>, root: &Root) -> Result<BaseCheckpoint, Error> {
     let params = ListCheckpointsParams {
         root: Some(root.path.to_uri()),
         ..ListCheckpointsParams::default()
     };
     let listed = handlers::checkpoints::list(context, params)?.checkpoints;
     let is_asked = |one: &Checkpoint| one.purpose != Some(CheckpointPurpose::Undo);
-    let last = listed.into_iter().find(is_asked).ok_or_else(|| {
+    let latest = listed.into_iter().find(is_asked).ok_or_else(|| {
         let why = format!("no checkpoint of {} yet; create one first", root.name);
         Error::new(ErrorKind::NotFound, why)
     })?;
     Ok(BaseCheckpoint {
-        id: last.id,
-        label: last.label,
+        id: latest.id,
+        label: latest.label,
     })
 }

@@ -17,7 +17,7 @@ use crate::{
 #[serde(default, rename_all = "camelCase")]
 struct Params {
     text_document: Document,
-    context: Wanted,
+    context: ActionContext,
 }
 
 #[derive(Default, Deserialize)]
@@ -28,18 +28,18 @@ struct Document {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct ActionContext {
     only: Option<Vec<String>>,
 }
 
 /// Returns the actions for a document.
 pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let mut params = params_compat::object("textDocument/codeAction", Some(params))?;
+    let mut params = params_compat::parse_object("textDocument/codeAction", Some(params))?;
     params_compat::drop_nulls(&mut params);
     let params: Params = serde_json::from_value(params)
         .map_err(|error| Error::invalid(format!("textDocument/codeAction: {error}")))?;
-    let actions = if params.context.only.as_deref().is_none_or(is_wanted) {
-        offered(context, &params.text_document.uri)
+    let actions = if params.context.only.as_deref().is_none_or(accepts_kind) {
+        actions_for(context, &params.text_document.uri)
     } else {
         Vec::new()
     };
@@ -64,7 +64,7 @@ pub(super) fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
 }
 
 /// Returns whether our kind is one of these kinds or a descendant of one.
-fn is_wanted(only: &[String]) -> bool {
+fn accepts_kind(only: &[String]) -> bool {
     only.iter().any(|kind| {
         let rest = CODE_ACTION_KIND.strip_prefix(kind.as_str());
         kind.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -73,7 +73,7 @@ fn is_wanted(only: &[String]) -> bool {
 
 type Action = (String, &'static str, Option<Value>);
 
-fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
+fn actions_for(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
     let mut actions: Vec<Action> = Vec::new();
     if let Some(what) = context.server.confirmations().waiting() {
         actions.push((format!("Sightline: allow: {what}"), "sightline.allow", None));
@@ -125,8 +125,8 @@ fn offered(context: &RequestContext<'_>, uri: &str) -> Vec<Action> {
 fn has_checkpoints(context: &RequestContext<'_>, root: usize) -> bool {
     let (server, snapshot) = (context.server, &context.snapshot);
     let root = snapshot.access.roots().get(root);
-    let of = root.map(|root| server.checkpoints().of(server, snapshot, root));
-    of.is_some_and(|of| of.is_ok_and(|of| of.store.git_dir().exists()))
+    let opened = root.map(|root| server.checkpoints().open(server, snapshot, root));
+    opened.is_some_and(|opened| opened.is_ok_and(|root| root.store.git_dir().exists()))
 }
 
 #[cfg(test)]
@@ -135,9 +135,9 @@ mod tests {
 
     #[test]
     fn ancestor_kinds_are_accepted() {
-        let wanted = |kind: &str| is_wanted(&[kind.to_owned()]);
+        let wanted = |kind: &str| accepts_kind(&[kind.to_owned()]);
         assert!(wanted("source") && wanted("source.sightline") && wanted(""));
         assert!(!wanted("sour") && !wanted("quickfix") && !wanted("source.sightline.more"));
-        assert!(!is_wanted(&[]));
+        assert!(!accepts_kind(&[]));
     }
 }

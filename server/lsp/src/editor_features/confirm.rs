@@ -34,7 +34,7 @@ const METHOD_NOT_FOUND: i64 = -32601;
 pub struct Confirmations {
     open: Mutex<Option<Confirmation>>,
     /// The client does not support `window/showMessageRequest`.
-    promptless: AtomicBool,
+    has_no_prompts: AtomicBool,
 }
 
 type OnAllowed = Box<dyn FnOnce(&Arc<Server>) + Send>;
@@ -50,9 +50,9 @@ struct Confirmation {
 impl Confirmations {
     /// Returns the action that waits for `sightline.allow`, in clients without prompts.
     pub fn waiting(&self) -> Option<String> {
-        let promptless = self.promptless.load(Ordering::Acquire);
+        let has_no_prompts = self.has_no_prompts.load(Ordering::Acquire);
         let open = lock(&self.open);
-        let open = open.as_ref().filter(|_| promptless);
+        let open = open.as_ref().filter(|_| has_no_prompts);
         open.map(|decision| decision.what.clone())
     }
 
@@ -85,22 +85,26 @@ pub(super) fn ask(
     };
     let before = lock(&server.confirmations().open).replace(decision);
     if let Some(before) = before {
-        denied(server, &before.what, "another question was asked");
+        report_denied(server, &before.what, "another question was asked");
     }
     server.run_after(ANSWER_WITHIN, move |server| {
         if let Some(decision) = server.confirmations().take(Some(id)) {
-            denied(server, &decision.what, "no answer");
+            report_denied(server, &decision.what, "no answer");
         }
     });
-    if server.confirmations().promptless.load(Ordering::Acquire) {
-        return tell_of_commands(server, question);
+    if server
+        .confirmations()
+        .has_no_prompts
+        .load(Ordering::Acquire)
+    {
+        return suggest_commands(server, question);
     }
     let params = json!({
         "type": MessageType::WARNING,
         "message": format!("sightline: {question}"),
         "actions": [{ "title": yes }, { "title": "Cancel" }],
     });
-    let asked = server.clone();
+    let worker = server.clone();
     let question = question.to_owned();
     let client = server.client();
     client.request_within(
@@ -109,37 +113,37 @@ pub(super) fn ask(
         ANSWER_WITHIN,
         move |answer| match answer {
             Ok(answer) => {
-                let Some(decision) = asked.confirmations().take(Some(id)) else {
+                let Some(decision) = worker.confirmations().take(Some(id)) else {
                     return;
                 };
                 if answer["title"] == yes {
-                    (decision.allowed)(&asked);
+                    (decision.allowed)(&worker);
                 }
             }
             Err(error) if error["code"] == METHOD_NOT_FOUND => {
-                asked
+                worker
                     .confirmations()
-                    .promptless
+                    .has_no_prompts
                     .store(true, Ordering::Release);
-                tell_of_commands(&asked, &question);
+                suggest_commands(&worker, &question);
             }
             Err(_) => {
-                if let Some(decision) = asked.confirmations().take(Some(id)) {
-                    denied(&asked, &decision.what, "the editor could not ask");
+                if let Some(decision) = worker.confirmations().take(Some(id)) {
+                    report_denied(&worker, &decision.what, "the editor could not ask");
                 }
             }
         },
     );
 }
 
-fn tell_of_commands(server: &Server, question: &str) {
+fn suggest_commands(server: &Server, question: &str) {
     let message = format!(
         "sightline: {question} Run sightline.allow or sightline.deny (code actions offer both)"
     );
     server.show_message(MessageType::WARNING, &message);
 }
 
-fn denied(server: &Server, what: &str, why: &str) {
+fn report_denied(server: &Server, what: &str, why: &str) {
     server.show_message(
         MessageType::INFO,
         &format!("sightline: cancelled: {what} ({why})"),
@@ -151,7 +155,7 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
         Some(decision) => {
             (decision.allowed)(context.server);
-            report::silent(format!("allowed: {}", decision.what))
+            report::without_message(format!("allowed: {}", decision.what))
         }
         None => report::message(context, "nothing to allow"),
     }

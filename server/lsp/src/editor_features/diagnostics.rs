@@ -27,14 +27,14 @@ use sightline_protocol::{
 };
 
 use super::{
-    checkpoint_commands::last,
-    rule_file::{RuleFile, units},
+    checkpoint_commands::latest,
+    rule_file::{RuleFile, text_units},
 };
 use crate::{
     handlers::{self, RequestContext},
     scheduler::Queue,
     server::Server,
-    session::{Phase, normal_uri},
+    session::{Phase, normalize_uri},
     sync::lock,
 };
 
@@ -51,7 +51,7 @@ const HINT: u32 = 4;
 pub struct PublishedDiagnostics {
     scheduled: AtomicBool,
     /// By URI; documents without diagnostics are absent.
-    told: Mutex<BTreeMap<String, Vec<Value>>>,
+    published: Mutex<BTreeMap<String, Vec<Value>>>,
 }
 
 /// Schedules a check.
@@ -73,19 +73,19 @@ pub fn schedule(server: &Arc<Server>) {
                     .published_diagnostics()
                     .scheduled
                     .store(false, Ordering::Release);
-                if let Err(error) = look(&worker) {
+                if let Err(error) = check(&worker) {
                     tracing::info!(%error, "cannot compute diagnostics");
                 }
             });
     });
 }
 
-fn look(server: &Arc<Server>) -> Result<(), Error> {
+fn check(server: &Arc<Server>) -> Result<(), Error> {
     if server.session(|session| session.phase) != Phase::Running {
         return Ok(());
     }
     // Held during the check, so that results are published in order.
-    let mut told = lock(&server.published_diagnostics().told);
+    let mut published = lock(&server.published_diagnostics().published);
     let context = RequestContext::new(server, server.snapshot(), Cancel::default());
     let settings = context.snapshot.settings.diagnostics;
     let mut found: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -94,23 +94,23 @@ fn look(server: &Arc<Server>) -> Result<(), Error> {
             let Some(file) = RuleFile::open(&context.snapshot, uri) else {
                 continue;
             };
-            found.insert(uri.to_owned(), of_rules(&context, &file)?);
+            found.insert(uri.to_owned(), rule_problems(&context, &file)?);
         }
     }
     if settings.changed_files {
-        for (uri, diagnostic) in of_changes(&context)? {
+        for (uri, diagnostic) in changed_files(&context)? {
             found.entry(uri).or_default().push(diagnostic);
         }
     }
     found.retain(|_, diagnostics| !diagnostics.is_empty());
     for (uri, diagnostics) in &found {
-        if told.get(uri) != Some(diagnostics) {
+        if published.get(uri) != Some(diagnostics) {
             publish(server, uri, diagnostics);
         }
     }
-    let gone = told.keys().filter(|uri| !found.contains_key(*uri));
+    let gone = published.keys().filter(|uri| !found.contains_key(*uri));
     gone.for_each(|uri| publish(server, uri, &[]));
-    *told = found;
+    *published = found;
     Ok(())
 }
 
@@ -134,7 +134,7 @@ fn diagnostic(line: usize, end: u32, severity: u32, code: &str, message: String)
 }
 
 /// Returns the problems of a rule file.
-fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>, Error> {
+fn rule_problems(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>, Error> {
     let text = file.text.as_bytes();
     let effects = lint::effects(&file.folder, text, &context.cancel)?;
     let encoding = context.snapshot.client_info.encoding;
@@ -179,14 +179,14 @@ fn of_rules(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Value>,
             ),
             Line::Pattern { .. } | Line::Include { .. } => continue,
         };
-        let end = units(written.trim_end_matches('\r'), encoding);
+        let end = text_units(written.trim_end_matches('\r'), encoding);
         found.push(diagnostic(index, end, severity, code, message));
     }
     Ok(found)
 }
 
 /// Returns the open files that changed since the last checkpoint of their folder.
-fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Error> {
+fn changed_files(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Error> {
     let view = context.view();
     let roots = view.roots();
     let mut open: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -201,8 +201,8 @@ fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Erro
         let Some(root) = roots.get(root) else {
             continue;
         };
-        match changed(context, root, &uris) {
-            Ok(changed) => found.extend(changed),
+        match changed_in_root(context, root, &uris) {
+            Ok(changed_in_root) => found.extend(changed_in_root),
             // There is no checkpoint yet.
             Err(error) if error.kind == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -211,28 +211,28 @@ fn of_changes(context: &RequestContext<'_>) -> Result<Vec<(String, Value)>, Erro
     Ok(found)
 }
 
-fn changed(
+fn changed_in_root(
     context: &RequestContext<'_>,
     root: &Root,
     uris: &[String],
 ) -> Result<Vec<(String, Value)>, Error> {
-    let since = last(context, root)?;
+    let since = latest(context, root)?;
     let params = DiffCheckpointsParams {
         from: since.id.clone(),
         paths: Some(uris.to_vec()),
         ..DiffCheckpointsParams::default()
     };
     let files = handlers::checkpoints::diff(context, params)?.files;
-    let told = files.into_iter().filter_map(|file| {
-        let uri = normal_uri(&file.uri);
-        let message = format!("{} since {since}", how(&file));
+    let published = files.into_iter().filter_map(|file| {
+        let uri = normalize_uri(&file.uri);
+        let message = format!("{} since {since}", describe_change(&file));
         let hint = diagnostic(0, 0, HINT, "changed", message);
         uris.contains(&uri).then_some((uri, hint))
     });
-    Ok(told.collect())
+    Ok(published.collect())
 }
 
-fn how(file: &FileDifference) -> String {
+fn describe_change(file: &FileDifference) -> String {
     let what = match file.status {
         DifferenceStatus::Added => "new",
         DifferenceStatus::Deleted => "deleted",

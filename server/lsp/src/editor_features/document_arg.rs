@@ -31,13 +31,13 @@ impl DocumentArg {
     /// # Errors
     /// `invalidParams`.
     pub(super) fn read(command: &str, params: &str) -> Result<Self, Error> {
-        if let Value::String(path) = params_compat::value(command, Some(params))? {
+        if let Value::String(path) = params_compat::parse(command, Some(params))? {
             return Ok(Self {
                 path: Some(path),
                 ..Self::default()
             });
         }
-        let fields = params_compat::object(command, Some(params))?;
+        let fields = params_compat::parse_object(command, Some(params))?;
         serde_path_to_error::deserialize(fields).map_err(|error| {
             let field = error.path().to_string();
             Error::invalid(format!("{command}: `{field}`: {}", error.into_inner()))

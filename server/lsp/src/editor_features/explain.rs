@@ -27,11 +27,11 @@ pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResul
 /// Tells whether agents may see a file, and which rule decides.
 pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
-    report::message(context, explained(&context.view(), &document))
+    report::message(context, explain_access(&context.view(), &document))
 }
 
 /// Explains in one line why agents may or may not see a path.
-pub(super) fn explained(view: &AccessView, written: &str) -> String {
+pub(super) fn explain_access(view: &AccessView, written: &str) -> String {
     let (location, verdict) = view.check_written(written);
     let name = match &location {
         Some(location) => view.roots().result_path(location).0,

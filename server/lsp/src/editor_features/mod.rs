@@ -32,12 +32,12 @@ const COMMANDS: &[Handler] = &[
     Handler {
         name: "sightline/checkpointNow",
         queue: QueueRule::Roots,
-        run: HandlerFn::Text(checkpoint_commands::take),
+        run: HandlerFn::Text(checkpoint_commands::create),
     },
     Handler {
         name: "sightline/showChanges",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(checkpoint_commands::changes),
+        run: HandlerFn::Text(checkpoint_commands::show_changes),
     },
     Handler {
         name: "sightline/restoreFile",

@@ -9,7 +9,7 @@ use crate::handlers::{self, HandlerResult, RequestContext, result_documents};
 
 /// The result of every command.
 #[derive(Serialize)]
-pub(super) struct Outcome {
+pub(super) struct CommandResult {
     /// What happened, in one line.
     message: String,
     /// The document with the details.
@@ -23,12 +23,12 @@ pub(super) fn message(context: &RequestContext<'_>, text: impl Into<String>) -> 
     context
         .server
         .show_message(MessageType::INFO, &format!("sightline: {message}"));
-    written(Outcome { message, uri: None })
+    to_body(CommandResult { message, uri: None })
 }
 
 /// Returns a message without showing it.
-pub(super) fn silent(message: impl Into<String>) -> HandlerResult {
-    written(Outcome {
+pub(super) fn without_message(message: impl Into<String>) -> HandlerResult {
+    to_body(CommandResult {
         message: message.into(),
         uri: None,
     })
@@ -59,19 +59,19 @@ pub(super) fn document(
             };
             server.show_message(MessageType::INFO, &message);
         });
-    written(Outcome {
+    to_body(CommandResult {
         message,
         uri: Some(uri),
     })
 }
 
-fn written(outcome: Outcome) -> HandlerResult {
+fn to_body(outcome: CommandResult) -> HandlerResult {
     let message = escape::printable(&outcome.message).into_owned();
-    handlers::to_body("a command", &Outcome { message, ..outcome })
+    handlers::to_body("a command", &CommandResult { message, ..outcome })
 }
 
 /// Shows an error that no response carries.
-pub(super) fn failed(context: &RequestContext<'_>, error: &Error) {
+pub(super) fn show_error(context: &RequestContext<'_>, error: &Error) {
     context
         .server
         .show_message(MessageType::ERROR, &format!("sightline: {error}"));

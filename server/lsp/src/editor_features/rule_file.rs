@@ -23,11 +23,11 @@ use sightline_protocol::editor::Position;
 use crate::{
     handlers::{self, HandlerResult, RequestContext},
     params_compat,
-    session::{Snapshot, normal_uri},
+    session::{Snapshot, normalize_uri},
 };
 
 /// Maximum number of completions.
-const MAX_OFFERED: usize = 500;
+const MAX_COMPLETIONS: usize = 500;
 
 /// An open rule file: the folder it applies to, and its text.
 pub(super) struct RuleFile {
@@ -38,7 +38,7 @@ pub(super) struct RuleFile {
 impl RuleFile {
     /// Returns the open document `uri` if it is a rule file in effect.
     pub(super) fn open(snapshot: &Snapshot, uri: &str) -> Option<Self> {
-        let uri = normal_uri(uri);
+        let uri = normalize_uri(uri);
         let path = uri_to_path(&uri).ok().flatten()?;
         if path.as_path().file_name()? != RULE_FILE {
             return None;
@@ -76,7 +76,7 @@ struct Document {
 }
 
 fn at(method: &str, params: &str) -> Result<At, Error> {
-    let params = params_compat::object(method, Some(params))?;
+    let params = params_compat::parse_object(method, Some(params))?;
     serde_json::from_value(params).map_err(|error| Error::invalid(format!("{method}: {error}")))
 }
 
@@ -96,7 +96,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
             let text = file.text.as_bytes();
             let mut effects = lint::effects(&file.folder, text, &context.cancel)?;
             let effect = effects.by_line.remove(&(at.position.line + 1));
-            told(line, &effect.unwrap_or_default(), effects.complete)
+            describe(line, &effect.unwrap_or_default(), effects.complete)
         }
     };
     let kind = if context.snapshot.client_info.markdown_hover {
@@ -111,7 +111,7 @@ pub(super) fn hover(context: &RequestContext<'_>, params: &str) -> HandlerResult
 }
 
 /// Describes the effect of a line.
-fn told(line: &Line, effect: &Effect, complete: bool) -> String {
+fn describe(line: &Line, effect: &Effect, complete: bool) -> String {
     let (verb, agents) = match line {
         Line::Pattern { negated: true } => ("Shows", "to agents"),
         _ => ("Hides", "from agents"),
@@ -147,12 +147,12 @@ pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerR
     };
     let line = file.text.split('\n').nth(at.position.line as usize);
     let encoding = context.snapshot.client_info.encoding;
-    let typed = before(line.unwrap_or_default(), at.position.character, encoding);
+    let typed = text_before(line.unwrap_or_default(), at.position.character, encoding);
     let item = |label: &str, kind: u32, keep: &str, new: &str| {
-        let start = units(keep, encoding);
+        let start = text_units(keep, encoding);
         let range = json!({
             "start": { "line": at.position.line, "character": start },
-            "end": { "line": at.position.line, "character": units(typed, encoding) },
+            "end": { "line": at.position.line, "character": text_units(typed, encoding) },
         });
         let edit = json!({ "range": range, "newText": new });
         json!({ "label": label, "kind": kind, "filterText": new, "textEdit": edit })
@@ -163,7 +163,7 @@ pub(super) fn completion(context: &RequestContext<'_>, params: &str) -> HandlerR
         items.push(item("!include", KEYWORD, "", include));
     }
     let is_include = typed.starts_with(include);
-    let (names, complete) = offered(&file.folder, typed);
+    let (names, complete) = completions(&file.folder, typed);
     for name in names {
         let keep = &typed[..name.keep];
         let (end, kind) = if name.is_folder {
@@ -199,7 +199,7 @@ struct Name {
 
 /// Returns the names that may follow the typed text, sorted, and whether the list is
 /// complete.
-fn offered(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
+fn completions(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
     let none = (Vec::new(), true);
     if typed.starts_with('#') {
         return none;
@@ -243,8 +243,8 @@ fn offered(folder: &AbsPath, typed: &str) -> (Vec<Name>, bool) {
         })
         .collect();
     names.sort_by(|a, b| a.text.cmp(&b.text));
-    let complete = names.len() <= MAX_OFFERED;
-    names.truncate(MAX_OFFERED);
+    let complete = names.len() <= MAX_COMPLETIONS;
+    names.truncate(MAX_COMPLETIONS);
     (names, complete)
 }
 
@@ -269,7 +269,7 @@ fn escaped(name: &str, is_first: bool) -> Cow<'_, str> {
 }
 
 /// Returns the part of a line before a position.
-fn before(line: &str, character: u32, encoding: PositionEncoding) -> &str {
+fn text_before(line: &str, character: u32, encoding: PositionEncoding) -> &str {
     let line = line.strip_suffix('\r').unwrap_or(line);
     let mut passed = 0;
     for (at, c) in line.char_indices() {
@@ -282,7 +282,7 @@ fn before(line: &str, character: u32, encoding: PositionEncoding) -> &str {
 }
 
 /// Returns the length of a text in the units of the position encoding.
-pub(super) fn units(text: &str, encoding: PositionEncoding) -> u32 {
+pub(super) fn text_units(text: &str, encoding: PositionEncoding) -> u32 {
     text.chars().map(|c| width(c, encoding)).sum()
 }
 
@@ -317,9 +317,9 @@ mod tests {
             (PositionEncoding::Utf16, 3),
             (PositionEncoding::Utf32, 2),
         ] {
-            assert_eq!(before("é😀x\r", character, encoding), "é😀");
-            assert_eq!(units("é😀", encoding), character);
-            assert_eq!(before("é", 99, encoding), "é");
+            assert_eq!(text_before("é😀x\r", character, encoding), "é😀");
+            assert_eq!(text_units("é😀", encoding), character);
+            assert_eq!(text_before("é", 99, encoding), "é");
         }
     }
 }

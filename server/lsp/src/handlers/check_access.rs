@@ -79,7 +79,7 @@ fn judge<P: AsRef<str> + Sync>(
         let scheduler = context.server.scheduler();
         scheduler.run_in_background(Queue::Pool, "free access caches", move || drop(view));
     }
-    Ok(ResponseBody::joined(pieces))
+    Ok(ResponseBody::from_pieces(pieces))
 }
 
 #[cfg(test)]

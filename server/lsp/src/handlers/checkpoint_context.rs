@@ -21,11 +21,11 @@ use crate::{
 
 /// What a checkpoint request needs besides its params.
 pub(super) struct CheckpointContext<'a> {
-    pub(super) context: &'a RequestContext<'a>,
+    pub(super) request: &'a RequestContext<'a>,
     pub(super) view: AccessView,
     progress: Progress,
     /// Roots without an interrupted restore.
-    whole: RefCell<HashSet<usize>>,
+    recovered_roots: RefCell<HashSet<usize>>,
 }
 
 impl<'a> CheckpointContext<'a> {
@@ -41,10 +41,10 @@ impl<'a> CheckpointContext<'a> {
             return Err(Error::new(ErrorKind::NotFound, message));
         }
         Ok(Self {
-            context,
+            request: context,
             view,
             progress: context.progress(token, title),
-            whole: RefCell::default(),
+            recovered_roots: RefCell::default(),
         })
     }
 
@@ -53,7 +53,7 @@ impl<'a> CheckpointContext<'a> {
     }
 
     /// Runs `work` on root number `root`.
-    pub(super) fn on<T>(
+    pub(super) fn with_job<T>(
         &self,
         root: usize,
         cancel: &Cancel,
@@ -61,8 +61,8 @@ impl<'a> CheckpointContext<'a> {
     ) -> T {
         let reported = &self.progress;
         let progress = |stage: Stage| {
-            let of = stage.total.map(|total| (stage.done, total));
-            reported.report(of, || match stage.total {
+            let amount = stage.total.map(|total| (stage.done, total));
+            reported.report(amount, || match stage.total {
                 Some(total) => format!("{} {} of {total}", stage.stage, stage.done),
                 None => format!("{} {}", stage.stage, stage.done),
             });
@@ -70,39 +70,42 @@ impl<'a> CheckpointContext<'a> {
         let done = work(&Job {
             view: &self.view,
             root,
-            settings: &self.context.snapshot.settings.checkpoints,
+            settings: &self.request.snapshot.settings.checkpoints,
             cancel,
             progress: &progress,
         });
         if let Some(known) = self.roots().get(root)
-            && let Ok((_, of)) = self.of(root)
-            && let Some(recovered) = of.store.take_recovered()
+            && let Ok((_, checkpoints)) = self.root_checkpoints(root)
+            && let Some(recovered) = checkpoints.store.take_recovered()
         {
-            report_recovered(self.context.server, &self.view, known, &recovered);
+            report_recovered(self.request.server, &self.view, known, &recovered);
         }
         done
     }
 
     /// Returns root number `root` and its store, after completing an interrupted restore.
-    pub(super) fn of(&self, root: usize) -> Result<(&Root, Arc<RootCheckpoints>), Error> {
-        let (known, of) = of(self.context, self.roots(), root)?;
-        if self.whole.borrow_mut().insert(root) {
-            try_recover(self.context.server, &self.context.snapshot, known);
+    pub(super) fn root_checkpoints(
+        &self,
+        root: usize,
+    ) -> Result<(&Root, Arc<RootCheckpoints>), Error> {
+        let (known, checkpoints) = open_root(self.request, self.roots(), root)?;
+        if self.recovered_roots.borrow_mut().insert(root) {
+            try_recover(self.request.server, &self.request.snapshot, known);
         }
-        Ok((known, of))
+        Ok((known, checkpoints))
     }
 
     /// Finds a checkpoint by id in any root. Also accepts the id of a Cline commit, with
     /// or without the `HEAD ` prefix of its tasks, for the checkpoint imported from it.
-    pub(super) fn find(&self, written: &str) -> Result<Found, Error> {
+    pub(super) fn find(&self, written: &str) -> Result<FoundCheckpoint, Error> {
         let id: Oid = written.strip_prefix("HEAD ").unwrap_or(written).parse()?;
-        let by_id = |of: &RootCheckpoints| match of.store.get(id) {
+        let by_id = |checkpoints: &RootCheckpoints| match checkpoints.store.get(id) {
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
             found => found.map(Some),
         };
-        let (mut found, mut failed) = self.find_by(by_id)?;
+        let (mut found, mut failed) = self.search_roots(by_id)?;
         if found.is_none() {
-            let imported = self.find_by(|of| of.store.imported_from(id))?;
+            let imported = self.search_roots(|checkpoints| checkpoints.store.imported_from(id))?;
             found = imported.0;
             failed = failed.or(imported.1);
         }
@@ -117,19 +120,26 @@ impl<'a> CheckpointContext<'a> {
 
     /// Searches the roots. Returns the first match, and the last error of a root that
     /// could not be searched.
-    fn find_by(
+    fn search_roots(
         &self,
         ask: impl Fn(&RootCheckpoints) -> Result<Option<Arc<Checkpoint>>, Error>,
-    ) -> Result<(Option<Found>, Option<Error>), Error> {
+    ) -> Result<(Option<FoundCheckpoint>, Option<Error>), Error> {
         let mut failed = None;
         for root in 0..self.roots().as_slice().len() {
-            self.context.cancel.check()?;
-            let (known, of) = self.of(root)?;
-            match ask(&of) {
+            self.request.cancel.check()?;
+            let (known, checkpoints) = self.root_checkpoints(root)?;
+            match ask(&checkpoints) {
                 Ok(Some(record)) => {
-                    let registry = self.context.server.checkpoints();
+                    let registry = self.request.server.checkpoints();
                     registry.remember(record.id, known);
-                    return Ok((Some(Found { root, of, record }), failed));
+                    return Ok((
+                        Some(FoundCheckpoint {
+                            root,
+                            checkpoints,
+                            record,
+                        }),
+                        failed,
+                    ));
                 }
                 Ok(None) => {}
                 Err(error) => failed = Some(error),
@@ -231,13 +241,13 @@ impl Paths {
 }
 
 /// A checkpoint with its root and store.
-pub(super) struct Found {
+pub(super) struct FoundCheckpoint {
     pub(super) root: usize,
-    pub(super) of: Arc<RootCheckpoints>,
+    pub(super) checkpoints: Arc<RootCheckpoints>,
     pub(super) record: Arc<Checkpoint>,
 }
 
-fn of<'r>(
+fn open_root<'r>(
     context: &RequestContext<'_>,
     roots: &'r Roots,
     root: usize,
@@ -245,6 +255,8 @@ fn of<'r>(
     let known = roots.get(root);
     let known = known.ok_or_else(|| Error::invalid(format!("no root number {root}")))?;
     let server = context.server;
-    let of = server.checkpoints().of(server, &context.snapshot, known)?;
-    Ok((known, of))
+    let checkpoints = server
+        .checkpoints()
+        .open(server, &context.snapshot, known)?;
+    Ok((known, checkpoints))
 }

@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// Returns the named root, or all.
-fn chosen(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
+fn selected_roots(roots: &Roots, name: Option<&str>) -> Result<Vec<usize>, Error> {
     match name {
         Some(name) => Ok(vec![named_root(roots, name)?]),
         None => Ok((0..roots.as_slice().len()).collect()),
@@ -56,10 +56,10 @@ pub fn create(
         let why = format!("a label of {label} bytes exceeds the limit of {limit}; shorten it");
         return Err(Error::new(ErrorKind::TooLarge, why));
     }
-    let work = CheckpointContext::begin(context, params.work_done_token, "Creating a checkpoint")?;
-    let roots = chosen(work.roots(), params.root.as_deref())?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Creating a checkpoint")?;
+    let roots = selected_roots(cx.roots(), params.root.as_deref())?;
     let messages = match &task {
-        Some(task) => mark(context, task),
+        Some(task) => conversation_mark(context, task),
         None => None,
     };
     let request = Request {
@@ -69,28 +69,28 @@ pub fn create(
         messages,
         confirm_large: params.confirm_large,
         group: (roots.len() > 1).then(|| uuid::Uuid::new_v4().to_string()),
-        group_roots: uris(work.roots(), roots.iter().copied()),
+        group_roots: group_root_uris(cx.roots(), roots.iter().copied()),
         ..Request::default()
     };
     let mut taken = Vec::new();
     for root in roots {
-        match take(&work, root, &request) {
+        match create_in_root(&cx, root, &request) {
             Ok(record) => taken.push((root, record)),
             Err(error) => {
-                take_back(&work, &taken);
+                remove_created(&cx, &taken);
                 return Err(error);
             }
         }
     }
-    let members = members(work.roots(), &taken);
+    let members = members(cx.roots(), &taken);
     let mut checkpoints = taken.iter().map(|(root, record)| {
-        let mut checkpoint = wire(&work.view, *root, record);
+        let mut checkpoint = to_wire(&cx.view, *root, record);
         checkpoint.group = (members.len() > 1).then(|| members.clone());
         checkpoint
     });
     let checkpoints: Vec<Checkpoint> = checkpoints.by_ref().collect();
     for checkpoint in &checkpoints {
-        tell(context, checkpoint);
+        notify_created(context, checkpoint);
     }
     let first = checkpoints.into_iter().next();
     let first = first.ok_or_else(|| Error::invalid("no folder to create a checkpoint of"))?;
@@ -109,34 +109,36 @@ pub fn create(
 }
 
 /// Creates the checkpoint of one root.
-fn take(
-    work: &CheckpointContext<'_>,
+fn create_in_root(
+    cx: &CheckpointContext<'_>,
     root: usize,
     request: &Request,
 ) -> Result<Arc<StoredCheckpoint>, Error> {
-    let context = work.context;
-    let (known, of) = work.of(root)?;
-    let taken = work.on(root, &context.cancel, |job| {
-        of.store.create(job, request, Some(&of.changes))
+    let context = cx.request;
+    let (known, checkpoints) = cx.root_checkpoints(root)?;
+    let taken = cx.with_job(root, &context.cancel, |job| {
+        checkpoints
+            .store
+            .create(job, request, Some(&checkpoints.changes))
     });
-    let record = taken.map_err(|error| in_root(work.roots(), known, error))?;
+    let record = taken.map_err(|error| with_root_name(cx.roots(), known, error))?;
     context.server.checkpoints().remember(record.id, known);
-    of.scanned(context.server);
-    of.schedule_maintenance(context.server);
+    checkpoints.scanned(context.server);
+    checkpoints.schedule_maintenance(context.server);
     Ok(record)
 }
 
 /// Removes the created members of a group that failed. Restoring one would look like
 /// restoring the whole group.
-fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
+fn remove_created(cx: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint>)]) {
     for (root, record) in taken {
         let keep = Keep {
             without: Some(record.id),
             ..Keep::default()
         };
-        let pruned = work
-            .of(*root)
-            .and_then(|(_, of)| of.store.prune(&keep, &Cancel::default()));
+        let pruned = cx
+            .root_checkpoints(*root)
+            .and_then(|(_, checkpoints)| checkpoints.store.prune(&keep, &Cancel::default()));
         if let Err(error) = pruned {
             tracing::warn!(%error, "cannot remove a checkpoint of a failed group");
         }
@@ -144,7 +146,10 @@ fn take_back(work: &CheckpointContext<'_>, taken: &[(usize, Arc<StoredCheckpoint
 }
 
 /// Returns the root URIs of a group, or nothing for a single root.
-pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>) -> Vec<String> {
+pub(super) fn group_root_uris(
+    roots: &Roots,
+    together: impl ExactSizeIterator<Item = usize>,
+) -> Vec<String> {
     if together.len() < 2 {
         return Vec::new();
     }
@@ -153,7 +158,7 @@ pub(super) fn uris(roots: &Roots, together: impl ExactSizeIterator<Item = usize>
 }
 
 /// Adds the root's name to an error, if there are several roots.
-pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
+pub(super) fn with_root_name(roots: &Roots, root: &Root, mut error: Error) -> Error {
     if roots.as_slice().len() > 1 {
         error.message = format!("{}: {}", root.name, error.message);
     }
@@ -161,7 +166,7 @@ pub(super) fn in_root(roots: &Roots, root: &Root, mut error: Error) -> Error {
 }
 
 /// Notifies the client of a new checkpoint.
-pub(super) fn tell(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
+pub(super) fn notify_created(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
     if context.snapshot.settings.notifications {
         let params = DidCreateCheckpointParams {
             checkpoint: checkpoint.clone(),
@@ -173,7 +178,10 @@ pub(super) fn tell(context: &RequestContext<'_>, checkpoint: &Checkpoint) {
 
 /// Returns the position in a task's conversation. If it cannot be read, a warning is
 /// logged and the checkpoint is created without it.
-pub(super) fn mark(context: &RequestContext<'_>, task: &TaskId) -> Option<ConversationMark> {
+pub(super) fn conversation_mark(
+    context: &RequestContext<'_>,
+    task: &TaskId,
+) -> Option<ConversationMark> {
     let store = context.server.task_store(&context.snapshot).ok()?;
     match store.load(task, &context.cancel) {
         Ok(conversation) => Some(ConversationMark {
@@ -203,7 +211,7 @@ fn members(roots: &Roots, taken: &[(usize, Arc<StoredCheckpoint>)]) -> Vec<Group
 
 /// Converts a checkpoint to its wire form, without its group. Skipped paths that the
 /// rules deny are only counted.
-pub(super) fn wire(view: &AccessView, root: usize, record: &StoredCheckpoint) -> Checkpoint {
+pub(super) fn to_wire(view: &AccessView, root: usize, record: &StoredCheckpoint) -> Checkpoint {
     let roots = view.roots();
     let notes = &record.metadata;
     let (shown, hidden): (Vec<&Skipped>, Vec<&Skipped>) = notes
@@ -231,7 +239,7 @@ pub(super) fn wire(view: &AccessView, root: usize, record: &StoredCheckpoint) ->
             .map_or_else(String::new, |root| root.path.to_uri()),
         task_id: notes.task.clone(),
         label: notes.label.clone(),
-        created_at: signed(notes.created),
+        created_at: to_i64(notes.created),
         added: notes.counts.added,
         modified: notes.counts.modified,
         deleted: notes.counts.deleted,
@@ -244,13 +252,13 @@ pub(super) fn wire(view: &AccessView, root: usize, record: &StoredCheckpoint) ->
             Purpose::Undo { .. } => Some(CheckpointPurpose::Undo),
             Purpose::Imported => Some(CheckpointPurpose::Imported),
         },
-        messages: messages.map(|mark| mark.messages),
+        messages: messages.map(|conversation_mark| conversation_mark.messages),
         group: None,
         imported: notes.imported.clone(),
     }
 }
 
-fn signed(time: u64) -> i64 {
+fn to_i64(time: u64) -> i64 {
     i64::try_from(time).unwrap_or(i64::MAX)
 }
 
@@ -260,13 +268,13 @@ pub fn list(
     params: ListCheckpointsParams,
 ) -> Result<ListCheckpointsResult, Error> {
     let task = params.task_id.as_deref().map(TaskId::new).transpose()?;
-    let work = CheckpointContext::begin(context, None, "Listing checkpoints")?;
+    let cx = CheckpointContext::begin(context, None, "Listing checkpoints")?;
     let limit = params.limit.map(|limit| limit as usize);
     let filter = Filter { task, limit };
     let mut listed = Vec::new();
-    for root in chosen(work.roots(), params.root.as_deref())? {
-        let (known, of) = work.of(root)?;
-        for record in of.store.list(&filter)? {
+    for root in selected_roots(cx.roots(), params.root.as_deref())? {
+        let (known, checkpoints) = cx.root_checkpoints(root)?;
+        for record in checkpoints.store.list(&filter)? {
             context.server.checkpoints().remember(record.id, known);
             listed.push((root, record));
         }
@@ -277,12 +285,12 @@ pub fn list(
     listed.truncate(limit.unwrap_or(usize::MAX));
     let is_grouped = |(_, record): &(usize, Arc<StoredCheckpoint>)| record.metadata.group.is_some();
     let groups = if listed.iter().any(is_grouped) {
-        groups(&work)?
+        groups(&cx)?
     } else {
         BTreeMap::new()
     };
     let checkpoints = listed.iter().map(|(root, record)| {
-        let mut checkpoint = wire(&work.view, *root, record);
+        let mut checkpoint = to_wire(&cx.view, *root, record);
         let group = record.metadata.group.as_ref();
         let members = group.and_then(|group| groups.get(group));
         checkpoint.group = members.filter(|members| members.len() > 1).cloned();
@@ -293,28 +301,28 @@ pub fn list(
 }
 
 /// Returns the members of every group.
-fn groups(work: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
+fn groups(cx: &CheckpointContext<'_>) -> Result<BTreeMap<String, Vec<GroupMember>>, Error> {
     let mut groups: BTreeMap<String, Vec<GroupMember>> = BTreeMap::new();
-    for (root, record) in grouped(work)? {
+    for (root, record) in grouped_checkpoints(cx)? {
         let Some(group) = record.metadata.group.clone() else {
             continue;
         };
-        let member = members(work.roots(), &[(root, record)]);
+        let member = members(cx.roots(), &[(root, record)]);
         groups.entry(group).or_default().extend(member);
     }
     Ok(groups)
 }
 
 /// Returns the checkpoints that belong to groups, with their roots.
-pub(super) fn grouped(
-    work: &CheckpointContext<'_>,
+pub(super) fn grouped_checkpoints(
+    cx: &CheckpointContext<'_>,
 ) -> Result<Vec<(usize, Arc<StoredCheckpoint>)>, Error> {
     let mut all = Vec::new();
-    for root in 0..work.roots().as_slice().len() {
-        let (_, of) = work.of(root)?;
-        let records = of.store.list(&Filter::default())?;
-        let grouped = records.into_iter().filter(|r| r.metadata.group.is_some());
-        all.extend(grouped.map(|record| (root, record)));
+    for root in 0..cx.roots().as_slice().len() {
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
+        let records = checkpoints.store.list(&Filter::default())?;
+        let grouped_checkpoints = records.into_iter().filter(|r| r.metadata.group.is_some());
+        all.extend(grouped_checkpoints.map(|record| (root, record)));
     }
     Ok(all)
 }
@@ -325,12 +333,12 @@ pub fn diff(
     params: DiffCheckpointsParams,
 ) -> Result<DiffCheckpointsResult, Error> {
     let (contents, patch) = (params.contents, params.patch);
-    let work = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
-    let (root, files) = differences(&work, &params, contents || patch)?;
+    let cx = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (root, files) = differences(&cx, &params, contents || patch)?;
     let text = patch.then(|| String::from_utf8_lossy(&diff::patch(&files)).into_owned());
     let files = files
         .into_iter()
-        .map(|file| difference(&work, root, file, contents));
+        .map(|file| difference(&cx, root, file, contents));
     Ok(DiffCheckpointsResult {
         files: files.collect(),
         text,
@@ -345,21 +353,21 @@ pub fn patch(
     context: &RequestContext<'_>,
     params: &DiffCheckpointsParams,
 ) -> Result<Vec<u8>, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
-    let (_, files) = differences(&work, params, true)?;
+    let cx = CheckpointContext::begin(context, params.work_done_token.clone(), "Comparing")?;
+    let (_, files) = differences(&cx, params, true)?;
     Ok(diff::patch(&files))
 }
 
 fn differences(
-    work: &CheckpointContext<'_>,
+    cx: &CheckpointContext<'_>,
     params: &DiffCheckpointsParams,
     contents: bool,
 ) -> Result<(usize, Vec<FileDiff>), Error> {
-    let from = work.find(&params.from)?;
+    let from = cx.find(&params.from)?;
     let to = match &params.to {
         None => Side::Now,
         Some(id) => {
-            let to = work.find(id)?;
+            let to = cx.find(id)?;
             if to.root != from.root {
                 return Err(Error::invalid(format!(
                     "{} and {id} belong to different workspace folders",
@@ -369,7 +377,7 @@ fn differences(
             Side::Checkpoint(to.record.id)
         }
     };
-    let paths = work.paths(from.root, params.paths.as_deref(), true)?;
+    let paths = cx.paths(from.root, params.paths.as_deref(), true)?;
     let options = DiffOptions {
         paths: paths.wanted().unwrap_or_default(),
         contents,
@@ -377,20 +385,20 @@ fn differences(
         max_total_bytes: limits::MAX_DIFF_CONTENTS_BYTES,
     };
     let side = Side::Checkpoint(from.record.id);
-    let files = work.on(from.root, &work.context.cancel, |job| {
-        from.of.store.diff(job, &side, &to, &options)
+    let files = cx.with_job(from.root, &cx.request.cancel, |job| {
+        from.checkpoints.store.diff(job, &side, &to, &options)
     })?;
     Ok((from.root, files))
 }
 
 fn difference(
-    work: &CheckpointContext<'_>,
+    cx: &CheckpointContext<'_>,
     root: usize,
     file: FileDiff,
     contents: bool,
 ) -> FileDifference {
-    let (path, encoded, uri) = work.name(root, &file.path);
-    let old = file.old_path.as_ref().map(|old| work.name(root, old));
+    let (path, encoded, uri) = cx.name(root, &file.path);
+    let old = file.old_path.as_ref().map(|old| cx.name(root, old));
     let mut omitted = file.omitted.clone().filter(|_| contents || file.uncaptured);
     let mut text = |bytes: Option<Vec<u8>>| {
         let text = String::from_utf8(bytes.filter(|_| contents && !file.binary)?);
@@ -429,14 +437,14 @@ pub fn stats(
     context: &RequestContext<'_>,
     params: CheckpointStatsParams,
 ) -> Result<CheckpointStatsResult, Error> {
-    let work = CheckpointContext::begin(context, None, "Reading checkpoints")?;
+    let cx = CheckpointContext::begin(context, None, "Reading checkpoints")?;
     let mut total = CheckpointStatsResult::default();
-    for root in chosen(work.roots(), params.root.as_deref())? {
-        let (_, of) = work.of(root)?;
-        let stats = of.store.stats()?;
+    for root in selected_roots(cx.roots(), params.root.as_deref())? {
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
+        let stats = checkpoints.store.stats()?;
         total.count += stats.count;
         total.bytes += stats.bytes;
-        let (oldest, newest) = (stats.oldest.map(signed), stats.newest.map(signed));
+        let (oldest, newest) = (stats.oldest.map(to_i64), stats.newest.map(to_i64));
         total.oldest = [total.oldest, oldest].into_iter().flatten().min();
         total.newest = total.newest.max(newest);
     }
@@ -448,7 +456,7 @@ pub fn prune(
     context: &RequestContext<'_>,
     params: PruneCheckpointsParams,
 ) -> Result<PruneCheckpointsResult, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token, "Removing checkpoints")?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Removing checkpoints")?;
     let keep = Keep {
         newest: params.keep.map(|keep| keep as usize),
         since: params
@@ -458,25 +466,25 @@ pub fn prune(
         ..Keep::default()
     };
     let mut total = PruneCheckpointsResult::default();
-    let roots = chosen(work.roots(), params.root.as_deref())?;
+    let roots = selected_roots(cx.roots(), params.root.as_deref())?;
     if keep == Keep::default() {
         return Ok(total);
     }
     for root in roots {
-        let (known, of) = work.of(root)?;
+        let (known, checkpoints) = cx.root_checkpoints(root)?;
         let pruned = if params.dry_run {
-            of.store.would_prune(&keep, &context.cancel)
+            checkpoints.store.would_prune(&keep, &context.cancel)
         } else {
-            of.store.prune(&keep, &context.cancel)
+            checkpoints.store.prune(&keep, &context.cancel)
         };
-        let pruned = pruned.map_err(|error| in_root(work.roots(), known, error))?;
+        let pruned = pruned.map_err(|error| with_root_name(cx.roots(), known, error))?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
         if params.dry_run {
             let removed = pruned.removed.iter();
             total.checkpoints.extend(removed.map(Oid::to_string));
         } else {
-            of.schedule_maintenance(context.server);
+            checkpoints.schedule_maintenance(context.server);
         }
     }
     let count = plural(total.removed, "checkpoint");
@@ -494,11 +502,11 @@ pub fn verify(
     context: &RequestContext<'_>,
     params: VerifyCheckpointsParams,
 ) -> Result<VerifyCheckpointsResult, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token, "Verifying checkpoints")?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Verifying checkpoints")?;
     let mut problems = Vec::new();
-    for root in chosen(work.roots(), params.root.as_deref())? {
-        let (_, of) = work.of(root)?;
-        problems.extend(work.on(root, &context.cancel, |job| of.store.verify(job))?);
+    for root in selected_roots(cx.roots(), params.root.as_deref())? {
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
+        problems.extend(cx.with_job(root, &context.cancel, |job| checkpoints.store.verify(job))?);
     }
     Ok(VerifyCheckpointsResult {
         ok: problems.is_empty(),
@@ -507,26 +515,30 @@ pub fn verify(
 }
 
 /// Removes a task's checkpoints in all open roots.
-pub(super) fn remove_of_task(
+pub(super) fn remove_task_checkpoints(
     context: &RequestContext<'_>,
     task: &TaskId,
 ) -> Result<PruneCheckpointsResult, Error> {
     let mut total = PruneCheckpointsResult::default();
     for root in all_roots(&context.snapshot) {
         let server = context.server;
-        let of = server.checkpoints().of(server, &context.snapshot, &root)?;
-        if !of.store.git_dir().exists() {
+        let checkpoints = server
+            .checkpoints()
+            .open(server, &context.snapshot, &root)?;
+        if !checkpoints.store.git_dir().exists() {
             continue;
         }
         try_recover(server, &context.snapshot, &root);
-        let pruned = of.store.prune(&of_task(task), &context.cancel)?;
+        let pruned = checkpoints
+            .store
+            .prune(&all_but_task(task), &context.cancel)?;
         total.removed += pruned.removed.len() as u64;
         total.freed_bytes += pruned.freed_bytes;
     }
     Ok(total)
 }
 
-fn of_task(task: &TaskId) -> Keep {
+fn all_but_task(task: &TaskId) -> Keep {
     Keep {
         without_task: Some(task.clone()),
         ..Keep::default()
@@ -539,11 +551,11 @@ fn of_task(task: &TaskId) -> Keep {
 /// # Errors
 /// `notFound` if there are none, and core's errors.
 pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Imported, Error> {
-    let work = CheckpointContext::begin(context, None, "Importing checkpoints")?;
-    let (root, of) = work.of(0)?;
+    let cx = CheckpointContext::begin(context, None, "Importing checkpoints")?;
+    let (root, checkpoints) = cx.root_checkpoints(0)?;
     let shadow = places.iter().find_map(|place| {
         let is_repository = place.join(".git").exists() || place.join("HEAD").exists();
-        let within = || of.store.shadow_repository(place);
+        let within = || checkpoints.store.shadow_repository(place);
         is_repository.then(|| place.clone()).or_else(within)
     });
     let shadow = shadow.ok_or_else(|| {
@@ -555,12 +567,14 @@ pub fn import(context: &RequestContext<'_>, places: &[PathBuf]) -> Result<Import
         );
         Error::new(ErrorKind::NotFound, why)
     })?;
-    work.on(0, &context.cancel, |job| of.store.import(job, &shadow))
+    cx.with_job(0, &context.cancel, |job| {
+        checkpoints.store.import(job, &shadow)
+    })
 }
 
 /// Direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// To the remote.
     Push,
     /// From the remote.
@@ -572,16 +586,22 @@ pub enum Way {
 ///
 /// # Errors
 /// Core's errors.
-pub fn transfer(context: &RequestContext<'_>, way: Way, remote: &str) -> Result<String, Error> {
-    let title = match way {
-        Way::Push => "Pushing checkpoints",
-        Way::Fetch => "Fetching checkpoints",
+pub fn transfer(
+    context: &RequestContext<'_>,
+    direction: Direction,
+    remote: &str,
+) -> Result<String, Error> {
+    let title = match direction {
+        Direction::Push => "Pushing checkpoints",
+        Direction::Fetch => "Fetching checkpoints",
     };
-    let work = CheckpointContext::begin(context, None, title)?;
-    let (_, of) = work.of(0)?;
-    match way {
-        Way::Push => of.store.push(remote, &context.cancel),
-        Way::Fetch => work.on(0, &context.cancel, |job| of.store.fetch(remote, job)),
+    let cx = CheckpointContext::begin(context, None, title)?;
+    let (_, checkpoints) = cx.root_checkpoints(0)?;
+    match direction {
+        Direction::Push => checkpoints.store.push(remote, &context.cancel),
+        Direction::Fetch => cx.with_job(0, &context.cancel, |job| {
+            checkpoints.store.fetch(remote, job)
+        }),
     }
 }
 
@@ -599,7 +619,7 @@ pub fn forget_tasks(server: &Arc<Server>, tasks: Vec<TaskId>) {
         .run_in_background(queue, "prune checkpoints", move || {
             let context = RequestContext::new(&worker, snapshot, Cancel::default());
             for task in tasks {
-                if let Err(error) = remove_of_task(&context, &task) {
+                if let Err(error) = remove_task_checkpoints(&context, &task) {
                     tracing::warn!(%error, "cannot remove the checkpoints of a deleted task");
                 }
             }

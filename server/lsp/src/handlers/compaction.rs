@@ -34,12 +34,12 @@ pub fn plan(
     messages: Option<&[&RawValue]>,
 ) -> HandlerResult {
     let options = PlanOptions::from_params(&params);
-    let task = task_of(params.task_id.as_deref(), messages)?;
+    let task = stored_task(params.task_id.as_deref(), messages)?;
     let stored = match &task {
         Some(task) => Some(StoredTask::load(context, task)?),
         None => None,
     };
-    let plan = about(
+    let plan = with_conversation(
         context,
         messages,
         stored.as_ref(),
@@ -77,9 +77,9 @@ pub fn apply(
                 .collect::<Vec<_>>(),
         ))
     };
-    let Some(task) = task_of(params.task_id.as_deref(), messages)? else {
+    let Some(task) = stored_task(params.task_id.as_deref(), messages)? else {
         let model = params.model.as_ref();
-        return about(context, messages, None, model, |conversation| {
+        return with_conversation(context, messages, None, model, |conversation| {
             let (applied, _) = apply(conversation)?;
             to_body(
                 ApplyCompaction::NAME,
@@ -103,7 +103,7 @@ pub fn apply(
         let model = planned.as_ref().map(|planned| &planned.model);
         let model = params.model.as_ref().or(model);
         let model = model.or(stored.model.as_ref());
-        let outcome = about(context, None, Some(&stored), model, |conversation| {
+        let outcome = with_conversation(context, None, Some(&stored), model, |conversation| {
             let (applied, indexes) = apply(conversation)?;
             let answer = to_body(
                 ApplyCompaction::NAME,
@@ -161,7 +161,10 @@ pub struct PlannedCompaction {
 }
 
 /// Returns the stored task to use, if no messages are given.
-fn task_of(task_id: Option<&str>, messages: Option<&[&RawValue]>) -> Result<Option<TaskId>, Error> {
+fn stored_task(
+    task_id: Option<&str>,
+    messages: Option<&[&RawValue]>,
+) -> Result<Option<TaskId>, Error> {
     match (messages, task_id) {
         (Some(_), _) => Ok(None),
         (None, Some(task_id)) => Ok(Some(TaskId::new(task_id)?)),
@@ -189,14 +192,14 @@ impl StoredTask {
         Ok(Self {
             conversation,
             calibration: Calibration::load(&dir)?,
-            tracked: tracked(&records.files),
+            tracked: merge_tracked(&records.files),
             model: model.map(|entry| ModelRef::Id(entry.model_id.clone())),
         })
     }
 }
 
 /// Merges the entries of each file, keeping the latest time of each kind.
-fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
+fn merge_tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
     let mut files: Vec<TrackedFile> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for entry in entries {
@@ -216,7 +219,7 @@ fn tracked(entries: &[FileMetadataEntry]) -> Vec<TrackedFile> {
 }
 
 /// Runs `work` on the messages that would be sent, given or stored.
-fn about<T>(
+fn with_conversation<T>(
     context: &RequestContext<'_>,
     given: Option<&[&RawValue]>,
     stored: Option<&StoredTask>,

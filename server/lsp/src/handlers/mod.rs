@@ -384,7 +384,7 @@ fn with_messages<M: Request<Params: WithMessages>>(
 }
 
 pub(crate) fn to_body(method: &str, result: &impl Serialize) -> HandlerResult {
-    ResponseBody::of(result).map_err(|error| serialize_error(method, &error))
+    ResponseBody::serialize(result).map_err(|error| serialize_error(method, &error))
 }
 
 /// Like [`to_body`], for a result that borrows from the request.
@@ -396,7 +396,8 @@ fn to_body_borrowing(
     let Some(message) = &context.message else {
         return to_body(method, result);
     };
-    ResponseBody::within(message, result).map_err(|error| serialize_error(method, &error))
+    ResponseBody::serialize_borrowing(message, result)
+        .map_err(|error| serialize_error(method, &error))
 }
 
 fn serialize_error(method: &str, error: &serde_json::Error) -> Error {
@@ -409,7 +410,7 @@ fn parse_params<M: Request>(text: &str) -> Result<M::Params, Error> {
     if let Some(params) = parse_strict(text) {
         return Ok(params);
     }
-    let params = params_compat::object(M::NAME, Some(text))?;
+    let params = params_compat::parse_object(M::NAME, Some(text))?;
     serde_path_to_error::deserialize(params).map_err(|error| {
         let field = error.path().to_string();
         let why = error.into_inner();

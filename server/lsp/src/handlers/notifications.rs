@@ -9,7 +9,7 @@ use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
 };
 
-use crate::{params_compat, server::Server, session::normal_uri};
+use crate::{params_compat, server::Server, session::normalize_uri};
 
 /// Returns whether a method is one of these notifications.
 pub fn handles(method: &str) -> bool {
@@ -27,19 +27,19 @@ pub fn handles(method: &str) -> bool {
 /// # Errors
 /// `invalidParams` for malformed params; nothing is changed then.
 pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Result<(), Error> {
-    server.fault(method);
+    server.inject_fault(method);
     match method {
         DidChangeTabs::NAME => {
             let mut tabs = read::<DidChangeTabs>(params)?.tabs;
             for tab in &mut tabs {
-                tab.uri = normal_uri(&tab.uri);
+                tab.uri = normalize_uri(&tab.uri);
             }
             apply(server, |editor| editor.set_tabs(tabs));
         }
         DidChangeVisibleEditors::NAME => {
             let mut editors = read::<DidChangeVisibleEditors>(params)?.editors;
             for editor in &mut editors {
-                editor.uri = normal_uri(&editor.uri);
+                editor.uri = normalize_uri(&editor.uri);
             }
             apply(server, |state| state.set_visible(editors));
         }
@@ -49,7 +49,7 @@ pub fn handle(server: &Arc<Server>, method: &str, params: Option<&str>) -> Resul
         }
         DidFocus::NAME => {
             let focused = read::<DidFocus>(params)?.text_document;
-            let uri = focused.map(|document| normal_uri(&document.uri));
+            let uri = focused.map(|document| normalize_uri(&document.uri));
             apply(server, |editor| editor.set_focus(uri));
         }
         _ => {}
@@ -66,7 +66,7 @@ fn apply(server: &Arc<Server>, change: impl FnOnce(&mut EditorState)) {
 }
 
 fn read<N: Notification>(params: Option<&str>) -> Result<N::Params, Error> {
-    let mut params = params_compat::object(N::NAME, params)?;
+    let mut params = params_compat::parse_object(N::NAME, params)?;
     params_compat::drop_nulls(&mut params);
     // Lua encodes an empty table as `[]`, which means no focus.
     if params.get("textDocument").is_some_and(is_empty)

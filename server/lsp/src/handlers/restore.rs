@@ -31,27 +31,29 @@ use sightline_protocol::{
 
 use super::{
     RequestContext,
-    checkpoint_context::{CheckpointContext, Found},
-    checkpoints::{grouped, mark, tell, uris, wire},
+    checkpoint_context::{CheckpointContext, FoundCheckpoint},
+    checkpoints::{
+        conversation_mark, group_root_uris, grouped_checkpoints, notify_created, to_wire,
+    },
 };
 use crate::plural::plural;
-use conversation::{messages, rewind, unwind};
+use conversation::{messages, rewind, undo_rewind};
 pub(crate) use editor_sync::workspace_edit;
-use editor_sync::{replace_texts, tell_changed};
+use editor_sync::{replace_texts, report_changed};
 use root_restore::{RootRestore, without_nested};
 
 /// Returns the named checkpoint and, with `all_roots`, the others of its group.
 fn parts(
-    work: &CheckpointContext<'_>,
+    cx: &CheckpointContext<'_>,
     id: &str,
     paths: Option<&[String]>,
     all_roots: bool,
 ) -> Result<Vec<RootRestore>, Error> {
-    let named = work.find(id)?;
+    let named = cx.find(id)?;
     let found = match &named.record.metadata.group {
         Some(group) if all_roots => {
-            let found = group_of(work, group, |_| true)?;
-            require_open(work, &named.record, &found, "restore without allRoots")?;
+            let found = find_group(cx, group, |_| true)?;
+            require_open(cx, &named.record, &found, "restore without allRoots")?;
             found
         }
         _ => vec![named],
@@ -59,9 +61,9 @@ fn parts(
     let only_this = found.len() == 1;
     let mut parts = Vec::new();
     for found in found {
-        let wanted = work.paths(found.root, paths, only_this)?.wanted();
+        let wanted = cx.paths(found.root, paths, only_this)?.wanted();
         if let Some(wanted) = wanted {
-            parts.push(RootRestore::new(work, found, wanted)?);
+            parts.push(RootRestore::new(cx, found, wanted)?);
         }
     }
     if parts.is_empty() {
@@ -69,20 +71,24 @@ fn parts(
             "`paths` selects nothing in the checkpoint's folders",
         ));
     }
-    without_nested(work, parts)
+    without_nested(cx, parts)
 }
 
 /// Returns the checkpoints of a group, in root order.
-fn group_of(
-    work: &CheckpointContext<'_>,
+fn find_group(
+    cx: &CheckpointContext<'_>,
     group: &str,
     is_meant: impl Fn(&Checkpoint) -> bool,
-) -> Result<Vec<Found>, Error> {
+) -> Result<Vec<FoundCheckpoint>, Error> {
     let mut found = Vec::new();
-    for (root, record) in grouped(work)? {
+    for (root, record) in grouped_checkpoints(cx)? {
         if record.metadata.group.as_deref() == Some(group) && is_meant(&record) {
-            let (_, of) = work.of(root)?;
-            found.push(Found { root, of, record });
+            let (_, checkpoints) = cx.root_checkpoints(root)?;
+            found.push(FoundCheckpoint {
+                root,
+                checkpoints,
+                record,
+            });
         }
     }
     Ok(found)
@@ -94,16 +100,16 @@ fn group_of(
 /// # Errors
 /// `conflict` if one of the folders is not open.
 fn require_open(
-    work: &CheckpointContext<'_>,
+    cx: &CheckpointContext<'_>,
     record: &Checkpoint,
-    found: &[Found],
+    found: &[FoundCheckpoint],
     instead: &str,
 ) -> Result<(), Error> {
     let all = &record.metadata.group_roots;
     if found.len() >= all.len() {
         return Ok(());
     }
-    let roots = work.roots().as_slice();
+    let roots = cx.roots().as_slice();
     let is_open = |uri: &str| roots.iter().any(|root| root.path.to_uri() == uri);
     let closed: Vec<&str> = all
         .iter()
@@ -126,7 +132,7 @@ pub fn preview(
     context: &RequestContext<'_>,
     params: PreviewRestoreParams,
 ) -> Result<PreviewRestoreResult, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Comparing")?;
     let mut result = PreviewRestoreResult::default();
     let parts = if params.undo {
         if params.paths.is_some() {
@@ -135,19 +141,19 @@ pub fn preview(
             ));
         }
         let id = Some(params.id.as_str()).filter(|id| *id != "last");
-        let undone = UndoPlan::find(&work, id)?;
+        let undone = UndoPlan::find(&cx, id)?;
         result.undo_id = Some(undone.named.to_string());
         result.task_id = undone.rewound.map(|(task, _)| task);
         undone.parts
     } else {
-        parts(&work, &params.id, params.paths.as_deref(), params.all_roots)?
+        parts(&cx, &params.id, params.paths.as_deref(), params.all_roots)?
     };
     let mut tokens = Vec::new();
     for part in &parts {
-        let preview = part.preview(&work)?;
+        let preview = part.preview(&cx)?;
         let root = part.found.root;
         for change in preview.changes {
-            let (path, path_encoded, uri) = work.name(root, &change.path);
+            let (path, path_encoded, uri) = cx.name(root, &change.path);
             result.changes.push(RestoreChange {
                 path,
                 action: action(change.action),
@@ -160,15 +166,15 @@ pub fn preview(
         let conflicts = preview.conflicts.into_iter();
         result
             .conflicts
-            .extend(conflicts.map(|conflict| left_alone(&work, root, conflict)));
+            .extend(conflicts.map(|conflict| to_conflict(&cx, root, conflict)));
         tokens.push(preview.token);
     }
     result.token = tokens.join(TOKEN_SEPARATOR);
     Ok(result)
 }
 
-fn left_alone(work: &CheckpointContext<'_>, root: usize, conflict: Conflict) -> RestoreConflict {
-    let (path, path_encoded, uri) = work.name(root, &conflict.path);
+fn to_conflict(cx: &CheckpointContext<'_>, root: usize, conflict: Conflict) -> RestoreConflict {
+    let (path, path_encoded, uri) = cx.name(root, &conflict.path);
     RestoreConflict {
         path,
         reason: conflict.reason,
@@ -192,9 +198,9 @@ pub fn restore(
     context: &RequestContext<'_>,
     params: RestoreCheckpointParams,
 ) -> Result<RestoreCheckpointResult, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Restoring")?;
     let paths = params.paths.as_deref();
-    let parts = parts(&work, &params.id, paths, params.all_roots)?;
+    let parts = parts(&cx, &params.id, paths, params.all_roots)?;
     let Some(first) = parts.first() else {
         return Err(Error::invalid("nothing to restore"));
     };
@@ -207,7 +213,9 @@ pub fn restore(
     let mut options = Options {
         token: params.token,
         force: params.force,
-        messages: task.as_ref().and_then(|task| mark(context, task)),
+        messages: task
+            .as_ref()
+            .and_then(|task| conversation_mark(context, task)),
         task: task.clone(),
         ..Options::default()
     };
@@ -215,7 +223,7 @@ pub fn restore(
         RestoreMode::Task => Vec::new(),
         // A single root is checked by its restore.
         _ if parts.len() == 1 => Vec::new(),
-        _ => previewed(&work, &parts, options.token.as_deref())?,
+        _ => preview_all(&cx, &parts, options.token.as_deref())?,
     };
     let rewound = match params.mode {
         RestoreMode::Files => None,
@@ -229,9 +237,9 @@ pub fn restore(
     };
     options.rewind = rewound.as_ref().map(|(_, id)| id.to_string());
     let outcome = match params.mode {
-        RestoreMode::Task => undo_point(&work, &first.found, &options),
+        RestoreMode::Task => undo_point(&cx, &first.found, &options),
         RestoreMode::Files | RestoreMode::FilesAndTask => {
-            restore_parts(&work, &parts, previews, &options)
+            restore_roots(&cx, &parts, previews, &options)
         }
     };
     match (outcome, rewound) {
@@ -245,7 +253,7 @@ pub fn restore(
         }
         (Err(error), None) => Err(error),
         (Err(mut error), Some((task, id))) => {
-            if let Err(kept) = unwind(context, &task, id) {
+            if let Err(kept) = undo_rewind(context, &task, id) {
                 error.message = format!("{}; cannot reset the conversation: {kept}", error.message);
             }
             Err(error)
@@ -254,14 +262,14 @@ pub fn restore(
 }
 
 /// Previews every root before any is changed. Returns their tokens.
-fn previewed(
-    work: &CheckpointContext<'_>,
+fn preview_all(
+    cx: &CheckpointContext<'_>,
     parts: &[RootRestore],
     token: Option<&str>,
 ) -> Result<Vec<String>, Error> {
     let mut tokens = Vec::new();
     for part in parts {
-        tokens.push(part.preview(work)?.token);
+        tokens.push(part.preview(cx)?.token);
     }
     if token.is_some_and(|token| token != tokens.join(TOKEN_SEPARATOR)) {
         return Err(Error::new(
@@ -273,14 +281,14 @@ fn previewed(
 }
 
 /// Restores the roots one after the other, or none.
-fn restore_parts(
-    work: &CheckpointContext<'_>,
+fn restore_roots(
+    cx: &CheckpointContext<'_>,
     parts: &[RootRestore],
     tokens: Vec<String>,
     options: &Options,
 ) -> Result<RestoreCheckpointResult, Error> {
     let group = (parts.len() > 1).then(|| uuid::Uuid::new_v4().to_string());
-    let group_roots = uris(work.roots(), parts.iter().map(|part| part.found.root));
+    let group_roots = group_root_uris(cx.roots(), parts.iter().map(|part| part.found.root));
     let mut tokens = tokens.into_iter();
     let mut done: Vec<(&RootRestore, Restored)> = Vec::new();
     for (place, part) in parts.iter().enumerate() {
@@ -292,9 +300,9 @@ fn restore_parts(
             rewind: options.rewind.clone().filter(|_| place == 0),
             ..options.clone()
         };
-        match part.restore(work, &work.context.cancel, &options) {
+        match part.restore(cx, &cx.request.cancel, &options) {
             Ok(restored) => done.push((part, restored)),
-            Err(error) => return Err(taken_back(work, done, error)),
+            Err(error) => return Err(roll_back(cx, done, error)),
         }
     }
     let mut result = RestoreCheckpointResult::default();
@@ -302,15 +310,15 @@ fn restore_parts(
     let mut changed = Vec::new();
     for (part, restored) in done {
         let root = part.found.root;
-        announce(work, part, &restored);
+        announce_undo_point(cx, part, &restored);
         let undo = restored.undo.map(|undo| undo.to_string());
         result.undo_id = result.undo_id.or(undo);
         let conflicts = restored.conflicts.into_iter();
         result
             .conflicts
-            .extend(conflicts.map(|conflict| left_alone(work, root, conflict)));
+            .extend(conflicts.map(|conflict| to_conflict(cx, root, conflict)));
         for outcome in restored.outcomes {
-            let (path, path_encoded, uri) = work.name(root, &outcome.path);
+            let (path, path_encoded, uri) = cx.name(root, &outcome.path);
             if outcome.error.is_none() && part.clean.contains(&outcome.path) {
                 changed.push(path.clone());
             }
@@ -328,32 +336,34 @@ fn restore_parts(
             Some((known?.1.clone(), text))
         }));
     }
-    replace_texts(work.context, &texts);
+    replace_texts(cx.request, &texts);
     // Our plugins reload documents themselves.
-    if !work.context.snapshot.client_info.plugin {
-        tell_changed(work.context.server, &changed);
+    if !cx.request.snapshot.client_info.plugin {
+        report_changed(cx.request.server, &changed);
     }
     Ok(result)
 }
 
 /// Registers the undo point of a restore and notifies the client.
-fn announce(work: &CheckpointContext<'_>, part: &RootRestore, restored: &Restored) {
+fn announce_undo_point(cx: &CheckpointContext<'_>, part: &RootRestore, restored: &Restored) {
     let Some(undo) = restored.undo else {
         return;
     };
-    let Found { root, of, .. } = &part.found;
-    if let Some(known) = work.roots().get(*root) {
-        let registry = work.context.server.checkpoints();
+    let FoundCheckpoint {
+        root, checkpoints, ..
+    } = &part.found;
+    if let Some(known) = cx.roots().get(*root) {
+        let registry = cx.request.server.checkpoints();
         registry.remember(undo, known);
     }
-    if let Ok(record) = of.store.get(undo) {
-        tell(work.context, &wire(&work.view, *root, &record));
+    if let Ok(record) = checkpoints.store.get(undo) {
+        notify_created(cx.request, &to_wire(&cx.view, *root, &record));
     }
 }
 
 /// Rolls back the roots restored before one failed. Adds to the error if that fails too.
-fn taken_back(
-    work: &CheckpointContext<'_>,
+fn roll_back(
+    cx: &CheckpointContext<'_>,
     done: Vec<(&RootRestore, Restored)>,
     mut error: Error,
 ) -> Error {
@@ -368,9 +378,9 @@ fn taken_back(
             },
             unsaved: part.unsaved.clone(),
             clean: Vec::new(),
-            found: Found {
+            found: FoundCheckpoint {
                 root: part.found.root,
-                of: part.found.of.clone(),
+                checkpoints: part.found.checkpoints.clone(),
                 record: part.found.record.clone(),
             },
         };
@@ -379,7 +389,7 @@ fn taken_back(
             force: true,
             ..Options::default()
         };
-        let undone = back.restore(work, &Cancel::default(), &options);
+        let undone = back.restore(cx, &Cancel::default(), &options);
         let failed = match &undone {
             Err(failed) => Some(failed.message.clone()),
             Ok(undone) => undone.outcomes.iter().find_map(|o| o.error.clone()),
@@ -396,8 +406,8 @@ fn taken_back(
 
 /// Creates the undo point of a restore that only rewinds the conversation.
 fn undo_point(
-    work: &CheckpointContext<'_>,
-    found: &Found,
+    cx: &CheckpointContext<'_>,
+    found: &FoundCheckpoint,
     options: &Options,
 ) -> Result<RestoreCheckpointResult, Error> {
     let request = Request {
@@ -411,14 +421,14 @@ fn undo_point(
         confirm_large: true,
         ..Request::default()
     };
-    let record = work.on(found.root, &work.context.cancel, |job| {
+    let record = cx.with_job(found.root, &cx.request.cancel, |job| {
         found
-            .of
+            .checkpoints
             .store
-            .create(job, &request, Some(&found.of.changes))
+            .create(job, &request, Some(&found.checkpoints.changes))
     })?;
-    found.of.scanned(work.context.server);
-    tell(work.context, &wire(&work.view, found.root, &record));
+    found.checkpoints.scanned(cx.request.server);
+    notify_created(cx.request, &to_wire(&cx.view, found.root, &record));
     Ok(RestoreCheckpointResult {
         undo_id: Some(record.id.to_string()),
         ..RestoreCheckpointResult::default()
@@ -430,41 +440,43 @@ pub fn undo(
     context: &RequestContext<'_>,
     params: UndoRestoreParams,
 ) -> Result<RestoreCheckpointResult, Error> {
-    let work = CheckpointContext::begin(context, params.work_done_token, "Undoing a restore")?;
+    let cx = CheckpointContext::begin(context, params.work_done_token, "Undoing a restore")?;
     let UndoPlan {
         parts,
-        alone,
+        conversation_only,
         task,
         rewound,
         ..
-    } = UndoPlan::find(&work, params.undo_id.as_deref())?;
+    } = UndoPlan::find(&cx, params.undo_id.as_deref())?;
     let mut options = Options {
         token: params.token,
         force: params.force,
-        messages: task.as_ref().and_then(|task| mark(context, task)),
+        messages: task
+            .as_ref()
+            .and_then(|task| conversation_mark(context, task)),
         task,
         ..Options::default()
     };
     let previews = match parts.len() {
         0 | 1 => Vec::new(),
-        _ => previewed(&work, &parts, options.token.as_deref())?,
+        _ => preview_all(&cx, &parts, options.token.as_deref())?,
     };
-    let forth = match rewound {
+    let reverted = match rewound {
         None => None,
         Some((task, id)) => {
             let task = TaskId::new(&task)?;
-            let id = unwind(context, &task, id.parse()?)?;
+            let id = undo_rewind(context, &task, id.parse()?)?;
             options.rewind = Some(id.to_string());
             Some((task, id))
         }
     };
-    let outcome = match &alone {
-        Some(found) if parts.is_empty() => undo_point(&work, found, &options),
-        _ => restore_parts(&work, &parts, previews, &options),
+    let outcome = match &conversation_only {
+        Some(found) if parts.is_empty() => undo_point(&cx, found, &options),
+        _ => restore_roots(&cx, &parts, previews, &options),
     };
-    match (outcome, forth) {
-        (Ok(mut result), forth) => {
-            result.task = forth.map(|(task, _)| RestoredTask {
+    match (outcome, reverted) {
+        (Ok(mut result), reverted) => {
+            result.task = reverted.map(|(task, _)| RestoredTask {
                 messages: messages(context, &task),
                 task_id: task.as_str().to_owned(),
             });
@@ -473,7 +485,7 @@ pub fn undo(
         }
         (Err(error), None) => Err(error),
         (Err(error), Some((task, id))) => {
-            unwind(context, &task, id)?;
+            undo_rewind(context, &task, id)?;
             Err(error)
         }
     }
@@ -486,7 +498,7 @@ struct UndoPlan {
     /// The files of all roots that were restored together.
     parts: Vec<RootRestore>,
     /// An undo point of a conversation only.
-    alone: Option<Found>,
+    conversation_only: Option<FoundCheckpoint>,
     task: Option<TaskId>,
     /// Task and rewind id of the conversation.
     rewound: Option<(String, String)>,
@@ -494,10 +506,10 @@ struct UndoPlan {
 
 impl UndoPlan {
     /// Finds an undo point, by default the latest.
-    fn find(work: &CheckpointContext<'_>, id: Option<&str>) -> Result<Self, Error> {
+    fn find(cx: &CheckpointContext<'_>, id: Option<&str>) -> Result<Self, Error> {
         let named = match id {
-            Some(id) => work.find(id)?,
-            None => last_undo(work)?,
+            Some(id) => cx.find(id)?,
+            None => last_undo(cx)?,
         };
         if !is_undo(&named.record) {
             return Err(Error::invalid(format!(
@@ -508,9 +520,9 @@ impl UndoPlan {
         let id = named.record.id;
         let found = match named.record.metadata.group.clone() {
             Some(group) => {
-                let found = group_of(work, &group, is_undo)?;
+                let found = find_group(cx, &group, is_undo)?;
                 let instead = "restore only this checkpoint";
-                require_open(work, &named.record, &found, instead)?;
+                require_open(cx, &named.record, &found, instead)?;
                 found
             }
             None => vec![named],
@@ -524,7 +536,7 @@ impl UndoPlan {
         let mut undone = Self {
             named: id,
             parts: Vec::new(),
-            alone: None,
+            conversation_only: None,
             task,
             rewound,
         };
@@ -532,10 +544,8 @@ impl UndoPlan {
             match &found.record.metadata.purpose {
                 Purpose::Undo {
                     restoring: None, ..
-                } => undone.alone = Some(found),
-                _ => undone
-                    .parts
-                    .push(RootRestore::new(work, found, Vec::new())?),
+                } => undone.conversation_only = Some(found),
+                _ => undone.parts.push(RootRestore::new(cx, found, Vec::new())?),
             }
         }
         Ok(undone)
@@ -547,20 +557,24 @@ fn is_undo(record: &Checkpoint) -> bool {
 }
 
 /// Returns the latest undo point of all roots.
-fn last_undo(work: &CheckpointContext<'_>) -> Result<Found, Error> {
-    let mut last: Option<Found> = None;
-    for root in 0..work.roots().as_slice().len() {
-        let (_, of) = work.of(root)?;
-        let Some(id) = of.store.last_undo()? else {
+fn last_undo(cx: &CheckpointContext<'_>) -> Result<FoundCheckpoint, Error> {
+    let mut last: Option<FoundCheckpoint> = None;
+    for root in 0..cx.roots().as_slice().len() {
+        let (_, checkpoints) = cx.root_checkpoints(root)?;
+        let Some(id) = checkpoints.store.last_undo()? else {
             continue;
         };
-        let record = of.store.get(id)?;
+        let record = checkpoints.store.get(id)?;
         let age = |record: &Arc<Checkpoint>| (record.metadata.created, record.metadata.sequence);
         if last
             .as_ref()
             .is_none_or(|last| age(&last.record) < age(&record))
         {
-            last = Some(Found { root, of, record });
+            last = Some(FoundCheckpoint {
+                root,
+                checkpoints,
+                record,
+            });
         }
     }
     last.ok_or_else(|| Error::new(ErrorKind::NotFound, "no restore to undo"))

@@ -198,7 +198,7 @@ pub fn delete(
     context.server.forget_task(&task);
     let queue = queue_for_roots(&all_roots(&context.snapshot));
     context.continue_on(queue, move |context| {
-        let removed = checkpoints::remove_of_task(context, &task);
+        let removed = checkpoints::remove_task_checkpoints(context, &task);
         let freed_bytes = match (deleted, removed) {
             // A task may have nothing but checkpoints left.
             (Err(_), Ok(removed)) if removed.removed > 0 => removed.freed_bytes,

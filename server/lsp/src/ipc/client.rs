@@ -16,7 +16,7 @@ use super::transport::{self, ClientStream};
 use crate::frame::{FrameReader, write_frame};
 
 /// Time after which a silent server is considered dead.
-const PATIENCE: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends a request to the newest server of a root. Returns `None` if no server answers.
 pub fn request(
@@ -67,13 +67,14 @@ fn exchange(
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut frame = Vec::new();
     write_frame(&mut frame, request.to_string().as_bytes())?;
-    let mut answer: Value = transport::with_timeout(stream, PATIENCE, move |mut stream| {
-        stream.write_all(&frame)?;
-        let Some(Ok(body)) = FrameReader::new(stream).next_frame()? else {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        };
-        Ok(serde_json::from_slice(&body)?)
-    })?;
+    let mut answer: Value =
+        transport::with_timeout(stream, RESPONSE_TIMEOUT, move |mut stream| {
+            stream.write_all(&frame)?;
+            let Some(Ok(body)) = FrameReader::new(stream).next_frame()? else {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            };
+            Ok(serde_json::from_slice(&body)?)
+        })?;
     let Some(failure) = answer.get_mut("error").map(Value::take) else {
         return Ok(Ok(answer["result"].take()));
     };

@@ -43,7 +43,7 @@ const METHODS: &[&str] = &[
 ];
 
 /// Time after which a silent connection is closed.
-const SILENCE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// JSON-RPC: method not found.
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -57,7 +57,7 @@ pub(super) struct Listeners {
 /// One socket; dropping it stops listening and removes the file.
 struct Listening {
     path: PathBuf,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Listeners {
@@ -135,15 +135,15 @@ impl Listening {
                 path.display()
             ))
         })?;
-        let over = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::new(AtomicBool::new(false));
         let listening = Self {
             path,
-            over: over.clone(),
+            stopped: stopped.clone(),
         };
         let server = Arc::downgrade(server);
         thread::Builder::new()
             .name("socket".to_owned())
-            .spawn(move || listen(&bound, &over, &server))
+            .spawn(move || listen(&bound, &stopped, &server))
             .map_err(|error| Error::storage(format!("cannot start a socket thread: {error}")))?;
         Ok(listening)
     }
@@ -151,18 +151,18 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Release);
+        self.stopped.store(true, Ordering::Release);
         // Wakes the thread, which then ends.
         drop(transport::connect(&self.path));
         let _ = fs::remove_file(&self.path);
     }
 }
 
-fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
+fn listen(listener: &Listener, stopped: &AtomicBool, server: &Weak<Server>) {
     let connections = Arc::new(AtomicUsize::new(0));
     loop {
         let stream = listener.accept();
-        if over.load(Ordering::Acquire) || server.strong_count() == 0 {
+        if stopped.load(Ordering::Acquire) || server.strong_count() == 0 {
             return;
         }
         let stream = match stream {
@@ -194,7 +194,7 @@ fn listen(listener: &Listener, over: &AtomicBool, server: &Weak<Server>) {
 
 /// Answers the requests of a connection, one at a time.
 fn serve_connection(server: &Weak<Server>, stream: &ServerStream) -> io::Result<()> {
-    transport::set_timeouts(stream, SILENCE)?;
+    transport::set_timeouts(stream, IDLE_TIMEOUT)?;
     let mut frames = FrameReader::new(stream);
     while let Some(Ok(body)) = frames.next_frame()? {
         let Some(server) = server.upgrade() else {
@@ -221,7 +221,7 @@ fn reply(server: &Arc<Server>, id: &Value, method: &str, params: &Value) -> Outg
         return protocol_error(id, METHOD_NOT_FOUND, ErrorKind::Unsupported, &why).into();
     }
     match answer(server, method, params) {
-        Ok(result) => OutgoingMessage::of_result(id, result),
+        Ok(result) => OutgoingMessage::response(id, result),
         Err(error) => error_body(id, &error).into(),
     }
 }
@@ -256,7 +256,7 @@ fn answer(server: &Arc<Server>, method: &str, params: &Value) -> HandlerResult {
 
 /// Returns params without side effects. Rejects params that would record something.
 fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
-    let mut params = params_compat::object(method, Some(&params.to_string()))?;
+    let mut params = params_compat::parse_object(method, Some(&params.to_string()))?;
     if let Some(fields) = params.as_object_mut() {
         fields.remove("workDoneToken");
     }

@@ -7,7 +7,7 @@ use super::Reader;
 pub(super) fn read(reader: &mut Reader<'_>) -> Settings {
     let default = Settings::default();
     let exclude: Option<Vec<String>> = reader.read("checkpoints.exclude");
-    let names = exclude.map(|names| kept(reader, names));
+    let names = exclude.map(|names| valid_names(reader, names));
     Settings {
         max_file_size: reader
             .read("checkpoints.maxFileSize")
@@ -23,8 +23,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Settings {
 }
 
 /// Returns the valid folder names; reports the others.
-fn kept(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
-    let mut kept = Vec::new();
+fn valid_names(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
+    let mut valid_names = Vec::new();
     for name in names {
         // People write `target/` in ignore files.
         let bare = name.strip_suffix('/').unwrap_or(&name);
@@ -33,9 +33,9 @@ fn kept(reader: &mut Reader<'_>, names: Vec<String>) -> Vec<String> {
             reader.problem("checkpoints.exclude", why);
             continue;
         }
-        kept.push(bare.to_owned());
+        valid_names.push(bare.to_owned());
     }
-    kept
+    valid_names
 }
 
 #[cfg(test)]

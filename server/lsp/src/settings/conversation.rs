@@ -13,7 +13,7 @@ use sightline_protocol::{
     settings as wire,
 };
 
-use super::{Reader, shown};
+use super::{Reader, format_value};
 
 /// Settings for truncating conversations.
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,10 @@ fn models(reader: &mut Reader<'_>) -> BTreeMap<String, wire::ModelSettings> {
         return BTreeMap::new();
     };
     let Value::Object(models) = value else {
-        reader.problem(PATH, format!("must be an object (is {})", shown(&value)));
+        reader.problem(
+            PATH,
+            format!("must be an object (is {})", format_value(&value)),
+        );
         return BTreeMap::new();
     };
     let mut known = BTreeMap::new();
@@ -95,7 +98,7 @@ fn models(reader: &mut Reader<'_>) -> BTreeMap<String, wire::ModelSettings> {
                 known.insert(id, settings);
             }
             Err(error) => {
-                let message = format!("{error} (is {})", shown(&model));
+                let message = format!("{error} (is {})", format_value(&model));
                 reader.problem(&format!("{PATH}.{id}"), message);
             }
         }

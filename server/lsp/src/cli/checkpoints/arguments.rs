@@ -111,7 +111,7 @@ pub(in crate::cli) struct Restore {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: ConfirmArgs,
+    pub(super) confirm: ConfirmArgs,
     /// Checkpoint: an id, the beginning of one, or `last`.
     #[arg(value_name = "ID")]
     pub(super) id: String,
@@ -137,7 +137,7 @@ pub(in crate::cli) struct Undo {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: ConfirmArgs,
+    pub(super) confirm: ConfirmArgs,
     /// Undo point printed by the restore; by default, the latest.
     #[arg(value_name = "ID")]
     pub(super) id: Option<String>,
@@ -148,7 +148,7 @@ pub(in crate::cli) struct Prune {
     #[command(flatten)]
     pub(super) workspace: Workspace,
     #[command(flatten)]
-    pub(super) consent: ConfirmArgs,
+    pub(super) confirm: ConfirmArgs,
     /// Keep this many of the newest.
     #[arg(long, value_name = "N")]
     pub(super) keep: Option<u32>,

@@ -29,7 +29,7 @@ pub(super) enum Proceed {
 impl ConfirmArgs {
     /// # Errors
     /// `invalidParams` without `--yes` and without a terminal.
-    pub(super) fn go(&self) -> Result<Proceed, Error> {
+    pub(super) fn proceed(&self) -> Result<Proceed, Error> {
         if self.dry_run {
             Ok(Proceed::DryRun)
         } else if self.yes {
@@ -45,7 +45,7 @@ impl ConfirmArgs {
 }
 
 /// Asks at the terminal, with `note` before the question.
-pub(super) fn confirmed(note: &str) -> Result<bool, Error> {
+pub(super) fn ask(note: &str) -> Result<bool, Error> {
     let mut error = io::stderr();
     let asked = error
         .write_all(format!("{note}Proceed? [y/N] ").as_bytes())

@@ -11,9 +11,9 @@ use crate::cli::print_to;
 pub(super) const ADDED: Style = AnsiColor::Green.on_default();
 pub(super) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(super) const CHANGED: Style = AnsiColor::Yellow.on_default();
-pub(super) const PLACE: Style = AnsiColor::Cyan.on_default();
-pub(super) const FAINT: Style = Style::new().dimmed();
-pub(super) const STRONG: Style = Style::new().bold();
+pub(super) const HUNK: Style = AnsiColor::Cyan.on_default();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const BOLD: Style = Style::new().bold();
 
 pub(super) fn difference(file: &Value) -> String {
     let (sign, style) = match text(file, "status") {
@@ -33,7 +33,7 @@ pub(super) fn difference(file: &Value) -> String {
     let from = from.map_or_else(String::new, |old| format!("{} -> ", one_line(old)));
     let path = line(file, "path");
     let why = match file.get("omitted") {
-        Some(_) => format!("  {FAINT}{}{FAINT:#}", line(file, "omitted")),
+        Some(_) => format!("  {DIM}{}{DIM:#}", line(file, "omitted")),
         None => String::new(),
     };
     format!("{style}{sign}{style:#} {lines}  {from}{path}{why}\n")
@@ -42,20 +42,20 @@ pub(super) fn difference(file: &Value) -> String {
 /// Formats a path that a restore leaves unchanged.
 pub(super) fn left_alone(conflict: &Value) -> String {
     let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
-    format!("{STRONG}skip  {STRONG:#}  {path}  {FAINT}{reason}{FAINT:#}\n")
+    format!("{BOLD}skip  {BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
 }
 
 /// Adds git's colors to a unified diff.
-pub(super) fn coloured(patch: &[u8]) -> Vec<u8> {
+pub(super) fn colorize(patch: &[u8]) -> Vec<u8> {
     let mut shown = Vec::with_capacity(patch.len());
     for line in patch.split_inclusive(|byte| *byte == b'\n') {
         let style = match line {
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => STRONG,
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => BOLD,
             [b'+', ..] => ADDED,
             [b'-', ..] => REMOVED,
-            [b'@', b'@', ..] => PLACE,
+            [b'@', b'@', ..] => HUNK,
             [b' ' | b'\n' | b'\\', ..] => Style::new(),
-            _ => STRONG,
+            _ => BOLD,
         };
         let end = line.strip_suffix(b"\n").unwrap_or(line);
         shown.extend_from_slice(style.render().to_string().as_bytes());
@@ -85,7 +85,7 @@ pub(super) fn line<'a>(value: &'a Value, field: &str) -> Cow<'a, str> {
 }
 
 /// Returns an abbreviated id.
-pub(super) fn id_of(checkpoint: &Value) -> String {
+pub(super) fn short_id(checkpoint: &Value) -> String {
     let id = text(checkpoint, "id");
     format!("{CHANGED}{}{CHANGED:#}", id.get(..10).unwrap_or(id))
 }
@@ -98,7 +98,7 @@ pub(super) fn counts(checkpoint: &Value) -> String {
 }
 
 /// Formats a time relative to now.
-pub(super) fn ago(millis: i64) -> String {
+pub(super) fn relative_time(millis: i64) -> String {
     let seconds = now_millis().saturating_sub(millis).max(0) / 1000;
     match seconds {
         0..60 => "just now".to_owned(),
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn ages_are_readable() {
-        let at = |seconds: i64| ago(now_millis() - seconds * 1000 - 500);
+        let at = |seconds: i64| relative_time(now_millis() - seconds * 1000 - 500);
         assert_eq!(at(-100), "just now");
         assert_eq!(at(300), "5 min ago");
         assert_eq!(at(7300), "2 h ago");
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn a_colored_patch_loses_nothing_but_colors() {
         let patch = b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\xff\n+b\n c";
-        let shown = coloured(patch);
+        let shown = colorize(patch);
         assert!(shown.len() > patch.len());
         for line in patch.split(|byte| *byte == b'\n') {
             assert!(shown.windows(line.len()).any(|part| part == line));
         }
-        assert_eq!(coloured(b" same\n\\ end"), b" same\n\\ end");
+        assert_eq!(colorize(b" same\n\\ end"), b" same\n\\ end");
     }
 }

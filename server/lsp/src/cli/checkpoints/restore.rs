@@ -7,16 +7,16 @@ use sightline_core::{error::Error, escape::one_line};
 use sightline_protocol::error::ErrorKind;
 
 use super::{
+    absolute_paths,
     arguments::{ModeArgument, Restore, Undo},
-    ask, changing,
-    confirm::{Proceed, confirmed},
-    format::{CHANGED, FAINT, REMOVED, items, left_alone, line, print, text},
-    shown, wanted, whole_id,
+    confirm::{Proceed, ask},
+    format::{CHANGED, DIM, REMOVED, items, left_alone, line, print, text},
+    print_as, resolve_id, run_request, with_maintenance,
 };
 use crate::{
     cli::{
-        DONE, FAILURE, NEGATIVE, Workspace, complain, conversations::parsed, offline, print_raw,
-        print_to,
+        DONE, FAILURE, NEGATIVE, Workspace, conversations::parse_result, offline, print_message,
+        print_raw, print_to,
     },
     plural::plural,
     server::Server,
@@ -26,19 +26,19 @@ const UP_TO_DATE: &str = "already up to date";
 
 /// `sightline checkpoint preview`.
 pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Result<i32, Error> {
-    let result = offline::with_server(workspace, |server| previewed(server, id, paths))?;
+    let result = offline::with_server(workspace, |server| preview_request(server, id, paths))?;
     let plan = Plan::new(&result, None)?;
     plan.show(workspace, &result)?;
     let is_empty = plan.changes == 0;
     if is_empty && !workspace.json {
-        complain("nothing would be changed");
+        print_message("nothing would be changed");
     }
     Ok(if is_empty { NEGATIVE } else { DONE })
 }
 
 /// `sightline checkpoint restore`.
 pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
-    let go = asked.consent.go()?;
+    let proceed = asked.confirm.proceed()?;
     let workspace = &asked.workspace;
     let conversation = (asked.mode != ModeArgument::Files)
         .then(|| "the conversation is rewound to the checkpoint".to_owned());
@@ -47,35 +47,35 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
             let nothing = json!({ "changes": [], "conflicts": [], "token": "" });
             Ok(nothing.to_string())
         }
-        _ => previewed(server, &asked.id, &asked.paths),
+        _ => preview_request(server, &asked.id, &asked.paths),
     };
-    if go == Proceed::DryRun {
+    if proceed == Proceed::DryRun {
         let result = offline::with_server(workspace, see)?;
         return Plan::new(&result, conversation)?.dry_run(workspace, &result);
     }
-    let restored = changing(workspace, |server| {
+    let restored = with_maintenance(workspace, |server| {
         let mut token = asked.token.clone();
-        if go == Proceed::Ask {
+        if proceed == Proceed::Ask {
             let result = see(server)?;
             let plan = Plan::new(&result, conversation.clone())?;
-            if !plan.agreed(workspace, &result, asked.force)? {
+            if !plan.confirm(workspace, &result, asked.force)? {
                 return Ok(None);
             }
             let has_token = asked.mode != ModeArgument::Task;
             token = token.or_else(|| has_token.then(|| plan.token.clone()));
         }
         let params = json!({
-            "id": whole_id(server, &asked.id)?,
-            "paths": wanted(&asked.paths)?,
+            "id": resolve_id(server, &asked.id)?,
+            "paths": absolute_paths(&asked.paths)?,
             "mode": asked.mode.wire(),
             "taskId": asked.task,
             "token": token,
             "force": asked.force,
         });
-        ask(server, "sightline/restoreCheckpoint", params).map(Some)
+        run_request(server, "sightline/restoreCheckpoint", params).map(Some)
     })?;
     match restored {
-        Some(restored) => shown_outcomes(workspace, &restored),
+        Some(restored) => print_outcomes(workspace, &restored),
         None => Ok(NEGATIVE),
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
     match undone(asked) {
         // An unknown id is a failure.
         Err(error) if asked.id.is_none() && error.kind == ErrorKind::NotFound => {
-            complain(&error.message);
+            print_message(&error.message);
             Ok(NEGATIVE)
         }
         done => done,
@@ -93,19 +93,19 @@ pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
 }
 
 fn undone(asked: &Undo) -> Result<i32, Error> {
-    let go = asked.consent.go()?;
+    let proceed = asked.confirm.proceed()?;
     let workspace = &asked.workspace;
     let named = |server: &Arc<Server>| {
         let id = asked.id.as_deref();
-        id.map(|id| whole_id(server, id)).transpose()
+        id.map(|id| resolve_id(server, id)).transpose()
     };
     let see = |server: &Arc<Server>| {
         let id = named(server)?.unwrap_or_else(|| "last".to_owned());
         let params = json!({ "id": id, "undo": true });
-        ask(server, "sightline/previewRestore", params)
+        run_request(server, "sightline/previewRestore", params)
     };
     let planned = |result: &str| {
-        let seen = parsed(result)?;
+        let seen = parse_result(result)?;
         let task = seen["taskId"].as_str();
         let conversation = task.map(|task| {
             let task = one_line(task);
@@ -113,32 +113,32 @@ fn undone(asked: &Undo) -> Result<i32, Error> {
         });
         Plan::new(result, conversation)
     };
-    if go == Proceed::DryRun {
+    if proceed == Proceed::DryRun {
         let result = offline::with_server(workspace, see)?;
         return planned(&result)?.dry_run(workspace, &result);
     }
-    let undone = changing(workspace, |server| {
+    let undone = with_maintenance(workspace, |server| {
         let mut token = None;
-        if go == Proceed::Ask {
+        if proceed == Proceed::Ask {
             let result = see(server)?;
             let plan = planned(&result)?;
-            if !plan.agreed(workspace, &result, false)? {
+            if !plan.confirm(workspace, &result, false)? {
                 return Ok(None);
             }
             token = Some(plan.token);
         }
         let params = json!({ "undoId": named(server)?, "token": token });
-        ask(server, "sightline/undoRestore", params).map(Some)
+        run_request(server, "sightline/undoRestore", params).map(Some)
     })?;
     match undone {
-        Some(undone) => shown_outcomes(workspace, &undone),
+        Some(undone) => print_outcomes(workspace, &undone),
         None => Ok(NEGATIVE),
     }
 }
 
-fn previewed(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
-    let params = json!({ "id": whole_id(server, id)?, "paths": wanted(paths)? });
-    ask(server, "sightline/previewRestore", params)
+fn preview_request(server: &Arc<Server>, id: &str, paths: &[String]) -> Result<String, Error> {
+    let params = json!({ "id": resolve_id(server, id)?, "paths": absolute_paths(paths)? });
+    run_request(server, "sightline/previewRestore", params)
 }
 
 /// A previewed restore.
@@ -147,7 +147,7 @@ struct Plan {
     lines: String,
     changes: usize,
     /// Number of changed files that were modified again after the restore to undo.
-    later: usize,
+    changed_since: usize,
     conflicts: usize,
     conversation: bool,
     token: String,
@@ -155,7 +155,7 @@ struct Plan {
 
 impl Plan {
     fn new(result: &str, conversation: Option<String>) -> Result<Self, Error> {
-        let seen = parsed(result)?;
+        let seen = parse_result(result)?;
         let mut lines = String::new();
         for change in items(&seen, "changes") {
             let (style, action) = match text(change, "action") {
@@ -164,7 +164,7 @@ impl Plan {
             };
             let (path, reason) = (line(change, "path"), line(change, "reason"));
             lines.push_str(&format!(
-                "{style}{action}{style:#}  {path}  {FAINT}{reason}{FAINT:#}\n"
+                "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
             ));
         }
         lines.extend(items(&seen, "conflicts").map(left_alone));
@@ -175,7 +175,7 @@ impl Plan {
         Ok(Self {
             lines,
             changes: changes().count(),
-            later: changes().filter(|c| c["changedSince"] == true).count(),
+            changed_since: changes().filter(|c| c["changedSince"] == true).count(),
             conflicts: items(&seen, "conflicts").count(),
             conversation: conversation.is_some(),
             token: text(&seen, "token").to_owned(),
@@ -199,7 +199,7 @@ impl Plan {
             (true, _) => "nothing would be changed",
         };
         if !workspace.json {
-            complain(says);
+            print_message(says);
         }
         Ok(match self.conflicts {
             0 => DONE,
@@ -208,7 +208,7 @@ impl Plan {
     }
 
     /// Shows the preview and asks, if there is anything to confirm.
-    fn agreed(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
+    fn confirm(&self, workspace: &Workspace, result: &str, force: bool) -> Result<bool, Error> {
         if workspace.json {
             // stdout is reserved for the result.
             print_to(anstream::stderr().lock(), self.lines.as_bytes())?;
@@ -218,25 +218,25 @@ impl Plan {
         if self.changes == 0 && !self.conversation && !(force && self.conflicts > 0) {
             return Ok(true);
         }
-        let note = match self.later {
+        let note = match self.changed_since {
             0 => String::new(),
             1 => "1 file was changed after the restore; this change is undone too. ".to_owned(),
-            later => format!(
-                "{later} files were changed after the restore; these changes are undone too. "
+            changed_since => format!(
+                "{changed_since} files were changed after the restore; these changes are undone too. "
             ),
         };
-        confirmed(&note)
+        ask(&note)
     }
 }
 
-fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
-    let restored = parsed(result)?;
+fn print_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
+    let restored = parse_result(result)?;
     let count = items(&restored, "outcomes").count();
     let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
     let failed: Vec<&Value> = failed.collect();
     let kept: Vec<&Value> = items(&restored, "conflicts").collect();
     let undo = restored["undoId"].as_str();
-    shown(workspace, result, |restored| {
+    print_as(workspace, result, |restored| {
         if undo.is_none() && kept.is_empty() {
             return format!("{UP_TO_DATE}\n");
         }
@@ -259,7 +259,7 @@ fn shown_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     })?;
     for outcome in &failed {
         let error = line(outcome, "error");
-        complain(&format!("{}: {error}", line(outcome, "path")));
+        print_message(&format!("{}: {error}", line(outcome, "path")));
     }
     Ok(match (failed.is_empty(), undo) {
         (false, _) => FAILURE,

@@ -107,7 +107,7 @@ impl File {
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         let backup = match &self.metadata {
-            Some(metadata) => Some(self.keep(metadata).map_err(failed)?),
+            Some(metadata) => Some(self.back_up(metadata).map_err(failed)?),
             None => None,
         };
         let mut builder = tempfile::Builder::new();
@@ -132,7 +132,7 @@ impl File {
     }
 
     /// Copies the previous text to a free name beside the file.
-    fn keep(&self, metadata: &Metadata) -> io::Result<PathBuf> {
+    fn back_up(&self, metadata: &Metadata) -> io::Result<PathBuf> {
         for number in 1..=MAX_BACKUPS {
             let mut name = self.real.clone().into_os_string();
             name.push(format!(".{BACKUP}"));

@@ -278,7 +278,7 @@ fn append(servers: &mut Array) {
     if servers.iter().any(is_ours) {
         return;
     }
-    let Some(indent) = line_by_line(servers) else {
+    let Some(indent) = element_indent(servers) else {
         servers.push(SERVER);
         return;
     };
@@ -297,7 +297,7 @@ fn append(servers: &mut Array) {
 }
 
 /// Returns the indentation of a list with one element per line.
-fn line_by_line(servers: &Array) -> Option<String> {
+fn element_indent(servers: &Array) -> Option<String> {
     let last = servers.iter().last()?;
     let before = last.decor().prefix().and_then(RawString::as_str)?;
     let (_, indent) = before.rsplit_once('\n')?;

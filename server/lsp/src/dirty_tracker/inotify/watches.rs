@@ -22,7 +22,7 @@ const MAX_FOLDERS: usize = 60_000;
 const BATCH: usize = 256;
 
 /// Events to watch in each directory.
-const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
+const WATCHED_EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
@@ -36,7 +36,7 @@ const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::EXCL_UNLINK);
 
 /// Magic numbers of file systems that are only changed through this kernel.
-const LOCAL: [u32; 11] = [
+const LOCAL_FILE_SYSTEMS: [u32; 11] = [
     0x0000_ef53, // ext2, ext3, ext4
     0x5846_5342, // XFS
     0x9123_683e, // Btrfs
@@ -81,7 +81,7 @@ impl State {
                 continue;
             }
             let path = self.root.join(folder);
-            match inotify::add_watch(&*inotify, path.as_path(), WANTED) {
+            match inotify::add_watch(&*inotify, path.as_path(), WATCHED_EVENTS) {
                 Ok(watch) => {
                     // The same directory under another name: it was moved, and the event
                     // is still queued.
@@ -104,7 +104,7 @@ impl State {
                 return false;
             }
             self.last_watch_added = self.scans;
-            if self.armed {
+            if self.all_watched {
                 self.unsettle(folder.clone());
             }
         }
@@ -119,7 +119,7 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     if !locked.needs_watches() || folders.is_empty() {
         return;
     }
-    if let Err(why) = can_be_trusted(root.as_path(), folders.len()) {
+    if let Err(why) = check_reliable(root.as_path(), folders.len()) {
         return locked.disable(&why);
     }
     let Ok(device) = fs::metadata(root.as_path()).map(|metadata| metadata.dev()) else {
@@ -143,20 +143,20 @@ pub(super) fn update_watches(state: &Mutex<State>, look: u64, folders: Vec<RelPa
     locked
         .unsettled
         .retain(|_, taken| taken.is_none_or(|taken| taken > look));
-    if locked.inotify.is_some() && !locked.armed && look > locked.last_watch_added {
-        locked.armed = true;
+    if locked.inotify.is_some() && !locked.all_watched && look > locked.last_watch_added {
+        locked.all_watched = true;
         let count = locked.watches.len();
         tracing::debug!(folders = count, "watching");
     }
 }
 
 /// Returns an error if inotify is unreliable for this directory.
-fn can_be_trusted(root: &Path, folders: usize) -> Result<(), String> {
+fn check_reliable(root: &Path, folders: usize) -> Result<(), String> {
     let kind = rustix::fs::statfs(root).map_err(|error| error.to_string())?;
     // 32-bit numbers in a field whose size and sign depend on the platform.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let kind = kind.f_type as u32;
-    if !LOCAL.contains(&kind) {
+    if !LOCAL_FILE_SYSTEMS.contains(&kind) {
         return Err(format!(
             "changes on file systems of type {kind:x} are not always reported"
         ));

@@ -9,7 +9,7 @@ use sightline_core::{
 };
 use sightline_protocol::task::MessageMeta;
 
-use crate::handlers::{RequestContext, checkpoints::mark, tasks};
+use crate::handlers::{RequestContext, checkpoints::conversation_mark, tasks};
 
 /// Rewinds the conversation of a task to its position at a checkpoint.
 pub(super) fn rewind(
@@ -20,8 +20,8 @@ pub(super) fn rewind(
     let store = context.server.task_store(&context.snapshot)?;
     let meta = tasks::meta(context, MessageMeta::default());
     let is_its_task = record.metadata.task.as_deref() == Some(task.as_str());
-    let mark = record.metadata.messages.filter(|_| is_its_task);
-    let to = match mark {
+    let conversation_mark = record.metadata.messages.filter(|_| is_its_task);
+    let to = match conversation_mark {
         Some(ConversationMark {
             entry: Some(entry), ..
         }) => RewindPoint::Entry(entry),
@@ -30,13 +30,14 @@ pub(super) fn rewind(
         // counts.
         _ => RewindPoint::Time(i64::try_from(record.metadata.created).unwrap_or(i64::MAX)),
     };
-    let counted = mark.map(|mark| (mark.messages, mark.compactions));
+    let counted = conversation_mark
+        .map(|conversation_mark| (conversation_mark.messages, conversation_mark.compactions));
     let id = store.rewind(task, to, counted, &meta, &context.cancel)?;
     Ok((task.clone(), id))
 }
 
 /// Reverts a rewind. Returns the id of the new rewind.
-pub(super) fn unwind(
+pub(super) fn undo_rewind(
     context: &RequestContext<'_>,
     task: &TaskId,
     id: RewindId,
@@ -47,5 +48,5 @@ pub(super) fn unwind(
 }
 
 pub(super) fn messages(context: &RequestContext<'_>, task: &TaskId) -> u64 {
-    mark(context, task).map_or(0, |mark| mark.messages)
+    conversation_mark(context, task).map_or(0, |conversation_mark| conversation_mark.messages)
 }

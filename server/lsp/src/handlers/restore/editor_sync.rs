@@ -17,14 +17,14 @@ pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, Edit
     let info = &context.snapshot.client_info;
     let editor = &context.snapshot.editor;
     let mut edits = Vec::new();
-    let mut told = Vec::new();
+    let mut unsupported = Vec::new();
     for (uri, text) in texts {
         let open = editor.document(uri);
         match (&text.content, open) {
             (Some(content), Some(open)) if info.applies_edits => {
                 edits.push((uri.as_str(), open, content.as_str()));
             }
-            _ => told.push(uri.clone()),
+            _ => unsupported.push(uri.clone()),
         }
     }
     if !edits.is_empty() {
@@ -38,17 +38,17 @@ pub(super) fn replace_texts(context: &RequestContext<'_>, texts: &[(String, Edit
         client.request("workspace/applyEdit", &params, move |answer| {
             let applied = answer.is_ok_and(|answer| answer["applied"] == true);
             if !applied {
-                tell_stale(&server, &uris);
+                warn_stale(&server, &uris);
             }
         });
     }
-    if !told.is_empty() {
-        tell_stale(context.server, &told);
+    if !unsupported.is_empty() {
+        warn_stale(context.server, &unsupported);
     }
 }
 
 /// Warns about restored files whose text differs in the editor.
-fn tell_stale(server: &Server, uris: &[String]) {
+fn warn_stale(server: &Server, uris: &[String]) {
     let names: Vec<String> = uris
         .iter()
         .take(10)
@@ -70,7 +70,7 @@ fn tell_stale(server: &Server, uris: &[String]) {
 
 /// Lists restored files with open, saved documents, because not every editor reloads
 /// them.
-pub(super) fn tell_changed(server: &Server, paths: &[String]) {
+pub(super) fn report_changed(server: &Server, paths: &[String]) {
     if paths.is_empty() {
         return;
     }

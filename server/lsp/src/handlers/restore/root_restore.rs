@@ -8,13 +8,13 @@ use sightline_core::{
 };
 
 use super::super::{
-    checkpoint_context::{CheckpointContext, Found},
-    checkpoints::in_root,
+    checkpoint_context::{CheckpointContext, FoundCheckpoint},
+    checkpoints::with_root_name,
 };
 
 /// The files to restore in one root.
 pub(super) struct RootRestore {
-    pub(super) found: Found,
+    pub(super) found: FoundCheckpoint,
     pub(super) wanted: RestoreTarget,
     /// Open documents with unsaved text, by path and URI.
     pub(super) unsaved: Vec<(RelPath, String)>,
@@ -24,14 +24,14 @@ pub(super) struct RootRestore {
 
 impl RootRestore {
     pub(super) fn new(
-        work: &CheckpointContext<'_>,
-        found: Found,
+        cx: &CheckpointContext<'_>,
+        found: FoundCheckpoint,
         paths: Vec<RelPath>,
     ) -> Result<Self, Error> {
-        let editor = &work.context.snapshot.editor;
-        let unsaved = below(work, found.root, editor.unsaved(&work.view));
+        let editor = &cx.request.snapshot.editor;
+        let unsaved = documents_in_root(cx, found.root, editor.unsaved(&cx.view));
         let open = editor.documents().into_iter().map(|(uri, _)| uri);
-        let open = below(work, found.root, open);
+        let open = documents_in_root(cx, found.root, open);
         let is_clean = |path: &RelPath| unsaved.iter().all(|(unsaved, _)| unsaved != path);
         Ok(Self {
             wanted: RestoreTarget {
@@ -49,9 +49,9 @@ impl RootRestore {
     }
 
     /// Returns whether restoring this root also restores `inner`.
-    fn covers(&self, work: &CheckpointContext<'_>, inner: &Self) -> Result<bool, Error> {
-        let (own, of) = work.of(self.found.root)?;
-        let (root, _) = work.of(inner.found.root)?;
+    fn covers(&self, cx: &CheckpointContext<'_>, inner: &Self) -> Result<bool, Error> {
+        let (own, checkpoints) = cx.root_checkpoints(self.found.root)?;
+        let (root, _) = cx.root_checkpoints(inner.found.root)?;
         let Some(at) = root.canonical.relative_to(&own.canonical) else {
             return Ok(false);
         };
@@ -63,51 +63,53 @@ impl RootRestore {
             || wanted.any(|above| at.as_path().starts_with(above.as_path()));
         // An ignored inner root is not part of the outer checkpoint and is restored
         // separately.
-        Ok(is_wanted && of.store.holds_folder(self.found.record.id, &at)?)
+        Ok(is_wanted && checkpoints.store.holds_folder(self.found.record.id, &at)?)
     }
 
     fn unsaved_paths(&self) -> Vec<RelPath> {
         self.unsaved.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    pub(super) fn preview(&self, work: &CheckpointContext<'_>) -> Result<Preview, Error> {
-        let cancel = &work.context.cancel;
-        work.on(self.found.root, cancel, |job| {
+    pub(super) fn preview(&self, cx: &CheckpointContext<'_>) -> Result<Preview, Error> {
+        let cancel = &cx.request.cancel;
+        cx.with_job(self.found.root, cancel, |job| {
             self.found
-                .of
+                .checkpoints
                 .store
                 .preview(job, &self.wanted, &self.unsaved_paths())
         })
-        .map_err(|error| self.named(work, error))
+        .map_err(|error| self.name_error(cx, error))
     }
 
     pub(super) fn restore(
         &self,
-        work: &CheckpointContext<'_>,
+        cx: &CheckpointContext<'_>,
         cancel: &Cancel,
         options: &Options,
     ) -> Result<Restored, Error> {
-        let restored = work.on(self.found.root, cancel, |job| {
+        let restored = cx.with_job(self.found.root, cancel, |job| {
             self.found
-                .of
+                .checkpoints
                 .store
                 .restore(job, &self.wanted, &self.unsaved_paths(), options)
         });
-        self.found.of.schedule_maintenance(work.context.server);
-        restored.map_err(|error| self.named(work, error))
+        self.found
+            .checkpoints
+            .schedule_maintenance(cx.request.server);
+        restored.map_err(|error| self.name_error(cx, error))
     }
 
-    fn named(&self, work: &CheckpointContext<'_>, error: Error) -> Error {
-        match work.roots().get(self.found.root) {
-            Some(root) => in_root(work.roots(), root, error),
+    fn name_error(&self, cx: &CheckpointContext<'_>, error: Error) -> Error {
+        match cx.roots().get(self.found.root) {
+            Some(root) => with_root_name(cx.roots(), root, error),
             None => error,
         }
     }
 }
 
 /// Returns the documents that are files of a root.
-fn below<'a>(
-    work: &CheckpointContext<'_>,
+fn documents_in_root<'a>(
+    cx: &CheckpointContext<'_>,
     root: usize,
     uris: impl IntoIterator<Item = &'a str>,
 ) -> Vec<(RelPath, String)> {
@@ -120,7 +122,7 @@ fn below<'a>(
         let real = std::fs::canonicalize(path.as_path()).ok();
         let real = real.and_then(|real| AbsPath::new(&real));
         for path in [Some(path), real].into_iter().flatten() {
-            if let Location::Inside { root: at, rel } = work.roots().place(path)
+            if let Location::Inside { root: at, rel } = cx.roots().place(path)
                 && at == root
                 && found.iter().all(|(known, _)| *known != rel)
             {
@@ -133,14 +135,14 @@ fn below<'a>(
 
 /// Removes roots that are restored as part of an outer root.
 pub(super) fn without_nested(
-    work: &CheckpointContext<'_>,
+    cx: &CheckpointContext<'_>,
     parts: Vec<RootRestore>,
 ) -> Result<Vec<RootRestore>, Error> {
     let mut is_covered = Vec::new();
     for inner in &parts {
         let mut covered = false;
         for outer in &parts {
-            covered |= outer.covers(work, inner)?;
+            covered |= outer.covers(cx, inner)?;
         }
         is_covered.push(covered);
     }
