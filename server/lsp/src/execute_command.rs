@@ -149,7 +149,7 @@ impl BoundRequest {
             ParamsSource::Range(range) => self.message.text().get(range.clone()),
             ParamsSource::Absent => None,
         };
-        work(&Params::whole(text.unwrap_or("null")))
+        work(&Params::unsplit(text.unwrap_or("null")))
     }
 }
 
@@ -172,8 +172,8 @@ pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest
     let server = server.clone();
     scheduler.run(id, queue, handler.name, move || {
         let context = handlers::RequestContext::new(&server, snapshot, cancel)
-            .of(call.message.clone())
-            .reporting(call.parsed.token.clone());
+            .with_message(call.message.clone())
+            .with_progress_token(call.parsed.token.clone());
         let origin = call.parsed.origin;
         let part: handlers::Stage = Box::new(move |context| {
             context.server.inject_fault(handler.name);

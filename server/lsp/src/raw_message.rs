@@ -145,7 +145,7 @@ impl<'de> DeserializeSeed<'de> for ParamsSeed {
             return deserializer.deserialize_map(ParamsVisitor).map(Some);
         }
         let params = Option::<&RawValue>::deserialize(deserializer)?;
-        Ok(params.map(|params| Params::whole(params.get())))
+        Ok(params.map(|params| Params::unsplit(params.get())))
     }
 }
 
@@ -158,7 +158,7 @@ pub struct Params<'a> {
 
 impl<'a> Params<'a> {
     /// Params without extracted messages.
-    pub fn whole(text: &'a str) -> Self {
+    pub fn unsplit(text: &'a str) -> Self {
         Self {
             text: text.into(),
             has_extracted_messages: false,

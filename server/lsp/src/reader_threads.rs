@@ -224,40 +224,40 @@ mod tests {
 
     /// A job that reports its thread and then waits until it is released.
     fn work(more: bool) -> (Next, Receiver<ThreadId>, Sender<()>) {
-        let (tell, told) = channel();
+        let (report, received) = channel();
         let (go, gone) = channel();
         let work = Box::new(move || {
-            let _ = tell.send(thread::current().id());
+            let _ = report.send(thread::current().id());
             let _ = gone.recv_timeout(LONG);
         });
-        (Next::Job { work, more }, told, go)
+        (Next::Job { work, more }, received, go)
     }
 
     #[test]
     fn the_reader_runs_jobs_and_the_standby_takes_over() {
         let (send, read, given) = threads();
-        let (first, told, go) = work(false);
+        let (first, received, go) = work(false);
         send.send(first).unwrap();
         let worker = read.recv_timeout(LONG).unwrap();
-        assert_eq!(told.recv_timeout(LONG).unwrap(), worker);
+        assert_eq!(received.recv_timeout(LONG).unwrap(), worker);
         // The job is still running.
         send.send(Next::Done).unwrap();
         let other = read.recv_timeout(LONG).unwrap();
         assert_ne!(other, worker);
         // No standby is left.
-        let (second, told, _second) = work(false);
+        let (second, received, _second) = work(false);
         send.send(second).unwrap();
         assert_eq!(read.recv_timeout(LONG).unwrap(), other);
         given.recv_timeout(LONG).unwrap();
-        assert_ne!(told.recv_timeout(LONG).unwrap(), other);
+        assert_ne!(received.recv_timeout(LONG).unwrap(), other);
         // The first thread returns and becomes the standby.
         drop(go);
         for _ in 0..1000 {
-            let (third, told, go) = work(false);
+            let (third, received, go) = work(false);
             drop(go);
             send.send(third).unwrap();
             let reader = read.recv_timeout(LONG).unwrap();
-            if told.recv_timeout(LONG).unwrap() == reader {
+            if received.recv_timeout(LONG).unwrap() == reader {
                 return;
             }
             thread::sleep(TICK);
@@ -268,10 +268,10 @@ mod tests {
     #[test]
     fn a_job_with_more_input_waiting_runs_in_the_pool() {
         let (send, read, given) = threads();
-        let (first, told, _go) = work(true);
+        let (first, received, _go) = work(true);
         send.send(first).unwrap();
         given.recv_timeout(LONG).unwrap();
-        assert_ne!(told.recv_timeout(LONG), read.recv_timeout(LONG));
+        assert_ne!(received.recv_timeout(LONG), read.recv_timeout(LONG));
     }
 
     #[test]
@@ -280,10 +280,10 @@ mod tests {
         let asleep = TICK * (QUIET_TICKS * 3);
         for _ in 0..2 {
             thread::sleep(asleep);
-            let (slow, told, _go) = work(false);
+            let (slow, received, _go) = work(false);
             send.send(slow).unwrap();
             let worker = read.recv_timeout(LONG).unwrap();
-            assert_eq!(told.recv_timeout(LONG).unwrap(), worker);
+            assert_eq!(received.recv_timeout(LONG).unwrap(), worker);
             send.send(Next::Done).unwrap();
             assert_ne!(read.recv_timeout(LONG).unwrap(), worker);
         }

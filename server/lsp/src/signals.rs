@@ -23,7 +23,7 @@ pub fn ignore_file_size_signal() {
 /// Signal handlers cannot be installed.
 pub fn cancel_on_termination() -> io::Result<Cancel> {
     let cancel = Cancel::default();
-    let told = cancel.clone();
+    let raised = cancel.clone();
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // Installed before the thread starts.
     let end = {
@@ -32,7 +32,7 @@ pub fn cancel_on_termination() -> io::Result<Cancel> {
     };
     thread::spawn(move || {
         runtime.block_on(end);
-        told.cancel();
+        raised.cancel();
     });
     Ok(cancel)
 }

@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn senders_do_not_wait_for_the_client_and_order_is_kept() {
         let (client, output, writer) = output();
-        let (tell, told) = mpsc::channel();
+        let (report, received) = mpsc::channel();
         thread::spawn(move || {
             // Far more than a pipe holds: small frames, then some large ones between
             // them.
@@ -329,9 +329,9 @@ mod tests {
                 output.send(body(number, if is_large { 9000 } else { 100 }));
             }
             output.close();
-            let _ = tell.send(());
+            let _ = report.send(());
         });
-        told.recv_timeout(Duration::from_secs(30)).unwrap();
+        received.recv_timeout(Duration::from_secs(30)).unwrap();
         let mut frames = FrameReader::new(client);
         for number in 0..4000 {
             let frame = frames.next_frame().unwrap().unwrap().unwrap();

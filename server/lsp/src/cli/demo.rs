@@ -125,7 +125,7 @@ impl Session {
             }),
         )?;
         self.client.notify("initialized", json!({}))?;
-        say(&format!(
+        print_line(&format!(
             "{} {}, protocol {}, positions in {}",
             text(&started["serverInfo"]["name"]),
             text(&started["serverInfo"]["version"]),
@@ -133,7 +133,7 @@ impl Session {
             text(&started["capabilities"]["positionEncoding"]),
         ))?;
 
-        let (open, denied) = self.look_around()?;
+        let (open, denied) = self.find_files()?;
         for file in &open {
             let text = fs::read_to_string(self.workspace.join(file)).unwrap_or_default();
             self.client.notify(
@@ -160,7 +160,7 @@ impl Session {
         }
         heading("An agent asks what the editor shows")?;
         if let Some(hidden) = denied.first() {
-            say(&format!(
+            print_line(&format!(
                 "({hidden} is also open in a tab, but is not listed)"
             ))?;
         }
@@ -171,7 +171,9 @@ impl Session {
             Some(file) => {
                 self.refusal(file)?;
             }
-            None => say("no file here is denied: there is no .clineignore, or it matches nothing")?,
+            None => print_line(
+                "no file here is denied: there is no .clineignore, or it matches nothing",
+            )?,
         }
 
         heading("It reads a file, which then changes on disk")?;
@@ -184,24 +186,24 @@ impl Session {
                     "sightline/readFile",
                     json!({ "path": file, "taskId": "demo" }),
                 )?;
-                say(&format!(
+                print_line(&format!(
                     "read {file}: {} lines from the {}",
                     read["totalLines"],
                     text(&read["source"])
                 ))?;
                 let changed = text(&read["text"]).replace("250", "270");
                 fs::write(self.workspace.join(file), changed)?;
-                say(&format!("{file}: bread now costs 270\n"))?;
+                print_line(&format!("{file}: bread now costs 270\n"))?;
                 self.block(false)?;
             }
-            None => say("(skipped: the folder is used read-only)")?,
+            None => print_line("(skipped: the folder is used read-only)")?,
         }
         self.ask("shutdown", Value::Null)?;
         self.client.notify("exit", Value::Null)
     }
 
     /// Returns files to open and denied files.
-    fn look_around(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
+    fn find_files(&mut self) -> io::Result<(Vec<String>, Vec<String>)> {
         let listed = self.ask("sightline/listFiles", json!({ "limit": 100 }))?;
         let paths = listed["entries"].as_array().into_iter().flatten();
         let mut open: Vec<String> = paths
@@ -229,8 +231,8 @@ impl Session {
     fn block(&mut self, files: bool) -> io::Result<()> {
         let params = json!({ "taskId": "demo", "includeFiles": files });
         let details = self.ask("sightline/environmentDetails", params)?;
-        say(text(&details["text"]))?;
-        say(&format!(
+        print_line(text(&details["text"]))?;
+        print_line(&format!(
             "(revision {}, about {} tokens)",
             details["revision"], details["tokens"]
         ))
@@ -241,18 +243,18 @@ impl Session {
             .client
             .request("sightline/readFile", json!({ "path": file }))?;
         match refused {
-            Err(error) => say(&format!("refused: {}", text(&error["message"])))?,
-            Ok(_) => say("error: the file was returned")?,
+            Err(error) => print_line(&format!("refused: {}", text(&error["message"])))?,
+            Ok(_) => print_line("error: the file was returned")?,
         }
         let command = format!("sudo cat \"{file}\" | head -1");
         let verdict = self.ask("sightline/checkAccess", json!({ "command": command }))?;
-        say(&format!("and the command `{command}`:"))?;
+        print_line(&format!("and the command `{command}`:"))?;
         for denied in verdict["command"]["denied"]
             .as_array()
             .into_iter()
             .flatten()
         {
-            say(&format!("refused: {}", text(&denied["reason"])))?;
+            print_line(&format!("refused: {}", text(&denied["reason"])))?;
         }
         Ok(())
     }
@@ -265,10 +267,10 @@ impl Session {
 }
 
 fn heading(text: &str) -> io::Result<()> {
-    say(&format!("\n=== {text}\n"))
+    print_line(&format!("\n=== {text}\n"))
 }
 
-fn say(text: &str) -> io::Result<()> {
+fn print_line(text: &str) -> io::Result<()> {
     print(&format!("{text}\n")).map_err(io::Error::other)
 }
 

@@ -45,13 +45,13 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
         watches(),
         editors(),
     ];
-    let well = findings.iter().all(|finding| finding.ok);
+    let is_ok = findings.iter().all(|finding| finding.ok);
     if workspace.json {
         let all: Vec<Value> = findings
             .iter()
             .map(|f| json!({ "what": f.what, "ok": f.ok, "found": f.found, "remedy": f.remedy }))
             .collect();
-        print(&format!("{}\n", json!({ "ok": well, "findings": all })))?;
+        print(&format!("{}\n", json!({ "ok": is_ok, "findings": all })))?;
     } else {
         for finding in &findings {
             let mark = if finding.ok { "ok  " } else { "FIX " };
@@ -61,19 +61,19 @@ pub(super) fn run(workspace: &Workspace) -> Result<i32, Error> {
             }
         }
     }
-    Ok(if well { DONE } else { NEGATIVE })
+    Ok(if is_ok { DONE } else { NEGATIVE })
 }
 
 fn storage(named: Option<&Path>) -> Finding {
     let what = "data directory";
     let path = match named.map_or_else(default_storage_dir, |path| Ok(path.to_path_buf())) {
         Ok(path) => path,
-        Err(error) => return Finding::bad(what, error.message, "set HOME"),
+        Err(error) => return Finding::failed(what, error.message, "set HOME"),
     };
     let probe = Storage::open(&path).and_then(|storage| storage.results());
     match probe {
-        Ok(_) => Finding::good(what, path.display().to_string()),
-        Err(error) => Finding::bad(
+        Ok(_) => Finding::passed(what, path.display().to_string()),
+        Err(error) => Finding::failed(
             what,
             error.message,
             "change its owner or mode (chown, chmod 700), or set `storage.path` to another directory",
@@ -93,15 +93,15 @@ fn rules(root: &sightline_core::path::Root) -> Finding {
             "no {RULE_FILE} in {} or its parents; nothing is denied",
             root.path.display()
         );
-        return Finding::good(what, found);
+        return Finding::passed(what, found);
     }
     match access.view().0.unusable(0) {
-        Some(reason) => Finding::bad(
+        Some(reason) => Finding::failed(
             what,
             reason.to_owned(),
             "make .clineignore a readable text file",
         ),
-        None => Finding::good(what, files.join(", ")),
+        None => Finding::passed(what, files.join(", ")),
     }
 }
 
@@ -109,16 +109,16 @@ fn git() -> Finding {
     let what = "git";
     let version = command("git", &["--version"]);
     let Some(version) = version else {
-        return Finding::good(what, "not installed (optional)".to_owned());
+        return Finding::passed(what, "not installed (optional)".to_owned());
     };
     let who = |key| command("git", &["config", "--get", key]).unwrap_or_default();
     let (name, email) = (who("user.name"), who("user.email"));
     if name.is_empty() || email.is_empty() {
         let found =
             format!("{version}; no user.name or user.email (only your own commits need them)");
-        return Finding::good(what, found);
+        return Finding::passed(what, found);
     }
-    Finding::good(what, format!("{version}; commits as {name} <{email}>"))
+    Finding::passed(what, format!("{version}; commits as {name} <{email}>"))
 }
 
 #[cfg(unix)]
@@ -129,9 +129,9 @@ fn ownership(root: &Path) -> Finding {
     let ids = fs::metadata(root).map(|metadata| (metadata.uid(), metadata.gid()));
     match (ids, us) {
         (Ok((uid, gid)), Ok(us)) if uid == us.uid() || us.uid() == 0 => {
-            Finding::good(what, format!("user {uid}, group {gid}"))
+            Finding::passed(what, format!("user {uid}, group {gid}"))
         }
-        (Ok((uid, gid)), Ok(us)) => Finding::bad(
+        (Ok((uid, gid)), Ok(us)) => Finding::failed(
             what,
             format!(
                 "user {uid}, group {gid}, while this program runs as user {}",
@@ -139,7 +139,7 @@ fn ownership(root: &Path) -> Finding {
             ),
             "reading works; git itself may ask for `git config --global --add safe.directory`",
         ),
-        _ => Finding::bad(
+        _ => Finding::failed(
             what,
             format!("cannot read {}", root.display()),
             "check its path",
@@ -149,7 +149,7 @@ fn ownership(root: &Path) -> Finding {
 
 #[cfg(not(unix))]
 fn ownership(root: &Path) -> Finding {
-    Finding::good("workspace owner", root.display().to_string())
+    Finding::passed("workspace owner", root.display().to_string())
 }
 
 fn watches() -> Finding {
@@ -160,18 +160,18 @@ fn watches() -> Finding {
     };
     match (read("max_user_watches"), read("max_user_instances")) {
         (Some(watches), Some(instances)) if watches < ENOUGH_WATCHES || instances < 128 => {
-            Finding::bad(
+            Finding::failed(
                 what,
                 format!("{watches} watches, {instances} instances per user"),
                 "raise fs.inotify.max_user_watches to 524288 and fs.inotify.max_user_instances \
                  to 512 (sysctl); until then, changes are polled every two seconds",
             )
         }
-        (Some(watches), Some(instances)) => Finding::good(
+        (Some(watches), Some(instances)) => Finding::passed(
             what,
             format!("{watches} watches, {instances} instances per user"),
         ),
-        _ => Finding::good(what, "no limits on this system".to_owned()),
+        _ => Finding::passed(what, "no limits on this system".to_owned()),
     }
 }
 
@@ -185,13 +185,13 @@ fn editors() -> Finding {
         .collect();
     found.dedup();
     if found.is_empty() {
-        return Finding::bad(
+        return Finding::failed(
             what,
             "none of Neovim, Helix, VS Code, Zed or Emacs is on the search path".to_owned(),
             "install one, or start `sightline --stdio` from any LSP client",
         );
     }
-    Finding::good(what, found.join(", "))
+    Finding::passed(what, found.join(", "))
 }
 
 pub(super) fn on_path(path: &OsStr, program: &str) -> bool {
@@ -206,7 +206,7 @@ fn command(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 impl Finding {
-    fn good(what: &'static str, found: String) -> Self {
+    fn passed(what: &'static str, found: String) -> Self {
         Self {
             what,
             ok: true,
@@ -215,7 +215,7 @@ impl Finding {
         }
     }
 
-    fn bad(what: &'static str, found: String, remedy: &str) -> Self {
+    fn failed(what: &'static str, found: String, remedy: &str) -> Self {
         Self {
             what,
             ok: false,

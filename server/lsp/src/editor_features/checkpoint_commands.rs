@@ -204,19 +204,19 @@ impl FileRestore {
 
     fn restore_in_editor(self, server: &Arc<Server>, edit: &serde_json::Value) {
         let params = json!({ "label": "sightline: restore", "edit": edit });
-        let told = server.clone();
+        let worker = server.clone();
         let client = server.client();
         client.request("workspace/applyEdit", &params, move |answer| {
             let Self { name, .. } = self;
             if answer.is_ok_and(|answer| answer["applied"] == true) {
                 let message =
                     format!("sightline: {name} is restored in the editor; save it to keep it");
-                told.show_message(MessageType::INFO, &message);
+                worker.show_message(MessageType::INFO, &message);
             } else {
                 let message = format!(
                     "sightline: the editor rejected the edit of {name}; nothing was changed"
                 );
-                told.show_message(MessageType::ERROR, &message);
+                worker.show_message(MessageType::ERROR, &message);
             }
         });
     }

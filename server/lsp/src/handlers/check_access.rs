@@ -29,13 +29,13 @@ struct Asked<'a> {
 /// Checks paths, in order, and a command line.
 pub fn run(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     if let Some(asked) = parse_strict::<Asked<'_>>(params) {
-        return judge(context, &asked.paths, asked.command.as_deref());
+        return check(context, &asked.paths, asked.command.as_deref());
     }
     let asked: CheckAccessParams = parse_params::<CheckAccess>(params)?;
-    judge(context, &asked.paths, asked.command.as_deref())
+    check(context, &asked.paths, asked.command.as_deref())
 }
 
-fn judge<P: AsRef<str> + Sync>(
+fn check<P: AsRef<str> + Sync>(
     context: &RequestContext<'_>,
     paths: &[P],
     command: Option<&str>,

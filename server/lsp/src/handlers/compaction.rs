@@ -267,7 +267,7 @@ fn with_conversation<T>(
         return run(&items);
     };
     let messages = stored.conversation.raw_messages();
-    let outcome = tasks::sent(context, &stored.conversation, &messages)?;
+    let outcome = tasks::messages_to_send(context, &stored.conversation, &messages)?;
     let items: Vec<IndexedMessage<'_>> = outcome
         .sent
         .iter()

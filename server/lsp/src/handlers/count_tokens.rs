@@ -34,7 +34,7 @@ pub fn run(
     };
     let all = stored.as_ref().map(|stored| stored.raw_messages());
     let outcome = match (&stored, &all) {
-        (Some(stored), Some(all)) => Some(tasks::sent(context, stored, all)?),
+        (Some(stored), Some(all)) => Some(tasks::messages_to_send(context, stored, all)?),
         _ => None,
     };
     let sent = match (&outcome, &all) {

@@ -88,14 +88,14 @@ impl<'a> RequestContext<'a> {
 
     /// Sets the token for progress reports.
     #[must_use]
-    pub fn reporting(mut self, token: Option<ProgressToken>) -> Self {
+    pub fn with_progress_token(mut self, token: Option<ProgressToken>) -> Self {
         self.token = token;
         self
     }
 
     /// Sets the message that contains the request.
     #[must_use]
-    pub fn of(mut self, message: Arc<RawMessage>) -> Self {
+    pub fn with_message(mut self, message: Arc<RawMessage>) -> Self {
         self.message = Some(message);
         self
     }
@@ -146,7 +146,7 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// The request's errors.
     pub fn run_to_completion(self, handler: &'static Handler, params: String) -> HandlerResult {
-        let part: Stage = Box::new(move |context| handler.run(context, &Params::whole(&params)));
+        let part: Stage = Box::new(move |context| handler.run(context, &Params::unsplit(&params)));
         let mut step = self.step(part, Box::new(|_, _| ()))?;
         let done = loop {
             match step {
@@ -173,7 +173,7 @@ impl<'a> RequestContext<'a> {
             let (cancel, token) = (self.cancel, self.token);
             let next = move || {
                 let context = RequestContext::new(&server, snapshot, cancel);
-                context.reporting(token).step(rest, on_outcome)
+                context.with_progress_token(token).step(rest, on_outcome)
             };
             return Ok(Step::Then(queue, Box::new(next)));
         }

@@ -211,7 +211,7 @@ pub fn delete(
 }
 
 /// Returns what would be sent of a stored conversation.
-pub(super) fn sent(
+pub(super) fn messages_to_send(
     context: &RequestContext<'_>,
     stored: &Conversation,
     messages: &[&RawValue],

@@ -40,7 +40,7 @@ pub(super) fn difference(file: &Value) -> String {
 }
 
 /// Formats a path that a restore leaves unchanged.
-pub(super) fn left_alone(conflict: &Value) -> String {
+pub(super) fn format_skipped(conflict: &Value) -> String {
     let (path, reason) = (line(conflict, "path"), line(conflict, "reason"));
     format!("{BOLD}skip  {BOLD:#}  {path}  {DIM}{reason}{DIM:#}\n")
 }

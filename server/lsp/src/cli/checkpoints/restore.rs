@@ -10,7 +10,7 @@ use super::{
     absolute_paths,
     arguments::{ModeArgument, Restore, Undo},
     confirm::{Proceed, ask},
-    format::{CHANGED, DIM, REMOVED, items, left_alone, line, print, text},
+    format::{CHANGED, DIM, REMOVED, format_skipped, items, line, print, text},
     print_as, resolve_id, run_request, with_maintenance,
 };
 use crate::{
@@ -82,7 +82,7 @@ pub(super) fn restore(asked: &Restore) -> Result<i32, Error> {
 
 /// `sightline checkpoint undo`.
 pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
-    match undone(asked) {
+    match run_undo(asked) {
         // An unknown id is a failure.
         Err(error) if asked.id.is_none() && error.kind == ErrorKind::NotFound => {
             print_message(&error.message);
@@ -92,7 +92,7 @@ pub(super) fn undo(asked: &Undo) -> Result<i32, Error> {
     }
 }
 
-fn undone(asked: &Undo) -> Result<i32, Error> {
+fn run_undo(asked: &Undo) -> Result<i32, Error> {
     let proceed = asked.confirm.proceed()?;
     let workspace = &asked.workspace;
     let named = |server: &Arc<Server>| {
@@ -117,7 +117,7 @@ fn undone(asked: &Undo) -> Result<i32, Error> {
         let result = offline::with_server(workspace, see)?;
         return planned(&result)?.dry_run(workspace, &result);
     }
-    let undone = with_maintenance(workspace, |server| {
+    let run_undo = with_maintenance(workspace, |server| {
         let mut token = None;
         if proceed == Proceed::Ask {
             let result = see(server)?;
@@ -130,8 +130,8 @@ fn undone(asked: &Undo) -> Result<i32, Error> {
         let params = json!({ "undoId": named(server)?, "token": token });
         run_request(server, "sightline/undoRestore", params).map(Some)
     })?;
-    match undone {
-        Some(undone) => print_outcomes(workspace, &undone),
+    match run_undo {
+        Some(run_undo) => print_outcomes(workspace, &run_undo),
         None => Ok(NEGATIVE),
     }
 }
@@ -167,7 +167,7 @@ impl Plan {
                 "{style}{action}{style:#}  {path}  {DIM}{reason}{DIM:#}\n"
             ));
         }
-        lines.extend(items(&seen, "conflicts").map(left_alone));
+        lines.extend(items(&seen, "conflicts").map(format_skipped));
         if let Some(conversation) = &conversation {
             lines.push_str(&format!("{conversation}\n"));
         }
@@ -234,16 +234,16 @@ fn print_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     let count = items(&restored, "outcomes").count();
     let failed = items(&restored, "outcomes").filter(|outcome| outcome["ok"] != true);
     let failed: Vec<&Value> = failed.collect();
-    let kept: Vec<&Value> = items(&restored, "conflicts").collect();
+    let skipped: Vec<&Value> = items(&restored, "conflicts").collect();
     let undo = restored["undoId"].as_str();
     print_as(workspace, result, |restored| {
-        if undo.is_none() && kept.is_empty() {
+        if undo.is_none() && skipped.is_empty() {
             return format!("{UP_TO_DATE}\n");
         }
         let restored_paths = (count - failed.len()) as u64;
         let mut line = format!("{} restored", plural(restored_paths, "path"));
-        if !kept.is_empty() {
-            line.push_str(&format!(", {} skipped", kept.len()));
+        if !skipped.is_empty() {
+            line.push_str(&format!(", {} skipped", skipped.len()));
         }
         if let Some(task) = restored.get("task") {
             let id = text(task, "taskId");
@@ -253,8 +253,8 @@ fn print_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
         if let Some(undo) = undo {
             line.push_str(&format!("; undo with {undo}"));
         }
-        line.push_str(if kept.is_empty() { "\n" } else { ":\n" });
-        line.extend(kept.iter().map(|conflict| left_alone(conflict)));
+        line.push_str(if skipped.is_empty() { "\n" } else { ":\n" });
+        line.extend(skipped.iter().map(|conflict| format_skipped(conflict)));
         line
     })?;
     for outcome in &failed {
@@ -264,7 +264,7 @@ fn print_outcomes(workspace: &Workspace, result: &str) -> Result<i32, Error> {
     Ok(match (failed.is_empty(), undo) {
         (false, _) => FAILURE,
         // Every difference was left unchanged.
-        (true, None) if !kept.is_empty() => NEGATIVE,
+        (true, None) if !skipped.is_empty() => NEGATIVE,
         _ => DONE,
     })
 }

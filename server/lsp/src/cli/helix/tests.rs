@@ -366,7 +366,10 @@ fn a_file_changed_during_the_merge_is_not_replaced() {
     let file = config_file::File::read(&path).unwrap();
     fs::write(&path, "edited").unwrap();
     let error = file.replace("new").unwrap_err();
-    assert!(error.message.contains("changed during the merge"), "{error}");
+    assert!(
+        error.message.contains("changed during the merge"),
+        "{error}"
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), "edited");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
