@@ -278,7 +278,9 @@ fn diff(
 
 /// `sightline checkpoint prune`.
 fn prune(arguments: &Prune) -> Result<i32, Error> {
-    let older_than = arguments.older_than.map(|age| now_millis().saturating_sub(age));
+    let older_than = arguments
+        .older_than
+        .map(|age| now_millis().saturating_sub(age));
     if arguments.keep.is_none() && older_than.is_none() && arguments.max_bytes.is_none() {
         return Err(Error::invalid(
             "nothing to remove by; use --keep, --older-than or --max-bytes",
