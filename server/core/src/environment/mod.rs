@@ -133,7 +133,7 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
         SectionId::OpenTabs => format!("{host} Open Tabs"),
         SectionId::RunningTerminals => "Actively Running Terminals".to_owned(),
         SectionId::InactiveTerminals => "Inactive Terminals".to_owned(),
-        SectionId::RecentlyModified => "Recently ModifiedFile Files".to_owned(),
+        SectionId::RecentlyModified => "Recently Modified Files".to_owned(),
         SectionId::CurrentTime => "Current Time".to_owned(),
         SectionId::Files => workspace::files_heading(inputs.access.roots()),
         SectionId::WorkspaceConfiguration => "Workspace Configuration".to_owned(),
