@@ -16,8 +16,8 @@ use sightline_protocol::{
     settings::{ConversationProfile, NoticeSettings},
 };
 
-/// Default request of a test.
-struct Ask {
+/// A request with defaults for tests.
+struct TestRequest {
     action: TruncateAction,
     range: Option<[i64; 2]>,
     history: ContextHistory,
@@ -25,8 +25,8 @@ struct Ask {
     profile: ConversationProfile,
 }
 
-impl Ask {
-    fn to(action: TruncateAction) -> Self {
+impl TestRequest {
+    fn new(action: TruncateAction) -> Self {
         Self {
             action,
             range: None,
@@ -36,7 +36,7 @@ impl Ask {
         }
     }
 
-    fn of(self, messages: &[String]) -> (TruncateOutcome, Vec<String>) {
+    fn run(self, messages: &[String]) -> (TruncateOutcome, Vec<String>) {
         let messages: Vec<Box<RawValue>> = messages
             .iter()
             .map(|message| RawValue::from_string(message.clone()).unwrap())
@@ -115,11 +115,11 @@ fn unchanged_messages_are_sent_byte_for_byte() {
         r#"{}"#,
     ];
     let messages = odd.map(|message| message.trim().to_owned());
-    let (outcome, sent) = Ask::to(TruncateAction::Auto {
+    let (outcome, sent) = TestRequest::new(TruncateAction::Auto {
         used: Some(10.0),
         limit: 11.0,
     })
-    .of(&messages);
+    .run(&messages);
     assert_eq!(sent, messages);
     assert_eq!(outcome.decision, Decision::Fits);
     assert!(!outcome.history_changed && !outcome.updated_deleted_range);
@@ -136,7 +136,7 @@ fn an_edit_changes_its_text_only() {
         assistant(json!("ok")),
         user(json!([text(&read("a", "new"))])),
     ];
-    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let (outcome, sent) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
     assert_eq!(sent[2], old.replace("BODY", "OLD"));
     assert_eq!(sent[4], messages[4]);
     assert_eq!(outcome.sent[2].edits, [edit(0, &read("a", "OLD"))]);
@@ -159,7 +159,7 @@ fn all_reads_in_one_message_are_found() {
         assistant(json!([call("4")])),
         user(json!([result("4", &read("src/x/../b.rs", "newest"))])),
     ];
-    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let (outcome, _) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
     assert_eq!(
         outcome.sent[2].edits,
         [
@@ -174,16 +174,16 @@ fn all_reads_in_one_message_are_found() {
     let mut more = messages.to_vec();
     more.push(assistant(json!("ok")));
     more.push(user(json!([text(&read("src/a.rs", "last"))])));
-    let mut ask = Ask::to(TruncateAction::Deduplicate);
-    ask.history = outcome.history.clone();
-    let (again, _) = ask.of(&more);
+    let mut request = TestRequest::new(TruncateAction::Deduplicate);
+    request.history = outcome.history.clone();
+    let (again, _) = request.run(&more);
     assert_eq!(again.sent[2].edits.len(), 3);
     assert_eq!(again.sent[2].edits[2], edit(2, &read("src//a.rs", "OLD")));
 
     // Cline checks only the first block and compares paths literally.
-    let mut ask = Ask::to(TruncateAction::Deduplicate);
-    ask.profile = ConversationProfile::Cline;
-    let (outcome, sent) = ask.of(&messages);
+    let mut request = TestRequest::new(TruncateAction::Deduplicate);
+    request.profile = ConversationProfile::Cline;
+    let (outcome, sent) = request.run(&messages);
     assert_eq!(sent, messages);
     assert_eq!(outcome.need_to_truncate, Some(true));
 }
@@ -202,9 +202,9 @@ fn a_result_without_text_is_not_replaced() {
         user(json!([result("2", &read("a", "now it has some"))])),
     ];
     for profile in [ConversationProfile::Default, ConversationProfile::Cline] {
-        let mut ask = Ask::to(TruncateAction::Deduplicate);
-        ask.profile = profile;
-        let (outcome, sent) = ask.of(&messages);
+        let mut request = TestRequest::new(TruncateAction::Deduplicate);
+        request.profile = profile;
+        let (outcome, sent) = request.run(&messages);
         assert_eq!(sent, messages);
         assert!(!outcome.history_changed);
     }
@@ -227,9 +227,9 @@ fn the_old_format_has_the_file_in_the_next_block() {
         assistant(json!("ok")),
         user(json!([text(&read("log", "2"))])),
     ];
-    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages[..5]);
+    let (outcome, _) = TestRequest::new(TruncateAction::Deduplicate).run(&messages[..5]);
     assert!(!outcome.history_changed);
-    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let (outcome, sent) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
     assert_eq!(outcome.sent[2].edits, [edit(1, "OLD")]);
     assert_eq!(sent[4..], messages[4..]);
 }
@@ -246,7 +246,7 @@ fn mentions_are_replaced_in_place() {
         assistant(json!("ok")),
         user(json!([text(&read("a$&", "1"))])),
     ];
-    let (first, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let (first, _) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
     let expected = format!("{}\n{}", mention("a$&", "OLD"), mention("b$$", "B"));
     assert_eq!(first.sent[2].edits, [edit(1, &expected)]);
 
@@ -254,10 +254,10 @@ fn mentions_are_replaced_in_place() {
         assistant(json!("ok")),
         user(json!([text(&read("b$$", "2"))])),
     ]);
-    let mut ask = Ask::to(TruncateAction::Deduplicate);
-    ask.history = first.history.clone();
-    ask.time = 200;
-    let (mut second, _) = ask.of(&messages);
+    let mut request = TestRequest::new(TruncateAction::Deduplicate);
+    request.history = first.history.clone();
+    request.time = 200;
+    let (mut second, _) = request.run(&messages);
     let expected = format!("{}\n{}", mention("a$&", "OLD"), mention("b$$", "OLD"));
     assert_eq!(second.sent[2].edits, [edit(1, &expected)]);
 
@@ -278,7 +278,7 @@ fn string_content_is_kept() {
         r#"{"role":"user","content":null}"#.to_owned(),
     ];
     let missing = |id| json!({"type": "tool_result", "tool_use_id": id, "content": "NONE"});
-    let (outcome, sent) = Ask::to(TruncateAction::Apply).of(&messages);
+    let (outcome, sent) = TestRequest::new(TruncateAction::Apply).run(&messages);
     assert_eq!(
         content(&sent[2]),
         json!([missing("1"), missing("2"), text("never \"mind\"")])
@@ -302,11 +302,11 @@ fn edits_apply_to_their_block_when_results_are_removed() {
         assistant(json!("ok")),
         user(json!([text(&read("a", "new"))])),
     ];
-    let (outcome, _) = Ask::to(TruncateAction::Deduplicate).of(&messages);
-    let mut ask = Ask::to(TruncateAction::Apply);
-    ask.history = outcome.history;
-    ask.range = Some([2, 3]);
-    let (_, sent) = ask.of(&messages);
+    let (outcome, _) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
+    let mut request = TestRequest::new(TruncateAction::Apply);
+    request.history = outcome.history;
+    request.range = Some([2, 3]);
+    let (_, sent) = request.run(&messages);
     assert_eq!(content(&sent[2]), json!([text("see this")]));
 }
 
@@ -319,13 +319,13 @@ fn no_message_is_sent_empty() {
         assistant(json!([call("1")])),
         user(json!([result("1", "done")])),
     ];
-    let mut ask = Ask::to(TruncateAction::Apply);
-    ask.range = Some([2, 3]);
-    assert_eq!(content(&ask.of(&messages).1[2]), json!([text("CUT")]));
-    let mut ask = Ask::to(TruncateAction::Apply);
-    ask.range = Some([2, 3]);
-    ask.profile = ConversationProfile::Cline;
-    assert_eq!(content(&ask.of(&messages).1[2]), json!([]));
+    let mut request = TestRequest::new(TruncateAction::Apply);
+    request.range = Some([2, 3]);
+    assert_eq!(content(&request.run(&messages).1[2]), json!([text("CUT")]));
+    let mut request = TestRequest::new(TruncateAction::Apply);
+    request.range = Some([2, 3]);
+    request.profile = ConversationProfile::Cline;
+    assert_eq!(content(&request.run(&messages).1[2]), json!([]));
 }
 
 #[test]
@@ -340,17 +340,17 @@ fn forced_truncation_adds_one_notice_and_keeps_the_task() {
             assistant(json!([text("done")])),
         ]);
     }
-    let (outcome, sent) = Ask::to(TruncateAction::Truncate(Keep::Half)).of(&messages);
+    let (outcome, sent) = TestRequest::new(TruncateAction::Truncate(Keep::Half)).run(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 5])));
     assert_eq!(outcome.decision, Decision::Truncated);
     assert_eq!(sent[0], messages[0]);
     assert_eq!(content(&sent[1]), json!([text("CUT")]));
     assert_eq!(sent[2..], messages[6..]);
 
-    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
-    ask.history = outcome.history;
-    ask.range = Some([2, 5]);
-    let (outcome, sent) = ask.of(&messages);
+    let mut request = TestRequest::new(TruncateAction::Truncate(Keep::LastTwo));
+    request.history = outcome.history;
+    request.range = Some([2, 5]);
+    let (outcome, sent) = request.run(&messages);
     assert!(!outcome.history_changed);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 7])));
     assert_eq!(sent.len(), 4);
@@ -368,31 +368,32 @@ fn the_notice_is_in_a_text_that_is_sent() {
             assistant(json!([call(id), text("as said \"so\"")])),
         ]);
     }
-    let truncate = || Ask::to(TruncateAction::Truncate(Keep::Half));
-    let (outcome, sent) = truncate().of(&messages);
+    let truncate = || TestRequest::new(TruncateAction::Truncate(Keep::Half));
+    let (outcome, sent) = truncate().run(&messages);
     assert_eq!(outcome.sent[1].edits, [edit(1, "CUT")]);
     assert_eq!(content(&sent[1]), json!([call("a"), text("CUT")]));
     // Like Cline, which changes nothing in this case.
-    let mut ask = truncate();
-    ask.profile = ConversationProfile::Cline;
-    assert_eq!(ask.of(&messages).1[1], messages[1]);
+    let mut request = truncate();
+    request.profile = ConversationProfile::Cline;
+    assert_eq!(request.run(&messages).1[1], messages[1]);
 
     // The first assistant message has no text; the next one keeps its own.
     messages[1] = assistant(json!([call("a")]));
-    let (outcome, sent) = truncate().of(&messages);
+    let (outcome, sent) = truncate().run(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 5])));
     assert_eq!(sent[1], messages[1]);
     assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
     // Once, until that message is left out too.
-    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
-    (ask.history, ask.range) = (outcome.history, Some([2, 3]));
-    let (outcome, _) = ask.of(&messages);
+    let mut request = TestRequest::new(TruncateAction::Truncate(Keep::LastTwo));
+    (request.history, request.range) = (outcome.history, Some([2, 3]));
+    let (outcome, _) = request.run(&messages);
     assert_eq!(outcome.deleted_range, Some(DeletedRange([2, 7])));
     assert_eq!(outcome.sent[3].edits, [edit(1, "CUT\n\nas said \"so\"")]);
     assert!(outcome.history_changed);
-    let mut ask = Ask::to(TruncateAction::Truncate(Keep::LastTwo));
-    (ask.history, ask.range) = (outcome.history, outcome.deleted_range.map(|range| range.0));
-    let (outcome, _) = ask.of(&messages);
+    let mut request = TestRequest::new(TruncateAction::Truncate(Keep::LastTwo));
+    (request.history, request.range) =
+        (outcome.history, outcome.deleted_range.map(|range| range.0));
+    let (outcome, _) = request.run(&messages);
     assert!(!outcome.history_changed);
 
     // No assistant message has text, so no notice is added or reported.
@@ -400,7 +401,7 @@ fn the_notice_is_in_a_text_that_is_sent() {
         .chunks(2)
         .flat_map(|pair| [pair[0].clone(), assistant(json!([call("x")]))])
         .collect();
-    let (outcome, _) = truncate().of(&silent);
+    let (outcome, _) = truncate().run(&silent);
     assert!(!outcome.history_changed);
     assert!(outcome.sent.iter().all(|sent| sent.edits.is_empty()));
 }
@@ -418,7 +419,7 @@ fn a_full_window_is_reduced_as_far_as_needed() {
         (Some(99.0), 100.0, None),
         (None, 0.0, None),
     ] {
-        let (outcome, _) = Ask::to(TruncateAction::Auto { used, limit }).of(&messages);
+        let (outcome, _) = TestRequest::new(TruncateAction::Auto { used, limit }).run(&messages);
         assert_eq!(outcome.deleted_range, range.map(DeletedRange));
     }
 }
@@ -481,7 +482,7 @@ fn wire_parameters_and_result() {
         .clone()
         .map(|message| RawValue::from_string(message).unwrap());
     let raw: Vec<&RawValue> = raw.iter().map(|message| &**message).collect();
-    let (outcome, sent) = Ask::to(TruncateAction::Deduplicate).of(&messages);
+    let (outcome, sent) = TestRequest::new(TruncateAction::Deduplicate).run(&messages);
     let result = outcome.response(&raw, TruncateReply::Messages);
     let texts = result.messages.unwrap().into_iter();
     let texts: Vec<&str> = texts.map(RawValue::get).collect();
@@ -549,13 +550,13 @@ fn hostile_conversations_take_linear_time() {
         deep,
     ];
     for profile in [ConversationProfile::Default, ConversationProfile::Cline] {
-        let mut ask = Ask::to(TruncateAction::Deduplicate);
-        ask.profile = profile;
-        let (outcome, sent) = ask.of(&messages);
+        let mut request = TestRequest::new(TruncateAction::Deduplicate);
+        request.profile = profile;
+        let (outcome, sent) = request.run(&messages);
         assert_eq!(sent.len(), messages.len());
-        let mut ask = Ask::to(TruncateAction::Deduplicate);
-        ask.profile = profile;
-        ask.history = outcome.history;
-        ask.of(&messages);
+        let mut request = TestRequest::new(TruncateAction::Deduplicate);
+        request.profile = profile;
+        request.history = outcome.history;
+        request.run(&messages);
     }
 }

@@ -67,7 +67,7 @@ pub fn run(bytes: &[u8]) {
     };
     let first = open();
     let path = folder.path().join("data/tasks/t/conversation.jsonl");
-    // UnsyncedWrite once, because each line is synced.
+    // Written once, because each line is synced.
     static LOG: OnceLock<Vec<u8>> = OnceLock::new();
     let log = LOG.get_or_init(|| {
         (0..MESSAGES).for_each(|index| append(&first, index));

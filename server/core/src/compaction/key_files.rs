@@ -64,11 +64,11 @@ pub(super) fn choose(
     let max_lines = u64::from(max_lines);
     let mut left = max;
     let mut tries = 0;
-    let mut chosen: Vec<SelectedFile> = Vec::new();
+    let mut selected: Vec<SelectedFile> = Vec::new();
     let mut names = HashSet::new();
     for file in by_importance(&activity.files) {
         cancel.check()?;
-        if chosen.len() == max_files || max_lines == 0 || left == 0 || tries == MAX_TRIES {
+        if selected.len() == max_files || max_lines == 0 || left == 0 || tries == MAX_TRIES {
             break;
         }
         let Some(read) = (workspace.read)(&file.path, max_lines, left as u64) else {
@@ -83,7 +83,7 @@ pub(super) fn choose(
             continue;
         }
         left -= text.len();
-        chosen.push(SelectedFile {
+        selected.push(SelectedFile {
             file: KeyFile {
                 path,
                 reason: reason(file),
@@ -93,13 +93,13 @@ pub(super) fn choose(
             total_lines: read.total_lines.max(lines),
         });
     }
-    Ok(chosen)
+    Ok(selected)
 }
 
 /// Returns the files that together cost less than `room`. If a file does not fit, files after
 /// it are still tried.
 pub(super) fn fitting(
-    chosen: Vec<SelectedFile>,
+    selected: Vec<SelectedFile>,
     costs: impl Iterator<Item = f64>,
     room: f64,
 ) -> Vec<SelectedFile> {
@@ -111,7 +111,7 @@ pub(super) fn fitting(
         }
         fits
     };
-    chosen
+    selected
         .into_iter()
         .zip(costs)
         .filter_map(|(file, cost)| fits(cost).then_some(file))
@@ -210,7 +210,7 @@ mod tests {
             &|_| Some("x".to_owned()),
             (u32::MAX, 9, 1000),
         );
-        let all: Vec<_> = all.iter().map(|chosen| &*chosen.file.path).collect();
+        let all: Vec<_> = all.iter().map(|selected| &*selected.file.path).collect();
         assert_eq!(
             all,
             [
@@ -233,11 +233,11 @@ mod tests {
             "often" => Some(String::new()),
             _ => Some("1\n2\n3".to_owned()),
         };
-        let chosen = choose_from(&sample_activity(), &read, (2, 2, 1000));
-        let label: Vec<_> = chosen.iter().map(SelectedFile::label).collect();
+        let selected = choose_from(&sample_activity(), &read, (2, 2, 1000));
+        let label: Vec<_> = selected.iter().map(SelectedFile::label).collect();
         assert_eq!(label, ["by-user (2 of 3 lines)", "twice (2 of 3 lines)"]);
         assert_eq!(
-            chosen[0].block(),
+            selected[0].block(),
             "# File by-user (2 of 3 lines)\n\n<file_content path=\"by-user\">\n1\n2\n</file_content>"
         );
         assert_eq!(choose_from(&sample_activity(), &read, (0, 2, 1000)), []);
@@ -250,7 +250,7 @@ mod tests {
             let all = choose_from(&sample_activity(), &|_| Some("x".to_owned()), (4, 9, 1000));
             let costs = [50.0, 60.0, 10.0, 5.0].into_iter();
             let fitting = fitting(all, costs, room).into_iter();
-            let paths: Vec<String> = fitting.map(|chosen| chosen.file.path).collect();
+            let paths: Vec<String> = fitting.map(|selected| selected.file.path).collect();
             paths.join(" ")
         };
         assert_eq!(fit(126.0), "changed by-user often twice");
@@ -269,8 +269,8 @@ mod tests {
                 _ => "1234\n5678\n".to_owned(),
             })
         };
-        let chosen = choose_from(&sample_activity(), &read, (9, 9, 17));
-        let texts: Vec<_> = chosen.iter().map(|chosen| &*chosen.text).collect();
+        let selected = choose_from(&sample_activity(), &read, (9, 9, 17));
+        let texts: Vec<_> = selected.iter().map(|selected| &*selected.text).collect();
         assert_eq!(texts, ["1234\n5678\n", "1234\n"]);
     }
 }

@@ -41,8 +41,8 @@ pub(super) fn next_range(
 ) -> DeletedRange {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     // Limits the index so that sums cannot overflow.
-    let reach = i64::from(u32::MAX);
-    let start = current.unwrap_or(DeletedRange::EMPTY).0[1].clamp(-reach, reach) + 1;
+    let limit = i64::from(u32::MAX);
+    let start = current.unwrap_or(DeletedRange::EMPTY).0[1].clamp(-limit, limit) + 1;
     let rest = count - start;
     let removed = match keep {
         Keep::None => rest.max(0),

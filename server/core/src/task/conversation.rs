@@ -102,7 +102,7 @@ impl Conversation {
 
     /// Returns whether `self` is an earlier state of `now`: the same messages, possibly followed by
     /// more, with the same truncation.
-    pub(super) fn is_beginning_of(&self, now: &Self) -> bool {
+    pub(super) fn is_prefix_of(&self, now: &Self) -> bool {
         let same_messages = match self.messages.last() {
             // A conversation with this message has the same messages before it.
             Some(last) => now

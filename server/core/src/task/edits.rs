@@ -104,7 +104,7 @@ impl TaskStore {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
             let has_new_messages = now.messages.len() != seen.messages.len();
-            if has_new_messages || !seen.is_beginning_of(&now) {
+            if has_new_messages || !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
             let mut boundary = LogLine::system(None, meta.now, &meta.origin, COMPACT_BOUNDARY);
@@ -216,7 +216,7 @@ impl TaskStore {
             };
             let past = log
                 .entries
-                .at(to)
+                .state_at(to)
                 .ok_or_else(|| conflict("its log does not contain that entry"))?;
             let found = (past.messages.len() as u64, past.compactions);
             if counted.is_some_and(|counted| counted != found) {
@@ -312,12 +312,12 @@ fn append_undo(
     line.truncation = truncation;
     line.previous_leaf = log.entries.leaf();
     line.compact_metadata = Some(CompactMetadata {
-        following: u32::try_from(undone.carried.len()).unwrap_or(u32::MAX),
+        following: u32::try_from(undone.retained.len()).unwrap_or(u32::MAX),
         ..CompactMetadata::default()
     });
     let mut lines = vec![line];
-    let carried = undone.carried.iter();
-    lines.extend(carried.filter_map(|source| copied_line(source, &source.message)));
+    let retained = undone.retained.iter();
+    lines.extend(retained.filter_map(|source| copied_line(source, &source.message)));
     link_lines(&mut lines, undone.leaf);
     log.append(lock, &lines)
 }

@@ -68,7 +68,7 @@ impl TaskStore {
     /// # Errors
     /// `cancelled`, kind `storage`.
     pub fn newest(&self, roots: &[AbsPath], cancel: &Cancel) -> Result<Option<TaskId>, Error> {
-        let lies_in = |summary: &TaskSummary| {
+        let is_in_roots = |summary: &TaskSummary| {
             summary
                 .cwd
                 .as_deref()
@@ -77,7 +77,7 @@ impl TaskStore {
                 .is_some_and(|cwd| roots.iter().any(|root| cwd.relative_to(root).is_some()))
         };
         let mut listed = self.index_entries(cancel)?.into_iter();
-        let newest = listed.find(|listed| roots.is_empty() || lies_in(&listed.summary));
+        let newest = listed.find(|listed| roots.is_empty() || is_in_roots(&listed.summary));
         newest
             .map(|listed| TaskId::new(&listed.summary.task_id))
             .transpose()
@@ -99,11 +99,11 @@ impl TaskStore {
             };
             listed.extend(found);
         }
-        let is_news = listed.len() != known.len()
+        let is_changed = listed.len() != known.len()
             || listed
                 .iter()
                 .any(|now| known.get(&now.summary.task_id) != Some(now));
-        if is_news {
+        if is_changed {
             // The index is only a cache.
             let _ = self.write_index(&listed);
         }
@@ -121,9 +121,8 @@ impl TaskStore {
         let mut kept = known.as_deref().map(|cached| lock_unpoisoned(&cached.log));
         let log = kept.as_deref_mut().unwrap_or(&mut fresh);
         let dir = self.storage.task(id);
-        if let Err(error) = log.catch_up(&dir, cancel) {
+        if log.catch_up(&dir, cancel).is_err() {
             cancel.check()?;
-            drop(error);
             return Ok(None);
         }
         let Some(stamp) = log.stamp() else {

@@ -37,7 +37,7 @@ impl CachedLog {
 
 impl LogCache {
     /// Returns the entry of a task and marks it as used.
-    pub(super) fn get(&self, task: &TaskId) -> Arc<CachedLog> {
+    pub(super) fn get_or_insert(&self, task: &TaskId) -> Arc<CachedLog> {
         let mut entries = lock_unpoisoned(&self.entries);
         let found = entries.iter().position(|(id, _)| id == task);
         let used = match found {
@@ -96,21 +96,27 @@ mod tests {
         let cache = LogCache::default();
         let id = |n: usize| TaskId::new(&n.to_string()).unwrap();
         for n in 0..MAX_TASKS + 2 {
-            cache.get(&id(n));
+            cache.get_or_insert(&id(n));
         }
-        cache.get(&id(2));
+        cache.get_or_insert(&id(2));
         cache.evict();
         let kept: Vec<bool> = (0..MAX_TASKS + 2)
             .map(|n| cache.peek(&id(n)).is_some())
             .collect();
         assert_eq!(kept, [&[false, false][..], &[true; MAX_TASKS][..]].concat());
-        cache.get(&id(5)).bytes.store(MAX_BYTES, Ordering::Relaxed);
-        cache.get(&id(6)).bytes.store(1, Ordering::Relaxed);
+        cache
+            .get_or_insert(&id(5))
+            .bytes
+            .store(MAX_BYTES, Ordering::Relaxed);
+        cache
+            .get_or_insert(&id(6))
+            .bytes
+            .store(1, Ordering::Relaxed);
         cache.evict();
         assert!(cache.peek(&id(6)).is_some());
         assert!(cache.peek(&id(5)).is_none());
         cache
-            .get(&id(5))
+            .get_or_insert(&id(5))
             .bytes
             .store(MAX_BYTES + 1, Ordering::Relaxed);
         cache.evict();

@@ -140,7 +140,7 @@ impl TaskStore {
     /// `notFound`, `cancelled`, kind `storage`.
     pub fn load(&self, task: &TaskId, cancel: &Cancel) -> Result<Arc<Conversation>, Error> {
         let dir = self.storage.task(task);
-        let cached = self.cache.get(task);
+        let cached = self.cache.get_or_insert(task);
         let conversation = {
             let mut log = lock_unpoisoned(&cached.log);
             if !log.catch_up(&dir, cancel)? || log.is_never_written() {
@@ -171,7 +171,7 @@ impl TaskStore {
     ) -> Result<CommitResult<()>, Error> {
         self.commit(task, meta, cancel, |log, dir, lock| {
             let now = log.conversation(dir);
-            if !seen.is_beginning_of(&now) {
+            if !seen.is_prefix_of(&now) {
                 return Ok((CommitResult::Conflict(now), None));
             }
             if *now.truncation == *truncation {
@@ -195,7 +195,7 @@ impl TaskStore {
             return Err(not_found(task));
         }
         let freed = {
-            let cached = self.cache.get(task);
+            let cached = self.cache.get_or_insert(task);
             let _writing = lock_unpoisoned(&cached.writing);
             dir.lock()?.delete()?
         };
@@ -212,7 +212,7 @@ impl TaskStore {
         write: impl FnOnce(&mut Log, &TaskDir, &TaskLock) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let dir = self.storage.task(task);
-        let cached = self.cache.get(task);
+        let cached = self.cache.get_or_insert(task);
         let done = {
             // Threads of this process wait here instead of polling the file lock.
             let _writing = lock_unpoisoned(&cached.writing);

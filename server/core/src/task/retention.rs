@@ -81,16 +81,17 @@ impl TaskStore {
         for (position, candidate) in candidates.into_iter().enumerate() {
             cancel.check()?;
             let age = now.saturating_sub(candidate.updated_at);
-            let is_old = limits
+            let is_too_old = limits
                 .max_age_days
                 .is_some_and(|days| age > i64::from(days).saturating_mul(MILLIS_PER_DAY));
-            let is_surplus = limits
+            let is_over_count = limits
                 .max_count
                 .is_some_and(|count| position >= usize::try_from(count).unwrap_or(usize::MAX));
             bytes = bytes.saturating_add(candidate.bytes);
-            let is_too_much = limits.max_bytes.is_some_and(|max| bytes > max);
-            let stays = newest == Some(position) || age < RECENT_MILLIS || is_in_use(&candidate.id);
-            if stays || !(is_old || is_surplus || is_too_much) {
+            let is_over_size = limits.max_bytes.is_some_and(|max| bytes > max);
+            let is_kept =
+                newest == Some(position) || age < RECENT_MILLIS || is_in_use(&candidate.id);
+            if is_kept || !(is_too_old || is_over_count || is_over_size) {
                 continue;
             }
             if let Some(freed) = self.delete_unchanged(&candidate)? {
@@ -133,7 +134,7 @@ impl TaskStore {
 
     fn delete_unchanged(&self, candidate: &Candidate) -> Result<Option<u64>, Error> {
         let dir = self.storage.task(&candidate.id);
-        let cached = self.cache.get(&candidate.id);
+        let cached = self.cache.get_or_insert(&candidate.id);
         let Ok(_writing) = cached.writing.try_lock() else {
             return Ok(None);
         };

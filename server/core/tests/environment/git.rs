@@ -33,7 +33,7 @@ const NOTHING: Said = Said {
 struct Case {
     name: &'static str,
     rules: &'static str,
-    /// UnsyncedWrite over the files of the repository.
+    /// Written over the files of the repository.
     files: &'static [(&'static str, &'static str)],
     /// Put in place of what is there.
     links: &'static [(&'static str, &'static str)],

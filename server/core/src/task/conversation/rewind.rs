@@ -17,7 +17,7 @@ pub(in super::super) struct CompactionUndo {
     /// The entry to continue from.
     pub(in super::super) leaf: Option<Uuid>,
     /// Later messages, which are kept.
-    pub(in super::super) carried: Vec<SourceMessage>,
+    pub(in super::super) retained: Vec<SourceMessage>,
     /// Messages of the conversation at `leaf`.
     pub(in super::super) before: Vec<Uuid>,
     /// Truncation at `leaf`.
@@ -64,7 +64,7 @@ impl Entries {
 
     /// Returns the state of the conversation at a point. Returns `None` if the log does not contain
     /// the entry.
-    pub(in super::super) fn at(&self, moment: RewindPoint) -> Option<PastConversation> {
+    pub(in super::super) fn state_at(&self, moment: RewindPoint) -> Option<PastConversation> {
         let leaf = match moment {
             RewindPoint::Beginning => None,
             RewindPoint::Entry(uuid) => Some(*self.index_by_id.get(&uuid)?),
@@ -72,9 +72,11 @@ impl Entries {
         };
         let ancestry = self.ancestry(leaf);
         let messages = self.uuids(&ancestry.messages);
-        let is_said =
+        let is_truncation_recorded =
             !ancestry.truncations.is_empty() || ancestry.boundary.is_some() || leaf.is_none();
-        let unlogged = (!is_said).then(|| self.unlogged(&messages)).flatten();
+        let unlogged = (!is_truncation_recorded)
+            .then(|| self.unlogged(&messages))
+            .flatten();
         Some(PastConversation {
             leaf: self.uuid_at(leaf),
             compactions: self.compactions(&ancestry),
@@ -137,11 +139,11 @@ impl Entries {
             .iter()
             .map(|source| source.first)
             .collect();
-        let mut carried = sources(&later);
-        carried.retain(|source| !source.is_summary && seen.insert(source.first));
+        let mut retained = sources(&later);
+        retained.retain(|source| !source.is_summary && seen.insert(source.first));
         Some(CompactionUndo {
             leaf,
-            carried,
+            retained,
             before: self.uuids(&ancestry.messages),
             truncation: self.truncation_of(&ancestry),
             ancestry,
