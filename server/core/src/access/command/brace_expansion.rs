@@ -1,27 +1,27 @@
-//! Brace expansion: one word becomes several.
+//! Brace expansion of shell words.
 
-/// Words one brace expansion may make.
-const MAX_BRACES: usize = 256;
+/// Maximum words from one expansion.
+const MAX_WORDS: usize = 256;
 
-/// The words a word with braces makes: `{a,b}` and `{1..3}`. Quoted braces and
-/// those of `${...}` stay; so does the whole when it would make too many.
+/// Expands `{a,b}` and `{1..3}`. Quoted braces and those of `${...}` are kept. Returns the word
+/// unchanged if the expansion would be too large.
 pub(super) fn expand_braces(raw: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut todo = vec![raw.to_owned()];
     while let Some(word) = todo.pop() {
-        match brace(&word) {
+        match expand_first(&word) {
             Some(alternatives) => todo.extend(alternatives.into_iter().rev()),
             None => done.push(word),
         }
-        if todo.len() + done.len() > MAX_BRACES {
+        if todo.len() + done.len() > MAX_WORDS {
             return vec![raw.to_owned()];
         }
     }
     done
 }
 
-/// Replaces the first brace expression of a word by its alternatives.
-fn brace(word: &str) -> Option<Vec<String>> {
+/// Expands the first brace expression of a word.
+fn expand_first(word: &str) -> Option<Vec<String>> {
     let mut open: Vec<(usize, Vec<usize>)> = Vec::new();
     let mut quote: Option<char> = None;
     let mut chars = word.char_indices().peekable();
@@ -36,7 +36,7 @@ fn brace(word: &str) -> Option<Vec<String>> {
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '$') if chars.peek().is_some_and(|(_, c)| *c == '{') => {
-                // Not a brace expression; its end must not end one either.
+                // A parameter expansion; its closing brace must not end a brace expression.
                 chars.next();
                 let mut depth = 1;
                 for (_, c) in chars.by_ref() {
@@ -84,7 +84,7 @@ fn brace(word: &str) -> Option<Vec<String>> {
     None
 }
 
-/// `1..9` or `a..e`.
+/// Expands `1..9` or `a..e`.
 fn sequence(inside: &str) -> Option<Vec<String>> {
     let (from, to) = inside.split_once("..")?;
     let to = to.split("..").next()?;

@@ -1,9 +1,9 @@
-//! What the words of a shell command can stand for.
+//! Word expansion: the possible values of a shell word.
 //!
-//! A word, taken apart by [`super::quote`] and [`super::brace_expansion`], becomes one or
-//! several [`ExpandedWord`]s: what it can stand for, each character knowing whether it
-//! was quoted, with marks where something cannot be known. Everything is linear
-//! in the input, with caps on what multiplies.
+//! [`super::lexer`] and [`super::brace_expansion`] split a word into parts. Each combination of
+//! their possible values is an [`ExpandedWord`]. Its characters record whether they were quoted;
+//! unknown parts are marked. The work is linear in the input, with caps on the number of
+//! combinations.
 
 use std::collections::HashSet;
 
@@ -14,30 +14,30 @@ use super::{
     shell::ShellState,
 };
 
-/// Alternatives kept for one word.
-const MAX_FIELDS: usize = 64;
-/// Characters a word can grow to by its variables; beyond, they are unknown.
-const MAX_GROWN: usize = 4096;
-/// Longest piece of a word that is taken for a path, in bytes: what Linux takes.
-const MAX_PIECE: usize = 4096;
-/// Alternatives kept for one word with braces.
-const MAX_EXPANDED: usize = 256;
+/// Maximum alternatives of one word.
+const MAX_ALTERNATIVES: usize = 64;
+/// Maximum characters of a word with variables. Longer values become unknown.
+const MAX_EXPANDED_CHARS: usize = 4096;
+/// Maximum length of a path candidate, in bytes: Linux's PATH_MAX.
+const MAX_PATH_BYTES: usize = 4096;
+/// Maximum alternatives of one word with braces.
+const MAX_BRACE_ALTERNATIVES: usize = 256;
 
-/// A character of a word.
+/// A character of an expanded word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordChar {
-    /// Not quoted: may be part of a pattern.
+    /// Unquoted, so it may be part of a pattern.
     Plain(char),
     Quoted(char),
-    /// Something that cannot be known.
+    /// An unknown string.
     Unknown,
 }
 
-/// One thing a word can stand for.
+/// A possible value of a word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExpandedWord {
     units: Vec<WordChar>,
-    /// The word with its backslashes, as other shells would read it.
+    /// The word with its backslashes, as shells of Windows read it.
     with_backslashes: Option<String>,
 }
 
@@ -56,8 +56,7 @@ impl ExpandedWord {
         }
     }
 
-    /// The words it becomes when a shell splits what was not quoted, at blanks and at
-    /// `separators`.
+    /// Splits unquoted characters at blanks and `separators`, as a shell does.
     pub(super) fn split(&self, separators: &str) -> Vec<ExpandedWord> {
         let cuts = |unit: &WordChar| matches!(unit, WordChar::Plain(c) if c.is_whitespace() || separators.contains(*c));
         if !self.units.iter().any(cuts) {
@@ -73,7 +72,7 @@ impl ExpandedWord {
             .collect()
     }
 
-    /// The text; what is unknown is left out.
+    /// Returns the text without unknown parts.
     pub(super) fn text(&self) -> String {
         self.units
             .iter()
@@ -84,12 +83,12 @@ impl ExpandedWord {
             .collect()
     }
 
-    /// The text, when all of it is known.
+    /// Returns the text if all of it is known.
     pub(super) fn known(&self) -> Option<String> {
         (!self.units.contains(&WordChar::Unknown)).then(|| self.text())
     }
 
-    /// Would the shell look for files that match?
+    /// Returns whether the shell would apply pathname expansion.
     pub(super) fn has_pattern(&self) -> bool {
         self.units
             .iter()
@@ -102,7 +101,7 @@ impl ExpandedWord {
             })
     }
 
-    /// The names between slashes.
+    /// Splits the word at slashes.
     pub(super) fn names(&self) -> Vec<ExpandedWord> {
         self.units
             .split(|unit| matches!(unit, WordChar::Plain('/') | WordChar::Quoted('/')))
@@ -114,8 +113,8 @@ impl ExpandedWord {
             .collect()
     }
 
-    /// As a glob: quoted characters escaped, extended patterns and what is
-    /// unknown widened to `*`.
+    /// Returns the word as a glob. Quoted characters are escaped; extended patterns and unknown
+    /// parts become `*`.
     pub(super) fn pattern(&self) -> Vec<u8> {
         let mut pattern = String::new();
         let mut at = 0;
@@ -140,9 +139,8 @@ impl ExpandedWord {
         pattern.into_bytes()
     }
 
-    /// Everything in the word that could be a path: the whole, the value of an
-    /// option or assignment, what stands behind `@` or `:`, the rest behind
-    /// something unknown.
+    /// Returns everything in the word that could be a path: the whole word, the value of an option
+    /// or assignment, the part after `@` or `:`, the part after something unknown.
     pub(super) fn path_candidates(&self) -> Vec<String> {
         let mut pieces = PathCandidates::default();
         let text = self.text();
@@ -163,7 +161,7 @@ impl ExpandedWord {
                 with_backslashes: None,
             };
             pieces.add_all(rest.text().trim_start_matches('/'));
-            // Something below a denied folder.
+            // A path below a denied directory.
             let filled: String = self
                 .units
                 .iter()
@@ -203,7 +201,8 @@ struct PathCandidates {
 
 impl PathCandidates {
     fn add(&mut self, piece: &str) {
-        if !piece.is_empty() && piece.len() <= MAX_PIECE && self.seen.insert(piece.to_owned()) {
+        if !piece.is_empty() && piece.len() <= MAX_PATH_BYTES && self.seen.insert(piece.to_owned())
+        {
             self.list.push(piece.to_owned());
         }
     }
@@ -213,7 +212,7 @@ impl PathCandidates {
             self.add_parts(text);
             return;
         };
-        // An address is no path, unless it is one of a file.
+        // A URL is not a path, except a `file:` URL.
         let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
         let scheme_start = before.trim_end_matches(of_scheme).len();
         self.add_parts(&before[..scheme_start]);
@@ -227,7 +226,7 @@ impl PathCandidates {
     fn add_parts(&mut self, text: &str) {
         self.add(text);
         if let Some(option) = text.strip_prefix('-') {
-            // A short option with its value: `-f.env`.
+            // A short option with a value: `-f.env`.
             let mut letters = option.chars();
             if letters.next().is_some_and(|c| c != '-') {
                 self.add(letters.as_str());
@@ -245,7 +244,7 @@ impl PathCandidates {
 }
 
 impl CommandChecker<'_> {
-    /// What a word can stand for. Commands in it are noted as scripts.
+    /// Expands a word. Queues its command substitutions as scripts.
     pub(super) fn expand(&mut self, raw: &str, state: &ShellState) -> Vec<ExpandedWord> {
         let mut fields = Vec::new();
         for word in expand_braces(raw) {
@@ -255,7 +254,7 @@ impl CommandChecker<'_> {
             let with_backslashes = word.contains('\\').then(|| word.replace(['"', '\''], ""));
             for mut field in self.expand_parts(&parts(&word), state) {
                 field.with_backslashes.clone_from(&with_backslashes);
-                if fields.len() < MAX_EXPANDED && !fields.contains(&field) {
+                if fields.len() < MAX_BRACE_ALTERNATIVES && !fields.contains(&field) {
                     fields.push(field);
                 }
             }
@@ -263,13 +262,13 @@ impl CommandChecker<'_> {
         fields
     }
 
-    /// The words that a word with braces becomes, and what each can stand for.
+    /// Expands a word with braces into words, each with its possible values.
     pub(super) fn expand_all(&mut self, raw: &str, state: &ShellState) -> Vec<Vec<ExpandedWord>> {
         let words = expand_braces(raw);
         words.iter().map(|word| self.expand(word, state)).collect()
     }
 
-    /// What the parts of a word can stand for together.
+    /// Returns the combinations of the possible values of the parts.
     pub(super) fn expand_parts(&mut self, parts: &[Part], state: &ShellState) -> Vec<ExpandedWord> {
         let mut fields = vec![ExpandedWord::default()];
         for part in parts {
@@ -277,14 +276,14 @@ impl CommandChecker<'_> {
                 break;
             }
             let options = self.options(part, state);
-            // Variables made of variables could grow without end.
+            // Nested variables could grow without bound.
             let grows = !matches!(part, Part::Text(..));
             let mut longer = Vec::new();
             for field in &fields {
                 for option in &options {
-                    if longer.len() < MAX_FIELDS {
+                    if longer.len() < MAX_ALTERNATIVES {
                         let mut field: ExpandedWord = field.clone();
-                        if grows && field.units.len() + option.len() > MAX_GROWN {
+                        if grows && field.units.len() + option.len() > MAX_EXPANDED_CHARS {
                             if field.units.last() != Some(&WordChar::Unknown) {
                                 field.units.push(WordChar::Unknown);
                             }
@@ -329,18 +328,18 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// What `$name` or `${inside}` can stand for.
+    /// Returns the possible values of `$name` or `${inside}`.
     fn variable(&mut self, inside: &str, quoted: bool, state: &ShellState) -> Vec<Vec<WordChar>> {
-        // `${!name}` is what the variable named by `name` holds.
+        // `${!name}` is the value of the variable that `name` names.
         let indirect = inside.strip_prefix('!').filter(|name| !name.is_empty());
         let inside = indirect.unwrap_or(inside);
         let name_end = match inside.find(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-            // `$@` and the like have names of one character.
+            // `$@` and similar names have one character.
             Some(0) => usize::from(inside.starts_with(['@', '*', '#', '?', '$', '!', '-'])),
             end => end.unwrap_or(inside.len()),
         };
         let (name, rest) = inside.split_at(name_end);
-        // `${array[i]}` can be any element.
+        // `${array[i]}` may be any element.
         let rest = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((_, rest)) => rest,
             None => rest,
@@ -384,12 +383,12 @@ impl CommandChecker<'_> {
             }
             None => {}
         }
-        options.truncate(MAX_FIELDS);
+        options.truncate(MAX_ALTERNATIVES);
         options
     }
 }
 
-/// What `${name/old/new}` and `${name:start:length}` make of a value.
+/// Applies `${name/old/new}` or `${name:start:length}` to a value.
 fn changed(value: &str, operation: &str) -> Option<String> {
     if let Some(replace) = operation.strip_prefix('/') {
         let (all, replace) = match replace.strip_prefix('/') {
@@ -445,7 +444,7 @@ fn dirs(state: &ShellState) -> Vec<Vec<WordChar>> {
         .collect()
 }
 
-/// The values of a variable: quoted whole, else also their words one by one.
+/// Returns the values of a variable, and if unquoted also each of their words.
 fn values(values: &[String], quoted: bool) -> Vec<Vec<WordChar>> {
     let mut options = Vec::new();
     for value in values {
@@ -454,13 +453,12 @@ fn values(values: &[String], quoted: bool) -> Vec<Vec<WordChar>> {
             options.extend(value.split_whitespace().map(|word| units(word, quoted)));
         }
     }
-    options.truncate(MAX_FIELDS);
+    options.truncate(MAX_ALTERNATIVES);
     options
 }
 
-/// Everything that could be a word, for text the grammar does not take: cut at
-/// every character that means something to a shell, and cut at blanks only with
-/// quotes and escapes taken out.
+/// Splits text that cannot be parsed: at every shell metacharacter, and at blanks with quotes and
+/// escapes removed.
 pub(super) fn rough_words(text: &str) -> Vec<String> {
     let cut = |c: char| c.is_whitespace() || ";|&<>(){}$`'\"".contains(c);
     let quotes = |c: char| "'\"`^".contains(c);

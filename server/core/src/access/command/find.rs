@@ -1,4 +1,4 @@
-//! What `find` reads: its expression, judged for the entries of its folders.
+//! Evaluates the expression of a `find` command for the entries of its directories.
 
 use std::{
     cell::RefCell,
@@ -12,68 +12,68 @@ use super::{
     invocation::Invocation,
     name_filter::{NamePattern, TreeEntry},
     options::ProgramUse,
-    program_table::{HARMLESS_COMMANDS, PatternStyle, has},
+    program_table::{NON_READING_COMMANDS, PatternStyle, has},
     recursive_readers::{EntryAction, TreeSearch, reads_folders},
     shell::ShellState,
 };
 
-/// Nested expressions understood; deeper ones may be true or not.
+/// Maximum nesting of an expression. Deeper parts count as unknown.
 const MAX_DEPTH: usize = 50;
-/// Folders that are read whole.
-const MAX_WHOLE: usize = 1_000;
+/// Maximum directories that a command of `-exec` reads recursively.
+const MAX_RECURSIVE_DIRS: usize = 1_000;
 
-/// A part of an expression.
+/// Part of an expression.
 enum Expr {
-    /// One after the other, as long as they are true.
+    /// Evaluated in order while true.
     All(Vec<Expr>),
-    /// One after the other, until one is true.
+    /// Evaluated in order until one is true.
     Any(Vec<Expr>),
     Not(Box<Expr>),
     Matches(NamePattern),
-    /// `-type`: is it `d`?
+    /// `-type`: whether it is `d`.
     Folder(bool),
     Prune,
-    /// A test that cannot be done here.
+    /// A test that cannot be evaluated.
     Unknown,
-    /// An action, and whether it reads the entry.
+    /// An action.
     Action {
         reads: bool,
     },
 }
 
-/// What came of an entry.
+/// Effect of an expression on an entry.
 #[derive(Default)]
 struct ExprOutcome {
-    /// An action may read it.
+    /// Whether an action may read the entry.
     read: bool,
-    /// An action may print it.
+    /// Whether an action may print the entry.
     printed: bool,
-    /// It is not entered, for sure.
+    /// Whether the entry is certainly not descended into.
     pruned: bool,
 }
 
-/// A name or path in a test.
+/// A literal name or path in a test.
 struct LiteralTest {
     text: String,
     is_name: bool,
 }
 
-/// A command line of `find`, understood.
+/// A parsed `find` command.
 pub(super) struct Find {
-    /// The words of its folders.
+    /// Indices of the words of its directories.
     starts: Vec<usize>,
     expr: Expr,
     has_action: bool,
-    /// One of the actions reads.
+    /// Whether one of the actions reads.
     has_reader: bool,
     max_depth: usize,
-    /// NameList and paths in tests, without patterns.
+    /// Names and paths without patterns in tests.
     literals: Vec<LiteralTest>,
-    /// Words that are no paths.
+    /// Indices of words that are not paths.
     pub(super) non_paths: Vec<usize>,
-    /// Where commands for entries begin.
+    /// Indices of words that start the commands of `-exec`.
     pub(super) commands: Vec<usize>,
-    /// One of these reads folders itself.
+    /// Whether one of these commands reads directories itself.
     runs_reader: bool,
 }
 
@@ -111,7 +111,7 @@ impl Find {
         }
         let mut parts = Vec::new();
         while parser.at < invocation.len() {
-            // A bracket too many ends nothing.
+            // An unmatched closing parenthesis ends nothing.
             parts.push(parser.any(0));
             parser.at += 1;
         }
@@ -131,8 +131,8 @@ impl Find {
     }
 }
 
-/// Whether an expression can be true and can be false for an entry. `is_sure` is
-/// whether it is evaluated at all.
+/// Returns whether an expression can be true and whether it can be false for an entry. `is_sure` is
+/// false if it may not be evaluated at all.
 fn evaluate(
     expr: &Expr,
     entry: &TreeEntry<'_>,
@@ -142,7 +142,7 @@ fn evaluate(
     let exactly = |holds: bool| (holds, !holds);
     match expr {
         Expr::All(parts) | Expr::Any(parts) => {
-            // What ends the chain: the first false one of all, the first true one of any.
+            // The chain ends at the first false part of `All`, or the first true part of `Any`.
             let is_all = matches!(expr, Expr::All(_));
             let (mut goes_on, mut ends) = (true, false);
             for part in parts {
@@ -186,12 +186,12 @@ impl ExprParser<'_> {
         self.invocation.exact(self.at)
     }
 
-    /// Everything up to a closing bracket or the end.
+    /// Parses up to a closing parenthesis or the end.
     fn any(&mut self, depth: usize) -> Expr {
         let mut alternatives = vec![self.all(depth)];
         while matches!(self.word(), Some("-o" | "-or" | ",")) {
             if self.word() == Some(",") {
-                // What stands in front does not decide.
+                // The result of the left side is discarded.
                 let never = Expr::Not(Box::new(Expr::All(Vec::new())));
                 alternatives = vec![Expr::All(vec![Expr::Any(alternatives), never])];
             }
@@ -311,7 +311,7 @@ impl ExprParser<'_> {
         Expr::Matches(pattern)
     }
 
-    /// The command of an `-exec`, up to its end.
+    /// Parses the command of an `-exec`.
     fn command(&mut self) -> Expr {
         let start = self.at;
         while self.at < self.invocation.len() {
@@ -326,13 +326,13 @@ impl ExprParser<'_> {
             let reader = inner.program.reader.as_ref();
             reader.is_some_and(|reader| reader.when.is_empty() || reads_folders(reader, &inner))
         });
-        let reads = !has(HARMLESS_COMMANDS, &self.invocation.program(start));
+        let reads = !has(NON_READING_COMMANDS, &self.invocation.program(start));
         self.action(reads)
     }
 }
 
 impl CommandChecker<'_> {
-    /// Judges what a command line of `find` reads, and the names in its tests.
+    /// Checks what a `find` command reads, and the names in its tests.
     pub(super) fn check_find(&mut self, invocation: &Invocation, find: &Find, state: &ShellState) {
         let fields: Vec<_> = find
             .starts
@@ -340,7 +340,7 @@ impl CommandChecker<'_> {
             .flat_map(|at| invocation.fields(*at))
             .collect();
         let mut starts: Vec<(PathBuf, String)> = Vec::new();
-        // Folders that are not known; names below them count all the same.
+        // The directories are unknown; literal names below them are still checked.
         let mut unknown: Vec<(PathBuf, String)> = Vec::new();
         for field in &fields {
             if field.has_pattern() {
@@ -366,7 +366,7 @@ impl CommandChecker<'_> {
         if self.readers == RecursiveReaders::Allow || !(find.has_reader || state.list_used) {
             return;
         }
-        // Folders that a command within reads whole.
+        // Directories that a command of `-exec` reads recursively.
         let whole: RefCell<Vec<String>> = RefCell::default();
         let is_read = |entry: &TreeEntry<'_>, outcome: &ExprOutcome| {
             let mut whole = whole.borrow_mut();
@@ -374,7 +374,8 @@ impl CommandChecker<'_> {
                 let rest = entry.path.strip_prefix(folder.as_str());
                 rest.is_some_and(|rest| rest.starts_with('/'))
             };
-            if find.runs_reader && outcome.read && entry.is_dir && whole.len() < MAX_WHOLE {
+            if find.runs_reader && outcome.read && entry.is_dir && whole.len() < MAX_RECURSIVE_DIRS
+            {
                 whole.push(entry.path.to_owned());
             }
             outcome.read || whole.iter().any(is_below)
@@ -406,7 +407,7 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// What a test names in plain sight counts whether it is there or not.
+    /// Checks a literal name in a test, even if no such file exists.
     fn check_literal(&mut self, find: &Find, literal: &LiteralTest, place: &Path, start: &str) {
         if self.is_exhausted() {
             return;
@@ -435,7 +436,7 @@ impl CommandChecker<'_> {
         }
         let place = place.join(path[start.len()..].trim_start_matches('/'));
         if let Some(denial) = self.denial(&place) {
-            self.deny(&literal.text, "`find` would find this", denial);
+            self.deny(&literal.text, "`find` would match it", denial);
         }
     }
 }

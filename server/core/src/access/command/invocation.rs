@@ -1,4 +1,4 @@
-//! A simple command: its words, what each can stand for, and what it runs.
+//! A simple command: its words with their possible values, and the program that it runs.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,20 @@ use super::{
     simple_command::{PREFIXES, PRINTERS},
 };
 
-/// Bytes a word may grow to by mounts.
-const MAX_MAPPED: usize = 4096;
-/// Mounts of one command.
+/// Maximum length of a word after mapping mounts, in bytes.
+const MAX_MAPPED_BYTES: usize = 4096;
+/// Maximum mounts of one command.
 const MAX_MOUNTS: usize = 20;
 
-/// A simple command: for each word, what it can stand for.
+/// A simple command.
 pub(super) struct Invocation {
     pub(super) words: Vec<Vec<ExpandedWord>>,
-    /// For each word, its text where that is sure.
+    /// Text of each word, if it has exactly one known value.
     exact: Vec<Option<String>>,
 }
 
 impl Invocation {
-    /// What the shell makes of words: what expansions left unquoted is split at blanks
-    /// and `separators`.
+    /// Splits the unquoted expansions of the words at blanks and `separators`.
     pub(super) fn new(words: Vec<Vec<ExpandedWord>>, separators: &str) -> Self {
         let mut all: Vec<Vec<ExpandedWord>> = Vec::new();
         for word in words {
@@ -61,17 +60,17 @@ impl Invocation {
         self.words.len()
     }
 
-    /// The text of a word, where it is sure to be one word with this text.
+    /// Returns the text of a word if it has exactly one known value.
     pub(super) fn exact(&self, at: usize) -> Option<&str> {
         self.exact.get(at)?.as_deref()
     }
 
-    /// What a word can stand for.
+    /// Returns the possible values of a word.
     pub(super) fn fields(&self, at: usize) -> &[ExpandedWord] {
         self.words.get(at).map_or(&[], Vec::as_slice)
     }
 
-    /// Does a word stand behind `--`?
+    /// Returns whether a word follows `--`.
     pub(super) fn is_behind_dashes(&self, at: usize) -> bool {
         self.exact
             .iter()
@@ -79,7 +78,7 @@ impl Invocation {
             .any(|word| word.as_deref() == Some("--"))
     }
 
-    /// The program at a word: its name without path or extension, in lower case.
+    /// Returns the program name of a word, in lower case and without directory and extension.
     pub(super) fn program(&self, at: usize) -> String {
         let Some(field) = self.words.get(at).and_then(|word| word.first()) else {
             return String::new();
@@ -87,12 +86,12 @@ impl Invocation {
         program_name(&field.text())
     }
 
-    /// All fields of the words behind the first.
+    /// Returns the possible values of all words after the first.
     pub(super) fn operands(&self) -> impl Iterator<Item = &ExpandedWord> {
         self.words.iter().skip(1).flatten()
     }
 
-    /// The words from one on, as text.
+    /// Returns the texts of the words from `from` on.
     pub(super) fn texts(&self, from: usize) -> Vec<String> {
         let words = self.words.iter().skip(from);
         words
@@ -101,7 +100,7 @@ impl Invocation {
             .collect()
     }
 
-    /// As [`Self::texts`], without some of the words.
+    /// Like [`Self::texts`], without some of the words.
     pub(super) fn texts_but(&self, from: usize, non_paths: &BTreeSet<usize>) -> Vec<String> {
         let words = self.words.iter().enumerate().skip(from);
         let words = words.filter(|(at, _)| !non_paths.contains(at));
@@ -111,7 +110,7 @@ impl Invocation {
             .collect()
     }
 
-    /// The known programs in it: the first, or the one that it runs.
+    /// Returns the known program: the first word, or the program that it runs.
     pub(super) fn uses(&self) -> (Option<ProgramUse>, Option<Find>) {
         let is_runner = has(program_table::RUNNERS, &self.program(0));
         let mut places = 0..if is_runner {
@@ -128,8 +127,7 @@ impl Invocation {
         found.unwrap_or_default()
     }
 
-    /// The same command with the folders that containers are given under other
-    /// names, as `-v HOST:INSIDE`, by their own names.
+    /// Maps the paths inside a container, mounted with `-v HOST:INSIDE`, to paths of the host.
     pub(super) fn without_mounts(&self) -> Option<Self> {
         let mut mounts: Vec<(String, String)> = Vec::new();
         let program = (0..self.len()).find(|at| {
@@ -180,7 +178,7 @@ impl Invocation {
         Some(Self::of(std::iter::once(runner).chain(words).collect()))
     }
 
-    /// Where the operands of a printing program start, when this is one.
+    /// Returns the program and its first operand, if the program prints its operands.
     pub(super) fn printer(&self) -> Option<(String, usize)> {
         let mut at = 0;
         loop {
@@ -196,14 +194,14 @@ impl Invocation {
     }
 }
 
-/// The name of a program without path or extension, in lower case.
+/// Returns the name of a program, in lower case and without directory and extension.
 pub(super) fn program_name(text: &str) -> String {
     let text = text.to_lowercase();
     let name = text.rsplit(['/', '\\']).next().unwrap_or(&text);
     name.strip_suffix(".exe").unwrap_or(name).to_owned()
 }
 
-/// `HOST:INSIDE[:OPTIONS]`, or `type=bind,source=HOST,target=INSIDE`.
+/// Parses `HOST:INSIDE[:OPTIONS]` or `type=bind,source=HOST,target=INSIDE`.
 fn mount_of(text: &str) -> Option<(String, String)> {
     let of = |names: [&str; 3]| {
         let parts = text.split(',').filter_map(|part| part.split_once('='));
@@ -223,11 +221,11 @@ fn mount_of(text: &str) -> Option<(String, String)> {
     (inside.starts_with('/') && !host.is_empty()).then(|| (host.to_owned(), inside.to_owned()))
 }
 
-/// A text with a path inside a container as that outside.
+/// Maps a path inside a container to the path of the host.
 fn with_mount(text: String, (host, inside): &(String, String)) -> String {
     let (host, inside) = (host.trim_end_matches('/'), inside.trim_end_matches('/'));
     if inside.is_empty() {
-        // The whole container.
+        // The root directory of the container.
         return match text.strip_prefix('/') {
             Some(rest) => format!("{host}/{rest}"),
             None => text,
@@ -235,7 +233,10 @@ fn with_mount(text: String, (host, inside): &(String, String)) -> String {
     }
     let mut mapped = String::new();
     let mut rest = text.as_str();
-    while let Some(at) = rest.find(inside).filter(|_| mapped.len() < MAX_MAPPED) {
+    while let Some(at) = rest
+        .find(inside)
+        .filter(|_| mapped.len() < MAX_MAPPED_BYTES)
+    {
         let (before, found) = rest.split_at(at);
         let after = &found[inside.len()..];
         let is_path = |c: char| c.is_alphanumeric() || "._-/".contains(c);

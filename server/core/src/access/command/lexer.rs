@@ -1,21 +1,20 @@
-//! Takes the words of a shell apart: quotes, escapes, variables, substitutions.
+//! Splits shell words into parts: text, variables, substitutions.
 //!
-//! One pass over the text, without recursion and without errors: what is left
-//! open ends with the word.
+//! One pass without recursion. There are no errors: an unterminated construct ends with the word.
 
-/// A word of the shell as written, in parts.
+/// Part of a shell word. The flag is set if it is quoted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     Text(String, bool),
-    /// `$name` or the inside of `${...}`.
+    /// `$name`, or the inside of `${...}`.
     Variable(String, bool),
     /// The inside of `$(...)` or backquotes.
     Command(String, bool),
-    /// `~` and what follows up to a slash.
+    /// The text from `~` to the next slash.
     Home(String),
 }
 
-/// Takes a word apart. Nothing is an error: what is left open ends with the word.
+/// Splits a word.
 pub(super) fn parts(raw: &str) -> Vec<Part> {
     let mut lexer = Lexer::new(raw);
     if let Some(rest) = raw.strip_prefix('~') {
@@ -31,7 +30,7 @@ pub(super) fn parts(raw: &str) -> Vec<Part> {
     lexer.parts
 }
 
-/// Takes the body of a here-document apart, where quotes mean nothing.
+/// Splits the body of a here-document, in which quotes have no meaning.
 pub(super) fn here_document_parts(body: &str) -> Vec<Part> {
     let mut lexer = Lexer::new(body);
     lexer.double_quoted(None);
@@ -125,7 +124,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `$'...'`, behind its quote.
+    /// Reads `$'...'` after its opening quote.
     fn ansi_c_quoted(&mut self) {
         while let Some(c) = self.next() {
             match c {
@@ -195,7 +194,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What stands before the bracket that closes the one just read.
+    /// Reads up to the bracket that closes the current one.
     fn enclosed(&mut self, open: char, close: char) -> String {
         let start = self.at;
         let mut depth = 1;

@@ -1,30 +1,28 @@
-//! Is it safe to give a command to the grammar?
+//! Limits on commands that are passed to the parser.
 //!
-//! The grammar crate is a backtracking parser: some unfinished constructs take
-//! time exponential in their number, every nested one takes stack, and very
-//! long numbers make it panic. What is counted here is counted without regard
-//! to quotes, so that nothing can hide; ordinary commands stay far below.
+//! The parser backtracks: some unterminated constructs take exponential time, each nested construct
+//! takes stack, and very long numbers cause a panic. Constructs are counted without regard to
+//! quotes, so that none can be hidden. Ordinary commands stay far below the limits.
 
-/// Constructs that may nest, and the stack that parsing and walking one level
-/// takes (at most 30 KiB were measured, in a debug build).
+/// Maximum constructs that may nest. Each takes at most 30 KiB of stack for parsing and walking,
+/// measured in a debug build.
 const MAX_OPENERS: usize = 2_000;
-/// Words of one script.
+/// Maximum words of a script.
 const MAX_WORDS: usize = 4_000;
 const STACK_PER_OPENER: usize = 64 * 1024;
 const STACK: usize = 4 * 1024 * 1024;
-/// Of each construct the parser tries in two ways at every level.
+/// Maximum constructs of each kind that the parser tries in two ways per level.
 const MAX_AMBIGUOUS: usize = 8;
-/// Digits of a number the parser is sure to take.
+/// Maximum digits of a number that cannot overflow in the parser.
 const MAX_DIGITS: usize = 9;
 
-/// The stack in bytes that parsing `text` needs at most; `None` when it should
-/// not be parsed at all.
+/// Returns the maximum stack for parsing `text`, in bytes, or `None` if it must not be parsed.
 pub(super) fn stack_for(text: &str) -> Option<usize> {
-    // The parser takes quadratic time for some runs of words.
+    // Parsing some sequences of words takes quadratic time.
     if text.split_ascii_whitespace().nth(MAX_WORDS).is_some() {
         return None;
     }
-    // Lines that are continued are one line to the parser.
+    // The parser joins continued lines.
     let text = text.replace("\\\n", "");
     let bytes = text.as_bytes();
     let mut openers = 0;
@@ -83,12 +81,12 @@ pub(super) fn stack_for(text: &str) -> Option<usize> {
     (!hostile).then_some(STACK + openers * STACK_PER_OPENER)
 }
 
-/// Is the `(` at `at` the second of `$((`, which the tokenizer takes as one?
+/// Returns whether the `(` at `at` is the second one of `$((`, which is a single token.
 fn is_arithmetic(bytes: &[u8], at: usize) -> bool {
     at >= 2 && bytes[at - 1] == b'(' && bytes[at - 2] == b'$' && (at < 3 || bytes[at - 3] != b'\\')
 }
 
-/// Does the `[` at `at` follow a name that starts a word?
+/// Returns whether the `[` at `at` follows a name at the start of a word.
 fn starts_a_word(bytes: &[u8], at: usize) -> bool {
     let name = bytes[..at]
         .iter()
@@ -99,8 +97,8 @@ fn starts_a_word(bytes: &[u8], at: usize) -> bool {
     name > 0 && before.is_none_or(|byte| b" \t\n;|&()<>".contains(byte))
 }
 
-/// Can a number that ends at `at` be one the parser converts: behind a tilde, in
-/// a brace range, before a redirection?
+/// Returns whether the parser would convert a number that ends at `at`: after a tilde, in a brace
+/// range, before a redirection.
 fn is_number_place(bytes: &[u8], at: usize) -> bool {
     let start = bytes[..=at]
         .iter()
@@ -133,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_parser_cannot_take_does_not() {
+    fn commands_over_the_limits_are_refused() {
         for text in [
             "(".repeat(40),
             "( ".repeat(5_000),
-            // Few enough words, too many openers.
+            // Few words, too many openers.
             "{ ".repeat(3_000),
             "if a; then ".repeat(1_300),
             format!("[[ {}", "! ".repeat(3_000)),

@@ -1,17 +1,15 @@
-//! What would this shell command read, and may it?
+//! Checks shell commands: would a command read a denied file?
 //!
-//! Advice, not a sandbox: the command is understood as a POSIX shell would
-//! understand it, and whatever names a denied file is reported, as are known
-//! programs that read whole folders. What a program does by itself (a script, an
-//! encoded string) cannot be known here.
+//! The result is advice, not a sandbox. A command is interpreted as by a POSIX shell. Each word
+//! that may name a denied file is reported, and each known program that would read one in a
+//! directory. What a program does internally (a script, an encoded string) is not checked.
 //!
-//! [`guard`] keeps input from the grammar that it cannot take, [`shell`] walks
-//! the parsed command, [`word`] finds what words can stand for (with [`quote`],
-//! [`braces`] and [`mod@print`]), [`wildcard`] finds what a pattern matches. [`program`]
-//! judges the words of an [`invocation`]; [`programs`] is the table of what is known of programs,
-//! [`options`] takes their words apart by it, [`readers`] looks into the folders they
-//! read, with [`filter`], [`find`] and [`sed`] for what they leave out. This module holds
-//! what they share: the questions asked of the rules, and the list of what was denied.
+//! [`mod@limits`] refuses input that the parser cannot handle. [`shell`] walks the parsed command.
+//! [`expansion`] expands words, with [`lexer`], [`brace_expansion`] and [`mod@printf`];
+//! [`wildcard`] expands patterns. [`simple_command`] checks an [`invocation`] of a program:
+//! [`options`] splits its words by the data in [`program_table`], and [`recursive_readers`] walks
+//! the directories that it reads, with [`name_filter`], [`find`] and [`sed`] for what it skips.
+//! This module contains the [`CommandChecker`] with the state that they share.
 
 mod brace_expansion;
 mod expansion;
@@ -45,35 +43,35 @@ use self::{expansion::ExpandedWord, shell::ShellState};
 use super::{AccessView, Denial, Verdict, through_link};
 use crate::{limits::MAX_COMMAND_BYTES, path::AbsPath};
 
-/// Paths judged for one command; more than any honest one names.
+/// Maximum paths checked per command.
 const MAX_PATHS: usize = 20_000;
-/// Scripts within a command: substitutions, `sh -c`, `eval`.
+/// Maximum scripts in a command: substitutions, `sh -c`, `eval`.
 const MAX_SCRIPTS: usize = 200;
-/// Of these, within each other.
+/// Maximum nesting of scripts.
 const MAX_DEPTH: usize = 8;
-/// Characters of a file name; every file system takes as many or fewer.
+/// Maximum file name, in characters. No file system allows more.
 const MAX_NAME: usize = 255;
-/// Denied operands told of.
+/// Maximum denied operands reported.
 const MAX_DENIED: usize = 200;
-/// Time spent on one command; honest ones take milliseconds.
+/// Maximum time for one command. Ordinary commands take milliseconds.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 impl AccessView {
-    /// Judges a command line for a POSIX shell, with the readers of PowerShell
-    /// known as well. The answer is advice: a command that is allowed may still
-    /// read denied files, for instance from a script.
+    /// Checks a command line for a POSIX shell. Programs of PowerShell that read files are known,
+    /// too. The result is advice: an allowed command may still read denied files, for instance in a
+    /// script.
     pub fn check_command(&self, text: &str) -> CommandAccess {
         self.check_command_with(text, RecursiveReaders::Deny)
     }
 
-    /// As [`Self::check_command`]. `readers` says whether programs that read whole
-    /// folders are refused where a folder holds denied files.
+    /// Like [`Self::check_command`]. `readers` selects whether programs that read directories
+    /// recursively are denied if a directory contains denied files.
     pub fn check_command_with(&self, text: &str, readers: RecursiveReaders) -> CommandAccess {
         self.run_checker(text, CommandChecker::new(self, readers))
     }
 
-    /// Returns whether a command line may be shown: it names no denied file, not even
-    /// as a pattern. What it reads of folders does not matter.
+    /// Returns whether a command line may be shown: it names no denied file, not even in a pattern.
+    /// Recursive reads do not matter.
     pub fn may_show_command(&self, text: &str) -> bool {
         let checker = CommandChecker {
             checks_all_words: true,
@@ -87,13 +85,13 @@ impl AccessView {
             checker.refuse(
                 "",
                 format!(
-                    "the command has {} bytes, which is over the limit of {}; run it from a script, or in parts",
+                    "the command has {} bytes, which exceeds the limit of {}; split it or run it from a script",
                     text.len(),
                     MAX_COMMAND_BYTES
                 ),
             );
         } else {
-            // Lines of a script that was written on Windows.
+            // Scripts written on Windows.
             checker.run(&text.replace("\r\n", "\n").replace('\r', "\n"));
         }
         CommandAccess {
@@ -103,18 +101,18 @@ impl AccessView {
     }
 }
 
-/// A piece of shell still to be judged.
+/// A script that is not checked yet.
 struct PendingScript {
     text: String,
     state: ShellState,
     depth: usize,
 }
 
-/// The judging of one command.
+/// State of the check of one command.
 struct CommandChecker<'a> {
     view: &'a AccessView,
     readers: RecursiveReaders,
-    /// Are words judged that are no paths?
+    /// Also check words that are known not to be paths.
     checks_all_words: bool,
     home: Option<PathBuf>,
     denied: Vec<DeniedOperand>,
@@ -122,19 +120,19 @@ struct CommandChecker<'a> {
     scripts: VecDeque<PendingScript>,
     seen_scripts: HashSet<(String, Vec<PathBuf>)>,
     depth: usize,
-    /// Folder entries that patterns may still look at.
+    /// Remaining directory entries for pathname expansion.
     entries_left: usize,
-    /// Those that programs which read folders may still have us look at.
+    /// Remaining directory entries for recursive reads.
     tree_left: usize,
-    /// Containers the command being judged runs in.
+    /// Nesting of containers of the current command.
     containers: usize,
     started: Instant,
     exhausted: bool,
 }
 
 impl Denial {
-    /// The part of `path` that the rule names itself. Other names are not told: they
-    /// are not to be found out by asking for all of a folder.
+    /// Returns the part of `path` that the rule names literally. Other names are not reported, so
+    /// that checking a directory does not disclose its denied files.
     fn named_in<'a>(&self, path: &'a str) -> Option<&'a str> {
         let rule = self.rule.as_ref()?;
         let name = rule.pattern.trim_end_matches('/').rsplit('/').next()?;
@@ -165,9 +163,9 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// The folders a command may be run in: any root. Without a root, those of the
-    /// files that are open.
-    fn start(&self) -> ShellState {
+    /// Returns the directories in which a command may start: all roots, or without a root those of
+    /// the open files.
+    fn initial_state(&self) -> ShellState {
         let scopes = &self.view.scopes;
         let has_root = scopes.iter().any(|scope| scope.is_root);
         let scopes = scopes.iter().filter(|scope| scope.is_root || !has_root);
@@ -179,7 +177,7 @@ impl<'a> CommandChecker<'a> {
     }
 
     fn run(&mut self, text: &str) {
-        self.script(text, &self.start());
+        self.script(text, &self.initial_state());
         while let Some(script) = self.scripts.pop_front() {
             if self.is_exhausted() {
                 return;
@@ -189,7 +187,7 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// Notes a script that runs as part of the command.
+    /// Queues a script that runs as part of the command.
     fn script(&mut self, text: &str, state: &ShellState) {
         if text.trim().is_empty() || self.is_exhausted() {
             return;
@@ -211,8 +209,8 @@ impl<'a> CommandChecker<'a> {
         });
     }
 
-    /// Parses and walks a script on a thread of its own: the parser needs stack
-    /// by the depth of its input, and panics on some.
+    /// Parses and checks a script on a separate thread, because the parser needs stack proportional
+    /// to the nesting and panics on some input.
     fn parse(&mut self, text: &str, state: ShellState) {
         let outcome = match limits::stack_for(text) {
             None => Err("it is nested too deeply"),
@@ -230,9 +228,9 @@ impl<'a> CommandChecker<'a> {
                             Err(why) => Err(why),
                         }
                     })
-                    .map_err(|_| "there is no thread to parse it on")?
+                    .map_err(|_| "no thread could be started to parse it")?
                     .join()
-                    .unwrap_or(Err("the parser gave up"))
+                    .unwrap_or(Err("the parser failed"))
             }),
         };
         if let Err(why) = outcome {
@@ -240,10 +238,9 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// The way out when a command is not understood: everything in it that could
-    /// be a path is judged.
+    /// Fallback for a command that cannot be parsed: checks everything that could be a path.
     fn check_rough_words(&mut self, text: &str, state: &ShellState, why: &str) {
-        let how = format!("the command names it (every word was judged, because {why})");
+        let how = format!("the command names it (every word was checked, because {why})");
         for word in expansion::rough_words(text) {
             if self.is_exhausted() {
                 return;
@@ -252,7 +249,7 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// Judges everything a word could name.
+    /// Checks everything that a word could name.
     fn check_word(&mut self, field: &ExpandedWord, dirs: &[PathBuf], how: &str) {
         if field.has_pattern() {
             self.check_matches(field, dirs, how);
@@ -262,13 +259,13 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// Judges one path as written, seen from each folder the command may be in.
+    /// Checks a path, relative to each possible working directory.
     fn check_path(&mut self, written: &str, dirs: &[PathBuf], how: &str) {
         let impossible = |name: &str| name.chars().nth(MAX_NAME).is_some();
         if written.is_empty() || written.contains('\0') || written.split('/').any(impossible) {
             return;
         }
-        let path = working_folder(written).unwrap_or(Path::new(written));
+        let path = strip_proc_cwd(written).unwrap_or(Path::new(written));
         let places: Vec<PathBuf> = if path.is_absolute() {
             vec![path.to_path_buf()]
         } else {
@@ -282,7 +279,7 @@ impl<'a> CommandChecker<'a> {
         }
     }
 
-    /// Why a path is denied, if it is. Only rules deny here, not the outside.
+    /// Returns why a path is denied. Paths outside the workspace are denied by rules only.
     fn denial(&mut self, path: &Path) -> Option<Denial> {
         if let Some(known) = self.known.get(path) {
             return known.clone();
@@ -295,7 +292,7 @@ impl<'a> CommandChecker<'a> {
         denial
     }
 
-    /// Is all spent that one command is worth? Then it is refused, once.
+    /// Returns whether a limit for this command is reached. Then the command is denied once.
     fn is_exhausted(&mut self) -> bool {
         if self.exhausted {
             return true;
@@ -306,7 +303,7 @@ impl<'a> CommandChecker<'a> {
         if self.exhausted {
             self.refuse(
                 "",
-                "the command holds more than can be judged; run it in parts".to_owned(),
+                "the command is too complex to check; split it".to_owned(),
             );
         }
         self.exhausted
@@ -317,7 +314,7 @@ impl<'a> CommandChecker<'a> {
         if let Verdict::Denied(denial) = self.view.check_absolute(&folded) {
             return Some(denial);
         }
-        // Behind a link, `..` is not where the text says.
+        // After a symbolic link, `..` is not the lexical parent.
         let climbs = path
             .components()
             .any(|part| part == std::path::Component::ParentDir);
@@ -357,8 +354,8 @@ impl<'a> CommandChecker<'a> {
     }
 }
 
-/// What follows `/proc/self/cwd/`, of any process: it is taken for the one that runs.
-fn working_folder(written: &str) -> Option<&Path> {
+/// Returns the path after `/proc/PID/cwd/`, which is taken as the command's working directory.
+fn strip_proc_cwd(written: &str) -> Option<&Path> {
     let (_, rest) = written.strip_prefix("/proc/")?.split_once('/')?;
     let rest = rest.strip_prefix("cwd")?;
     (rest.is_empty() || rest.starts_with('/')).then(|| Path::new(rest.trim_start_matches('/')))

@@ -1,4 +1,4 @@
-//! Which entries of a folder a program leaves out, by its options.
+//! Include and exclude options of programs that read directories.
 
 use super::{
     brace_expansion::expand_braces,
@@ -8,19 +8,19 @@ use super::{
 };
 use crate::access::git_glob::{Case, Matcher, NoGlob, Subject, Syntax};
 
-/// Options one command may filter with; more are not looked at.
+/// Maximum filter options of one command. Further ones are ignored.
 const MAX_FILTERS: usize = 500;
 
-/// An entry met on the way through a folder.
+/// An entry of a directory tree.
 pub(super) struct TreeEntry<'a> {
-    /// As the program would name it.
+    /// Path as the program would print it.
     pub(super) path: &'a str,
     pub(super) is_dir: bool,
-    /// Folders between it and where the program begins; its own level is 1.
+    /// Depth below the start directory; 1 for its direct entries.
     pub(super) depth: usize,
 }
 
-/// A pattern for entries.
+/// A pattern for entry names or paths.
 pub(super) struct NamePattern {
     /// `None` for a pattern that matches nothing.
     matcher: Option<Matcher>,
@@ -57,7 +57,7 @@ impl NamePattern {
         }
     }
 
-    /// A pattern that takes upper and lower case for the same.
+    /// Creates a case-insensitive pattern.
     pub(super) fn ignoring_case(text: &str, style: PatternStyle) -> Self {
         Self {
             ignores_case: true,
@@ -98,12 +98,12 @@ impl NamePattern {
     }
 }
 
-/// A path as one name, so that `*` matches separators too.
+/// Converts a path to a single name, so that `*` also matches separators.
 fn joined(path: &str) -> String {
     path.replace('/', "\u{1}")
 }
 
-/// A path without `./` or `/` at its start.
+/// Removes `./` and `/` from the start of a path.
 fn relative(path: &str) -> &str {
     let mut path = path.trim_start_matches('/');
     while let Some(rest) = path.strip_prefix("./") {
@@ -119,13 +119,13 @@ struct FilterRule {
     folders: bool,
 }
 
-/// The patterns a program was given.
+/// The filter options of a command.
 pub(super) struct NameFilter {
     rules: Vec<FilterRule>,
     precedence: Precedence,
-    /// Is a file that no pattern matches left out?
+    /// Whether files without a matching pattern are skipped.
     only_included: bool,
-    /// Do patterns include what the program would not see otherwise?
+    /// Whether patterns include entries that the program would skip by default.
     pub(super) overrides: bool,
 }
 
@@ -135,7 +135,7 @@ impl NameFilter {
         let is_tar = has(used.program.names, "tar");
         for set in used.options.iter().take(MAX_FILTERS) {
             let Some(value) = &set.value else { continue };
-            // `tar` applies an exclusion to what follows it.
+            // `tar` applies an exclusion only to the operands after it.
             if is_tar && set.behind > 0 {
                 continue;
             }
@@ -184,8 +184,8 @@ impl NameFilter {
         }
     }
 
-    /// The pathspecs of git that leave something out. Paths count from the top of
-    /// the work tree, `below` is the folder git runs in.
+    /// Collects the excluding pathspecs of git. Paths are relative to the top of the work tree;
+    /// `below` is git's working directory.
     pub(super) fn of_pathspecs(invocation: &Invocation, used: &ProgramUse, below: &str) -> Self {
         let excluded = used
             .operands
@@ -208,7 +208,7 @@ impl NameFilter {
         }
     }
 
-    /// Is this entry read, or a folder of it entered?
+    /// Returns whether the entry is read, or a directory is entered.
     pub(super) fn keeps(&self, entry: &TreeEntry<'_>) -> bool {
         let mut matching = self.rules.iter().filter(|rule| {
             let meant = if entry.is_dir {
@@ -232,7 +232,7 @@ impl NameFilter {
     }
 }
 
-/// A pathspec as a path from the top of the work tree; empty when it is the top.
+/// Returns a pathspec relative to the top of the work tree; empty for the top itself.
 pub(super) fn below_top(path: &str, below: &str, from_top: bool) -> String {
     let mut names: Vec<&str> = Vec::new();
     let below = if from_top { "" } else { below };

@@ -1,4 +1,4 @@
-//! Takes the words of a known program apart: options, their values, operands.
+//! Splits the words of a known program into options, their values, and operands.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,31 @@ use super::{
     program_table::{self, PROGRAMS, Program, has},
 };
 
-/// Letters a long option may be cut to.
-const SHORTEST: usize = 5;
+/// Minimum length of an abbreviated long option.
+const MIN_ABBREVIATION: usize = 5;
 
-/// A known program within a command.
+/// An invocation of a known program.
 pub(super) struct ProgramUse {
     pub(super) program: &'static Program,
-    /// The word of the program.
+    /// Index of the program's word.
     pub(super) at: usize,
     pub(super) options: Vec<SetOption>,
-    /// The words of its operands.
+    /// Indices of the operands.
     pub(super) operands: Vec<usize>,
-    /// Words that are no paths.
+    /// Indices of words that are not paths.
     pub(super) non_paths: BTreeSet<usize>,
 }
 
-/// An option that is set.
+/// An option with its value.
 pub(super) struct SetOption {
     pub(super) name: String,
     pub(super) value: Option<String>,
-    /// Operands in front of it.
+    /// Number of operands before it.
     pub(super) behind: usize,
 }
 
 impl ProgramUse {
-    /// The known program at a word.
+    /// Looks up the known program at a word.
     pub(super) fn at(invocation: &Invocation, at: usize) -> Option<Self> {
         let name = invocation.program(at);
         let candidates = PROGRAMS
@@ -57,7 +57,7 @@ impl ProgramUse {
         Some(used)
     }
 
-    /// Is one of these options set?
+    /// Returns whether one of these options is given.
     pub(super) fn is_set(&self, names: &str) -> bool {
         self.options
             .iter()
@@ -70,7 +70,7 @@ impl ProgramUse {
             && let Some(bundle) = invocation.exact(from)
             && !bundle.starts_with('-')
         {
-            // `tar czf FILE`: the values of all letters follow, in their order.
+            // `tar czf FILE`: the values of all letters follow in order.
             at += 1;
             for letter in bundle.chars() {
                 let name = format!("-{letter}");
@@ -80,7 +80,7 @@ impl ProgramUse {
                 self.set(name, value.flatten());
             }
         }
-        // Behind a word that could be anything, no word is sure to be what it seems.
+        // After a word with unknown value, the meaning of the following words is uncertain.
         let mut is_sure = true;
         let mut ended = false;
         while at < invocation.len() {
@@ -96,22 +96,22 @@ impl ProgramUse {
                 ended = true;
             } else {
                 at = self.option(word, at, is_sure, invocation);
-                if is_set_command(self.program, &self.options) {
-                    // The rest is another command.
+                if runs_rest_as_command(self.program, &self.options) {
+                    // The remaining words are another command.
                     break;
                 }
             }
             at += 1;
         }
         if self.is_set(self.program.replaces_leading) {
-            // They were paths after all.
+            // The leading operands are paths.
             for at in self.operands.iter().take(self.program.leading) {
                 self.non_paths.remove(at);
             }
         }
     }
 
-    /// Operands without the patterns at their start.
+    /// Returns the operands without leading patterns.
     pub(super) fn paths(&self) -> &[usize] {
         let leading = if self.is_set(self.program.replaces_leading) {
             0
@@ -130,7 +130,7 @@ impl ProgramUse {
         self.operands.push(at);
     }
 
-    /// Reads the option at a word; the last word of it.
+    /// Parses the option at a word. Returns the index of its last word.
     fn option(&mut self, word: &str, at: usize, is_sure: bool, invocation: &Invocation) -> usize {
         if word.starts_with("--") {
             let (given, attached) = match word.split_once('=') {
@@ -162,7 +162,7 @@ impl ProgramUse {
         at
     }
 
-    /// Notes an option and its value; the word the value ends with.
+    /// Records an option and its value. Returns the index of the value's last word.
     fn valued(
         &mut self,
         name: String,
@@ -209,7 +209,7 @@ impl ProgramUse {
                 }
             }
             if !is_list && last + 1 < invocation.len() {
-                // Its value is not known.
+                // The value is unknown.
                 last += 1;
             }
         } else if has(program.numbers, &name)
@@ -230,7 +230,7 @@ impl ProgramUse {
         });
     }
 
-    /// The whole name of a long option, which may be cut.
+    /// Returns the full name of a long option, which may be abbreviated.
     fn known(&self, given: &str) -> String {
         let program = self.program;
         let reader = program.reader.as_ref();
@@ -262,15 +262,15 @@ impl ProgramUse {
                 .chain(&of_reader)
                 .flat_map(|names| names.split_ascii_whitespace())
         };
-        let name = names()
-            .find(|name| *name == given)
-            .or_else(|| names().find(|name| given.len() >= SHORTEST && name.starts_with(given)));
+        let name = names().find(|name| *name == given).or_else(|| {
+            names().find(|name| given.len() >= MIN_ABBREVIATION && name.starts_with(given))
+        });
         name.unwrap_or(given).to_owned()
     }
 }
 
-/// Does the last option run the words behind it?
-fn is_set_command(program: &Program, options: &[SetOption]) -> bool {
+/// Returns whether the last option runs the following words as a command.
+fn runs_rest_as_command(program: &Program, options: &[SetOption]) -> bool {
     let is_last = |names: &str| {
         options
             .last()
@@ -283,7 +283,7 @@ fn is_set_command(program: &Program, options: &[SetOption]) -> bool {
             .is_some_and(|reader| is_last(reader.when))
 }
 
-/// The word of the subcommand, behind the options of the program.
+/// Returns the index of the subcommand, after the program's global options.
 fn subcommand(invocation: &Invocation, at: usize) -> Option<usize> {
     let mut next = at + 1;
     loop {
@@ -298,8 +298,8 @@ fn subcommand(invocation: &Invocation, at: usize) -> Option<usize> {
     }
 }
 
-/// What a pathspec of git leaves out: `:!path`, `:^path`, `:(exclude)path`. Whether
-/// it counts from the top of the work tree comes with it.
+/// Returns the path that a git pathspec excludes (`:!path`, `:^path`, `:(exclude)path`), and
+/// whether it is relative to the top of the work tree.
 pub(super) fn excluded_path(word: &str) -> Option<(&str, bool)> {
     let rest = word.strip_prefix(':')?;
     if let Some(magic) = rest.strip_prefix('(') {

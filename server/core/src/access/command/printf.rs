@@ -1,9 +1,9 @@
-//! What `echo` and `printf` print, as far as it can be told.
+//! Predicts the output of `echo` and `printf`.
 
 use super::{CommandChecker, lexer::parts, shell::ShellState};
 
 impl CommandChecker<'_> {
-    /// What a substitution prints, when it is a plain `echo` or `printf`.
+    /// Returns the output of a substitution that is a plain `echo` or `printf`.
     pub(super) fn printed(&mut self, body: &str, state: &ShellState) -> Option<String> {
         let words = simple_words(body)?;
         let (name, operands) = words.split_first()?;
@@ -33,7 +33,7 @@ impl CommandChecker<'_> {
     }
 }
 
-/// What `echo` prints.
+/// Returns the output of `echo`.
 pub(super) fn printed_by_echo(operands: &[String]) -> String {
     let skipped = operands
         .iter()
@@ -42,7 +42,7 @@ pub(super) fn printed_by_echo(operands: &[String]) -> String {
     operands[skipped..].join(" ")
 }
 
-/// Roughly what `printf` prints: its operands, or its format when it has none.
+/// Returns the approximate output of `printf`: its operands, or its format if there are none.
 pub(super) fn printed_by_printf(operands: &[String]) -> String {
     let clean = |text: &str| text.replace("\\n", "\n").replace("\\t", "\t");
     match operands {
@@ -64,7 +64,7 @@ pub(super) fn printed_by_printf(operands: &[String]) -> String {
     }
 }
 
-/// The words of a command that is nothing but words.
+/// Splits a command that consists of words only.
 fn simple_words(body: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word = String::new();

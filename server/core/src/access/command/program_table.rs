@@ -1,86 +1,87 @@
-//! What is known of programs, as data.
+//! Table of known programs.
 //!
-//! Every word of every program is judged as a path. The table takes words back
-//! that are no paths (patterns, exclusions, messages), and tells which programs
-//! read whole folders. A program that is missing here is judged by all its words.
+//! Every word of a program is checked as a path by default. The table lists the words that are not
+//! paths (patterns, exclusions, messages), and the programs that read directories. All words of a
+//! program that is not in the table are checked.
 
-/// NameList, separated by blanks.
+/// Names, separated by blanks.
 pub(super) type NameList = &'static str;
 
-/// Is `name` one of `names`?
+/// Returns whether `names` contains `name`.
 pub(super) fn has(names: NameList, name: &str) -> bool {
     names.split_ascii_whitespace().any(|known| known == name)
 }
 
-/// One program, or one of its subcommands.
+/// A program, or one of its subcommands.
 pub(super) struct Program {
     pub(super) names: NameList,
-    /// The subcommands meant, as `grep` of `git`; any or none when empty.
+    /// Subcommands that the row applies to, such as `grep` of `git`. If empty, the row applies to
+    /// all.
     pub(super) subcommands: NameList,
-    /// Operands are looked at but not read.
+    /// Whether operands are only looked up, not read.
     pub(super) only_stats: bool,
-    /// Operands at the start that are no paths, as the pattern of `grep`.
+    /// Number of leading operands that are not paths, such as the pattern of `grep`.
     pub(super) leading: usize,
-    /// Options that give what the leading operands would.
+    /// Options that replace the leading operands.
     pub(super) replaces_leading: NameList,
-    /// Whether a leading operand can be taken for no path at all; always when absent.
+    /// Decides whether a leading operand is certainly not a path. If absent, it always is not.
     pub(super) is_text: Option<fn(&str) -> bool>,
-    /// Options whose value is no path.
+    /// Options whose value is not a path.
     pub(super) texts: NameList,
-    /// Options whose value is a number; where none follows they have no value.
+    /// Options with an optional numeric value.
     pub(super) numbers: NameList,
-    /// Options with another value.
+    /// Options with any other value.
     pub(super) values: NameList,
-    /// Options whose values are all words up to the next option, and no paths.
+    /// Options that take all words up to the next option, which are not paths.
     pub(super) lists: NameList,
     pub(super) reader: Option<FolderReader>,
 }
 
-/// How a program reads folders.
+/// How a program reads directories.
 pub(super) struct FolderReader {
-    /// Options that make it read folders; when empty, it always does.
+    /// Options that enable reading directories. If empty, it is always enabled.
     pub(super) when: NameList,
-    /// Options that make it read nothing.
+    /// Options that disable reading.
     pub(super) never: NameList,
-    /// Options that make up for those.
+    /// Options that override `never`.
     pub(super) reenabled_by: NameList,
-    /// Options that make it print names, which other programs may read.
+    /// Options that print file names, which other programs may read.
     pub(super) lists: NameList,
-    /// Whether it always prints names unless `when` applies.
+    /// Whether the program prints file names unless `when` applies.
     pub(super) is_list: bool,
-    /// What it reads without an operand.
+    /// What it reads without operands.
     pub(super) default: DefaultOperand,
     /// Which operand it writes.
     pub(super) writes: WrittenOperand,
-    /// Options that name what it writes, so that no operand does.
+    /// Options that name the output, so that no operand does.
     pub(super) target: NameList,
     pub(super) exclude: NameList,
     pub(super) exclude_files: NameList,
     pub(super) exclude_folders: NameList,
     pub(super) include_files: NameList,
-    /// Options with a pattern that excludes when it starts with `!`.
+    /// Options with a pattern that excludes if it starts with `!`.
     pub(super) globs: NameList,
     pub(super) precedence: Precedence,
     pub(super) style: PatternStyle,
     pub(super) visibility: Visibility,
-    /// Options that make it see hidden entries.
+    /// Options that include hidden entries.
     pub(super) shows_hidden: NameList,
-    /// Options that make it see entries that `.gitignore` hides.
+    /// Options that include entries ignored by `.gitignore`.
     pub(super) shows_ignored: NameList,
-    /// How to leave something out, for the reason of a refusal.
+    /// How to exclude something, for the error message.
     pub(super) hint: &'static str,
 }
 
-/// What a program reads when no operand names it.
+/// What a program reads without operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DefaultOperand {
     Nothing,
     CurrentFolder,
-    /// The current folder, unless its input is a pipe or a file.
+    /// The current directory, unless the input is a pipe or file.
     InputOrFolder,
 }
 
-/// Which operand is written instead of read.
+/// Operand that is written instead of read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WrittenOperand {
     Nothing,
@@ -88,37 +89,37 @@ pub(super) enum WrittenOperand {
     Last,
 }
 
-/// Which of several patterns that match decides.
+/// Which of several matching patterns decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Precedence {
     First,
     Last,
-    /// Any that excludes.
+    /// Any excluding pattern.
     Exclusion,
 }
 
 /// What a pattern is matched against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PatternStyle {
-    /// The name of the entry only.
+    /// The entry's name.
     Name,
-    /// The name, or the last names of the path; the path when it starts with `/`.
+    /// The name, or trailing components of the path; the whole path if the pattern starts with `/`.
     Suffix,
-    /// As in `.gitignore`.
+    /// Like `.gitignore`.
     Gitignore,
-    /// The whole path; `*` matches separators too.
+    /// The whole path; `*` also matches separators.
     Whole,
-    /// As `Whole`, with `./` where it was written.
+    /// Like `Whole`, with a leading `./` as written.
     Exact,
 }
 
-/// What of a folder a program sees.
+/// Entries of a directory that a program sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Visibility {
     Everything,
-    /// Neither hidden entries nor what `.gitignore` hides.
+    /// All but hidden entries and those ignored by `.gitignore`.
     Visible,
-    /// What the index of the git repository holds.
+    /// Entries in the index of the git repository.
     Tracked,
 }
 
@@ -158,7 +159,7 @@ const READER: FolderReader = FolderReader {
     hint: "",
 };
 
-/// What reads the files of a git repository.
+/// Programs that read the files of a git repository.
 const GIT: FolderReader = FolderReader {
     default: DefaultOperand::CurrentFolder,
     style: PatternStyle::Whole,
@@ -169,7 +170,7 @@ const GIT: FolderReader = FolderReader {
 
 const NAMES_ONLY: NameList = "--stat --shortstat --numstat --dirstat --summary --name-only --name-status --raw -s --no-patch --quiet";
 
-/// The programs. The first row that fits counts.
+/// The known programs. The first matching row applies.
 pub(super) const PROGRAMS: &[Program] = &[
     Program {
         names: "[ test",
@@ -509,8 +510,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Options of any program whose value, written behind `=`, leaves files out.
-/// Those that end in `from`, `file` or `path` name a file with patterns.
+/// Returns whether `word` is an option with an attached exclusion. Options that end in `from`,
+/// `file` or `path` name a file with patterns instead.
 pub(super) fn leaves_out(word: &str) -> bool {
     let Some((option, _)) = word.split_once('=') else {
         return false;
@@ -523,29 +524,30 @@ pub(super) fn leaves_out(word: &str) -> bool {
             .any(|end| option.ends_with(end))
 }
 
-/// Options of `git` before the subcommand that have a value.
+/// Options of `git` before the subcommand that take a value.
 pub(super) const GLOBAL_VALUES: NameList =
     "-C -c --git-dir --work-tree --namespace --exec-path --config-env";
 
-/// Run the command that stands somewhere behind them.
+/// Programs that run a command given in their operands.
 pub(super) const RUNNERS: NameList = "command builtin exec sudo doas env nohup time busybox timeout nice ionice \
      stdbuf setsid xargs parallel watch chroot unshare nsenter taskset chrt caffeinate strace ltrace docker podman \
      nerdctl bwrap flock entr hyperfine noglob nocorrect then";
 
-/// Run the command that stands behind them on words from their input.
+/// Programs that run the command in their operands with words from their input.
 pub(super) const LIST_RUNNERS: NameList = "xargs parallel";
 
-/// Make other paths of folders: `-v HOST:INSIDE`.
+/// Programs that mount directories at other paths: `-v HOST:INSIDE`.
 pub(super) const CONTAINERS: NameList = "docker podman nerdctl";
 
-/// Programs a command in a word starts with, as `'cat .env'` for a pager.
+/// Programs that are recognized at the start of a command in a word, such as `'cat .env'` for a
+/// pager.
 pub(super) const COMMANDS: NameList = "cat bat tac head tail less more nl od xxd hexdump strings base64 base32 cp mv \
      tee dd install scp rsync grep egrep fgrep rg awk gawk sed cut paste sort uniq wc diff cmp tar zip gzip gunzip \
      zcat openssl gpg curl wget nc ncat git vim vi nano view ed source . eval exec command sh bash zsh dash ksh \
      fish busybox env sudo doas nohup timeout nice xargs find python python3 perl ruby node php echo printf true \
      : cd test [ export set if for while { (";
 
-/// Ends of names of variables whose value programs run.
+/// Suffixes of variables whose value is run as a command.
 pub(super) const COMMAND_VARIABLES: &[&str] = &[
     "COMMAND",
     "PAGER",
@@ -562,5 +564,5 @@ pub(super) const COMMAND_VARIABLES: &[&str] = &[
 ];
 
 /// Commands of `find -exec` that read no content.
-pub(super) const HARMLESS_COMMANDS: NameList = "echo printf ls stat touch chmod chown chgrp rm rmdir mkdir test [ \
+pub(super) const NON_READING_COMMANDS: NameList = "echo printf ls stat touch chmod chown chgrp rm rmdir mkdir test [ \
      basename dirname true false du";

@@ -1,7 +1,6 @@
-//! Programs that read whole folders: would they read what is denied?
+//! Checks programs that read directories recursively for denied files in these directories.
 //!
-//! The look at a folder is bounded. Where it ends before the answer is known, the
-//! command is refused.
+//! The search is bounded. A command is denied if the bound is reached before the result is known.
 
 use std::{
     collections::VecDeque,
@@ -28,27 +27,26 @@ use crate::{
     path::AbsPath,
 };
 
-/// PendingDir entries one command may make us look at for the programs that read folders.
+/// Maximum directory entries visited for one command.
 pub(super) const MAX_ENTRIES: usize = 200_000;
-/// A larger index of a repository is not read, in bytes.
+/// Maximum git index that is read, in bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
-/// Denied files named for one folder.
+/// Maximum denied files reported per directory.
 const MAX_NAMED: usize = 20;
 
 /// What a program does with an entry.
 #[derive(Clone, Copy)]
 pub(super) struct EntryAction {
-    /// Reads it.
     pub(super) reads: bool,
-    /// Enters it, when it is a folder.
+    /// Whether it descends into a directory.
     pub(super) enters: bool,
 }
 
-/// A program that reads folders, for looking into one.
+/// A recursive read of a program.
 pub(super) struct TreeSearch<'a> {
-    /// Its name.
+    /// Name of the program.
     pub(super) program: &'a str,
-    /// How to leave something out.
+    /// How to exclude something, for the error message.
     pub(super) hint: &'a str,
     pub(super) skips_hidden: bool,
     pub(super) skips_ignored: bool,
@@ -58,13 +56,13 @@ pub(super) struct TreeSearch<'a> {
 impl TreeSearch<'_> {
     fn how(&self, folder: &str) -> String {
         format!(
-            "`{}` would read it with all of `{folder}` (leave it out with {}, or set access.recursiveReaders to \"allow\")",
+            "`{}` would read it as part of `{folder}` (exclude it with {}, or set access.recursiveReaders to \"allow\")",
             self.program, self.hint
         )
     }
 }
 
-/// A folder still to be looked at.
+/// A directory that is not visited yet.
 struct PendingDir {
     place: PathBuf,
     path: String,
@@ -73,7 +71,7 @@ struct PendingDir {
 }
 
 impl CommandChecker<'_> {
-    /// Judges what a known program reads of folders.
+    /// Checks what a known program reads from directories.
     pub(super) fn check_recursive_read(
         &mut self,
         invocation: &Invocation,
@@ -118,7 +116,7 @@ impl CommandChecker<'_> {
                 }
             },
         };
-        let (folders, are_named) = self.folders_read(invocation, used, reader, &dirs);
+        let (folders, are_named) = self.read_dirs(invocation, used, reader, &dirs);
         if are_named {
             for (place, path) in folders {
                 self.check_tree(&place, &path, &search);
@@ -136,9 +134,9 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// The folders a program is given, each as a place and as written; whether any
-    /// operand is one.
-    fn folders_read(
+    /// Returns the directories that the program is given, as absolute paths and as written, and
+    /// whether it has any path operand.
+    fn read_dirs(
         &mut self,
         invocation: &Invocation,
         used: &ProgramUse,
@@ -169,9 +167,9 @@ impl CommandChecker<'_> {
         (folders, !paths.is_empty())
     }
 
-    /// Looks for what is denied below a folder and would be read.
+    /// Searches a directory for denied files that would be read.
     pub(super) fn check_tree(&mut self, folder: &Path, written: &str, search: &TreeSearch<'_>) {
-        let Some(tops) = self.tops(folder, written) else {
+        let Some(tops) = self.search_roots(folder, written) else {
             return;
         };
         let mut queue: VecDeque<PendingDir> = tops
@@ -212,15 +210,15 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Refuses what could not be decided, unless there is a refusal since `before`.
+    /// Denies a command that could not be checked completely, unless a file was denied since
+    /// `before`.
     fn refuse_undecided(&mut self, search: &TreeSearch<'_>, folder: &str, before: usize) {
         if self.denied.len() > before {
             return;
         }
         let reason = format!(
-            "`{}` would read all of `{folder}`, which holds too much to find out whether something denied is \
-             among it; name smaller folders, leave folders out with {}, or set access.recursiveReaders to \
-             \"allow\"",
+            "`{}` would read all of `{folder}`, which is too large to check for denied files; read smaller \
+             directories, exclude some with {}, or set access.recursiveReaders to \"allow\"",
             search.program, search.hint
         );
         self.refuse(folder, reason);
@@ -235,7 +233,8 @@ impl CommandChecker<'_> {
         queue: &mut VecDeque<PendingDir>,
     ) {
         let holds = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
-        // What these files say is not looked at; they may show what `.gitignore` hides.
+        // The content of these files is not evaluated; they may include entries that `.gitignore`
+        // ignores.
         let is_other = [".ignore", ".rgignore", ".fdignore"].into_iter().any(holds);
         let rules = if search.skips_ignored && !is_other {
             let dir = Dir::without_links(&folder.place).ok();
@@ -290,9 +289,9 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Where to look for denied entries of a folder: there, or in the scopes with
-    /// rules below it. `None` where no rules are.
-    fn tops(&self, folder: &Path, written: &str) -> Option<Vec<(PathBuf, String)>> {
+    /// Returns the directories to search: the given one, or the scopes with rules below it. Returns
+    /// `None` if it is not a directory.
+    fn search_roots(&self, folder: &Path, written: &str) -> Option<Vec<(PathBuf, String)>> {
         let real = AbsPath::new(&fs::canonicalize(folder).ok()?)?;
         if !real.as_path().is_dir() {
             return None;
@@ -316,7 +315,7 @@ impl CommandChecker<'_> {
         Some(below.collect())
     }
 
-    /// Judges the files a git repository tracks.
+    /// Checks the files tracked by a git repository.
     fn check_tracked_files(
         &mut self,
         dir: &Path,
@@ -333,7 +332,10 @@ impl CommandChecker<'_> {
         else {
             return;
         };
-        if self.tops(top, ".").is_none_or(|tops| tops.is_empty()) {
+        if self
+            .search_roots(top, ".")
+            .is_none_or(|tops| tops.is_empty())
+        {
             return;
         }
         let below = dir
@@ -366,7 +368,7 @@ impl CommandChecker<'_> {
             .and_then(|file| file.metadata().ok())
             .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
         if !is_readable {
-            // Without an index nothing is tracked.
+            // Without an index, no file is tracked.
             if index.exists() {
                 self.refuse_undecided(&search, ".", self.denied.len());
             }
@@ -401,7 +403,7 @@ impl CommandChecker<'_> {
     }
 }
 
-/// Do its options make a program read folders?
+/// Returns whether the given options make a program read directories.
 pub(super) fn reads_folders(reader: &FolderReader, used: &ProgramUse) -> bool {
     let recurses = |set: &super::options::SetOption| {
         matches!(set.name.as_str(), "-d" | "--directories")
@@ -411,7 +413,7 @@ pub(super) fn reads_folders(reader: &FolderReader, used: &ProgramUse) -> bool {
         || (has(used.program.names, "grep") && used.options.iter().any(recurses))
 }
 
-/// A file at a path.
+/// Creates an entry for a file.
 fn at(path: &str) -> TreeEntry<'_> {
     TreeEntry {
         path,
@@ -420,7 +422,7 @@ fn at(path: &str) -> TreeEntry<'_> {
     }
 }
 
-/// A path and the folders above it.
+/// Returns the path and its ancestors.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
     folders.chain(std::iter::once(path))
@@ -433,8 +435,8 @@ fn subcommand<'a>(invocation: &'a Invocation, used: &ProgramUse) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The pathspecs that say what git reads; none when it reads everything. `None`
-/// when it reads single objects.
+/// Returns the pathspecs of what git reads; empty if it reads everything, `None` if it reads single
+/// objects.
 fn pathspecs(
     invocation: &Invocation,
     used: &ProgramUse,
@@ -462,7 +464,7 @@ fn pathspecs(
             let text = if text.is_empty() { "*" } else { &text };
             wanted.push(NamePattern::new(text, PatternStyle::Whole));
         } else if word.contains(':') && !is_grep {
-            // `HEAD:path` is one file, and named.
+            // `HEAD:path` names a single file.
             objects += 1;
         }
     }
@@ -476,26 +478,26 @@ fn pathspecs(
     Some(wanted)
 }
 
-/// Rule files hold no secrets; that they are hidden does not make a folder unreadable.
+/// Returns whether the denial matters for a recursive read. Rule files contain no secrets, so
+/// denying them does not make a directory unreadable.
 fn counts(denial: &Denial) -> bool {
     denial.rule.as_ref().is_none_or(|rule| rule.line > 0)
 }
 
-/// `host:path`
+/// Returns whether `text` has the form `host:path`.
 fn is_remote(text: &str) -> bool {
     text.split('/')
         .next()
         .is_some_and(|first| first.contains(':'))
 }
 
-/// A path as seen from one of the folders.
+/// Returns a path relative to one of the directories.
 fn shown(place: &Path, dirs: &[PathBuf]) -> String {
     let below = dirs.iter().find_map(|dir| place.strip_prefix(dir).ok());
     below.unwrap_or(place).to_string_lossy().into_owned()
 }
 
-/// The folders the operands of a program are seen from: where it runs, or where
-/// its options send it.
+/// Returns the directories that the program's operands are relative to.
 fn base_folders(invocation: &Invocation, used: &ProgramUse, state: &ShellState) -> Vec<PathBuf> {
     let sent = (used.at..invocation.len())
         .filter(|_| has(used.program.names, "git") || has(used.program.names, "tar"))
@@ -522,9 +524,9 @@ mod tests {
         path::{Root, Roots},
     };
 
-    /// What cannot be decided is refused, and the reason tells how to go on.
+    /// The error message says how to proceed.
     #[test]
-    fn a_folder_with_too_much_in_it_is_refused() {
+    fn a_directory_that_is_too_large_is_denied() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".clineignore"), "nothing\n").unwrap();
         for name in ["a", "b", "c"] {

@@ -1,7 +1,7 @@
-//! Scripts of `sed` that name no file.
+//! Recognizes `sed` scripts that access no file.
 
-/// Is this script made of nothing but substitutions and simple commands, so that
-/// whatever it names is a pattern or a text?
+/// Returns whether a script consists of substitutions and simple commands only, so that every word
+/// in it is a pattern or text.
 pub(super) fn edits_only_text(script: &str) -> bool {
     let mut rest = script.trim_start_matches([' ', '\n', ';']);
     while !rest.is_empty() {
@@ -13,7 +13,7 @@ pub(super) fn edits_only_text(script: &str) -> bool {
     true
 }
 
-/// Reads one command with its addresses; what follows it.
+/// Parses a command with its addresses. Returns the rest.
 fn command(text: &str) -> Option<&str> {
     let mut rest = address(text)?;
     if let Some(second) = rest.strip_prefix(',') {
@@ -43,7 +43,7 @@ fn end(rest: &str) -> Option<&str> {
     (rest.is_empty() || rest.starts_with([';', '\n', '}'])).then_some(rest)
 }
 
-/// What follows an address, or `text` where there is none.
+/// Parses an address, if there is one. Returns the rest.
 fn address(text: &str) -> Option<&str> {
     let mut chars = text.chars();
     match chars.next()? {
@@ -58,7 +58,7 @@ fn address(text: &str) -> Option<&str> {
     }
 }
 
-/// What follows the next `delimiter` that is not escaped.
+/// Returns the text after the next unescaped `delimiter`.
 fn delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -76,7 +76,7 @@ mod tests {
     use super::edits_only_text;
 
     #[test]
-    fn only_scripts_without_files_are_harmless() {
+    fn scripts_that_access_files_are_recognized() {
         for script in [
             "s/.env/x/",
             "/^.env$/d",

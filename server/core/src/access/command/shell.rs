@@ -1,8 +1,8 @@
-//! Walks a parsed shell command and judges every word, redirection and
-//! substitution on the way, keeping track of folders and variables.
+//! Walks a parsed shell command. Checks every word, redirection and substitution, and tracks
+//! working directories and variables.
 //!
-//! Where a condition decides, both ways are taken: variables keep every value
-//! they had, and a folder that cannot be entered leaves the old one possible.
+//! Both branches of a condition are followed: a variable keeps all its values, and the previous
+//! directory remains possible after a `cd`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,29 +25,29 @@ use super::{
 };
 use crate::path::AbsPath;
 
-/// Values kept for one variable.
+/// Maximum values of a variable.
 const MAX_VALUES: usize = 32;
-/// Folders a command can be in.
+/// Maximum possible working directories.
 const MAX_DIRS: usize = 32;
 
-/// What a command runs in.
+/// State of the shell that runs a command.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShellState {
-    /// The folders it may run in.
+    /// Possible working directories.
     pub(super) dirs: Vec<PathBuf>,
     first_dirs: Vec<PathBuf>,
     variables: HashMap<String, Vec<String>>,
-    /// Variables that stand for another: `declare -n`.
+    /// Variables that are references to others: `declare -n`.
     pub(super) references: HashSet<String>,
-    /// What stands ready on its input, when that is known.
+    /// Standard input, if known.
     pub(super) stdin: Option<String>,
-    /// What `echo` printed so far.
+    /// Output of `echo` and `printf` so far.
     pub(super) printed: String,
-    /// Is what it prints used as more than text?
+    /// Whether the output is used other than as text.
     pub(super) output_used: bool,
-    /// Are names it prints read by another program?
+    /// Whether another program reads the files that the output names.
     pub(super) list_used: bool,
-    /// Is its input a pipe or a file?
+    /// Whether the input is a pipe or file.
     pub(super) is_fed: bool,
 }
 
@@ -60,7 +60,7 @@ impl ShellState {
         }
     }
 
-    /// The values a variable may have.
+    /// Returns the possible values of a variable.
     pub(super) fn values(&self, name: &str) -> Option<Vec<String>> {
         if self.references.contains(name) {
             return Some(self.pointed_at(name));
@@ -68,19 +68,19 @@ impl ShellState {
         self.variables.get(name).cloned()
     }
 
-    /// The values of the variables that a variable names.
+    /// Returns the values of the variables that a variable names.
     pub(super) fn pointed_at(&self, name: &str) -> Vec<String> {
         let names = self.variables.get(name).into_iter().flatten();
         let values = names.filter_map(|name| self.variables.get(name)).flatten();
         values.take(MAX_VALUES).cloned().collect()
     }
 
-    /// The characters words are split at besides blanks.
+    /// Returns the characters at which words are split, in addition to blanks.
     fn separators(&self) -> String {
         self.values("IFS").unwrap_or_default().concat()
     }
 
-    /// Adds values a variable may have from now on.
+    /// Adds possible values of a variable.
     pub(super) fn assign(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
         let known = self.variables.entry(name.to_owned()).or_default();
         for value in values {
@@ -91,7 +91,7 @@ impl ShellState {
         known.truncate(MAX_VALUES);
     }
 
-    /// Goes to a folder, named as `cd` would take it; `None` when it is unknown.
+    /// Changes the directory like `cd`; `None` if the directory is unknown.
     pub(super) fn enter(&mut self, folder: Option<&str>) {
         let Some(folder) = folder else {
             let first = self.first_dirs.clone();
@@ -127,8 +127,8 @@ impl ShellState {
 pub(super) fn parse(text: &str) -> Result<Program, &'static str> {
     let options = ParserOptions::default();
     let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options())
-        .map_err(|_| "it could not be read as shell text")?;
-    brush_parser::parse_tokens(&tokens, &options).map_err(|_| "it could not be parsed")
+        .map_err(|_| "it is not valid shell text")?;
+    brush_parser::parse_tokens(&tokens, &options).map_err(|_| "it cannot be parsed")
 }
 
 impl CommandChecker<'_> {
@@ -153,8 +153,8 @@ impl CommandChecker<'_> {
             self.command(command, state);
             return;
         }
-        // Each stage is a shell of its own, fed by the one before. Stages that
-        // are not understood are taken to pass on what they got.
+        // Each stage is a subshell that reads the output of the previous one. A stage that is not
+        // understood is taken to pass on its input.
         let mut passed = state.stdin.clone();
         let last_reader = pipeline.seq.iter().rposition(reads_lists);
         for (index, command) in pipeline.seq.iter().enumerate() {
@@ -198,8 +198,7 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Judges the redirections of a compound command and runs it with the input
-    /// they give it.
+    /// Checks the redirections of a compound command and runs it with the resulting input.
     fn with_redirects(
         &mut self,
         redirects: Option<&RedirectList>,
@@ -230,7 +229,7 @@ impl CommandChecker<'_> {
                 for word in command.values.iter().flatten() {
                     let fields = self.expand(&word.value, state);
                     for field in &fields {
-                        self.check_word(field, &state.dirs, "a loop would be handed this path");
+                        self.check_word(field, &state.dirs, "a loop would use this path");
                     }
                     state.assign(
                         &command.variable_name,
@@ -276,19 +275,19 @@ impl CommandChecker<'_> {
         state.printed = inner.printed;
     }
 
-    /// What a process substitution prints is read as a file.
+    /// The output of a process substitution is read as a file.
     fn process_substitution(&mut self, subshell: &SubshellCommand, state: &ShellState) {
         let mut inner = state.clone();
         inner.output_used = true;
         self.list(&subshell.list, &mut inner);
     }
 
-    /// An expression reads no files, but commands may be substituted in it.
+    /// Arithmetic reads no file, but may contain command substitutions.
     fn arithmetic(&mut self, expression: &UnexpandedArithmeticExpr, state: &ShellState) {
         self.expand_parts(&lexer::here_document_parts(&expression.value), state);
     }
 
-    /// A test reads no file, but commands may be substituted in it.
+    /// A test reads no file, but may contain command substitutions.
     fn test(&mut self, test: &ExtendedTestExpr, state: &ShellState) {
         match test {
             ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
@@ -308,13 +307,13 @@ impl CommandChecker<'_> {
 
     fn tested(&mut self, raw: &str, state: &ShellState) {
         if self.checks_all_words {
-            self.check_raw_word(raw, state, "a test would look at this path");
+            self.check_raw_word(raw, state, "a test would access this path");
         } else {
             self.expand(raw, state);
         }
     }
 
-    /// Judges a word as a path.
+    /// Expands a word and checks it as a path.
     fn check_raw_word(&mut self, raw: &str, state: &ShellState, how: &str) {
         for field in self.expand(raw, state) {
             self.check_word(&field, &state.dirs, how);
@@ -386,9 +385,13 @@ impl CommandChecker<'_> {
             match item {
                 CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
                     let values = self.assign(assignment, state);
-                    // The environment of a program can name files to it.
+                    // A program may read files named in its environment.
                     for field in values.iter().filter(|_| runs) {
-                        self.check_word(field, &state.dirs, "the command would be handed it");
+                        self.check_word(
+                            field,
+                            &state.dirs,
+                            "the command would get it in its environment",
+                        );
                     }
                 }
                 item => self.item(item, state, &mut words),
@@ -460,7 +463,7 @@ impl CommandChecker<'_> {
         fields
     }
 
-    /// Programs run what some variables hold.
+    /// Some variables contain commands that programs run.
     fn check_assigned(&mut self, name: &str, value: &str, state: &ShellState) {
         if program_table::COMMAND_VARIABLES
             .iter()
@@ -474,7 +477,7 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// `cd`, `pushd` and the like.
+    /// Applies `cd`, `pushd` and similar commands.
     pub(super) fn change_dir(&self, invocation: &Invocation, state: &mut ShellState) {
         let operand = invocation
             .operands()
@@ -494,7 +497,7 @@ impl CommandChecker<'_> {
     }
 }
 
-/// Does a stage of a pipe read files by the names it is fed?
+/// Returns whether a stage of a pipeline reads the files that its input names.
 fn reads_lists(command: &Command) -> bool {
     let Command::Simple(simple) = command else {
         return true;

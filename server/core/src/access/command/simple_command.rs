@@ -1,8 +1,8 @@
-//! What programs do with their words: which print them, which run them as shell
-//! text or as code, which change the folder.
+//! Checks a simple command: whether it prints its words, runs them as shell text or code, or
+//! changes the directory.
 //!
-//! Every word of every program is judged as a path in any case. The lists here
-//! only add what a word can hide, or take back words that are merely printed.
+//! Every word is checked as a path in any case. The lists here only add paths that a word contains,
+//! or exclude words that are merely printed.
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -16,16 +16,16 @@ use super::{
     shell::ShellState,
 };
 
-/// Run their `-c` operand, or their input, as shell text.
+/// Shells: run the operand of `-c`, or their input, as a script.
 const SHELLS: &[&str] = &[
     "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "at",
     "batch",
 ];
-/// This machine, to `ssh`.
+/// Hosts that mean this machine to `ssh`.
 const LOCAL_HOSTS: &[&str] = &["localhost", "127.0.0.1", "::1"];
-/// Take the rest of their words as one command.
+/// Shells of Windows: run the remaining words as one command.
 const FOREIGN_SHELLS: &[&str] = &["pwsh", "powershell", "cmd"];
-/// Run words, alone or together, as shell text.
+/// Programs that run their words, alone or joined, as a script.
 const SCRIPT_TAKERS: &[&str] = &[
     "eval",
     "trap",
@@ -51,7 +51,7 @@ const SCRIPT_TAKERS: &[&str] = &[
     "invoke-expression",
     "start-process",
 ];
-/// Run their words or input as code in a language of their own.
+/// Programs that run their words or input as code in another language.
 const INTERPRETERS: &[&str] = &[
     "python",
     "pypy",
@@ -113,13 +113,13 @@ const INTERPRETERS: &[&str] = &[
     "pwsh",
     "powershell",
 ];
-/// Only print their words.
+/// Programs that only print their words.
 pub(super) const PRINTERS: &[&str] = &["echo", "printf", "write-output", "write-host"];
-/// Run the command behind them unchanged.
+/// Programs that run the command after them unchanged.
 pub(super) const PREFIXES: &[&str] = &[
     "command", "builtin", "exec", "sudo", "doas", "env", "nohup", "time", "busybox",
 ];
-/// Make paths of words they read.
+/// Programs that use the words they read as paths.
 pub(super) const LIST_READERS: &[&str] = &[
     "xargs",
     "parallel",
@@ -130,7 +130,7 @@ pub(super) const LIST_READERS: &[&str] = &[
     "mapfile",
     "readarray",
 ];
-/// Options that name the folder to work in.
+/// Options that set the working directory.
 const FOLDER_OPTIONS: &[&str] = &[
     "-C",
     "--directory",
@@ -142,13 +142,13 @@ const FOLDER_OPTIONS: &[&str] = &[
     "-WorkingDirectory",
 ];
 
-/// Places in a word where a command may begin.
+/// Maximum places in a word where a command may start.
 const MAX_EMBEDDED: usize = 8;
-/// Containers within each other.
+/// Maximum nesting of containers.
 const MAX_CONTAINERS: usize = 4;
 
 impl CommandChecker<'_> {
-    /// Judges a simple command and lets it change its state.
+    /// Checks a simple command and applies it to the state.
     pub(super) fn invoke(&mut self, invocation: &Invocation, state: &mut ShellState) {
         if invocation.len() == 0 {
             return;
@@ -159,7 +159,7 @@ impl CommandChecker<'_> {
             return;
         }
         let how = format!("`{name}` would be given this path");
-        let dirs = self.folders(invocation, state);
+        let dirs = self.working_dirs(invocation, state);
         let (used, find) = invocation.uses();
         let mut non_paths = BTreeSet::new();
         if let Some(used) = &used {
@@ -193,7 +193,7 @@ impl CommandChecker<'_> {
                     return;
                 }
                 let text = field.text();
-                // A name alone is looked for elsewhere.
+                // A command name without a slash is searched in `PATH`.
                 if at > 0 || word.len() > 1 || text.contains(['/', '\\']) {
                     self.check_word(field, &dirs, &how);
                 }
@@ -241,7 +241,7 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Judges a command in a word or a variable: `--pager='cat .env'`.
+    /// Checks a command in a word or variable: `--pager='cat .env'`.
     pub(super) fn check_embedded(&mut self, text: &str, state: &ShellState) {
         if !text.contains(char::is_whitespace) {
             return;
@@ -261,8 +261,8 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// A program that prints its words reads none of them; but a pattern prints
-    /// the names it matches, and what is printed may be used as more than text.
+    /// Handles a program that prints its words. It reads none of them, but a pattern prints the
+    /// names that it matches, and the output may be used other than as text.
     fn print(
         &mut self,
         printer: &str,
@@ -276,7 +276,7 @@ impl CommandChecker<'_> {
                 self.check_matches(field, &state.dirs, &how);
             }
             if state.output_used {
-                let how = format!("what `{printer}` prints would be used");
+                let how = format!("the output of `{printer}` would be used");
                 for word in field.text().split_whitespace() {
                     self.check_word(&ExpandedWord::unquoted(word), &state.dirs, &how);
                 }
@@ -298,9 +298,9 @@ impl CommandChecker<'_> {
         state.printed.push('\n');
     }
 
-    /// The folders the words of a command are seen from: where it runs, and
-    /// where its options send it.
-    fn folders(&self, invocation: &Invocation, state: &ShellState) -> Vec<PathBuf> {
+    /// Returns the directories that the words are relative to: the working directories, and those
+    /// set by options.
+    fn working_dirs(&self, invocation: &Invocation, state: &ShellState) -> Vec<PathBuf> {
         let mut dirs = state.dirs.clone();
         let texts = invocation.texts(0);
         for (at, text) in texts.iter().enumerate() {
@@ -320,8 +320,8 @@ impl CommandChecker<'_> {
         dirs
     }
 
-    /// `HEAD:/path`, `:/path`, `:(top)path`: git counts these from the top of
-    /// the work tree.
+    /// Checks `HEAD:/path`, `:/path` and `:(top)path`, which git resolves from the top of the work
+    /// tree.
     fn check_git_object(&mut self, text: &str, dirs: &[PathBuf], how: &str) {
         let Some((_, path)) = text.split_once(':') else {
             return;
@@ -333,8 +333,8 @@ impl CommandChecker<'_> {
         self.check_path(path.trim_start_matches(['/', '!', '^']), dirs, how);
     }
 
-    /// Judges what the program at a word runs as shell text or code. Looked for
-    /// at every word, so that it does not matter what stands before it.
+    /// Checks the script or code that the program at a word runs. Called for every word, so that
+    /// the preceding words do not matter.
     fn check_code(
         &mut self,
         invocation: &Invocation,
@@ -401,7 +401,7 @@ impl CommandChecker<'_> {
         }
     }
 
-    /// Judges a list of paths that stands on the input.
+    /// Checks a list of paths in the input.
     fn check_path_list(
         &mut self,
         text: &str,
@@ -441,7 +441,7 @@ impl CommandChecker<'_> {
     }
 }
 
-/// What `xargs -I` puts its items in place of.
+/// Returns the placeholder of `xargs -I`.
 fn placeholder(texts: &[String]) -> Option<&str> {
     texts
         .iter()
@@ -453,7 +453,7 @@ fn placeholder(texts: &[String]) -> Option<&str> {
         })
 }
 
-/// Is this `-c`, also with other letters?
+/// Returns whether a word is `-c`, possibly combined with other letters.
 fn runs_operand(word: &str) -> bool {
     let letters = word.strip_prefix('-').or_else(|| word.strip_prefix('+'));
     word == "--command"
@@ -462,19 +462,18 @@ fn runs_operand(word: &str) -> bool {
         })
 }
 
-/// Does everything behind this word run as a command?
+/// Returns whether all words after this one are run as a command.
 fn runs_rest(word: &str) -> bool {
     let word = word.to_lowercase();
     matches!(word.as_str(), "/c" | "/k" | "/r" | "-c")
         || (word.len() > 2 && "-command".starts_with(&word))
 }
 
-/// Everything in code that could be a path: what is quoted, and every run of
-/// characters paths are made of.
+/// Returns everything in code that could be a path: quoted strings and runs of path characters.
 fn named_in_code(code: &str) -> Vec<String> {
     let mut names = Vec::new();
     for quote in ['\'', '"', '`'] {
-        // Between any two quotes, for nobody knows which of them open.
+        // Between any two quotes, because it is unknown which ones open a string.
         let pieces: Vec<&str> = code.split(quote).collect();
         if pieces.len() > 2 {
             names.extend(

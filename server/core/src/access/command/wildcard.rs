@@ -59,8 +59,7 @@ impl CommandChecker<'_> {
         if !found {
             self.refuse(
                 &text,
-                "this pattern matches more files than can be checked; name them more closely"
-                    .to_owned(),
+                "this pattern matches too many files to check; use a narrower one".to_owned(),
             );
         }
     }
