@@ -88,9 +88,9 @@ fn a_damaged_object_does_not_cost_the_only_intact_copy() {
         assert_eq!(ground.read("d/f"), text(1));
         assert_eq!(ids(&ground), [undo, first], "{what}");
         assert_eq!(problems(&ground), [""; 0]);
-        let told = ground.checkpoints.take_rebuilt().unwrap();
-        assert_eq!(kept_aside(&ground), std::slice::from_ref(&told.kept));
-        assert!(told.reason.contains("damaged"), "{told:?}");
+        let reported = ground.checkpoints.take_rebuilt().unwrap();
+        assert_eq!(kept_aside(&ground), std::slice::from_ref(&reported.kept));
+        assert!(reported.reason.contains("damaged"), "{reported:?}");
         ground.restore(undo);
         assert_eq!(ground.tree(), before);
     }
@@ -168,10 +168,10 @@ fn the_next_checkpoint_notices_lost_objects() {
     fs::remove_file(oldest.unwrap()).unwrap();
     let third = ground.create();
     assert_eq!(kept_aside(&ground).len(), 1);
-    let told = ground.checkpoints.take_rebuilt().unwrap();
+    let reported = ground.checkpoints.take_rebuilt().unwrap();
     assert!(
-        told.lost.contains(&first) && told.lost.contains(&second),
-        "{told:?}"
+        reported.lost.contains(&first) && reported.lost.contains(&second),
+        "{reported:?}"
     );
     assert_eq!(ids(&ground), [third]);
     assert_eq!(problems(&ground), [""; 0]);
@@ -181,8 +181,8 @@ fn the_next_checkpoint_notices_lost_objects() {
 fn the_next_checkpoint_repairs_known_damage() {
     let (ground, first, second) = two();
     damage(&ground, &format!("{second}:d/f"));
-    let told = problems(&ground);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported = problems(&ground);
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert_eq!(ids(&ground), [second, first]);
     // Another process, which did not check it.
     let other = Ground::at(ground.data().parent().unwrap());

@@ -453,6 +453,6 @@ fn an_existing_uncaptured_file_is_not_deleted() {
     let paths: Vec<_> = files.iter().map(|file| file.path.clone()).collect();
     assert!(paths.is_sorted(), "{paths:?}");
     let text = String::from_utf8(patch(&files)).unwrap();
-    let told = "diff --git a/pipe b/pipe\nFiles a/pipe and b/pipe differ: ";
-    assert!(text.contains(told), "{text}");
+    let wanted = "diff --git a/pipe b/pipe\nFiles a/pipe and b/pipe differ: ";
+    assert!(text.contains(wanted), "{text}");
 }

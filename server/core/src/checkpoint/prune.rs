@@ -105,12 +105,12 @@ impl Checkpoints {
         let mut less = 0;
         loop {
             let checkpoints = self.list(&Filter::default())?;
-            let doomed = select(&checkpoints, keep, &self.needed(&checkpoints));
+            let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
             let is_begun = repository.dir().join(MARKER).exists();
-            if doomed.is_empty() && budget.is_none() && !is_begun {
+            if selected.is_empty() && budget.is_none() && !is_begun {
                 break;
             }
-            let removed = remove(&repository, &checkpoints, doomed, budget, cancel)?;
+            let removed = remove(&repository, &checkpoints, selected, budget, cancel)?;
             let size = packs::dir_size(repository.dir());
             pruned.freed_bytes = before.saturating_sub(size);
             // The remaining size was an estimate. While it is still too large, lower the budget,
@@ -141,22 +141,22 @@ impl Checkpoints {
             return Ok(Pruned::default());
         };
         let checkpoints = self.list(&Filter::default())?;
-        let doomed = select(&checkpoints, keep, &self.needed(&checkpoints));
+        let selected = select(&checkpoints, keep, &self.needed(&checkpoints));
         let size = packs::dir_size(repository.dir());
         let budget = keep.max_bytes.filter(|limit| *limit < size);
         let packs = packs::all(&repository)?;
         let reader = repository.reader();
-        let (doomed, mut reach) = fit_to_budget(
+        let (selected, mut reach) = fit_to_budget(
             (&repository, &reader, &packs),
             &checkpoints,
-            doomed,
+            selected,
             budget,
             cancel,
         )?;
         let mut pruned = Pruned::default();
         for checkpoint in checkpoints
             .iter()
-            .filter(|checkpoint| doomed.contains(&checkpoint.id))
+            .filter(|checkpoint| selected.contains(&checkpoint.id))
         {
             pruned.removed.push(checkpoint.id);
             pruned.freed_bytes +=
@@ -274,12 +274,12 @@ fn packed_bytes(packs: &[Pack], objects: &[Oid]) -> u64 {
     sizes.sum()
 }
 
-/// Adds the oldest checkpoints to `doomed` until the rest fits into `budget` bytes. Also returns
+/// Adds the oldest checkpoints to `selected` until the rest fits into `budget` bytes. Also returns
 /// the reachable objects.
 fn fit_to_budget<'r>(
     (repository, reader, packs): (&Repository, &'r ObjectReader, &[Pack]),
     checkpoints: &[Arc<Checkpoint>],
-    mut doomed: HashSet<Oid>,
+    mut selected: HashSet<Oid>,
     budget: Option<u64>,
     cancel: &Cancel,
 ) -> Result<(HashSet<Oid>, ReachableSet<'r>), Error> {
@@ -301,7 +301,7 @@ fn fit_to_budget<'r>(
     staying.extend(
         checkpoints
             .iter()
-            .filter(|checkpoint| !doomed.contains(&checkpoint.id)),
+            .filter(|checkpoint| !selected.contains(&checkpoint.id)),
     );
     // First the checkpoints that always stay.
     let newest = |undo: bool| {
@@ -324,7 +324,7 @@ fn fit_to_budget<'r>(
     let mut is_full = false;
     for checkpoint in staying {
         if is_full {
-            doomed.insert(checkpoint.id);
+            selected.insert(checkpoint.id);
             continue;
         }
         let objects = reach.add(checkpoint.id, cancel)?;
@@ -335,18 +335,18 @@ fn fit_to_budget<'r>(
         if size > budget && !always.contains(&checkpoint.id) {
             is_full = true;
             reach.forget(&objects);
-            doomed.insert(checkpoint.id);
+            selected.insert(checkpoint.id);
         }
     }
-    Ok((doomed, reach))
+    Ok((selected, reach))
 }
 
-/// Removes the `doomed` checkpoints, and the oldest until the rest fits into `budget` bytes.
+/// Removes the `selected` checkpoints, and the oldest until the rest fits into `budget` bytes.
 /// Returns the removed ones.
 fn remove(
     repository: &Repository,
     checkpoints: &[Arc<Checkpoint>],
-    doomed: HashSet<Oid>,
+    selected: HashSet<Oid>,
     budget: Option<u64>,
     cancel: &Cancel,
 ) -> Result<Vec<Oid>, Error> {
@@ -355,8 +355,8 @@ fn remove(
     let loose = packs::loose_objects(repository);
     let reader = repository.reader();
     let store = (repository, &reader, &packs[..]);
-    let (doomed, reach) = fit_to_budget(store, checkpoints, doomed, budget, cancel)?;
-    if doomed.is_empty() && !dir.join(MARKER).exists() {
+    let (selected, reach) = fit_to_budget(store, checkpoints, selected, budget, cancel)?;
+    if selected.is_empty() && !dir.join(MARKER).exists() {
         return Ok(Vec::new());
     }
     let live = reach.into_objects();
@@ -366,7 +366,8 @@ fn remove(
     repository.next_generation()?;
     atomic_file::write(&dir.join(MARKER), b"")?;
     refs::remove(dir, |name| {
-        name.starts_with(refs::INCOMING) || refs::id_of(name).is_some_and(|id| doomed.contains(&id))
+        name.starts_with(refs::INCOMING)
+            || refs::id_of(name).is_some_and(|id| selected.contains(&id))
     })?;
     remote_refs::retain(dir)?;
     if remove_objects(repository, &packs, &loose, |oid| live.contains(&oid))? {
@@ -375,7 +376,7 @@ fn remove(
         atomic_file::sync_dir(dir)?;
     }
     let removed = checkpoints.iter().map(|checkpoint| checkpoint.id);
-    Ok(removed.filter(|id| doomed.contains(id)).collect())
+    Ok(removed.filter(|id| selected.contains(id)).collect())
 }
 
 /// Removes unreachable objects. Returns false if some files could not be removed yet.

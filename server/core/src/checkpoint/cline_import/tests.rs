@@ -201,13 +201,13 @@ fn nested_repositories_and_denied_files_are_not_imported() {
     cline.write(".clineignore", "secret/\n");
     let imported = cline.import().unwrap();
     let last = cline.scratch.get(imported.checkpoints[1].1);
-    let told: Vec<&str> = last
+    let reported: Vec<&str> = last
         .metadata
         .skipped
         .iter()
         .map(|skipped| &*skipped.path)
         .collect();
-    assert_eq!(told, ["lib/.git_disabled", "sub"]);
+    assert_eq!(reported, ["lib/.git_disabled", "sub"]);
     assert_eq!(imported.denied, 1);
     let tree = last.tree.to_string();
     let files = git(

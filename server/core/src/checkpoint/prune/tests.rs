@@ -489,13 +489,13 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let mut told: HashMap<String, bool> = HashMap::new();
+        let mut reported: HashMap<String, bool> = HashMap::new();
         let mut hear = |line: String| -> bool {
             let Some((word, id)) = line.split_once(' ') else {
                 return false;
             };
             if matches!(word, "stored" | "removed") {
-                told.insert(id.to_owned(), word == "stored");
+                reported.insert(id.to_owned(), word == "stored");
                 return true;
             }
             false
@@ -512,7 +512,7 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
         }
         assert_whole(&scratch);
         let ids = scratch.ids();
-        let stored: Vec<&String> = told
+        let stored: Vec<&String> = reported
             .iter()
             .filter(|(_, is)| **is)
             .map(|(id, _)| id)
@@ -522,7 +522,10 @@ fn a_killed_writer_loses_nothing_it_acknowledged() {
             .iter()
             .map(|id| (scratch.get(*id).metadata.created, id.to_string()))
             .collect();
-        assert!(by_age.len() >= stored.len().min(5), "{by_age:?} {told:?}");
+        assert!(
+            by_age.len() >= stored.len().min(5),
+            "{by_age:?} {reported:?}"
+        );
         scratch.checkpoint(1_000_000, &[(b"next", b"1", Mode::File)]);
         prune(
             &scratch,

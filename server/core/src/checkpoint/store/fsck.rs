@@ -478,12 +478,12 @@ mod tests {
             let scratch = Scratch::new();
             scratch.checkpoint(1, &[]);
             let id = odd(&scratch, 2, &[tree]);
-            let said = scratch.verify().join("\n");
+            let output = scratch.verify().join("\n");
             assert!(
-                said.contains(told) && said.contains(&id.to_string()),
-                "{said} / {told}"
+                output.contains(told) && output.contains(&id.to_string()),
+                "{output} / {told}"
             );
-            assert!(!said.contains('"'), "{said} names an entry");
+            assert!(!output.contains('"'), "{output} names an entry");
         }
     }
 

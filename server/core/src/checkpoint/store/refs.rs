@@ -72,8 +72,8 @@ pub(crate) fn all(dir: &Path) -> Result<BTreeMap<String, Oid>, Error> {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => folders.push((entry.path(), format!("{name}/"))),
                 Ok(kind) if kind.is_file() => {
-                    let said = read_text(&entry.path()).unwrap_or_default();
-                    let oid = id_of(&name).or_else(|| plain_id(said.trim_end()));
+                    let target = read_text(&entry.path()).unwrap_or_default();
+                    let oid = id_of(&name).or_else(|| plain_id(target.trim_end()));
                     loose.extend(oid.map(|oid| (name, oid)));
                 }
                 _ => {}
@@ -221,15 +221,15 @@ pub(crate) fn repair(dir: &Path) -> Result<(), Error> {
 /// Returns whether the file of a loose ref names its commit. Does not follow links. A missing file
 /// is valid: another process may have packed or removed the ref.
 pub(crate) fn is_loose_ref_valid(path: &Path, id: Oid) -> bool {
-    let said = || -> io::Result<Option<Oid>> {
+    let target = || -> io::Result<Option<Oid>> {
         let found = fs::symlink_metadata(path)?;
         if !found.is_file() || found.len() > 64 {
             return Ok(None);
         }
         Ok(plain_id(read_text(path)?.trim_end()))
     };
-    match said() {
-        Ok(said) => said == Some(id),
+    match target() {
+        Ok(target) => target == Some(id),
         Err(error) => error.kind() == Io::NotFound,
     }
 }

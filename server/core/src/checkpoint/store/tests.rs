@@ -405,10 +405,10 @@ fn a_rebuild_is_reported_once() {
     assert_eq!(scratch.checkpoints.take_rebuilt(), None);
     fs::remove_file(scratch.dir().join("HEAD")).unwrap();
     scratch.checkpoints.tidy(&Cancel::default()).unwrap();
-    let told = scratch.checkpoints.take_rebuilt().unwrap();
+    let reported = scratch.checkpoints.take_rebuilt().unwrap();
     assert!(
-        told.reason.contains("HEAD") && told.kept.exists(),
-        "{told:?}"
+        reported.reason.contains("HEAD") && reported.kept.exists(),
+        "{reported:?}"
     );
     assert_eq!(scratch.checkpoints.take_rebuilt(), None);
     assert_eq!(scratch.ids().len(), 1);

@@ -18,7 +18,7 @@ pub(crate) enum EntryKind {
         expect(
             dead_code,
             reason = "only a reparse tag tells these from files there, which the standard \
-                      library does not show; opening one fails, and that is told"
+                      library does not show; opening one fails, and that is reported"
         )
     )]
     Special(SpecialFile),
