@@ -565,7 +565,7 @@ fn a_full_disk_fails_a_checkpoint_and_loses_none() {
         .unwrap();
     assert!(!child.status.success());
     let said = String::from_utf8_lossy(&child.stderr);
-    assert!(said.contains("could not store in"), "{said}");
+    assert!(said.contains("write a pack in"), "{said}");
     assert_eq!(scratch.ids(), [small]);
     assert_whole(&scratch);
     scratch.checkpoint(3, &[(b"f", b"other", Mode::File)]);
