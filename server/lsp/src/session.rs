@@ -89,7 +89,7 @@ impl LazyAccess {
             let (roots, open_files) = (self.roots.clone(), self.open_files.clone());
             let previous = lock(&self.previous).take();
             match previous.as_ref().and_then(|previous| previous.access.get()) {
-                Some(previous) => previous.renewed(roots, open_files),
+                Some(previous) => previous.with_roots(roots, open_files),
                 None => Access::new(roots, open_files),
             }
         })

@@ -1,8 +1,7 @@
-//! A rule file as the person who writes it sees it: what each line is, and what
-//! it does to what is there now.
+//! Explains the lines of a rule file: their meaning, and the existing paths they match.
 //!
-//! Works on text that need not be saved. What it finds names denied paths: it is
-//! for the user's editor, never for an agent.
+//! Works on text that need not be saved. The results name denied paths, so they are for the user's editor and never
+//! for an agent.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -25,66 +24,66 @@ use crate::{
     path::{AbsPath, RelPath},
 };
 
-/// Paths looked at for what lines do, and for how long.
+/// Number of paths that are matched.
 const MAX_PATHS: usize = 200_000;
+/// How long paths are matched.
 const BUDGET: Duration = Duration::from_secs(2);
-/// Paths between two looks at the clock and at the cancel flag.
+/// Number of paths between two checks of the clock and of the cancel flag.
 const STRIDE: usize = 512;
-/// Paths named for one line.
+/// Number of examples for a line.
 const EXAMPLES: usize = 5;
 
-/// What a line of a rule file is.
+/// The meaning of a line of a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// Blank or a comment.
+    /// A blank line or a comment.
     Nothing,
-    /// A pattern; `!` at its front lets in again.
+    /// A pattern.
     Pattern {
-        /// Does it let in?
+        /// Whether it starts with `!` and allows paths again.
         negated: bool,
     },
-    /// What git matches with nothing, whatever there is.
+    /// A pattern that git never matches.
     Unmatchable,
-    /// A pattern over a size limit. Everything is denied for that.
+    /// A pattern over a size limit. Everything is denied because of it.
     TooLarge,
-    /// `!include` and the name of a file.
+    /// An `!include` line.
     Include {
-        /// The name.
+        /// The name of the included file.
         name: String,
-        /// What is wrong with the file.
+        /// The problem of that file.
         problem: Option<IncludeProblem>,
     },
 }
 
-/// What is wrong with an included file.
+/// A problem of an included file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IncludeProblem {
-    /// It is not there, and adds no rules.
+    /// The file does not exist and adds no rules.
     Missing,
-    /// It cannot be used, in words, and everything is denied for that.
+    /// The file cannot be used for this reason. Everything is denied because of it.
     Unusable(String),
 }
 
-/// What one line does to what is there.
+/// The existing paths that a line decides about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effect {
-    /// Paths it decides on; what is below a denied folder is not counted.
+    /// Number of paths. Paths below a denied directory are not counted.
     pub count: u64,
-    /// Some of them, the uppermost first; folders end in `/`.
+    /// Some of the paths, the topmost first. Directories end in `/`.
     pub examples: Vec<String>,
 }
 
-/// What all lines do.
+/// The effects of all lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// By line, from 1; lines that decide on nothing are not in it.
+    /// By line number, from 1. Lines without effect are missing.
     pub by_line: BTreeMap<u32, Effect>,
-    /// Everything was looked at. Else there may be more.
+    /// Whether all paths were matched.
     pub complete: bool,
 }
 
-/// The lines of a rule file that stands, or would stand, in `folder`: the first
-/// is line 1.
+/// Returns the meaning of each line of a rule file in `folder`.
 pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
     let includes = includes_of(folder, text);
     let content = |name: &str| {
@@ -100,7 +99,7 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
                     Some(Content::Unusable(why)) => Some(IncludeProblem::Unusable(why.clone())),
                     None if include_path(folder, &name).is_some() => None,
                     None => {
-                        let why = "lies outside this folder".to_owned();
+                        let why = "is outside of this folder".to_owned();
                         Some(IncludeProblem::Unusable(why))
                     }
                 };
@@ -118,7 +117,7 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
         .collect()
 }
 
-/// What the lines of a rule file would do to the paths in `folder`.
+/// Matches the existing paths in `folder` with the lines of a rule file.
 ///
 /// # Errors
 /// `cancelled`.
@@ -157,7 +156,7 @@ pub fn effects(folder: &AbsPath, text: &[u8], cancel: &Cancel) -> Result<Effects
             let rel = at.join(entry.file_name());
             let kind = entry.file_type();
             let is_folder = kind.as_ref().is_ok_and(fs::FileType::is_dir);
-            // As access sees it: a link is what it leads to, and not entered.
+            // As in access checks, a symlink counts as its target. It is not entered.
             let is_dir =
                 is_folder || kind.is_ok_and(|kind| kind.is_symlink()) && entry.path().is_dir();
             let decision = rules.deciding(&bytes_of(&rel)).of(is_dir);
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_what_git_takes_them_for() {
+    fn lines_mean_what_they_mean_in_git() {
         let (_dir, root) = folder(&["more"]);
         let text = b"# c\n\n*.key\n!a.key\r\n!\n/\na\\\n[a\n!include more\n!include none\n!include ../x\n   ";
         let pattern = |negated| Line::Pattern { negated };
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn each_path_counts_for_the_line_that_decides_on_it() {
+    fn each_path_counts_for_its_deciding_line() {
         let (_dir, root) = folder(&["a.key", "b/b.key", "b/keep.key", "out/x/y.key", "c.txt"]);
         fs::write(root.as_path().join("more"), "*.txt\n").unwrap();
         let text = b"*.key\n!keep.key\nout/\nout/x\nnothing\n!include more\n";
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_stopped() {
+    fn matching_can_be_cancelled() {
         let (_dir, root) = folder(&["a"]);
         let cancel = Cancel::default();
         cancel.cancel();

@@ -1,18 +1,15 @@
-//! May this be seen? The one place that decides.
+//! Decides which files may be read: access rules from `.clineignore`.
 //!
-//! [`Access`] holds the compiled rules of every root and looks, each time it is
-//! asked for an [`AccessView`], whether a rule file changed. A view is
-//! immutable: one request works with one view, and several threads may share it.
+//! [`Access`] holds the compiled rules of every root. [`Access::view`] checks whether a rule file changed and
+//! returns an [`AccessView`], which is immutable: a request uses one view, on any number of threads.
 //!
-//! A path is denied by the name it is written with, or by any name it has on the
-//! way when links are followed, in any root that contains it; and it is denied
-//! when that cannot be found out. Only `.clineignore` and what it includes deny.
-//! Hard links and bind mounts inside a root have names of their own and are not
-//! seen through.
+//! A path is denied if a rule of any root that contains it matches its written name, the name of a symlink on
+//! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
+//! bind mounts inside a root have names of their own and are not resolved.
 //!
-//! Read next: `rules` (one root's files), `pattern` and `glob` (their
-//! syntax), `links` (what a path leads to), `open` (reading without a gap), `origin` (what an editor opened),
-//! `command` (shell commands, advice only).
+//! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `symlinks`
+//! (resolving paths), `open` (opening what was checked), `origin` (documents opened in an editor), `lint`
+//! (diagnostics for rule files), `command` (shell commands, advice only).
 
 mod casefold;
 mod command;
@@ -60,21 +57,21 @@ use crate::{
     thread_pool,
 };
 
-/// So many paths are shared out among threads.
-const MANY_PATHS: usize = 1024;
-/// So many of them at once.
-const PATHS_AT_ONCE: usize = 512;
+/// Number of paths from which on several threads check them.
+const MIN_PARALLEL_PATHS: usize = 1024;
+/// Number of paths in one unit of parallel work.
+const PATHS_PER_CHUNK: usize = 512;
 
-/// Why something is denied.
+/// The reason of a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// In words.
+    /// A text for people.
     pub reason: String,
-    /// The rule that decided, when one did.
+    /// The deciding rule, if there is one.
     pub rule: Option<AccessRule>,
 }
 
-/// The answer to "may this path be seen".
+/// The result of an access check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Inside a root and not denied.
@@ -90,21 +87,20 @@ pub enum Verdict {
 pub struct Access {
     roots: Arc<Roots>,
     loose: Arc<[AbsPath]>,
-    /// One for each root, in their order; then one for each folder of a loose file
-    /// and each folder above any of these.
+    /// The roots in their order, then the directories of loose files, then all directories above these.
     files: Mutex<Vec<RuleFiles>>,
 }
 
 impl Access {
-    /// Rules for `roots`. `loose` are files opened without any root: allowed
-    /// unless a `.clineignore` beside or above them denies them.
+    /// Reads the rules for `roots`. `loose` are files that are open without any root. They are allowed unless a
+    /// `.clineignore` in their directory or above it denies them.
     pub fn new(roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
         Self::with(roots, loose, &[])
     }
 
-    /// The same for other roots and files, where rules that still hold go on to.
+    /// Returns the rules for other roots and files. Rule files that are known already keep their state.
     #[must_use]
-    pub fn renewed(&self, roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
+    pub fn with_roots(&self, roots: Arc<Roots>, loose: Vec<AbsPath>) -> Self {
         Self::with(roots, loose, &self.files())
     }
 
@@ -118,7 +114,7 @@ impl Access {
         let read = |folder: &AbsPath, naming| {
             let known = known.iter().find(|known| known.folder() == folder);
             match known {
-                Some(known) => known.named(naming),
+                Some(known) => known.with_naming(naming),
                 None => RuleFiles::read(folder.clone(), naming, now),
             }
         };
@@ -153,13 +149,12 @@ impl Access {
         }
     }
 
-    /// The rules as they stand on disk at this moment, and the roots whose
-    /// rules changed since the last call.
+    /// Returns the current rules, and the roots whose rules changed since the last call.
     pub fn view(&self) -> (AccessView, Vec<usize>) {
         self.view_at(Now::system())
     }
 
-    /// As [`Self::view`], at a time that a test chooses.
+    /// [`Self::view`] with a given time, for tests.
     pub fn view_at(&self, now: Now) -> (AccessView, Vec<usize>) {
         let mut files = self.files();
         let mut changed = Vec::new();
@@ -168,7 +163,7 @@ impl Access {
             if files.refresh(now) {
                 changed.extend(self.roots_below(index, files.folder()));
             }
-            // Above the roots most folders have no rules.
+            // Most directories above the roots have no rules.
             if files.naming() == SourceNaming::Relative || !matches!(files.rules(), Rules::None) {
                 scopes.push(RuleScope::new(
                     files.folder(),
@@ -196,7 +191,7 @@ impl Access {
         (view, changed)
     }
 
-    /// The files whose change changes the rules; some may not exist yet.
+    /// Returns the files to watch for changes of the rules. Some may not exist yet.
     pub fn watched_files(&self) -> Vec<PathBuf> {
         self.files()
             .iter()
@@ -205,8 +200,7 @@ impl Access {
             .collect()
     }
 
-    /// Returns whether rules hold that the files no longer have: they end with the
-    /// first view after [`HOLD`].
+    /// Returns whether removed rules still apply. They end with the first view after [`HOLD`].
     pub fn is_holding(&self) -> bool {
         self.files().iter().any(RuleFiles::is_holding)
     }
@@ -215,8 +209,7 @@ impl Access {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The roots that the rule files of this number decide on, which are those of
-    /// `folder`.
+    /// Returns the roots to which the rule files with this index apply. They are the files of `folder`.
     fn roots_below(&self, number: usize, folder: &AbsPath) -> Vec<usize> {
         if number < self.roots.as_slice().len() {
             return vec![number];
@@ -234,7 +227,7 @@ fn folder_above(path: &AbsPath) -> Option<AbsPath> {
     path.as_path().parent().and_then(AbsPath::new)
 }
 
-/// Loose files under the path they were opened with and the one they lead to.
+/// Adds the paths without symlinks of loose files.
 fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
     let mut all: Vec<AbsPath> = Vec::new();
     for file in loose {
@@ -250,19 +243,18 @@ fn with_real_paths(loose: Vec<AbsPath>) -> Vec<AbsPath> {
     all
 }
 
-/// A folder with rules of its own: a root, or the folder of a loose file.
+/// A directory with rules: a root, the directory of a loose file, or one above these.
 #[derive(Debug)]
 struct RuleScope {
-    /// The paths it is known by, without repeats; the written one first, the
-    /// one without links last.
+    /// All known paths of the directory, without duplicates: the written one first, the one without symlinks last.
     paths: Vec<AbsPath>,
-    /// What tells the folder from others however its path is spelled.
+    /// Device and inode number.
     identity: Option<(u64, u64)>,
     is_root: bool,
-    /// Does another scope lie in it, or it in another?
+    /// Whether it contains another scope or is contained in one.
     overlaps: bool,
     rules: Rules,
-    /// The folder at its path without links, once it was needed.
+    /// The directory at the path without symlinks. Opened on first use.
     dir: OnceLock<Result<Arc<Dir>, io::ErrorKind>>,
 }
 
@@ -277,7 +269,7 @@ impl RuleScope {
             .into_iter()
             .chain(real)
         {
-            // What is known last must stand last.
+            // The path added last stays last.
             paths.retain(|known| *known != other || *known == *path);
             if !paths.contains(&other) {
                 paths.push(other);
@@ -310,8 +302,7 @@ impl RuleScope {
             || other.paths.iter().any(|path| self.relative(path).is_some())
     }
 
-    /// The denial of `rel` by this scope's rules. `is_dir` is asked only when the
-    /// answer depends on it.
+    /// Checks `rel` against the rules of this scope. `is_dir` is called only if the result depends on it.
     fn denial(&self, rel: &RelPath, is_dir: impl FnOnce() -> bool) -> Option<Denial> {
         let versions = match &self.rules {
             Rules::None => return None,
@@ -355,47 +346,46 @@ impl RuleScope {
 /// Rules that deny entries of a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EntryRules {
-    /// What their patterns are relative to.
-    pub(crate) place: RuleBase,
-    /// The lines of the rule file, or why everything is denied.
-    pub(crate) says: Result<Vec<u8>, String>,
+    /// The directory to which the patterns are relative.
+    pub(crate) base: RuleBase,
+    /// The lines of the rules, or the reason why everything is denied.
+    pub(crate) content: Result<Vec<u8>, String>,
 }
 
-/// Where rules stand, seen from a root.
+/// The directory of rules, relative to a root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuleBase {
-    /// Cursor the root or above it; the root's path below that place.
+    /// The root or a directory above it. Contains the path from there to the root.
     Above(RelPath),
-    /// Below the root, at this path.
+    /// A directory below the root, at this path.
     Below(RelPath),
 }
 
-/// The rules of one moment, and the folders they are for, held open from the
-/// first look at one: so a view is for one request. By default nothing is open, and
-/// everything outside.
+/// The rules at one point in time. Holds the directories of the rules open once they were used, so a view must not
+/// outlive its request. The default view has no roots; every path is outside.
 #[derive(Clone, Debug, Default)]
 pub struct AccessView {
     roots: Arc<Roots>,
     loose: Arc<[AbsPath]>,
-    /// The roots in their order, then the folders of loose files.
+    /// The roots in their order, then the directories of loose files and those above.
     scopes: Arc<[RuleScope]>,
-    /// The files the rules come from; some may not exist.
+    /// The files that contain the rules. Some may not exist.
     rule_files: Arc<[PathBuf]>,
 }
 
 impl AccessView {
-    /// The roots these rules are for.
+    /// Returns the roots of these rules.
     pub fn roots(&self) -> &Arc<Roots> {
         &self.roots
     }
 
-    /// Judges a place: its written path, and what it resolves to.
+    /// Checks a location: its written path and everything it resolves to.
     pub fn check(&self, location: &Location) -> Verdict {
-        self.judge(location, &mut ParentCache::default(), 1)
+        self.check_next(location, &mut ParentCache::default(), 1)
     }
 
-    /// As [`Self::check`], of the first of so many in one folder.
-    fn judge(&self, location: &Location, last: &mut ParentCache, asked: usize) -> Verdict {
+    /// [`Self::check`] for the first of `remaining` paths in the same directory.
+    fn check_next(&self, location: &Location, last: &mut ParentCache, remaining: usize) -> Verdict {
         let path = self.roots.absolute(location);
         let followed = OnceCell::new();
         let is_dir = || {
@@ -407,21 +397,20 @@ impl AccessView {
         }
         let inside = matches!(location, Location::Inside { .. }) || self.is_inside(&path);
         if inside && followed.get().is_none() {
-            match self.has_no_links(&path, last, asked) {
+            match self.has_no_links(&path, last, remaining) {
                 Ok(true) => return Verdict::Allowed,
                 Ok(false) => {}
                 Err(denial) => return Verdict::Denied(denial),
             }
         }
         match followed.into_inner().unwrap_or_else(|| self.resolve(&path)) {
-            Ok(place) => self.judge_place(&path, &place),
+            Ok(place) => self.check_target(&path, &place),
             Err(denial) => Verdict::Denied(denial),
         }
     }
 
-    /// Judges a place, and says what lies there unless it is denied: what that was
-    /// judged by, and what may be opened.
-    fn look(&self, location: &Location) -> (Verdict, Option<ResolvedPath>) {
+    /// Checks a location and returns its resolved path unless it is denied.
+    fn check_resolved(&self, location: &Location) -> (Verdict, Option<ResolvedPath>) {
         let path = self.roots.absolute(location);
         let followed = self.resolve(&path);
         let is_dir = || followed.as_ref().is_ok_and(ResolvedPath::is_folder);
@@ -430,23 +419,22 @@ impl AccessView {
         }
         match followed {
             Err(denial) => (Verdict::Denied(denial), None),
-            Ok(place) => match self.judge_place(&path, &place) {
+            Ok(place) => match self.check_target(&path, &place) {
                 Verdict::Denied(denial) => (Verdict::Denied(denial), None),
                 verdict => (verdict, Some(place)),
             },
         }
     }
 
-    /// Understands and judges a path as a client wrote it. A path that makes no
-    /// sense is denied, with the reason.
+    /// Checks a path as a client wrote it. A path that cannot be parsed is denied.
     pub fn check_written(&self, written: &str) -> (Option<Location>, PathAccess) {
-        self.check_one_of(1, written, &mut ParentCache::default())
+        self.check_next_written(1, written, &mut ParentCache::default())
     }
 
-    /// As [`Self::check_written`], of the first of so many in one folder.
-    fn check_one_of(
+    /// [`Self::check_written`] for the first of `remaining` paths in the same directory.
+    fn check_next_written(
         &self,
-        asked: usize,
+        remaining: usize,
         written: &str,
         last: &mut ParentCache,
     ) -> (Option<Location>, PathAccess) {
@@ -475,7 +463,7 @@ impl AccessView {
                 return (None, answer(AccessKind::Denied, Some(denial)));
             }
         };
-        let mut verdict = self.judge(&location, last, asked);
+        let mut verdict = self.check_next(&location, last, remaining);
         if !matches!(verdict, Verdict::Denied(_))
             && names_folder(written)
             && let Some(denial) = self.denial_as_folder(&location)
@@ -490,20 +478,19 @@ impl AccessView {
         (Some(location), access)
     }
 
-    /// As [`Self::check_written`] for many paths, shared out among threads. `note`
-    /// is given each verdict, and what to note it in: one for some hundreds of paths
-    /// that follow each other. Those are given back, in the order of the paths.
+    /// [`Self::check_written`] for many paths, on several threads. Calls `collect` with each result and the
+    /// collection of its chunk of paths. Returns the collections in the order of the paths.
     ///
     /// # Errors
-    /// Kind `cancelled`, and those of `note`.
+    /// `cancelled`, and the errors of `collect`.
     pub fn check_all<P: AsRef<str> + Sync, T: Default + Send>(
         &self,
         written: &[P],
         cancel: &Cancel,
-        note: impl Fn(&mut T, PathAccess) -> Result<(), Error> + Sync,
+        collect: impl Fn(&mut T, PathAccess) -> Result<(), Error> + Sync,
     ) -> Result<Vec<T>, Error> {
         let check = |written: &[P]| {
-            let mut noted = T::default();
+            let mut collected = T::default();
             let mut last = ParentCache::default();
             let in_folders =
                 written.chunk_by(|a, b| folder_of(a.as_ref()) == folder_of(b.as_ref()));
@@ -511,41 +498,41 @@ impl AccessView {
                 for (at, path) in paths.iter().enumerate() {
                     cancel.check()?;
                     let left = paths.len() - at;
-                    note(
-                        &mut noted,
-                        self.check_one_of(left, path.as_ref(), &mut last).1,
+                    collect(
+                        &mut collected,
+                        self.check_next_written(left, path.as_ref(), &mut last).1,
                     )?;
                 }
             }
-            Ok(noted)
+            Ok(collected)
         };
-        // A few are done before another thread has woken up.
-        if written.len() < MANY_PATHS {
+        // Waking other threads would take longer.
+        if written.len() < MIN_PARALLEL_PATHS {
             return Ok(vec![check(written)?]);
         }
-        let parts = written.par_chunks(PATHS_AT_ONCE);
+        let parts = written.par_chunks(PATHS_PER_CHUNK);
         thread_pool::in_request_pool(|| parts.map(check).collect())
     }
 
-    /// Judges an entry met while walking below `root`, by name only: the caller
-    /// knows what kind it is and came there without following a link.
+    /// Checks an entry found by a walk below `root`, by name only. The caller knows its kind and did not follow
+    /// symlinks.
     pub fn check_entry(&self, root: usize, rel: &RelPath, is_dir: bool) -> Option<Denial> {
         let Some(scope) = self.scopes.get(root) else {
             return Some(Denial {
-                reason: format!("there is no workspace folder number {root}"),
+                reason: format!("no workspace folder has the number {root}"),
                 rule: None,
             });
         };
         if !scope.overlaps {
             return scope.denial(rel, || is_dir);
         }
-        // Another root may lie around it by its written or by its real path.
+        // Other roots may contain it by its written path or by its path without symlinks.
         let denial = self.denial_of(&scope.path().join(rel), || is_dir);
         denial.or_else(|| self.denial_of(&scope.real().join(rel), || is_dir))
     }
 
-    /// Why everything in `root`, or in a folder that lies in it or around it and
-    /// has rules of its own, is denied: its rules can't be used.
+    /// Returns why everything in `root` is denied: rules that cannot be used, of the root itself or of a directory
+    /// inside it or above it.
     pub fn unusable(&self, root: usize) -> Option<&str> {
         let own = self.scopes.get(root)?;
         let mut scopes = self.scopes.iter();
@@ -555,8 +542,8 @@ impl AccessView {
         })
     }
 
-    /// Files below `root` that access rules come from, now or when a rule file has
-    /// the text that `then` returns for it; links on the way are named too.
+    /// Returns the files below `root` that contain access rules, including symlinks to them: now, and when each
+    /// rule file has the text that `then` returns.
     pub(crate) fn rule_files(
         &self,
         root: usize,
@@ -586,8 +573,7 @@ impl AccessView {
         files
     }
 
-    /// The rules that [`Self::check_entry`] judges entries of `root` by, as
-    /// text: equal rules judge equally.
+    /// Returns the texts of the rules that [`Self::check_entry`] applies to `root`. Equal texts give equal results.
     pub(crate) fn entry_rules(&self, root: usize) -> Vec<EntryRules> {
         let Some(own) = self.scopes.get(root) else {
             return Vec::new();
@@ -598,7 +584,7 @@ impl AccessView {
             .filter(|scope| std::ptr::eq(*scope, own) || own.overlaps);
         let mut rules = Vec::new();
         for scope in scopes {
-            let says: Vec<Result<Vec<u8>, String>> = match &scope.rules {
+            let contents: Vec<Result<Vec<u8>, String>> = match &scope.rules {
                 Rules::None => continue,
                 Rules::Broken(why) => vec![Err(why.to_string())],
                 Rules::Patterns(versions) => versions
@@ -606,11 +592,10 @@ impl AccessView {
                     .map(|version| Ok(version.lines.to_vec()))
                     .collect(),
             };
-            // As `check_entry` places entries: by the root's written and by its
-            // real path.
-            let mut places: Vec<RuleBase> = Vec::new();
+            // As in `check_entry`: the written path of the root, and the one without symlinks.
+            let mut bases: Vec<RuleBase> = Vec::new();
             for root in [own.path(), own.real()] {
-                let place = if let Some(rel) = scope.relative(root) {
+                let base = if let Some(rel) = scope.relative(root) {
                     Some(RuleBase::Above(rel))
                 } else {
                     scope
@@ -619,25 +604,25 @@ impl AccessView {
                         .find_map(|base| base.relative_to(root))
                         .map(RuleBase::Below)
                 };
-                places.extend(place.filter(|place| !places.contains(place)));
+                bases.extend(base.filter(|base| !bases.contains(base)));
             }
-            for place in places {
-                rules.extend(says.iter().map(|says| EntryRules {
-                    place: place.clone(),
-                    says: says.clone(),
+            for base in bases {
+                rules.extend(contents.iter().map(|content| EntryRules {
+                    base: base.clone(),
+                    content: content.clone(),
                 }));
             }
         }
         rules
     }
 
-    /// Judges an absolute path by all rules and all it leads to.
+    /// [`Self::check`] for an absolute path.
     fn check_absolute(&self, path: &AbsPath) -> Verdict {
         self.check(&self.roots.place(path.clone()))
     }
 
-    /// What rules say about a location by its name, and by how else that could be
-    /// read. `is_dir` is asked only when the answer depends on it.
+    /// Checks the written name of a location and its alternative reading. `is_dir` is called only if the result
+    /// depends on it.
     fn denial_of_name(
         &self,
         location: &Location,
@@ -652,14 +637,13 @@ impl AccessView {
             Location::Outside(_) => self.denial_of(path, &is_dir),
         };
         denial.or_else(|| {
-            let other = other_reading(path)?;
+            let other = alternative_reading(path)?;
             let denial = self.denial_of(&other, || false);
             denial.or_else(|| self.denial_of(&other, || true))
         })
     }
 
-    /// What rules say about a location that is written as a folder, which need not be
-    /// there yet.
+    /// Checks a location as a directory, which need not exist yet.
     fn denial_as_folder(&self, location: &Location) -> Option<Denial> {
         let path = self.roots.absolute(location);
         if let Some(denial) = self.denial_of_name(location, &path, || true) {
@@ -675,14 +659,17 @@ impl AccessView {
         }
     }
 
-    /// Judges what a path leads to, when its name was judged.
-    fn judge_place(&self, path: &AbsPath, place: &ResolvedPath) -> Verdict {
+    /// Checks what a path resolves to. Its written name was checked before.
+    fn check_target(&self, path: &AbsPath, place: &ResolvedPath) -> Verdict {
         if let Some(denial) = self.denial_of_links(place) {
             return Verdict::Denied(denial);
         }
-        let allowed_if = |inside: bool| match inside {
-            true => Verdict::Allowed,
-            false => Verdict::Outside,
+        let allowed_if = |is_inside: bool| {
+            if is_inside {
+                Verdict::Allowed
+            } else {
+                Verdict::Outside
+            }
         };
         if !place.linked {
             return allowed_if(self.is_inside(path) || self.loose.contains(path));
@@ -703,7 +690,7 @@ impl AccessView {
             .any(|scope| scope.is_root && scope.relative(path).is_some())
     }
 
-    /// What any rules say about a path, by name only.
+    /// Checks the name of a path against all rules.
     fn denial_of(&self, path: &AbsPath, is_dir: impl Fn() -> bool) -> Option<Denial> {
         self.scopes
             .iter()
@@ -711,32 +698,30 @@ impl AccessView {
     }
 }
 
-/// The folder in a path as somebody wrote it, to tell what belongs together.
+/// Returns the directory part of a written path.
 fn folder_of(written: &str) -> &[u8] {
     let bytes = written.as_bytes();
     &bytes[..memchr::memrchr(b'/', bytes).unwrap_or(0)]
 }
 
-/// Returns whether a path is written so that only a folder can be meant.
+/// Returns whether a written path can only mean a directory.
 fn names_folder(written: &str) -> bool {
     let last = written.rsplit(['/', '\\']).next();
     matches!(last, Some("" | "." | ".."))
 }
 
-/// Says so when it is not the written name that is denied, without telling the
-/// name that is.
+/// Marks a denial as one of a symlink's target, without revealing the name of the target.
 fn through_link(denial: Denial) -> Denial {
     Denial {
-        reason: format!("it leads to a path that is denied: {}", denial.reason),
+        reason: format!("it is a link to a denied path: {}", denial.reason),
         ..denial
     }
 }
 
-/// How else a path could be read. Backslashes separate for Windows, for its
-/// tools elsewhere, and for agents that write paths the same way everywhere.
-/// Windows itself also drops dots and spaces at the end of a name and takes
-/// what follows a colon as a stream of the file.
-fn other_reading(path: &AbsPath) -> Option<AbsPath> {
+/// Returns another path that the written one could mean. Windows, its tools on other systems and agents use
+/// backslashes as separators. Windows also drops dots and spaces at the end of a name, and reads the text after
+/// a colon as the name of a stream.
+fn alternative_reading(path: &AbsPath) -> Option<AbsPath> {
     if !cfg!(windows) {
         let bytes = path.as_path().as_os_str().as_encoded_bytes();
         memchr::memchr(b'\\', bytes)?;

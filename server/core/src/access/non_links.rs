@@ -1,5 +1,5 @@
-//! The names in a folder that are no links, read at once: cheaper than to look at
-//! each when many are asked for.
+//! Reads the names in a directory that are not symlinks. If many entries are checked, this is cheaper than a stat
+//! of each.
 
 use std::{ffi::OsStr, ops::Range};
 
@@ -7,17 +7,17 @@ use crate::fs::dir::Dir;
 #[cfg(not(target_os = "linux"))]
 use crate::fs::dir::Kind;
 
-/// Bytes of a folder read at once.
+/// Size of the buffer for directory entries, in bytes.
 #[cfg(target_os = "linux")]
 const READ_BYTES: usize = 16 * 1024;
 
-/// NonLinks of one folder, without an allocation for each.
+/// Names of entries that are not symlinks, in one allocation.
 #[derive(Debug, Default)]
 pub(super) struct NonLinks {
     text: Vec<u8>,
-    /// Where each stands, in the order of their bytes once all are there.
-    places: Vec<Range<usize>>,
-    /// What follows the one found last: who asks for many often asks in this order.
+    /// The range of each name in `text`, sorted by name.
+    ranges: Vec<Range<usize>>,
+    /// The index after the last name found. Names are often checked in sorted order.
     next: usize,
 }
 
@@ -25,20 +25,20 @@ impl NonLinks {
     fn push(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(name);
-        self.places.push(start..self.text.len());
+        self.ranges.push(start..self.text.len());
     }
 
     fn sort(&mut self) {
         let text = &self.text;
-        let name = |place: &Range<usize>| &text[place.clone()];
-        self.places.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+        let name = |range: &Range<usize>| &text[range.clone()];
+        self.ranges.sort_unstable_by(|a, b| name(a).cmp(name(b)));
     }
 
     pub(super) fn has(&mut self, name: &[u8]) -> bool {
-        let order = |place: &Range<usize>| self.text[place.clone()].cmp(name);
-        let at = match self.places.get(self.next) {
+        let order = |range: &Range<usize>| self.text[range.clone()].cmp(name);
+        let at = match self.ranges.get(self.next) {
             Some(next) if order(next).is_eq() => self.next,
-            _ => match self.places.binary_search_by(order) {
+            _ => match self.ranges.binary_search_by(order) {
                 Ok(at) => at,
                 Err(_) => return false,
             },
@@ -48,9 +48,8 @@ impl NonLinks {
     }
 }
 
-/// The names in a folder that are no links, for sure; `None` when there are more
-/// than `most` entries, or they cannot be looked at: who may list a folder need
-/// not be allowed to look at what is in it.
+/// Reads the names that are certainly not symlinks. Returns `None` if there are more than `most` entries or if they
+/// cannot be examined: permission to list a directory does not include permission to stat its entries.
 #[cfg(target_os = "linux")]
 pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
     use std::mem::MaybeUninit;
@@ -81,9 +80,8 @@ pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
     Some(plain)
 }
 
-/// The names in a folder that are no links, for sure; `None` when there are more
-/// than `most` entries, or they cannot be looked at: who may list a folder need
-/// not be allowed to look at what is in it.
+/// Reads the names that are certainly not symlinks. Returns `None` if there are more than `most` entries or if they
+/// cannot be examined: permission to list a directory does not include permission to stat its entries.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn non_links_in(folder: &Dir, most: usize) -> Option<NonLinks> {
     folder.look(OsStr::new(".")).ok()?;

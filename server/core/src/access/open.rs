@@ -1,9 +1,8 @@
-//! Opening files and folders so that what was judged is what is read.
+//! Opens files and directories so that the opened object is the one that was checked.
 //!
-//! [`OpenedFile`] and [`OpenedFolder`] are made here only. A path is followed by
-//! descriptors to a name in an open folder (`links`), judged by every name it has
-//! on the way, and opened there without following: whatever is exchanged
-//! meanwhile, what is read lay at a path that was judged.
+//! Only this module creates [`OpenedFile`] and [`OpenedFolder`]. `symlinks` resolves a path to a name in an open
+//! directory, every name on the way is checked, and the name is opened there without following symlinks. A
+//! concurrent exchange of files cannot make this open a path that was not checked.
 
 use std::{
     fs::{File, Metadata, OpenOptions},
@@ -21,10 +20,10 @@ use crate::{
     path::{AbsPath, Location},
 };
 
-/// Attempts when the file is replaced between judging and opening it.
+/// Number of attempts if the file is replaced between the check and opening it.
 const ATTEMPTS: usize = 64;
 
-/// A file that may be read.
+/// An open file that may be read.
 #[derive(Debug)]
 pub struct OpenedFile {
     file: File,
@@ -33,39 +32,39 @@ pub struct OpenedFile {
 }
 
 impl OpenedFile {
-    /// Open for reading, at its start.
+    /// Returns the file, open for reading at its start.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// As [`Self::file`], to be kept.
+    /// Returns the owned file.
     pub fn into_file(self) -> File {
         self.file
     }
 
-    /// Of the open file.
+    /// Returns the metadata of the open file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
 
-    /// The file's path without links.
+    /// Returns the path of the file without symlinks.
     pub fn real(&self) -> &Path {
         &self.real
     }
 }
 
-/// What is at a path.
+/// The kind of what exists at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// Nothing, as far as may be seen.
+    /// Nothing, or nothing that may be seen.
     Missing,
-    /// A folder.
+    /// A directory.
     Folder,
-    /// A file, or what else is no folder.
+    /// A file, or anything else that is not a directory.
     File,
 }
 
-/// A folder that may be seen, open.
+/// An open directory that may be listed.
 #[derive(Debug)]
 pub(crate) struct OpenedFolder {
     dir: Arc<Dir>,
@@ -73,13 +72,13 @@ pub(crate) struct OpenedFolder {
 }
 
 impl OpenedFolder {
-    /// The folder's path without links.
+    /// Returns the path of the directory without symlinks.
     pub(crate) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The folder at `path` below it, where no link is on the way. The caller has
-    /// judged the names of that path.
+    /// Opens the directory at `path` below this one. Fails if a symlink is on the way. The caller has checked the
+    /// names of `path`.
     pub(crate) fn below(&self, path: &Path) -> io::Result<Dir> {
         self.dir.pass_below(path)
     }
@@ -89,26 +88,24 @@ impl AccessView {
     /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// `accessDenied` (also for a file outside every root, unless
-    /// `outside_allowed`), `notFound`, `unsupported` for what is no regular
-    /// file, `conflict` when the file keeps being replaced, `storage` when it
-    /// cannot be opened.
+    /// `accessDenied` (also for a file outside of all roots, unless `outside_allowed`), `notFound`, `unsupported` if
+    /// it is not a regular file, `conflict` if it is replaced repeatedly, `storage` if it cannot be opened.
     pub fn open_for_read(
         &self,
         location: &Location,
         outside_allowed: bool,
     ) -> Result<OpenedFile, Error> {
         for _ in 0..ATTEMPTS {
-            let place = self.admitted(location, outside_allowed)?;
+            let place = self.require_resolved(location, outside_allowed)?;
             let opened = match (place.kind, &place.dir, &place.name) {
                 (Some(Kind::File), Some(dir), Some(name)) => open_in(dir, name, &place),
-                (Some(Kind::Folder), ..) => return Err(self.no_file(location, "a folder")),
-                (Some(_), ..) => return Err(self.no_file(location, "not a regular file")),
+                (Some(Kind::Folder), ..) => return Err(self.not_a_file(location, "a directory")),
+                (Some(_), ..) => return Err(self.not_a_file(location, "not a regular file")),
                 (None, ..) => Err(io::ErrorKind::NotFound.into()),
             };
             match opened {
                 Ok(Some(opened)) => return Ok(opened),
-                // It was replaced this moment.
+                // It was replaced after the check.
                 Ok(None) => {}
                 Err(error) => return Err(self.cannot_open(location, &error)),
             }
@@ -116,8 +113,7 @@ impl AccessView {
         Err(self.replaced(location))
     }
 
-    /// Opens a file wherever it lies, as [`Self::open_for_read`]: denied where any
-    /// rule denies it.
+    /// [`Self::open_for_read`] for an absolute path, inside or outside of the roots.
     ///
     /// # Errors
     /// As [`Self::open_for_read`].
@@ -125,7 +121,7 @@ impl AccessView {
         self.open_for_read(&self.roots().place(path.clone()), true)
     }
 
-    /// Opens a folder; `None` for what is none.
+    /// Opens a directory. Returns `None` for anything else.
     ///
     /// # Errors
     /// As [`Self::open_for_read`].
@@ -135,12 +131,12 @@ impl AccessView {
         outside_allowed: bool,
     ) -> Result<Option<OpenedFolder>, Error> {
         for _ in 0..ATTEMPTS {
-            let place = self.admitted(location, outside_allowed)?;
+            let place = self.require_resolved(location, outside_allowed)?;
             let dir = match (place.kind, place.dir, &place.name) {
                 (Some(Kind::Folder), Some(dir), None) => dir,
                 (Some(Kind::Folder), Some(dir), Some(name)) => match dir.pass(name) {
                     Ok(dir) => Arc::new(dir),
-                    // It was replaced this moment.
+                    // It was replaced after the check.
                     Err(error) if is_absent(&error) => continue,
                     Err(error) => return Err(self.cannot_open(location, &error)),
                 },
@@ -155,9 +151,9 @@ impl AccessView {
         Err(self.replaced(location))
     }
 
-    /// Judges a location, and says what is there unless it is denied.
+    /// Checks a location and returns the kind of what exists there, unless it is denied.
     pub fn check_kind(&self, location: &Location) -> (Verdict, PathKind) {
-        let (verdict, place) = self.look(location);
+        let (verdict, place) = self.check_resolved(location);
         let there = match place.and_then(|place| place.kind) {
             None => PathKind::Missing,
             Some(Kind::Folder) => PathKind::Folder,
@@ -166,23 +162,26 @@ impl AccessView {
         (verdict, there)
     }
 
-    /// What lies at a location that may be seen.
-    fn admitted(&self, location: &Location, outside_allowed: bool) -> Result<ResolvedPath, Error> {
-        let (verdict, place) = self.look(location);
-        self.admit(verdict, location, outside_allowed)?;
+    /// Resolves a location that may be read.
+    fn require_resolved(
+        &self,
+        location: &Location,
+        outside_allowed: bool,
+    ) -> Result<ResolvedPath, Error> {
+        let (verdict, place) = self.check_resolved(location);
+        self.require_verdict(verdict, location, outside_allowed)?;
         place.ok_or_else(|| self.replaced(location))
     }
 
-    fn no_file(&self, location: &Location, kind: &str) -> Error {
+    fn not_a_file(&self, location: &Location, kind: &str) -> Error {
         let shown = self.roots().result_path(location).0;
-        let message = format!("{shown} is {kind} and cannot be read as a file");
+        let message = format!("cannot read {shown}: it is {kind}");
         Error::new(ErrorKind::Unsupported, message).with_path(shown)
     }
 
     fn replaced(&self, location: &Location) -> Error {
         let shown = self.roots().result_path(location).0;
-        let message =
-            format!("{shown} was replaced again and again while it was opened; try again");
+        let message = format!("cannot open {shown}: it was replaced repeatedly; try again");
         Error::new(ErrorKind::Conflict, message).with_path(shown)
     }
 
@@ -190,27 +189,26 @@ impl AccessView {
         cannot_open(&self.roots().result_path(location).0, error)
     }
 
-    /// [`Self::check`] as a condition.
+    /// Requires that a location may be read.
     ///
     /// # Errors
-    /// `accessDenied`, with the rule when one decided; for a place outside every
-    /// root too, unless `outside_allowed`.
+    /// `accessDenied`, with the deciding rule. Also for a location outside of all roots, unless `outside_allowed`.
     pub fn require(&self, location: &Location, outside_allowed: bool) -> Result<(), Error> {
-        self.admit(self.check(location), location, outside_allowed)
+        self.require_verdict(self.check(location), location, outside_allowed)
     }
 
-    pub(super) fn admit(
+    pub(super) fn require_verdict(
         &self,
         verdict: Verdict,
         location: &Location,
         outside_allowed: bool,
     ) -> Result<(), Error> {
-        let is_admitted = match verdict {
+        let is_allowed = match verdict {
             Verdict::Allowed => true,
             Verdict::Outside => outside_allowed,
             Verdict::Denied(_) => false,
         };
-        if is_admitted {
+        if is_allowed {
             return Ok(());
         }
         let path = self.roots().result_path(location).0;
@@ -219,12 +217,12 @@ impl AccessView {
             Verdict::Outside => Err(Error::new(
                 ErrorKind::AccessDenied,
                 format!(
-                    "{path} lies outside every workspace folder; open its folder, or set `access.outsideWorkspace` to \"allow\""
+                    "{path} is outside of all workspace folders; open its folder, or set `access.outsideWorkspace` to \"allow\""
                 ),
             ).with_path(path)),
             Verdict::Denied(denial) => Err(Error::new(
                 ErrorKind::AccessDenied,
-                format!("{path} may not be seen: {}", denial.reason),
+                format!("access to {path} is denied: {}", denial.reason),
             )
             .with_path(path)
             .with_rule(denial.rule)),
@@ -239,18 +237,17 @@ fn cannot_open(path: &str, error: &io::Error) -> Error {
         io::ErrorKind::IsADirectory => ErrorKind::Unsupported,
         _ => ErrorKind::Storage,
     };
-    // A socket or a device without a driver.
+    // The error of opening a socket, or a device without a driver.
     #[cfg(unix)]
     let kind = if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) {
         ErrorKind::Unsupported
     } else {
         kind
     };
-    Error::new(kind, format!("{path} cannot be opened: {error}")).with_path(path)
+    Error::new(kind, format!("cannot open {path}: {error}")).with_path(path)
 }
 
-/// Opens a file in an open folder; `None` when it is another by now than was
-/// judged.
+/// Opens a file in an open directory. Returns `None` if it is no longer the file that was checked.
 fn open_in(
     dir: &Dir,
     name: &std::ffi::OsStr,
@@ -270,7 +267,7 @@ fn open_in(
     }))
 }
 
-/// Was a link found where none may be?
+/// Returns whether opening failed because of a symlink.
 fn is_link(error: &io::Error) -> bool {
     #[cfg(unix)]
     {
@@ -283,8 +280,7 @@ fn is_link(error: &io::Error) -> bool {
     }
 }
 
-/// Opens a rule file without ever waiting for a writer (a pipe) or becoming the
-/// owner of a terminal. What others read is opened by a view.
+/// Opens a rule file. Does not wait for the writer of a pipe and does not acquire a terminal.
 pub(super) fn open_without_waiting(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);

@@ -1,8 +1,7 @@
-//! Where a file lay when an editor opened it.
+//! The paths of a file at the time an editor opened it.
 //!
-//! An editor keeps the text of a file that it opened through a link, whatever
-//! becomes of the link. So the names that led to the text are kept with it, and
-//! what is denied by one of them stays denied.
+//! An editor keeps the text of a file it opened through a symlink, even if the symlink changes later. So the names
+//! that led to the text are kept with it, and the text stays denied if a rule denies one of them.
 
 use std::sync::Arc;
 
@@ -12,19 +11,17 @@ use crate::{
     path::{AbsPath, Location, Roots},
 };
 
-/// The names a file had when it was opened, besides the one it was opened by.
-/// That of a document that is no file has none.
+/// The names of a document when it was opened, other than its own path. Empty for a document that is not a file.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// What it was called by each link on the way, and at last its path without
-    /// links; nothing where no link was on the way.
+    /// The names of the symlinks on the way, then the path without symlinks. Empty if there was no symlink.
     names: Arc<[AbsPath]>,
-    /// They could not be found out.
+    /// Whether the names could not be determined.
     is_unknown: bool,
 }
 
 impl Origin {
-    /// The names of the file that `path` leads to now. Reads no rules.
+    /// Resolves `path`. Reads no rules.
     pub fn of(roots: &Arc<Roots>, path: &AbsPath) -> Self {
         let scopes = roots.as_slice().iter();
         let view = AccessView {
@@ -50,12 +47,11 @@ impl Origin {
 }
 
 impl AccessView {
-    /// Judges a file by the names it was opened by, whatever they lead to now. What
-    /// it is called now is judged by [`Self::check`].
+    /// Checks the names by which a file was opened. [`Self::check`] checks its current path.
     pub fn check_origin(&self, origin: &Origin) -> Verdict {
         if origin.is_unknown {
             return Verdict::Denied(Denial {
-                reason: "what it led to when it was opened could not be found out".to_owned(),
+                reason: "the file it was when it was opened could not be determined".to_owned(),
                 rule: None,
             });
         }
@@ -69,7 +65,7 @@ impl AccessView {
         }
     }
 
-    /// [`Self::check_origin`] as a condition; errors name `location`.
+    /// Requires that [`Self::check_origin`] allows reading. Errors name `location`.
     ///
     /// # Errors
     /// As [`Self::require`].
@@ -79,6 +75,6 @@ impl AccessView {
         location: &Location,
         outside_allowed: bool,
     ) -> Result<(), Error> {
-        self.admit(self.check_origin(origin), location, outside_allowed)
+        self.require_verdict(self.check_origin(origin), location, outside_allowed)
     }
 }

@@ -1,7 +1,7 @@
 //! Reads a `.clineignore` and the files it includes.
 //!
-//! Everything that goes wrong makes the content unusable, which denies: a rule
-//! file that exists but cannot be understood must never count as "no rules".
+//! Any error makes the content unusable, which denies everything. A rule file that exists but cannot be read must
+//! never be treated as missing.
 
 use std::{
     fs::{self, File},
@@ -18,14 +18,13 @@ use crate::{
     path::AbsPath,
 };
 
-/// The rule file.
+/// The name of a rule file.
 pub const RULE_FILE: &str = ".clineignore";
-/// A file changed this shortly before it was read can change again without its
-/// times showing it, so it is read again until it is older.
+/// Age until which a file can change without a visible change of its timestamps. It is read again until it is older.
 pub(super) const RACY: Duration = Duration::from_secs(2);
-/// Reads of files that change while they are read.
+/// Number of attempts to read files that change at the same time.
 const READ_ATTEMPTS: usize = 8;
-/// Resolution of file times that have no fraction of a second (FAT).
+/// Resolution of file timestamps without a fraction of a second (FAT).
 const COARSE_TIMES: Duration = Duration::from_secs(2);
 
 /// A rule file as read.
@@ -38,14 +37,14 @@ pub(super) struct Source {
 /// The content of a rule file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
-    /// Missing, or a folder: no rules.
+    /// Missing, or a directory. There are no rules.
     None,
     Text(Arc<[u8]>),
-    /// Exists, but cannot be used, for this reason.
+    /// Exists but cannot be used, for this reason.
     Unusable(String),
 }
 
-/// What a stat tells of a file: its own entry, and the target of a link.
+/// Stat of a file: of the directory entry, and of the target if it is a symlink.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct FileState {
     entry: Result<Stamp, io::ErrorKind>,
@@ -70,14 +69,14 @@ impl FileState {
         let entry = stamp(&seen);
         let target = match seen {
             Ok(metadata) if metadata.is_symlink() => stamp(&fs::metadata(path)),
-            // It leads to itself.
+            // Not a symlink.
             _ => entry.clone(),
         };
         Self { entry, target }
     }
 
-    /// Returns whether the file could have been written again, unnoticed, after
-    /// `read_at`. A time in the future keeps it so.
+    /// Returns whether the file could have changed after `read_at` without a visible change of its timestamps. Always
+    /// true for a timestamp in the future.
     pub(super) fn is_racy(&self, read_at: SystemTime) -> bool {
         let settled = read_at.checked_sub(RACY).unwrap_or(SystemTime::UNIX_EPOCH);
         [&self.entry, &self.target]
@@ -86,8 +85,8 @@ impl FileState {
             .any(|stamp| stamp.latest() >= Some(settled))
     }
 
-    /// The time of the last change to `path`, which looks like this. That a file
-    /// is missing is as old as the last change to its folder.
+    /// Returns the time of the last change of `path`, whose state this is. A missing file changed when its directory
+    /// did.
     pub(super) fn changed_at(&self, path: &Path) -> Option<SystemTime> {
         let latest = match (&self.entry, &self.target) {
             (Ok(entry), Ok(target)) => entry.latest().max(target.latest())?,
@@ -133,9 +132,8 @@ impl Stamp {
     }
 }
 
-/// Reads the rule file of `folder` and everything it includes, each with its
-/// stat. Files that change meanwhile are read again; if they keep changing, they
-/// cannot be used.
+/// Reads the rule file of `folder` and all files it includes, each with its state. Reads files again that change
+/// during the call. If they keep changing, they are unusable.
 pub(super) fn read_rule_files(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>) {
     let mut attempts = READ_ATTEMPTS;
     loop {
@@ -150,7 +148,7 @@ pub(super) fn read_rule_files(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>)
         attempts -= 1;
         if attempts == 0 {
             if let Some(main) = sources.first_mut() {
-                main.content = Content::Unusable("keeps changing while it is read".to_owned());
+                main.content = Content::Unusable("changes while it is read".to_owned());
             }
             return (sources, seen);
         }
@@ -172,7 +170,7 @@ fn read_once(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>) {
     (sources, seen)
 }
 
-/// Reads the files that a text in `folder` includes, each once.
+/// Reads the files that a text in `folder` includes. Each file is read once.
 pub(super) fn includes_of(folder: &AbsPath, text: &[u8]) -> Vec<Source> {
     read_includes(folder, text, &mut 0, &mut Vec::new())
 }
@@ -185,19 +183,19 @@ fn read_includes(
 ) -> Vec<Source> {
     let main = folder.as_path().join(RULE_FILE);
     let mut sources: Vec<Source> = Vec::new();
-    for written in included(text) {
+    for written in included_names(text) {
         let (path, content) = match include_path(folder, &written) {
-            // All of it is there already.
+            // A file that includes itself adds nothing.
             Some(path) if path == main => continue,
             Some(path) if sources.iter().any(|source| source.path == path) => continue,
             Some(path) => {
                 seen.push(FileState::of(&path));
-                let content = content_of(folder, &path, total);
+                let content = read_include(folder, &path, total);
                 (path, content)
             }
             None => {
                 seen.push(FileState::of(&main));
-                let why = format!("includes `{written}`, which lies outside this folder");
+                let why = format!("includes `{written}`, which is outside of this folder");
                 (main.clone(), Content::Unusable(why))
             }
         };
@@ -206,17 +204,16 @@ fn read_includes(
     sources
 }
 
-/// A line of a rule file that can decide.
+/// A part of a rule file that contributes rules.
 pub(super) enum RulePart<'a> {
-    /// A line of its own.
+    /// A pattern.
     Line(u32, &'a [u8]),
-    /// A line that includes a file.
+    /// A line that includes a file, with the path and the text of that file.
     Include(u32, &'a Path, &'a [u8]),
 }
 
-/// The lines of a rule file that can decide, in order, given the files it includes.
-/// Of those that include the same file this is the last one: a rule that matches at
-/// an earlier place matches there too, and the last match decides.
+/// Returns the parts of a rule file in order, given the files it includes. If several lines include the same file,
+/// only the last one counts: its rules match there too, and the last match decides.
 pub(super) fn rule_parts<'a>(
     folder: &AbsPath,
     text: &'a [u8],
@@ -247,8 +244,8 @@ pub(super) fn rule_parts<'a>(
     rule_parts
 }
 
-/// The names of the files a rule file includes, in order and without repeats.
-fn included(text: &[u8]) -> Vec<String> {
+/// Returns the names of the included files, in order and without duplicates.
+fn included_names(text: &[u8]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (_, line) in gitignore::lines(text) {
         if let Some(name) = include_of(line)
@@ -263,16 +260,16 @@ fn included(text: &[u8]) -> Vec<String> {
     names
 }
 
-/// The paths of the files that a rule file with this text in `folder` includes.
+/// Returns the paths of the files that a rule file in `folder` with this text includes.
 pub(super) fn included_paths(folder: &AbsPath, text: Vec<u8>) -> Vec<PathBuf> {
-    let text = decoded(text).unwrap_or_default();
-    let names = included(&text).into_iter();
+    let text = decode(text).unwrap_or_default();
+    let names = included_names(&text).into_iter();
     names
         .filter_map(|name| include_path(folder, &name))
         .collect()
 }
 
-/// The file an `!include` line names.
+/// Returns the name in an `!include` line.
 pub(super) fn include_of(line: &[u8]) -> Option<String> {
     let line = String::from_utf8_lossy(line);
     let rest = line.trim().strip_prefix("!include")?;
@@ -280,13 +277,13 @@ pub(super) fn include_of(line: &[u8]) -> Option<String> {
     (name.len() < rest.len() && !name.is_empty()).then(|| name.to_owned())
 }
 
-/// The content of an included file, whose path is below `folder` as it is written.
-fn content_of(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
+/// Reads an included file. Its written path is below `folder`.
+fn read_include(folder: &AbsPath, path: &Path, total: &mut u64) -> Content {
     read_rule_file(path, total, || open_below(folder.as_path(), path))
 }
 
-/// Where an include lies; `None` when that is outside the folder. A leading
-/// slash means the folder itself, unless the whole path leads into it.
+/// Returns the path of an included file, or `None` if it is outside of the folder. A leading slash means the folder
+/// itself, unless the path is an absolute path inside of it.
 pub(super) fn include_path(folder: &AbsPath, written: &str) -> Option<PathBuf> {
     let inside = |path: AbsPath| {
         let rel = path.relative_to(folder)?;
@@ -299,9 +296,8 @@ pub(super) fn include_path(folder: &AbsPath, written: &str) -> Option<PathBuf> {
     })
 }
 
-/// Opens the file that `path` leads to, without following a link any more; `None`
-/// when it leads out of `folder`. So links that are exchanged meanwhile lead nowhere
-/// else.
+/// Opens the file that `path` resolves to, or returns `None` if it is outside of `folder`. Opens the resolved path
+/// without following symlinks, so a concurrent exchange of symlinks has no effect.
 fn open_below(folder: &Path, path: &Path) -> io::Result<Option<File>> {
     let real = fs::canonicalize(path)?;
     if !real.starts_with(fs::canonicalize(folder)?) {
@@ -334,11 +330,11 @@ fn read_rule_file(
     }
     let file = match open() {
         Ok(Some(file)) => file,
-        Ok(None) => return unusable("is a link that leads outside this folder".to_owned()),
+        Ok(None) => return unusable("is a link to a file outside of this folder".to_owned()),
         Err(error) if entry.is_symlink() => {
             return unusable(format!("is a link that cannot be followed ({error})"));
         }
-        // Deleted this moment.
+        // Deleted after the stat.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Content::None,
         Err(error) => return unusable(format!("cannot be opened ({error})")),
     };
@@ -359,17 +355,18 @@ fn read_rule_file(
     }
     *total = total.saturating_add(text.len() as u64);
     if *total > MAX_RULE_BYTES {
-        return unusable(format!("makes more than {MAX_RULE_BYTES} bytes of rules"));
+        return unusable(format!(
+            "brings the rules to more than {MAX_RULE_BYTES} bytes"
+        ));
     }
-    match decoded(text) {
+    match decode(text) {
         Ok(text) => Content::Text(text.into()),
         Err(why) => unusable(why),
     }
 }
 
-/// Rules as bytes in UTF-8. Windows editors and shells write UTF-16, which read
-/// as bytes would be rules that match nothing.
-fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
+/// Converts rules to UTF-8. Windows editors and shells write UTF-16, in which no pattern would match.
+fn decode(text: Vec<u8>) -> Result<Vec<u8>, String> {
     let encoding = match text.as_slice() {
         [0xff, 0xfe, ..] => encoding_rs::UTF_16LE,
         [0xfe, 0xff, ..] => encoding_rs::UTF_16BE,
@@ -379,7 +376,7 @@ fn decoded(text: Vec<u8>) -> Result<Vec<u8>, String> {
         _ => return Ok(text),
     };
     let (decoded, _, bad) = encoding.decode(&text);
-    // UTF-32 looks like UTF-16 full of NULs.
+    // UTF-32 looks like UTF-16 with many NULs.
     if bad || decoded.contains('\0') {
         return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
     }
@@ -398,7 +395,7 @@ mod tests {
 
     use super::*;
 
-    /// What is opened is what was found to lie inside.
+    /// The opened file is the one that was inside of the folder.
     #[test]
     fn exchanging_an_include_with_a_link_gains_nothing() {
         let dir = tempfile::tempdir().unwrap();
@@ -421,7 +418,7 @@ mod tests {
             });
             let until = Instant::now() + Duration::from_secs(2);
             while reads < 20_000 && Instant::now() < until {
-                let content = content_of(&folder, &rules, &mut 0);
+                let content = read_include(&folder, &rules, &mut 0);
                 let is_leak =
                     matches!(&content, Content::Text(text) if text.starts_with(b"leaked"));
                 leaks += u32::from(is_leak);

@@ -1,9 +1,8 @@
-//! The access rules of one folder: its `.clineignore` and what that includes.
+//! The access rules of one directory: its `.clineignore` and the files that it includes.
 //!
-//! Compiles the files and notices that they changed. Programs save a file in
-//! steps: it is empty, half written or missing for a moment. So what a change
-//! denies counts at once, and what it no longer denies stays denied until the
-//! files have not changed for [`HOLD`].
+//! Compiles the files and detects changes. Programs save a file in steps: it is empty, incomplete or missing for a
+//! moment. So new rules apply immediately, and removed rules still apply until the files have been unchanged for
+//! [`HOLD`].
 
 use std::{
     path::Path,
@@ -21,28 +20,27 @@ use crate::{
     path::{AbsPath, RelPath},
 };
 
-/// How long rules hold that a change took away.
+/// How long removed rules still apply.
 pub const HOLD: Duration = Duration::from_millis(500);
-/// Files whose own times show that they have been unchanged for this long need
-/// not be seen twice. Longer than [`HOLD`], because file systems round their times.
+/// Age from which the timestamps of files prove that they have been unchanged for [`HOLD`]. Longer than that,
+/// because file systems round timestamps.
 const SETTLED: Duration = Duration::from_secs(1);
-/// How much earlier than our clock the time of a file can be: kernels update theirs
-/// once per tick.
+/// How far file timestamps can be behind the system clock: kernels update theirs once per tick.
 const TICK: Duration = Duration::from_millis(20);
-/// Versions of changing rules that hold together; more deny everything.
+/// Number of versions of changing rules that apply together. More deny everything.
 const MAX_HELD: usize = 16;
 
-/// The time of a look at rule files.
+/// A point in time, by two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// What waiting is measured by.
+    /// Measures waiting.
     pub monotonic: Instant,
-    /// What times of files are compared with.
+    /// Is compared with file timestamps.
     pub wall: SystemTime,
 }
 
 impl Now {
-    /// The time of the system.
+    /// Reads the clocks of the system.
     pub fn system() -> Self {
         Self {
             monotonic: Instant::now(),
@@ -51,21 +49,19 @@ impl Now {
     }
 }
 
-/// What the rules of a folder are.
+/// The rules of a directory.
 #[derive(Clone, Debug)]
 pub(super) enum Rules {
-    /// No rule file, or only empty ones: nothing is denied.
+    /// No rule file, or an empty one. Nothing is denied.
     None,
-    /// What any of these denies is denied: the rules as they are, and what still
-    /// holds of those before.
+    /// The current rules, and earlier versions that still apply. A path is denied if any of them denies it.
     Patterns(Vec<Arc<Compiled>>),
-    /// Everything is denied, for this reason.
+    /// Everything is denied for this reason.
     Broken(Arc<str>),
 }
 
 impl Rules {
-    /// Returns whether these are the rules `before` and lines behind them that only
-    /// deny.
+    /// Returns whether these are the rules `before`, followed only by lines that deny more.
     fn extend(&self, before: &Self) -> bool {
         let (Self::Patterns(now), Self::Patterns(before)) = (self, before) else {
             return false;
@@ -81,47 +77,47 @@ impl Rules {
             return false;
         };
         let mut lines = gitignore::lines(rest);
-        // The first is the rest of the last line before.
+        // The first line is the rest of the last line of `before`.
         lines.next().is_some_and(|(_, line)| line.is_empty())
             && lines.all(|(_, line)| !line.starts_with(b"!"))
     }
 }
 
-/// Compiled rules, and the lines they come from, included ones in place.
+/// Compiled rules and their lines. Included lines replace the line that includes them.
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) patterns: PatternSet,
     pub(super) lines: Box<[u8]>,
 }
 
-/// How rules name the file they stand in.
+/// How rules name their source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SourceNaming {
-    /// By its path below the folder.
+    /// By the path relative to the directory.
     Relative,
-    /// By its whole path, for folders that are not open.
+    /// By the absolute path, for directories that are not roots.
     Absolute,
 }
 
-/// The rules of a folder as last read, with what is needed to see a change.
+/// The rules of a directory as last read, and the state needed to detect a change.
 #[derive(Clone, Debug)]
 pub(super) struct RuleFiles {
     folder: AbsPath,
     naming: SourceNaming,
-    /// What the files say.
+    /// The current content of the files.
     current: Version,
-    /// What they said since they were last unchanged for [`HOLD`].
+    /// Earlier contents since the files were last unchanged for [`HOLD`].
     held: Vec<Version>,
-    /// When `current` was first seen, with these stats.
+    /// When `current` was first seen with the states in `states`.
     since: Instant,
-    seen: Vec<FileState>,
+    states: Vec<FileState>,
     read_at: SystemTime,
-    looked_at: SystemTime,
+    checked_at: SystemTime,
     /// The union of all versions.
     rules: Rules,
 }
 
-/// What the files of a folder said, and the rules that makes.
+/// A version of the rule files, with its compiled rules.
 #[derive(Clone, Debug)]
 struct Version {
     sources: Vec<Source>,
@@ -131,7 +127,7 @@ struct Version {
 impl RuleFiles {
     /// Reads the rules of `folder`.
     pub(super) fn read(folder: AbsPath, naming: SourceNaming, now: Now) -> Self {
-        let (sources, seen) = read_rule_files(&folder);
+        let (sources, states) = read_rule_files(&folder);
         let current = Version {
             rules: compile(&folder, naming, &sources),
             sources,
@@ -143,14 +139,14 @@ impl RuleFiles {
             current,
             held: Vec::new(),
             since: now.monotonic,
-            seen,
+            states,
             read_at: now.wall,
-            looked_at: now.wall,
+            checked_at: now.wall,
         }
     }
 
-    /// The same, whose rules name their file like this.
-    pub(super) fn named(&self, naming: SourceNaming) -> Self {
+    /// Returns a copy whose rules name their source file in another way.
+    pub(super) fn with_naming(&self, naming: SourceNaming) -> Self {
         let mut renamed = self.clone();
         if naming == self.naming {
             return renamed;
@@ -160,31 +156,28 @@ impl RuleFiles {
         for version in versions.filter(|version| !version.sources.is_empty()) {
             version.rules = compile(&self.folder, naming, &version.sources);
         }
-        renamed.unite();
+        renamed.update_rules();
         renamed
     }
 
-    /// The folder.
     pub(super) fn folder(&self) -> &AbsPath {
         &self.folder
     }
 
-    /// How its rules name their file.
     pub(super) fn naming(&self) -> SourceNaming {
         self.naming
     }
 
-    /// The rules.
     pub(super) fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Returns whether rules hold that the files no longer have.
+    /// Returns whether removed rules still apply.
     pub(super) fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// The files whose change changes the rules; some may not exist.
+    /// Returns the files to watch for changes. Some may not exist.
     pub(super) fn watched(&self) -> impl Iterator<Item = &Path> {
         self.current
             .sources
@@ -192,47 +185,45 @@ impl RuleFiles {
             .map(|source| source.path.as_path())
     }
 
-    /// Every file the rules come from, those that still hold included.
+    /// Returns all files with rules that apply, including removed ones.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         let versions = std::iter::once(&self.current).chain(&self.held);
         let sources = versions.flat_map(|version| &version.sources);
         sources.map(|source| source.path.as_path())
     }
 
-    /// Reads the files again when they may have changed. Returns whether the rules
-    /// did.
+    /// Reads the files again if they may have changed. Returns whether the rules changed.
     pub(super) fn refresh(&mut self, now: Now) -> bool {
-        let looked_at = std::mem::replace(&mut self.looked_at, now.wall);
+        let checked_at = std::mem::replace(&mut self.checked_at, now.wall);
         if self.held.is_empty() && !self.may_have_changed() {
             return false;
         }
-        let (sources, seen) = read_rule_files(&self.folder);
+        let (sources, states) = read_rule_files(&self.folder);
         self.read_at = now.wall;
         let is_changed = sources != self.current.sources;
-        if is_changed || seen != self.seen {
+        if is_changed || states != self.states {
             self.since = now.monotonic;
-            self.seen = seen;
+            self.states = states;
         }
         let mut is_settled = now.monotonic.saturating_duration_since(self.since) >= HOLD;
         if is_changed {
             let before = self.switch_to(sources);
-            is_settled |= self.is_settled(&before, looked_at, now.wall);
+            is_settled |= self.is_settled(&before, checked_at, now.wall);
         }
         if is_settled {
             self.held.clear();
         }
-        self.unite()
+        self.update_rules()
     }
 
     fn may_have_changed(&self) -> bool {
-        let mut seen = self.current.sources.iter().zip(&self.seen);
+        let mut seen = self.current.sources.iter().zip(&self.states);
         seen.any(|(source, seen)| {
             seen.is_racy(self.read_at) || FileState::of(&source.path) != *seen
         })
     }
 
-    /// Makes `sources` the current version, and holds the one before. Returns its
-    /// sources.
+    /// Makes `sources` the current version and holds the previous one. Returns the sources of the previous one.
     fn switch_to(&mut self, sources: Vec<Source>) -> Vec<Source> {
         let known = self.held.iter().position(|held| held.sources == sources);
         let version = match known {
@@ -253,7 +244,7 @@ impl RuleFiles {
                 sources: Vec::new(),
                 rules: Rules::Broken(
                     format!(
-                        "the access rules of {} keep changing; everything in this folder is denied until they have not changed for half a second",
+                        "the access rules of {} keep changing; everything in this folder is denied until they have been unchanged for half a second",
                         self.folder.display()
                     )
                     .into(),
@@ -263,23 +254,23 @@ impl RuleFiles {
         sources
     }
 
-    /// Returns whether the files' own times show that they have not changed for
-    /// [`SETTLED`]. A time before the last look, which found other files, shows
-    /// nothing: the file was moved here, or its times come from another clock.
-    fn is_settled(&self, before: &[Source], looked_at: SystemTime, now: SystemTime) -> bool {
-        let sources = self.current.sources.iter().zip(&self.seen);
+    /// Returns whether file timestamps prove that the files have not changed for [`SETTLED`]. A timestamp before the
+    /// previous check, which found other content, proves nothing: the file was moved here, or its timestamps come from
+    /// another clock.
+    fn is_settled(&self, before: &[Source], checked_at: SystemTime, now: SystemTime) -> bool {
+        let sources = self.current.sources.iter().zip(&self.states);
         let mut changed = sources.filter(|(source, _)| !before.contains(source));
         changed.all(|(source, seen)| {
             let is_settled = |at: SystemTime| {
-                at.checked_add(TICK).is_some_and(|at| at >= looked_at)
+                at.checked_add(TICK).is_some_and(|at| at >= checked_at)
                     && now.duration_since(at).is_ok_and(|age| age >= SETTLED)
             };
             seen.changed_at(&source.path).is_some_and(is_settled)
         })
     }
 
-    /// Makes the rules the union of all versions. Returns whether that changed them.
-    fn unite(&mut self) -> bool {
+    /// Sets the rules to the union of all versions. Returns whether they changed.
+    fn update_rules(&mut self) -> bool {
         let mut patterns = Vec::new();
         let mut broken = None;
         let held = self.held.iter();
@@ -320,14 +311,14 @@ fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules 
     let broken = |why: String| Rules::Broken(why.into());
     if sources.len() > MAX_INCLUDES + 1 {
         return broken(format!(
-            "`{RULE_FILE}` includes more than {MAX_INCLUDES} files; everything in {} is denied until it includes fewer",
+            "cannot use the access rules of {}: `{RULE_FILE}` includes more than {MAX_INCLUDES} files; everything in this folder is denied until it includes fewer",
             folder.display()
         ));
     }
     for source in sources {
         if let Content::Unusable(why) = &source.content {
             return broken(format!(
-                "the access rules of {} cannot be used: `{}` {why}; everything in this folder is denied until that is repaired",
+                "cannot use the access rules of {}: `{}` {why}; everything in this folder is denied until this is fixed",
                 folder.display(),
                 name(&source.path)
             ));
@@ -366,11 +357,11 @@ fn compile(folder: &AbsPath, naming: SourceNaming, sources: &[Source]) -> Rules 
     match PatternSet::access_rules(rule_lines) {
         Ok(patterns) => Rules::Patterns(vec![Arc::new(Compiled { patterns, lines })]),
         Err(CompileError::TooManyPatterns) => broken(format!(
-            "the access rules of {} cannot be used: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
+            "cannot use the access rules of {}: they have more than {MAX_PATTERNS} patterns; everything in this folder is denied until they have fewer",
             folder.display()
         )),
         Err(CompileError::TooLarge { source, line }) => broken(format!(
-            "the access rules of {} cannot be used: line {line} of {source} is too large a pattern; everything in this folder is denied until it is shorter",
+            "cannot use the access rules of {}: the pattern in line {line} of {source} is too large; everything in this folder is denied until it is shorter",
             folder.display()
         )),
     }
@@ -393,8 +384,8 @@ mod tests {
         }
     }
 
-    /// A change that no time and no length shows is found as long as the file is
-    /// so young that this can happen, and only so long is the file read again.
+    /// A change that is visible neither in timestamps nor in the size is only possible while the file is young. The
+    /// file is read again until then.
     #[test]
     fn a_young_file_is_read_again() {
         let dir = tempfile::tempdir().unwrap();
@@ -406,8 +397,8 @@ mod tests {
         let change_unseen = |files: &mut RuleFiles, text: &str| {
             fs::write(&path, text).unwrap();
             files.held.clear();
-            files.unite();
-            files.seen = vec![FileState::of(&path)];
+            files.update_rules();
+            files.states = vec![FileState::of(&path)];
         };
         change_unseen(&mut files, "b\n");
         assert!(files.refresh(now));
@@ -415,19 +406,19 @@ mod tests {
         change_unseen(&mut files, "c\n");
         files.read_at = now.wall + 2 * RACY;
         assert!(!files.refresh(now));
-        // A file from the future stays young.
+        // A file with a timestamp in the future stays young.
         let future = now.wall + 100 * RACY;
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(future).unwrap();
-        files.seen = vec![FileState::of(&path)];
+        files.states = vec![FileState::of(&path)];
         assert!(files.refresh(now));
         assert!(denied(&files, "c"));
     }
 
-    /// Also when neither the file nor its link is young.
+    /// This does not depend on the age of the file or of the symlink.
     #[cfg(unix)]
     #[test]
-    fn a_change_of_what_a_link_leads_to_is_seen() {
+    fn a_change_of_the_target_of_a_symlink_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("target");
         fs::write(&target, "a\n").unwrap();

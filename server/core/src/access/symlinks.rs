@@ -1,15 +1,12 @@
-//! What a path leads to when links are followed, step by step and by
-//! descriptors.
+//! Resolves symlinks component by component, by file descriptors.
 //!
-//! A folder is reached from the top of its scope (or of the file system), each
-//! name in an open folder and without following it, so exchanging a folder for a
-//! link in between has no effect. A link is read, and its target is reached
-//! the same way. So a [`ResolvedPath`] is a name in an open folder, whose path
-//! without links is known; what is opened there is what was judged.
+//! Resolution starts at the directory of a scope (or at the root of the file system) and opens each component in
+//! its open parent without following it. So replacing a directory with a symlink at the same time has no effect.
+//! Symlinks are read, and their targets are resolved in the same way. A [`ResolvedPath`] is a name in an open
+//! directory, so the file opened there is the one that was checked.
 //!
-//! The system's own resolution tells only where a path ends. Here every name
-//! link_paths on the way is kept to be judged too, dangling links are followed as far
-//! as they go, and what does not exist yet is placed where it would be created.
+//! `realpath` returns only the final path. This also returns the names of all symlinks on the way, which are
+//! checked too, follows dangling symlinks as far as possible, and resolves paths that do not exist yet.
 
 use std::{
     collections::VecDeque,
@@ -29,29 +26,30 @@ use crate::{
     path::AbsPath,
 };
 
-/// Links followed for one path; Linux stops there too.
+/// Number of symlinks followed for one path, as on Linux.
 const MAX_LINKS: usize = 40;
-/// NonLinks gone through for one path, those of links included.
+/// Number of components resolved for one path, including those of symlinks.
 const MAX_STEPS: usize = 8 * 1024;
-/// Entries of a folder that may be read for each one that was asked for: reading
-/// one costs about a twentieth of looking at it.
-const READ_PER_ASKED: usize = 32;
-/// Larger folders are not read.
+/// Number of directory entries that may be read for each checked path. Reading an entry costs about a twentieth of
+/// a stat.
+const ENTRIES_PER_PATH: usize = 32;
+/// Largest directory that is read, in entries.
 const MAX_READ_ENTRIES: usize = 4096;
-/// Where a path leads.
+
+/// The result of resolving a path.
 #[derive(Debug)]
 pub(super) struct ResolvedPath {
-    /// Without links.
+    /// The path without symlinks.
     pub(super) real: PathBuf,
-    /// `None`: nothing is there.
+    /// `None` if nothing exists there.
     pub(super) kind: Option<Kind>,
-    /// Was a link followed on the way, or is it known by another path?
+    /// Whether `real` differs from the given path: because of a symlink, or because a scope has several paths.
     pub(super) linked: bool,
-    /// The folder it lies in; `None` where that is missing.
+    /// The parent directory, or the directory itself if `name` is `None`. `None` if it is missing.
     pub(super) dir: Option<Arc<Dir>>,
-    /// Its name there; `None` when it is that folder.
+    /// The name in `dir`. `None` if the path is that directory.
     pub(super) name: Option<OsString>,
-    /// What it is called by each link on the way.
+    /// The path for each symlink on the way, with the symlink not yet resolved.
     link_paths: Vec<PathBuf>,
 }
 
@@ -60,24 +58,23 @@ impl ResolvedPath {
         self.kind == Some(Kind::Folder)
     }
 
-    /// What it was called by each link on the way, and at last its path without
-    /// links.
+    /// Returns the path for each symlink on the way, then the path without symlinks.
     pub(super) fn names(&self) -> impl Iterator<Item = AbsPath> {
         let names = self.link_paths.iter().chain([&self.real]);
         names.filter_map(|name| AbsPath::new(name))
     }
 }
 
-/// A folder on the way of a path.
+/// The current directory of a resolution.
 #[derive(Clone, Debug)]
 struct Cursor {
-    /// Without links.
+    /// The path without symlinks.
     real: PathBuf,
-    /// `None` when it is missing, or no folder.
+    /// `None` if it is missing or not a directory.
     dir: Option<Arc<Dir>>,
     linked: bool,
     links: usize,
-    /// What it is called by each link on the way.
+    /// See [`ResolvedPath`].
     link_paths: Vec<PathBuf>,
 }
 
@@ -92,8 +89,8 @@ impl Cursor {
         }
     }
 
-    /// Some levels below, without a link on the way.
-    fn below(self, path: &Path, dir: Option<Arc<Dir>>) -> Self {
+    /// Descends along a path without symlinks.
+    fn descend(self, path: &Path, dir: Option<Arc<Dir>>) -> Self {
         Self {
             real: self.real.join(path),
             dir,
@@ -101,8 +98,7 @@ impl Cursor {
         }
     }
 
-    /// The entry of this name.
-    fn entry(self, name: OsString, kind: Kind) -> ResolvedPath {
+    fn into_entry(self, name: OsString, kind: Kind) -> ResolvedPath {
         ResolvedPath {
             real: self.real.join(&name),
             kind: Some(kind),
@@ -113,8 +109,8 @@ impl Cursor {
         }
     }
 
-    /// The folder itself.
-    fn place(self) -> ResolvedPath {
+    /// Returns the directory itself.
+    fn into_dir(self) -> ResolvedPath {
         ResolvedPath {
             kind: self.dir.is_some().then_some(Kind::Folder),
             real: self.real,
@@ -126,36 +122,35 @@ impl Cursor {
     }
 }
 
-/// The folder asked for last, by the path it was asked for with: many paths are
-/// often asked for folder by folder. It stays the folder that was reached, whatever
-/// is at its path by now.
+/// The parent directory of the previous path and its written path. Many paths are often checked directory by
+/// directory. It remains the opened directory even if its path changes.
 #[derive(Default)]
 pub(super) struct ParentCache(Option<(PathBuf, Parent)>);
 
 #[derive(Debug)]
 enum Parent {
-    /// Nothing but the whole way tells.
+    /// There is a symlink on the way, so the path needs full resolution.
     ByLink,
-    /// It is missing, or no folder.
+    /// It is missing or not a directory.
     Missing,
     Open(Arc<Dir>, Entries),
 }
 
-/// What is known of a folder's entries.
+/// The known entries of a directory.
 #[derive(Debug)]
 enum Entries {
-    /// Nothing yet.
+    /// Not read yet.
     Unread,
-    /// Reading it does not pay.
+    /// Too many to read.
     TooMany,
-    /// Those that are no links.
+    /// The entries that are not symlinks.
     NonLinks(NonLinks),
 }
 
 impl AccessView {
-    /// Returns whether an absolute path inside an scope has no link in it: the common
-    /// case, decided without building the resolved path. `asked` is the number of
-    /// paths of its folder that follow, this one included.
+    /// Returns whether an absolute path inside a scope contains no symlink. This is the common case and does not build
+    /// the resolved path. `remaining` is the number of paths in the same directory that are still to check, including
+    /// this one.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -163,9 +158,9 @@ impl AccessView {
         &self,
         path: &AbsPath,
         last: &mut ParentCache,
-        asked: usize,
+        remaining: usize,
     ) -> Result<bool, Denial> {
-        // What Windows calls a file by, only the whole way tells.
+        // On Windows a file can have several names, so the path needs full resolution.
         if cfg!(windows) {
             return Ok(false);
         }
@@ -180,12 +175,13 @@ impl AccessView {
             Some((_, Parent::Missing)) => return Ok(true),
             Some((_, Parent::ByLink)) | None => return Ok(false),
         };
-        if matches!(entries, Entries::Unread) && asked > 1 {
-            let most = asked.saturating_mul(READ_PER_ASKED).min(MAX_READ_ENTRIES);
+        if matches!(entries, Entries::Unread) && remaining > 1 {
+            let most = remaining
+                .saturating_mul(ENTRIES_PER_PATH)
+                .min(MAX_READ_ENTRIES);
             *entries = non_links_in(dir, most).map_or(Entries::TooMany, Entries::NonLinks);
         }
-        // Only the exact name counts: how a file system folds names is its own
-        // affair.
+        // Other spellings of a name need a stat, because file systems fold names differently.
         if let Entries::NonLinks(names) = entries
             && names.has(name.as_encoded_bytes())
         {
@@ -198,38 +194,37 @@ impl AccessView {
         }
     }
 
-    /// Follows every link of an absolute path.
+    /// Resolves all symlinks of an absolute path.
     ///
     /// # Errors
-    /// A denial when the way cannot be seen.
+    /// A denial if the path cannot be resolved.
     pub(super) fn resolve(&self, path: &AbsPath) -> Result<ResolvedPath, Denial> {
-        let (at, below) = self.start(path.as_path())?;
+        let (at, below) = self.split_at_scope(path.as_path())?;
         let Some(name) = below.file_name() else {
-            return Ok(at.place());
+            return Ok(at.into_dir());
         };
         let parent = below.parent().unwrap_or(Path::new(""));
         let Some(at) = self.without_links(&at, parent)? else {
-            return self.walk(at, steps(&below).collect());
+            return self.resolve_components(at, components(&below).collect());
         };
-        self.walk(at, VecDeque::from([name.to_os_string()]))
+        self.resolve_components(at, VecDeque::from([name.to_os_string()]))
     }
 
-    /// Follows a path as the kernel would, where `..` behind a link is the
-    /// parent of what the link leads to.
+    /// Resolves a path like the kernel: `..` after a symlink is the parent of the symlink's target.
     ///
     /// # Errors
-    /// A denial when a name on the way is denied, or when the way cannot be seen.
+    /// A denial if the name of a symlink is denied or if the path cannot be resolved.
     pub(super) fn resolve_physically(&self, path: &Path) -> Result<ResolvedPath, Denial> {
         let mut at = top_of(path)?;
         at.linked = true;
-        let place = self.walk(at, steps(path).collect())?;
+        let place = self.resolve_components(at, components(path).collect())?;
         match self.denial_of_links(&place) {
             Some(denial) => Err(denial),
             None => Ok(place),
         }
     }
 
-    /// Why what was link_paths on the way to a place is denied, if it is.
+    /// Checks the paths of all symlinks on the way.
     pub(super) fn denial_of_links(&self, place: &ResolvedPath) -> Option<Denial> {
         let mut link_paths = place
             .link_paths
@@ -239,24 +234,24 @@ impl AccessView {
         denial.map(through_link)
     }
 
-    /// A folder inside an scope, where no link is on the way.
+    /// Opens a directory inside a scope.
     fn open_parent(&self, path: &Path) -> Result<Parent, Denial> {
-        let (at, below) = self.start(path)?;
-        let reached = match at.linked {
-            true => None,
-            false => self.without_links(&at, &below)?,
+        let (at, below) = self.split_at_scope(path)?;
+        let parent = if at.linked {
+            None
+        } else {
+            self.without_links(&at, &below)?
         };
-        Ok(match reached {
+        Ok(match parent {
             None => Parent::ByLink,
             Some(Cursor { dir: None, .. }) => Parent::Missing,
             Some(Cursor { dir: Some(dir), .. }) => Parent::Open(dir, Entries::Unread),
         })
     }
 
-    /// The innermost scope around a path, or the top of its file system, and what
-    /// of the path lies below that. Areas are where they are: links that lead
-    /// there are not the business of their rules.
-    fn start(&self, path: &Path) -> Result<(Cursor, PathBuf), Denial> {
+    /// Returns the innermost scope that contains a path, or the root of its file system, and the rest of the path.
+    /// Symlinks above a scope are not relevant for its rules.
+    fn split_at_scope(&self, path: &Path) -> Result<(Cursor, PathBuf), Denial> {
         let around = self.scopes.iter().flat_map(|scope| {
             let below = |base: &AbsPath| path.strip_prefix(base.as_path()).ok();
             let mut paths = scope.paths.iter();
@@ -276,7 +271,7 @@ impl AccessView {
         Ok((at, below.to_path_buf()))
     }
 
-    /// The folder of an scope, open; `None` when it is missing.
+    /// Opens the directory of a scope. Returns `None` if it is missing.
     fn open_scope(&self, scope: &RuleScope) -> Result<Option<Arc<Dir>>, Denial> {
         let opened = scope.dir.get_or_init(|| {
             let dir = Dir::without_links(scope.real().as_path());
@@ -291,10 +286,9 @@ impl AccessView {
         }
     }
 
-    /// The folder some levels below one in an scope, where that can be told at
-    /// once: without a link, or with nothing there.
+    /// Descends along `below` at once. Returns `None` if that contains a symlink, or if `at` is outside of the roots.
     fn without_links(&self, at: &Cursor, below: &Path) -> Result<Option<Cursor>, Denial> {
-        // Outside the roots, any folder may be one of them by another path.
+        // Outside of the roots, any directory may be a root with another path.
         if !self.is_below_root(&at.real) {
             return Ok(None);
         }
@@ -302,17 +296,17 @@ impl AccessView {
             return Ok(Some(at.clone()));
         }
         let Some(dir) = &at.dir else {
-            return Ok(Some(at.clone().below(below, None)));
+            return Ok(Some(at.clone().descend(below, None)));
         };
         match dir.pass_to(below) {
             Ok(None) => Ok(None),
-            Ok(Some(dir)) => Ok(Some(at.clone().below(below, Some(Arc::new(dir))))),
-            Err(error) if is_absent(&error) => Ok(Some(at.clone().below(below, None))),
+            Ok(Some(dir)) => Ok(Some(at.clone().descend(below, Some(Arc::new(dir))))),
+            Err(error) if is_absent(&error) => Ok(Some(at.clone().descend(below, None))),
             Err(error) => Err(unresolvable(&error.to_string())),
         }
     }
 
-    /// Does a path without links lie in a root?
+    /// Returns whether a path without symlinks is inside a root.
     fn is_below_root(&self, real: &Path) -> bool {
         let mut roots = self.scopes.iter().filter(|scope| scope.is_root);
         roots.any(|root| {
@@ -321,13 +315,17 @@ impl AccessView {
         })
     }
 
-    /// Goes on by these names, following links.
-    fn walk(&self, from: Cursor, mut ahead: VecDeque<OsString>) -> Result<ResolvedPath, Denial> {
+    /// Resolves the components in `ahead`.
+    fn resolve_components(
+        &self,
+        from: Cursor,
+        mut ahead: VecDeque<OsString>,
+    ) -> Result<ResolvedPath, Denial> {
         let mut at = from;
         let mut steps_left = MAX_STEPS;
         while let Some(name) = ahead.pop_front() {
             if steps_left == 0 {
-                return Err(unresolvable("it takes too many steps"));
+                return Err(unresolvable("it has too many components"));
             }
             steps_left -= 1;
             if name == ".." {
@@ -350,7 +348,7 @@ impl AccessView {
                 continue;
             };
             if found.kind == Kind::Link {
-                at = self.pass(at, &dir, name, &mut ahead)?;
+                at = self.follow_link(at, &dir, name, &mut ahead)?;
                 continue;
             }
             if ahead.is_empty() {
@@ -363,16 +361,16 @@ impl AccessView {
             }
             match dir.pass(&name) {
                 Ok(next) => self.enter(&mut at, name, next),
-                // It was replaced this moment.
+                // It was replaced after the stat.
                 Err(error) if is_absent(&error) => ahead.push_front(name),
                 Err(error) => return Err(unresolvable(&error.to_string())),
             }
         }
-        Ok(with_long_names(at.place()))
+        Ok(with_long_names(at.into_dir()))
     }
 
-    /// Puts what a link says in place of its name.
-    fn pass(
+    /// Replaces the name of a symlink with its target.
+    fn follow_link(
         &self,
         mut at: Cursor,
         dir: &Dir,
@@ -381,7 +379,7 @@ impl AccessView {
     ) -> Result<Cursor, Denial> {
         let target = match dir.read_link(&name) {
             Ok(target) => PathBuf::from(os_string(target)),
-            // It was replaced this moment.
+            // It was replaced after the stat.
             Err(error) if is_absent(&error) || error.kind() == io::ErrorKind::InvalidInput => {
                 ahead.push_front(name);
                 return Ok(at);
@@ -393,22 +391,22 @@ impl AccessView {
             return Err(unresolvable("too many links"));
         }
         at.linked = true;
-        let mut called = at.real.join(&name);
-        called.extend(ahead.iter());
-        at.link_paths.push(called);
+        let mut link_path = at.real.join(&name);
+        link_path.extend(ahead.iter());
+        at.link_paths.push(link_path);
         if target.is_absolute() {
             let top = top_of(&target)?;
             at.real = top.real;
             at.dir = top.dir;
         }
-        for step in steps(&target).collect::<Vec<_>>().into_iter().rev() {
+        for step in components(&target).collect::<Vec<_>>().into_iter().rev() {
             ahead.push_front(step);
         }
         Ok(at)
     }
 
-    /// Goes into a folder. One that is an scope by another path (upper and lower
-    /// case on some file systems, a second mount) is that scope.
+    /// Enters a directory. If it is the directory of a scope with another path (another case on some file systems, a
+    /// second mount), continues at the path of that scope.
     fn enter(&self, at: &mut Cursor, name: OsString, dir: Dir) {
         at.real.push(name);
         if let Some(scope) = self.scope_at(&at.real, &dir) {
@@ -418,7 +416,7 @@ impl AccessView {
         at.dir = Some(Arc::new(dir));
     }
 
-    /// The scope that a folder outside the roots is by another path.
+    /// Returns the scope whose directory has another path outside of the roots.
     fn scope_at(&self, real: &Path, dir: &Dir) -> Option<&RuleScope> {
         if self.is_below_root(real) {
             return None;
@@ -428,7 +426,7 @@ impl AccessView {
         scopes.find(|scope| scope.identity == Some(identity) && scope.real().as_path() != real)
     }
 
-    /// The end of the way.
+    /// Resolves the last component.
     fn finish(
         &self,
         mut at: Cursor,
@@ -440,20 +438,20 @@ impl AccessView {
             match dir.pass(&name) {
                 Ok(next) => {
                     self.enter(&mut at, name, next);
-                    return Ok(with_long_names(at.place()));
+                    return Ok(with_long_names(at.into_dir()));
                 }
                 Err(error) if is_absent(&error) => {}
-                // One that can't be entered is no scope.
+                // A directory that cannot be entered is not a scope.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
                 Err(error) => return Err(unresolvable(&error.to_string())),
             }
         }
-        Ok(with_long_names(at.entry(name, kind)))
+        Ok(with_long_names(at.into_entry(name, kind)))
     }
 
-    /// The folder at a path that was gone through without a link.
+    /// Opens a directory again whose path contains no symlink.
     fn reopen(&self, real: &Path) -> Result<Option<Arc<Dir>>, Denial> {
-        let (at, below) = self.start(real)?;
+        let (at, below) = self.split_at_scope(real)?;
         let Some(dir) = at.dir else { return Ok(None) };
         match dir.pass_below(&below) {
             Ok(dir) => Ok(Some(Arc::new(dir))),
@@ -463,14 +461,14 @@ impl AccessView {
     }
 }
 
-/// The top of the file system a path begins at.
+/// Opens the root of the file system of a path.
 fn top_of(path: &Path) -> Result<Cursor, Denial> {
     let top = path.ancestors().last().unwrap_or(path);
     let dir = Dir::top(top).map_err(|error| unresolvable(&error.to_string()))?;
     Ok(Cursor::new(top.to_path_buf(), Some(Arc::new(dir)), false))
 }
 
-/// Windows knows a file by short names, too.
+/// Replaces short file names of Windows.
 fn with_long_names(mut place: ResolvedPath) -> ResolvedPath {
     if cfg!(windows)
         && let Ok(real) = std::fs::canonicalize(&place.real)
@@ -481,7 +479,6 @@ fn with_long_names(mut place: ResolvedPath) -> ResolvedPath {
     place
 }
 
-/// What a link says, as the system has it.
 fn os_string(bytes: Vec<u8>) -> OsString {
     #[cfg(unix)]
     {
@@ -492,8 +489,8 @@ fn os_string(bytes: Vec<u8>) -> OsString {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-/// The names of a path in order, with `..` but without its root.
-fn steps(path: &Path) -> impl Iterator<Item = OsString> {
+/// Returns the components of a path, including `..` but without its root.
+fn components(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_os_string()),
         Component::ParentDir => Some("..".into()),
@@ -503,12 +500,12 @@ fn steps(path: &Path) -> impl Iterator<Item = OsString> {
 
 fn unresolvable(why: &str) -> Denial {
     Denial {
-        reason: format!("what it leads to cannot be found out ({why})"),
+        reason: format!("its symlinks cannot be resolved: {why}"),
         rule: None,
     }
 }
 
-/// What tells a folder from every other, whatever its path is.
+/// Returns the device and inode number of a path.
 pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
     #[cfg(unix)]
     {

@@ -1,15 +1,12 @@
-//! The order in which a list is printed, and the printed list.
+//! Sorts and prints a listing.
 //!
-//! Paths are compared component by component. At the first difference the path
-//! that ends there comes first, so the files of a directory stand before its
-//! sub-directories; otherwise names are compared as people do: numbers by
-//! value, case and accents ignored, punctuation as Unicode's root collation
-//! has it.
+//! Paths are compared component by component. At the first difference, a path that ends there comes first, so the
+//! files of a directory precede its subdirectories. Other names are compared like people do: numbers by value, without
+//! case and accents, punctuation as in Unicode's root collation.
 //!
-//! Names that compare equal keep the order of the input. Compared pair by pair
-//! that is not transitive for directories (`A/x`, `a/y`, `A/z`), so nothing
-//! is compared pair by pair: the paths become a tree, and the children of each
-//! directory are sorted by themselves. Every directory stays in one piece.
+//! Names that compare equal keep their input order. As a comparison of pairs this is not transitive for directories
+//! (`A/x`, `a/y`, `A/z`). So the paths are put into a tree and the children of each directory are sorted separately,
+//! which keeps the entries of each directory together.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
@@ -23,16 +20,16 @@ use sightline_protocol::files::FileKind;
 use super::{Entry, Listing};
 use crate::{escape::one_line, path::RelPath, plural::plural};
 
-/// What an empty list prints.
+/// The text of an empty listing.
 pub const NOTHING_FOUND: &str = "No files found.";
-/// The closing line of a list that stopped early.
+/// The last line of a truncated listing.
 pub const CUT_SHORT: &str =
     "(This list was cut short. To see more, call list_files on one of the directories above.)";
-/// Stands before a denied entry.
+/// The prefix of a denied entry.
 const LOCK: &str = "\u{1F512} ";
 
-/// Prints a listing: paths relative to the listed directory `base`, directories
-/// with a final slash, then what was left out.
+/// Prints a listing: paths relative to the listed directory `base`, directories with a trailing slash, then the number
+/// of entries that were left out.
 pub fn format(listing: &Listing, base: &RelPath) -> String {
     let texts: Vec<String> = listing
         .entries
@@ -85,8 +82,7 @@ fn entry_text(entry: &Entry, base: &RelPath) -> String {
     text
 }
 
-/// The order of `texts` (paths with `/`, directories with a final one), as
-/// indexes.
+/// Returns the indexes of `texts` in sorted order. Directories end in `/`.
 pub fn sorted(texts: &[String]) -> Vec<usize> {
     let mut tree = Tree::default();
     for (index, text) in texts.iter().enumerate() {
@@ -103,19 +99,18 @@ struct Child<'a> {
 
 #[derive(Clone, Copy)]
 enum ChildKind {
-    /// The path with this index ends here.
+    /// The path with this index.
     Leaf(usize),
-    /// A directory: its node.
+    /// The node of a directory.
     Directory(usize),
 }
 
-/// The directories of all paths; node 0 is the listed one.
+/// The directories of all paths. Node 0 is the listed directory.
 struct Tree<'a> {
     nodes: Vec<Vec<Child<'a>>>,
-    /// Node by path.
+    /// The nodes by path.
     by_path: HashMap<&'a str, usize>,
-    /// The directory of the path inserted last: paths of one directory mostly
-    /// come together.
+    /// The directory of the previous path. Paths of one directory are usually adjacent.
     latest: (&'a str, usize),
 }
 
@@ -131,7 +126,7 @@ impl Default for Tree<'_> {
 
 impl<'a> Tree<'a> {
     fn insert(&mut self, index: usize, text: &'a str) {
-        // `src/` is the entry without a name of the directory `src`.
+        // `src/` is an entry with an empty name in the directory `src`.
         let (parent, name) = text.rsplit_once('/').unwrap_or(("", text));
         let node = self.node(parent);
         self.nodes[node].push(Child {
@@ -152,7 +147,7 @@ impl<'a> Tree<'a> {
         node
     }
 
-    /// Adds the directories of `path` that are new.
+    /// Adds the missing directories of `path`.
     fn add(&mut self, path: &'a str) -> usize {
         let mut node = 0;
         let mut start = 0;
@@ -202,7 +197,7 @@ impl<'a> Tree<'a> {
         } else {
             collation_key
         };
-        // Stable: equal names keep the order of the input.
+        // A stable sort: equal names keep their input order.
         children.sort_by_cached_key(|child| {
             let is_directory = matches!(child.kind, ChildKind::Directory(_));
             (is_directory, key(child.name))
@@ -211,7 +206,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Unicode's root collation, which is JavaScript's
+/// Unicode's root collation, equal to JavaScript's
 /// `localeCompare(other, undefined, {numeric: true, sensitivity: "base"})`.
 static COLLATOR: LazyLock<Option<CollatorBorrowed<'static>>> = LazyLock::new(|| {
     let mut preferences = CollatorPreferences::default();
@@ -221,29 +216,29 @@ static COLLATOR: LazyLock<Option<CollatorBorrowed<'static>>> = LazyLock::new(|| 
     Collator::try_new(preferences, options).ok()
 });
 
-/// Bytes that compare as the names do.
+/// Returns bytes that compare like the names.
 fn collation_key(name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(name.len() + 4);
     match COLLATOR.as_ref() {
         Some(collator) => {
             let Ok(()) = collator.write_sort_key_to(name, &mut key);
         }
-        // The data is compiled in, so this is never reached.
+        // Unreachable, because the data is compiled in.
         None => key.extend(name.to_lowercase().bytes()),
     }
     key
 }
 
-/// Digits in a row that [`plain_key`] can tell apart.
+/// Maximum number of consecutive digits for [`plain_key`].
 const MAX_DIGITS: usize = 200;
 
-/// Is the order of this name known without Unicode's tables?
+/// Returns whether a name can be sorted without Unicode's tables.
 fn is_plain(name: &str) -> bool {
     name.len() <= MAX_DIGITS && name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// The place of each printable ASCII character in the collation; equal for
-/// those that compare equal, and for all digits.
+/// The position of each printable ASCII character in the collation. Equal for characters that compare equal and for
+/// all digits.
 static PLACES: LazyLock<[u8; 128]> = LazyLock::new(|| {
     let mut keys: Vec<(Vec<u8>, u8)> = (b' '..=b'~')
         .map(|byte| match byte {
@@ -266,8 +261,7 @@ static PLACES: LazyLock<[u8; 128]> = LazyLock::new(|| {
     places
 });
 
-/// As [`collation_key`], only comparable with its own kind and much faster:
-/// most names are plain.
+/// A faster [`collation_key`] for plain names. Its keys are not comparable with those of `collation_key`.
 fn plain_key(name: &str) -> Vec<u8> {
     let places = &*PLACES;
     let mut key = Vec::with_capacity(name.len() + 4);
@@ -278,7 +272,7 @@ fn plain_key(name: &str) -> Vec<u8> {
             rest = &rest[1..];
             continue;
         }
-        // A number: the one with more digits is larger.
+        // The number with more digits is larger.
         let end = rest.iter().position(|byte| !byte.is_ascii_digit());
         let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
         let zeros = number.iter().take_while(|byte| **byte == b'0').count();

@@ -1,10 +1,9 @@
-//! What is in a directory, as an agent may see it.
+//! Lists directories for agents.
 //!
-//! [`list`] walks breadth first, each directory in byte order, so that a list
-//! that stops at its limit shows the top of the tree and is the same on every
-//! run. Links are never followed. A recursive walk leaves out what `.gitignore`
-//! ignores (`crate::ignore_files`) and folders no one wants to read (`default_excludes`); denied
-//! entries are left out or marked in both kinds. [`format`] prints a listing.
+//! [`list`] walks breadth first, with each directory in byte order. So a listing that reaches its limit shows the top
+//! of the tree and is the same on every run. Symlinks are not followed. A recursive listing excludes what `.gitignore`
+//! ignores (`crate::ignore_files`) and directories of dependencies and build results (`default_excludes`). Denied
+//! entries are left out or marked. [`mod@format`] prints a listing.
 
 mod default_excludes;
 pub mod format;
@@ -38,24 +37,25 @@ use crate::{
 
 pub use self::format::format;
 
-/// How long a walk may take by default.
+/// Default time limit of a walk.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
-/// Entries between two looks at the clock and at the cancel flag.
+/// Number of entries between two checks of the clock and of the cancel flag.
 const STRIDE: usize = 512;
-/// Directories read at once, and so many that it is worth waking other threads.
+/// Number of directories read together.
 const MAX_BATCH: usize = 256;
-const FEW: usize = 4;
+/// Number of directories from which on several threads read them.
+const MIN_PARALLEL_DIRS: usize = 4;
 
-/// How to list.
+/// Options of a listing.
 #[derive(Clone, Copy, Debug)]
 pub struct ListOptions {
-    /// Also what is below the directories.
+    /// Whether to list subdirectories too.
     pub recursive: bool,
-    /// Stop at this many entries.
+    /// Maximum number of entries.
     pub limit: u32,
-    /// Denied entries: leave them out, or mark them.
+    /// Whether denied entries are left out or marked.
     pub ignored: IgnoredFiles,
-    /// Stop after this time.
+    /// Time limit.
     pub budget: Duration,
 }
 
@@ -73,34 +73,33 @@ impl Default for ListOptions {
 /// An entry of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Path below the workspace root (not below the listed directory).
+    /// The path relative to the workspace root, not to the listed directory.
     pub rel: RelPath,
-    /// What it is; a link is not resolved.
+    /// The kind. Symlinks are not resolved.
     pub kind: FileKind,
-    /// Denied, and only named because [`IgnoredFiles::Lock`] asks for it.
+    /// Whether the entry is denied. Only listed with [`IgnoredFiles::Lock`].
     pub denied: bool,
 }
 
 /// A listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Breadth first, each directory in byte order.
+    /// The entries, breadth first, with each directory in byte order.
     pub entries: Vec<Entry>,
-    /// It reached its limit or its time budget. A listing of exactly as many
-    /// entries as the limit says so too: nobody looked further.
+    /// Whether the walk stopped at its limit or at its time limit. Also set if there are exactly as many entries as the
+    /// limit, because the walk stops there.
     pub truncated: bool,
-    /// Denied entries left out.
+    /// Number of denied entries that were left out.
     pub omitted: u32,
-    /// Links left out because they lead outside the workspace.
+    /// Number of symlinks that were left out because their targets are outside of the workspace.
     pub outside: u32,
 }
 
-/// Lists the directory `dir` of root number `root`.
+/// Lists the directory `dir` of a root.
 ///
 /// # Errors
-/// `accessDenied` for a denied directory, `notFound`, `invalidParams` for what
-/// is no directory, `unsupported` for the home directory, the filesystem's root
-/// and what the system does not let us read, `cancelled`.
+/// `accessDenied` for a denied directory, `notFound`, `invalidParams` if it is not a directory, `unsupported` for the
+/// home directory, for the root of the file system and if it cannot be read, `cancelled`.
 pub fn list(
     view: &AccessView,
     root: usize,
@@ -111,8 +110,7 @@ pub fn list(
     list_with(view, root, dir, options, cancel, &mut |_| {})
 }
 
-/// As [`list`]; `progress` hears of the number of entries found, after each
-/// directory.
+/// [`list`] that calls `progress` with the number of entries after each directory.
 ///
 /// # Errors
 /// As [`list`].
@@ -155,7 +153,7 @@ pub fn list_with(
                     walk.visit(directory, read, is_top)?;
                     walk.found.truncated |= !complete;
                 }
-                // Only the listed directory has to be readable.
+                // Subdirectories that cannot be read are skipped.
                 Err(error) if is_top => {
                     return Err(unreadable(&display_name(view, root, dir), &error));
                 }
@@ -170,7 +168,7 @@ pub fn list_with(
                 break 'walk;
             }
         }
-        // Where a list is full soon, few are read in vain.
+        // Starts small, so that a small limit reads few directories in vain.
         width = (width * 2).min(MAX_BATCH);
         batch = walk.queue.drain(..width.min(walk.queue.len())).collect();
     }
@@ -179,12 +177,12 @@ pub fn list_with(
 
 /// The listed directory, checked.
 struct Target {
-    /// What everything is read below of.
+    /// The open directory. Subdirectories are opened below it.
     top: OpenedFolder,
     directory: Directory,
-    /// The root the real directory lies in, where the written path is a link.
+    /// The root that contains the real directory, if the written path is a symlink.
     alias_root: Option<usize>,
-    /// Hidden, or below a hidden directory of the workspace.
+    /// Whether it is hidden or inside a hidden directory of the workspace.
     is_hidden: bool,
 }
 
@@ -193,7 +191,7 @@ impl Target {
         let roots = view.roots();
         let Some(workspace) = roots.get(root) else {
             return Err(Error::invalid(format!(
-                "there is no workspace folder number {root}"
+                "no workspace folder has the number {root}"
             )));
         };
         let location = Location::Inside {
@@ -204,7 +202,8 @@ impl Target {
         let top = match view.open_folder(&location, false) {
             Ok(Some(top)) => top,
             Ok(None) => {
-                let message = format!("{name} is no directory; name the one it is in");
+                let message =
+                    format!("{name} is not a directory; list its parent directory instead");
                 return Err(Error::invalid(message).with_path(name));
             }
             Err(error) if error.kind == ErrorKind::NotFound => {
@@ -218,7 +217,7 @@ impl Target {
         let mut alias = None;
         let mut rules_root = workspace.canonical.as_path();
         if real != workspace.canonical.join(dir).as_path() {
-            // Through a link: entries are judged by both of their paths.
+            // Behind a symlink, entries are checked by both of their paths.
             match AbsPath::new(&real).map(|real| roots.place(real)) {
                 Some(Location::Inside { root, rel }) => alias = Some((root, rel)),
                 _ => return Err(outside(&name)),
@@ -253,10 +252,10 @@ impl Target {
 /// A directory to visit.
 struct Directory {
     rel: RelPath,
-    /// Its path below the root it really lies in, where that is another one.
+    /// The path relative to the root that contains it, if that is another one.
     alias: Option<RelPath>,
     real: PathBuf,
-    /// The rules that reach it from above.
+    /// The rules from the directories above.
     rules: IgnoreRules,
 }
 
@@ -279,7 +278,7 @@ impl Walk<'_> {
         self.cancel.is_cancelled() || Instant::now() >= self.deadline
     }
 
-    /// Looks at the cancel flag, and notes when the time is over.
+    /// Checks the cancel flag and the time limit.
     fn check_time(&mut self) -> Result<(), Error> {
         self.cancel.check()?;
         if Instant::now() >= self.deadline {
@@ -288,17 +287,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// [`Self::read`] of each, on all cores.
+    /// [`Self::read`] for several directories, on several threads.
     fn read_all(&self, directories: &[Directory]) -> Vec<io::Result<Read>> {
         let read = |directory: &Directory| self.read(&directory.real);
-        if directories.len() < FEW {
+        if directories.len() < MIN_PARALLEL_DIRS {
             return directories.iter().map(read).collect();
         }
         thread_pool::in_request_pool(|| directories.par_iter().map(read).collect())
     }
 
-    /// The entries of a directory, by the folder that lies there: what was judged
-    /// is what is read.
+    /// Reads a directory. Opens it below the listed one without following symlinks, so that it is the one that was
+    /// checked.
     fn read(&self, directory: &Path) -> io::Result<Read> {
         let below = directory.strip_prefix(self.top.real());
         let dir = self.top.below(below.unwrap_or(Path::new("")))?;
@@ -311,7 +310,7 @@ impl Walk<'_> {
                 complete = false;
                 return false;
             }
-            // What vanished while we looked is not there.
+            // Entries deleted during the walk are skipped.
             let kind = kind.or_else(|| Some(dir.look(name).ok()??.kind));
             names.extend(kind.map(|kind| Name {
                 name: name.to_os_string(),
@@ -362,10 +361,10 @@ impl Walk<'_> {
             }
             let rel = directory.rel.child(&name);
             let alias = directory.alias.as_ref().map(|alias| alias.child(&name));
-            let sight = self.judge(&rel, alias.as_ref(), kind);
-            let denied = sight != AccessKind::Allowed;
+            let access = self.check(&rel, alias.as_ref(), kind);
+            let denied = access != AccessKind::Allowed;
             if denied && self.options.ignored == IgnoredFiles::Hide {
-                let count = match sight {
+                let count = match access {
                     AccessKind::Outside => &mut self.found.outside,
                     _ => &mut self.found.omitted,
                 };
@@ -389,8 +388,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Judges an entry by its name and, if it is a link, by where it leads.
-    fn judge(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> AccessKind {
+    /// Checks an entry: its name, and the target of a symlink.
+    fn check(&self, rel: &RelPath, alias: Option<&RelPath>, kind: FileKind) -> AccessKind {
         let is_dir = kind == FileKind::Directory;
         let is_denied = |root, rel| self.view.check_entry(root, rel, is_dir).is_some();
         let mut names = self
@@ -421,13 +420,13 @@ struct Name {
     kind: FileKind,
 }
 
-/// What was read of a directory.
+/// The content of a directory.
 struct Read {
-    /// In byte order.
+    /// Sorted in byte order.
     names: Vec<Name>,
-    /// What its rule file says.
+    /// The text of its `.gitignore`.
     gitignore: Option<Vec<u8>>,
-    /// Are these all names? No, when the walk was over meanwhile.
+    /// Whether `names` is complete. It is not if the walk reached its time limit.
     complete: bool,
 }
 
@@ -436,7 +435,7 @@ fn find<'n>(names: &'n [Name], wanted: &str) -> Option<&'n Name> {
     at.ok().and_then(|at| names.get(at))
 }
 
-/// How messages name the listed directory.
+/// Returns the name of the listed directory in messages.
 fn display_name(view: &AccessView, root: usize, dir: &RelPath) -> String {
     let name = view
         .roots()
@@ -456,22 +455,22 @@ fn unreadable(name: &str, error: &io::Error) -> Error {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
         _ => ErrorKind::Unsupported,
     };
-    Error::new(kind, format!("{name} cannot be listed: {error}")).with_path(name)
+    Error::new(kind, format!("cannot list {name}: {error}")).with_path(name)
 }
 
 fn outside(name: &str) -> Error {
     Error::new(
         ErrorKind::AccessDenied,
-        format!("{name} leads out of the workspace folders"),
+        format!("{name} is outside of the workspace folders"),
     )
     .with_path(name)
 }
 
-/// The home directory and the root of a filesystem are never meant as a
-/// workspace, and listing them shows what nobody asked to show.
+/// Refuses the home directory and the root of the file system. They are opened by mistake, and listing them reveals
+/// unrelated files.
 fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
     let what = if real.parent().is_none() {
-        "the root of the filesystem"
+        "the root of the file system"
     } else if is_home(real) {
         "the home directory"
     } else {
@@ -479,7 +478,7 @@ fn refuse_huge(real: &Path, name: &str) -> Result<(), Error> {
     };
     Err(Error::new(
         ErrorKind::Unsupported,
-        format!("{name} is {what}, which is not listed; open or name a folder below it"),
+        format!("cannot list {name}: it is {what}; open or name a folder inside it"),
     )
     .with_path(name))
 }
@@ -491,7 +490,7 @@ fn is_home(real: &Path) -> bool {
         .is_some_and(|home| home == real)
 }
 
-/// A listing as it goes over the wire.
+/// Converts a listing to the result of a request.
 pub fn list_result(
     roots: &Roots,
     root: usize,

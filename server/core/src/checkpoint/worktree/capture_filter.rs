@@ -81,13 +81,13 @@ impl<'a> CaptureFilter<'a> {
             add(name.as_bytes());
         }
         for rules in self.view.entry_rules(self.root) {
-            let (kind, path): (&[u8], _) = match &rules.place {
+            let (kind, path): (&[u8], _) = match &rules.base {
                 RuleBase::Above(path) => (b"above", path),
                 RuleBase::Below(path) => (b"below", path),
             };
             add(kind);
             add(&bytes_of(path.as_path()));
-            match &rules.says {
+            match &rules.content {
                 Ok(lines) => add(lines),
                 // The cause is irrelevant: everything is denied.
                 Err(_) => add(b"!"),

@@ -223,7 +223,7 @@ fn access_rules(view: &AccessView, root: usize, size: &mut usize) -> Vec<SavedAc
         Bytes::new(&path)
     };
     let rules = view.entry_rules(root).into_iter();
-    let rules = rules.map(|rules| match (&rules.place, &rules.says) {
+    let rules = rules.map(|rules| match (&rules.base, &rules.content) {
         (RuleBase::Above(root), Ok(text)) => SavedAccessRules::Above(RulesAbove {
             root: bytes(root),
             text: Bytes::hashed(text),
