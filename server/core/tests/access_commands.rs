@@ -510,6 +510,26 @@ fn a_command_that_is_too_long_is_refused() {
     assert_eq!(answer.denied.len(), 1);
 }
 
+/// The matches of such a pattern are unknown, so it may match anything.
+#[test]
+fn a_pattern_that_is_too_large_is_refused() {
+    let workspace = workspace();
+    let large = format!("{}*", "a".repeat(9_000));
+    for command in [
+        format!("cat {large}"),
+        format!("find {large} -type f"),
+        format!("grep -r --include='{large}' KEY ."),
+        format!("grep -r --exclude='{large}' KEY ."),
+        format!("find . -name '{large}' -exec cat {{}} +"),
+    ] {
+        let answer = workspace.view.check_command(&command);
+        assert!(!answer.allowed, "{}", &command[..30]);
+    }
+    let small = format!("{}*", "a".repeat(1_000));
+    let command = format!("grep -r --include='{small}' KEY .");
+    assert!(workspace.view.check_command(&command).allowed);
+}
+
 /// A command that hides behind more than the parser can take is still judged,
 /// soon, and takes no one down.
 #[test]

@@ -60,7 +60,13 @@ fn broken_rules_deny_everything() {
     let large = "#".repeat(200_000);
     let lines = "x\n".repeat(20_000);
     let many: String = (0..100).map(|n| format!("!include f{n}\n")).collect();
+    let large_pattern = format!("a.txt\n*{}\n", "x".repeat(9_000));
     let cases: Vec<(&str, &[u8], &str)> = vec![
+        (
+            "large pattern",
+            large_pattern.as_bytes(),
+            "line 2 of .clineignore",
+        ),
         ("too large", big.as_bytes(), "bytes"),
         ("NUL bytes", b"a\0b\n", "NUL"),
         ("include outside", b"!include ../x\n", "outside"),
