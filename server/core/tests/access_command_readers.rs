@@ -125,7 +125,7 @@ fn all_refused(workspace: &Workspace, commands: &[(&str, &str)]) {
             .iter()
             .filter(|one| one.reason.contains("access.recursiveReaders"))
         {
-            assert!(one.reason.contains("leave"), "{}", one.reason);
+            assert!(one.reason.contains("exclude"), "{}", one.reason);
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
