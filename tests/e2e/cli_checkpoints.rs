@@ -532,9 +532,9 @@ fn a_terminal_shows_the_plan_and_asks_first() {
     assert_eq!(code, 0);
     workspace.write("a.txt", "two\n");
     for (command, shown, before, after) in [
-        ("restore last", "its content differs", "two\n", "one\n"),
+        ("restore last", "content differs", "two\n", "one\n"),
         ("undo", "changed after the restore", "mine\n", "two\n"),
-        ("undo --json", "its content differs", "two\n", "mine\n"),
+        ("undo --json", "content differs", "two\n", "mine\n"),
     ] {
         workspace.write("a.txt", before);
         for (answer, code, text) in [("n\n", 1, before), ("y\n", 0, after)] {

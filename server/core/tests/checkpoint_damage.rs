@@ -130,7 +130,10 @@ fn damaged_contents_are_refused_before_any_change() {
         .try_restore(&all(first), &[], &Options::default())
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Storage);
-    assert!(error.message.contains("holds of d/f is damaged"), "{error}");
+    assert!(
+        error.message.contains("content of d/f is damaged"),
+        "{error}"
+    );
     assert_eq!(ground.tree(), before);
     assert_eq!(kept_aside(&ground), [""; 0].map(PathBuf::from));
     // Everything else can still be restored.

@@ -1,4 +1,4 @@
-//! Putting the work tree back, and what may not be lost by it.
+//! Restores of the workspace, their previews and their undo.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -11,7 +11,7 @@ use sightline_core::checkpoint::restore::{Action, Options};
 use sightline_protocol::error::ErrorKind;
 
 #[test]
-fn what_the_preview_says_is_what_is_done() {
+fn a_restore_makes_the_previewed_changes() {
     let ground = Ground::new(&[("a", "1"), ("b/c", "2"), ("d", "3"), ("same", "4")]);
     let id = ground.create();
     let before = ground.tree();
@@ -37,7 +37,7 @@ fn what_the_preview_says_is_what_is_done() {
 }
 
 #[test]
-fn a_restore_and_its_undo_are_taken_back() {
+fn a_restore_and_its_undo_can_be_undone() {
     let ground = Ground::new(&[("a", "1"), ("b", "1")]);
     let first = ground.create();
     ground.write(&[("a", "2"), ("c", "2")]);
@@ -54,13 +54,13 @@ fn a_restore_and_its_undo_are_taken_back() {
 }
 
 #[test]
-fn a_restore_with_nothing_to_do_leaves_the_undo_before_it() {
+fn a_restore_with_nothing_to_do_keeps_the_last_undo_point() {
     let ground = Ground::new(&[("a", "1"), ("b", "1")]);
     let id = ground.create();
     ground.write(&[("a", "2")]);
     let undo = ground.restore(id).undo;
     assert_eq!(ground.checkpoints.last_undo().unwrap(), undo);
-    // Something differs, but nothing that is restored.
+    // Another file differs.
     ground.write(&[("b", "2")]);
     let before = (ground.tree(), counted(&ground));
     let wanted = some(id, &["a"]);
@@ -74,14 +74,14 @@ fn a_restore_with_nothing_to_do_leaves_the_undo_before_it() {
         assert_eq!((ground.tree(), counted(&ground)), before);
         assert_eq!(ground.checkpoints.last_undo().unwrap(), undo);
     }
-    // An undo is a restore too.
+    // The same for the restore of an undo point.
     assert!(ground.restore(undo.unwrap()).undo.is_some());
     assert_eq!(ground.restore(undo.unwrap()).undo, None);
     assert_eq!(ground.read("a"), "2");
 }
 
 #[test]
-fn a_preview_that_is_no_longer_true_stops_everything() {
+fn a_restore_with_an_outdated_preview_changes_nothing() {
     let ground = Ground::new(&[("a", "1"), ("b", "1"), ("c", "1")]);
     let id = ground.create();
     ground.write(&[("a", "2")]);
@@ -104,7 +104,7 @@ fn a_preview_that_is_no_longer_true_stops_everything() {
     ground.write(&[("c", "1"), ("a", "3")]);
     let changed = ground.try_restore(&some(id, &["a"]), &[], &with(&token));
     assert_eq!(changed.unwrap_err().kind, ErrorKind::Conflict);
-    // What does not matter to the plan does not matter.
+    // A change outside of the plan is allowed.
     let token = ground.preview(&some(id, &["a"]), &[]).token;
     ground.write(&[("c", "2")]);
     ground
@@ -117,7 +117,7 @@ fn a_preview_that_is_no_longer_true_stops_everything() {
 }
 
 #[test]
-fn some_paths_and_their_undo_leave_the_others_alone() {
+fn restoring_some_paths_and_its_undo_leave_other_paths_as_they_are() {
     let ground = Ground::new(&[("src/a", "1"), ("src/b", "1"), ("other", "1")]);
     let id = ground.create();
     ground.write(&[
@@ -186,7 +186,7 @@ fn unsaved_text_is_a_conflict_unless_forced() {
 }
 
 #[test]
-fn folders_come_and_go_with_what_they_hold() {
+fn folders_are_created_and_removed_with_their_files() {
     let ground = Ground::new(&[
         ("empty/inner/", ""),
         ("file", "f"),
@@ -212,7 +212,7 @@ fn folders_come_and_go_with_what_they_hold() {
     assert_eq!(ground.tree(), before);
     ground.restore(undo);
     assert_eq!(ground.tree(), undo_tree);
-    // Ignored files keep their folder, and keep a file from its place.
+    // Folders with ignored files are kept, even where a file should replace one.
     ground.write(&[
         (".gitignore", "*.o\n"),
         ("new/a/b.o", "o"),
@@ -229,7 +229,7 @@ fn folders_come_and_go_with_what_they_hold() {
 }
 
 #[test]
-fn an_odd_name_is_restored_as_it_was() {
+fn files_with_unusual_names_are_restored() {
     use std::os::unix::ffi::OsStrExt;
     let ground = Ground::new(&[("a b\n\"c\\", "1"), ("-rf", "1"), ("%41", "1")]);
     let odd = std::ffi::OsStr::from_bytes(b"not\xffutf8");
@@ -261,7 +261,7 @@ fn an_odd_name_is_restored_as_it_was() {
 }
 
 #[test]
-fn what_is_left_alone_is_named_by_the_restore_too() {
+fn a_restore_reports_the_conflicts_of_its_preview() {
     let mut ground = Ground::new(&[("a", "1"), ("big", "1"), ("c", "1"), ("d/x", "1")]);
     ground.settings.max_file_size = 1000;
     let id = ground.create();
@@ -282,7 +282,7 @@ fn what_is_left_alone_is_named_by_the_restore_too() {
         .unwrap();
     assert_eq!(restored.conflicts, preview.conflicts);
     assert_eq!(restored.outcomes.len(), preview.changes.len());
-    // Also where nothing else is to be done.
+    // Conflicts are reported without changes too.
     let nothing = ground
         .try_restore(&some(id, &["big"]), &[], &Options::default())
         .unwrap();
@@ -291,7 +291,7 @@ fn what_is_left_alone_is_named_by_the_restore_too() {
 }
 
 #[test]
-fn a_preview_does_not_cover_text_that_is_unsaved_since() {
+fn a_preview_does_not_cover_documents_that_became_unsaved_later() {
     let ground = Ground::new(&[("a", "1"), ("b", "1"), ("same", "1")]);
     let id = ground.create();
     ground.write(&[("a", "2"), ("b", "2")]);
@@ -309,11 +309,11 @@ fn a_preview_does_not_cover_text_that_is_unsaved_since() {
         }
     }
     assert_eq!((ground.tree(), counted(&ground)), before);
-    // One that named it covers it, whether it is forced or not.
+    // A preview with the document covers it, forced or not.
     let token = ground.preview(&all(id), &["a"]).token;
     let saved = ground.try_restore(&all(id), &[], &options(&token, false));
     assert_eq!(saved.unwrap_err().kind, ErrorKind::Conflict);
-    // What has no part in it does not matter.
+    // Documents outside of the plan are allowed.
     let unsaved = ["a", "elsewhere"];
     let forced = ground.try_restore(&all(id), &unsaved, &options(&token, true));
     assert_eq!(forced.unwrap().outcomes.len(), 2);
@@ -321,7 +321,7 @@ fn a_preview_does_not_cover_text_that_is_unsaved_since() {
 }
 
 #[test]
-fn unsaved_text_of_a_file_that_does_not_differ_is_kept_or_given_up_too() {
+fn unsaved_text_of_an_unchanged_file_is_kept_or_replaced_with_force() {
     let ground = Ground::new(&[
         (".clineignore", "secret\n"),
         ("a", "1"),
@@ -345,7 +345,7 @@ fn unsaved_text_of_a_file_that_does_not_differ_is_kept_or_given_up_too() {
     assert_eq!(named(&kept.conflicts), ["a"]);
     assert_eq!(done(&kept.outcomes), [("z".to_owned(), Action::Write)]);
     assert_eq!(kept.texts, Vec::new());
-    // The text is given up although no file has to be written.
+    // The text is replaced although no file is written.
     let options = Options {
         force: true,
         ..Options::default()
@@ -360,7 +360,7 @@ fn unsaved_text_of_a_file_that_does_not_differ_is_kept_or_given_up_too() {
 }
 
 #[test]
-fn a_checkpoint_knows_which_folders_it_has() {
+fn holds_folder_finds_the_folders_of_a_checkpoint() {
     let ground = Ground::new(&[
         (".gitignore", "/out\n"),
         ("out/x", "1"),
@@ -374,9 +374,9 @@ fn a_checkpoint_knows_which_folders_it_has() {
     assert!(!has("out") && !has("a/b/c") && !has("a/b/c/d") && !has("empty/x"));
 }
 
-/// A few are stored again rather than looked for; here are more.
+/// Uses many files: a few existing objects may be stored again, as that is faster than a lookup.
 #[test]
-fn what_the_store_has_is_not_stored_again_where_much_changed() {
+fn existing_objects_are_not_stored_again_when_many_files_changed() {
     let paths: Vec<String> = (0..400).map(|at| format!("{at}")).collect();
     let texts = |round: u32| -> Vec<String> {
         let text = |path: &String| format!("{path} of round {round}");
@@ -395,12 +395,14 @@ fn what_the_store_has_is_not_stored_again_where_much_changed() {
     let second = ground.create();
     write(&ground, 1);
     let stored = || -> usize {
-        let told = git(&ground.checkpoints.git_dir(), &["count-objects", "-v"]);
-        let packed = told.lines().find_map(|line| line.strip_prefix("in-pack: "));
+        let counts = git(&ground.checkpoints.git_dir(), &["count-objects", "-v"]);
+        let packed = counts
+            .lines()
+            .find_map(|line| line.strip_prefix("in-pack: "));
         packed.unwrap().parse().unwrap()
     };
     let before = stored();
-    // Its undo point holds what the first one does.
+    // The undo point has the same content as the first checkpoint.
     assert_eq!(ground.restore(second).outcomes.len(), 400);
     let more = stored() - before;
     assert!(more < 200, "{more} more objects");

@@ -1,4 +1,4 @@
-//! Restores that something comes in the way of.
+//! Restores that meet concurrent changes, cancellation, full disks and invalid rules.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -21,7 +21,7 @@ use sightline_core::{
 };
 use sightline_protocol::error::ErrorKind;
 
-/// Restores, and acts once the first path is done.
+/// Restores, and calls `act` after the first path is restored.
 fn restore_with(
     ground: &Ground,
     id: sightline_core::checkpoint::Oid,
@@ -46,7 +46,7 @@ fn restore_with(
 }
 
 #[test]
-fn what_changes_while_it_is_restored_is_left_as_it_is() {
+fn a_file_that_changes_during_the_restore_is_left_as_it_is() {
     let ground = Ground::new(&[("a", "1"), ("b", "1"), ("c/x", "1"), ("d", "1"), ("e", "1")]);
     let id = ground.create();
     let outside = ground.outside("outside");
@@ -74,7 +74,7 @@ fn what_changes_while_it_is_restored_is_left_as_it_is() {
 }
 
 #[test]
-fn what_keeps_its_size_while_it_is_changed_is_neither_deleted_nor_replaced() {
+fn a_change_of_the_same_size_during_the_restore_is_detected() {
     let ground = Ground::new(&[("f/", ""), ("l", "1")]);
     let id = ground.create();
     ground.remove("f");
@@ -102,7 +102,7 @@ fn what_keeps_its_size_while_it_is_changed_is_neither_deleted_nor_replaced() {
 }
 
 #[test]
-fn a_cancelled_restore_does_nothing_and_one_under_way_is_not_cancelled() {
+fn a_cancelled_restore_changes_nothing_and_a_started_one_completes() {
     let ground = Ground::new(&[("a", "1"), ("b", "1")]);
     let id = ground.create();
     ground.write(&[("a", "2"), ("b", "2")]);
@@ -143,15 +143,15 @@ fn a_cancelled_restore_does_nothing_and_one_under_way_is_not_cancelled() {
 }
 
 #[test]
-fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
-    // More than are looked at between two reports.
+fn the_undo_point_of_a_restore_that_changed_nothing_is_removed() {
+    // More than the number of files between two progress reports.
     let names: Vec<String> = (0..300).map(|n: u32| format!("{n}")).collect();
     let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
     let ground = Ground::new(&files);
     let id = ground.create();
     ground.write(&[("7", "changed")]);
     let token = Some(ground.preview(&all(id), &[]).token);
-    // It is there once the restore has looked whether the preview is still true.
+    // The file is created after the token was checked.
     let progress = |progress: sightline_core::checkpoint::Progress| {
         if progress.stage == "scanning files" {
             ground.write(&[("late", "new")]);
@@ -169,12 +169,12 @@ fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
         ground.checkpoints.restore(&job, &all(id), &[], &options)
     });
     assert_eq!(refused.unwrap_err().kind, ErrorKind::Conflict);
-    assert!(ground.exists("late"), "it was reported");
+    assert!(ground.exists("late"), "progress was reported");
     assert_eq!(ground.read("7"), "changed");
     let listed = ground.checkpoints.list(&Filter::default()).unwrap();
     assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
     assert_eq!(ground.checkpoints.last_undo().unwrap(), None);
-    // What it held can be stored again.
+    // The content of the removed undo point can be stored again.
     ground.restore(id);
     assert_eq!(ground.read("7"), "1");
     let undo = ground.checkpoints.last_undo().unwrap().unwrap();
@@ -185,10 +185,10 @@ fn an_undo_point_of_a_restore_that_does_nothing_is_not_listed() {
     );
 }
 
-/// A stand-in for a full disk: no file may grow over a limit.
+/// Simulates a full disk with a limit on the file size.
 #[test]
-fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
-    let name = "on_a_full_disk_each_path_says_so_and_nothing_is_lost";
+fn a_full_disk_is_reported_for_each_path_and_nothing_is_lost() {
+    let name = "a_full_disk_is_reported_for_each_path_and_nothing_is_lost";
     let large = "large\n".repeat(40_000);
     if let Some(base) = std::env::var_os("RESTORE_TEST_BASE") {
         let ground = Ground::at(std::path::Path::new(&base));
@@ -226,9 +226,9 @@ fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
     fs::hard_link(ground.path("linked"), ground.outside("other-name")).unwrap();
     ground.remove("new");
     let before = ground.tree();
-    // In blocks of 512 or 1024 bytes; the signal would end the process.
+    // The limit is in blocks of 512 or 1024 bytes. Without the trap, the signal ends the process.
     let script = "trap '' XFSZ; ulimit -f 100; exec \"$0\" --exact \"$1\"";
-    // Its output goes through a pipe: a file would be under the limit too.
+    // The output uses a pipe, as the limit applies to files.
     let done = Command::new("sh")
         .args(["-c", script])
         .arg(std::env::current_exe().unwrap())
@@ -236,8 +236,8 @@ fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
         .env("RESTORE_TEST_BASE", ground.root.parent().unwrap())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&done.stdout);
-    assert!(done.status.success(), "{said}");
+    let output = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{output}");
     assert_eq!(
         (ground.read("a"), ground.read("z")),
         ("1".into(), "1".into())
@@ -246,7 +246,7 @@ fn on_a_full_disk_each_path_says_so_and_nothing_is_lost() {
         (ground.read("grows"), ground.read("linked")),
         ("small".into(), "small".into())
     );
-    // No piece of a file is left, and all can be done later, or taken back.
+    // No temporary file is left, and the restore can be undone or repeated.
     assert_eq!(ground.tree().len(), before.len());
     let undo = ground.checkpoints.last_undo().unwrap().unwrap();
     ground.restore(undo);
@@ -267,9 +267,9 @@ fn an_unknown_checkpoint_restores_nothing() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_fails_alone() {
+fn a_read_only_folder_fails_without_affecting_other_paths() {
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
-        println!("skipped: for root every folder may be written");
+        println!("skipped: root can write to every folder");
         return;
     }
     let ground = Ground::new(&[("shut/x", "1"), ("a", "1")]);
@@ -293,7 +293,7 @@ fn a_folder_that_may_not_be_written_fails_alone() {
 }
 
 #[test]
-fn rules_that_cannot_be_used_are_no_reason_for_an_empty_checkpoint() {
+fn invalid_access_rules_stop_every_operation() {
     use sightline_core::checkpoint::Side;
     let ground = Ground::new(&[("a", "1")]);
     let id = ground.create();

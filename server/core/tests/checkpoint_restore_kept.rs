@@ -1,5 +1,5 @@
-//! What a restore leaves as it is: links' targets, ignored and skipped files, the
-//! user's own repository.
+//! Files that a restore leaves as they are: link targets, ignored, skipped and denied files, and the
+//! user's git repository.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,7 +15,7 @@ use sightline_core::checkpoint::{
 use sightline_protocol::error::ErrorKind;
 
 #[test]
-fn t15_a_linked_parent_is_replaced_and_never_written_through() {
+fn a_linked_parent_is_replaced_and_never_written_through() {
     let ground = Ground::new(&[("a/x", "1"), ("a/deep/y", "1")]);
     let id = ground.create();
     let outside = ground.outside("outside");
@@ -36,7 +36,7 @@ fn t15_a_linked_parent_is_replaced_and_never_written_through() {
 }
 
 #[test]
-fn t15_a_linked_parent_that_is_not_captured_refuses_what_is_below() {
+fn nothing_is_written_below_a_linked_parent_that_is_not_captured() {
     let ground = Ground::new(&[("a/x", "1"), ("b", "1")]);
     let id = ground.create();
     let outside = ground.outside("outside");
@@ -53,7 +53,7 @@ fn t15_a_linked_parent_that_is_not_captured_refuses_what_is_below() {
 }
 
 #[test]
-fn t15_untracked_and_skipped_files_survive() {
+fn untracked_and_skipped_files_survive() {
     let mut ground = Ground::new(&[
         (".gitignore", "*.log\nbuild/\n"),
         ("keep.log", "log"),
@@ -67,7 +67,7 @@ fn t15_untracked_and_skipped_files_survive() {
     let made = Command::new("mkfifo").arg(ground.path("pipe")).status();
     assert!(made.unwrap().success());
     let id = ground.create();
-    // Now small enough to be captured, and now no longer.
+    // `big` is small enough to be captured now.
     ground.write(&[("src/a", "2"), ("big", "small now"), ("src/c", "2")]);
     let survivors = [
         "keep.log",
@@ -85,7 +85,7 @@ fn t15_untracked_and_skipped_files_survive() {
     for (path, content) in survivors.iter().zip(kept) {
         assert_eq!(ground.read(path), content, "{path}");
     }
-    // A file too large now where the checkpoint has a small one.
+    // A file that is too large now, but is in the checkpoint.
     ground.write(&[("src/a", &"y".repeat(5000))]);
     let preview = ground.preview(&all(id), &[]);
     assert_eq!(named(&preview.conflicts), ["big", "src/a"]);
@@ -95,8 +95,8 @@ fn t15_untracked_and_skipped_files_survive() {
 }
 
 #[test]
-fn cline_14367_an_uncommitted_gitignore_costs_no_ignored_data() {
-    // The rules came after the checkpoint.
+fn an_uncommitted_gitignore_costs_no_ignored_data() {
+    // The rules are created after the checkpoint.
     let ground = Ground::new(&[("src", "1"), ("data/old", "captured")]);
     ground.git(&["init", "-q"]);
     let without_rules = ground.create();
@@ -112,7 +112,7 @@ fn cline_14367_an_uncommitted_gitignore_costs_no_ignored_data() {
     assert_eq!(ground.read("data/old"), "precious too");
     assert_eq!(ground.read("src"), "1");
     assert!(!ground.exists(".gitignore"));
-    // And the other way: the rules are gone now, so all is captured now.
+    // The other way round: the rules no longer exist, so all files are captured.
     let preview = ground.preview(&all(with_rules), &[]);
     assert_eq!(named(&preview.conflicts), ["data/new", "data/old"]);
     ground.restore(with_rules);
@@ -125,7 +125,7 @@ fn cline_14367_an_uncommitted_gitignore_costs_no_ignored_data() {
 }
 
 #[test]
-fn what_was_captured_and_is_now_ignored_and_gone_comes_back() {
+fn a_captured_file_that_is_deleted_and_ignored_now_is_restored() {
     let ground = Ground::new(&[("lib/code.rs", "code")]);
     let id = ground.create();
     ground.write(&[(".gitignore", "*.rs\n")]);
@@ -135,7 +135,7 @@ fn what_was_captured_and_is_now_ignored_and_gone_comes_back() {
 }
 
 #[test]
-fn cline_13550_branch_head_and_index_of_the_user_are_untouched() {
+fn branch_head_and_index_of_the_user_are_unchanged() {
     let ground = Ground::new(&[("a", "1")]);
     ground.git(&["init", "-q", "-b", "main"]);
     ground.git(&["add", "-A"]);
@@ -156,7 +156,7 @@ fn cline_13550_branch_head_and_index_of_the_user_are_untouched() {
 }
 
 #[test]
-fn cline_1213_work_done_after_the_checkpoint_can_be_had_back() {
+fn work_after_the_checkpoint_can_be_recovered() {
     let ground = Ground::new(&[("a", "1")]);
     let id = ground.create();
     ground.write(&[("hours/of/work", "mine"), ("a", "mine too")]);
@@ -168,7 +168,7 @@ fn cline_1213_work_done_after_the_checkpoint_can_be_had_back() {
 }
 
 #[test]
-fn comparing_does_not_change_what_a_restore_deletes() {
+fn a_diff_does_not_change_what_a_restore_deletes() {
     let ground = Ground::new(&[("a", "1")]);
     let id = ground.create();
     ground.write(&[
@@ -184,8 +184,8 @@ fn comparing_does_not_change_what_a_restore_deletes() {
 }
 
 #[test]
-fn line_ends_stay_whatever_git_is_configured_to() {
-    let name = "line_ends_stay_whatever_git_is_configured_to";
+fn line_endings_are_kept_whatever_git_is_configured_to() {
+    let name = "line_endings_are_kept_whatever_git_is_configured_to";
     let Some(home) = std::env::var_os("RESTORE_TEST_HOME") else {
         let home = tempfile::tempdir().unwrap();
         let config = "[core]\n\tautocrlf = true\n\teol = crlf\n\texcludesFile = ~/ignore\n";
@@ -217,7 +217,7 @@ fn line_ends_stay_whatever_git_is_configured_to() {
 }
 
 #[test]
-fn nested_repositories_keep_their_git_and_get_their_files() {
+fn nested_repositories_keep_their_git_directory_and_files_are_restored() {
     let ground = Ground::new(&[("a", "1"), ("nested/n", "1"), ("empty-nested/e", "1")]);
     for nested in ["nested", "empty-nested"] {
         restoring::git(&ground.path(nested), &["init", "-q"]);
@@ -238,12 +238,12 @@ fn nested_repositories_keep_their_git_and_get_their_files() {
     );
     assert!(!ground.exists("nested/new"));
     assert_eq!(ground.stamps(&ground.path("nested/.git")), git);
-    // A repository cloned since is no checkpoint's to delete, nor is its folder.
+    // A repository that was cloned later is not deleted, and neither is its folder.
     ground.write(&[("later/file", "l")]);
     restoring::git(&ground.path("later"), &["init", "-q"]);
     ground.restore(id);
     assert!(!ground.exists("later/file") && ground.exists("later/.git/HEAD"));
-    // A file can't take the place of a folder that holds one.
+    // A file cannot replace a folder with a repository.
     let file_there = {
         let other = Ground::new(&[("later", "a file")]);
         let id = other.create();
@@ -259,7 +259,7 @@ fn nested_repositories_keep_their_git_and_get_their_files() {
 }
 
 #[test]
-fn rights_owners_and_other_names_of_a_file_stay() {
+fn permissions_owners_and_hard_links_of_a_file_are_kept() {
     let ground = Ground::new(&[("a", "1"), ("linked", "1"), ("tool", "1"), ("locked", "1")]);
     ground.chmod("tool", 0o700);
     ground.chmod("locked", 0o444);
@@ -275,7 +275,7 @@ fn rights_owners_and_other_names_of_a_file_stay() {
         let metadata = fs::metadata(ground.path(path)).unwrap();
         (metadata.uid(), metadata.gid())
     };
-    // Only root may give it to someone.
+    // Only root can change the owner.
     let _ = std::os::unix::fs::chown(ground.path("a"), Some(12), Some(34));
     let was = owner("a");
     ground.restore(id);
@@ -296,7 +296,7 @@ fn rights_owners_and_other_names_of_a_file_stay() {
         fs::read_to_string(ground.outside("other-name")).unwrap(),
         "22"
     );
-    // Nothing but the permission.
+    // Only the executable bit differs.
     ground.chmod("a", 0o755);
     let restored = ground.restore(id);
     assert_eq!(done(&restored.outcomes), [("a".to_owned(), Action::Write)]);
@@ -304,7 +304,7 @@ fn rights_owners_and_other_names_of_a_file_stay() {
 }
 
 #[test]
-fn what_is_denied_is_neither_touched_nor_named() {
+fn denied_paths_are_neither_changed_nor_named() {
     let ground = Ground::new(&[("secret/key", "old"), ("a", "1")]);
     let id = ground.create();
     ground.write(&[
@@ -321,7 +321,7 @@ fn what_is_denied_is_neither_touched_nor_named() {
         (ground.read("secret/key"), ground.read("a")),
         ("new".into(), "1".into())
     );
-    // And what was denied then is not deleted now.
+    // Files that were denied when the checkpoint was created are not deleted.
     let then = Ground::new(&[(".clineignore", "secret\n"), ("secret/key", "k")]);
     let id = then.create();
     then.remove(".clineignore");
@@ -334,13 +334,13 @@ fn what_is_denied_is_neither_touched_nor_named() {
 }
 
 #[test]
-fn what_came_since_and_cannot_be_read_is_kept_and_named() {
+fn new_files_that_cannot_be_read_are_kept_and_reported() {
     let ground = Ground::new(&[("a", "1"), ("always", "1"), ("then", "1")]);
     for path in ["always", "then"] {
         ground.chmod(path, 0);
     }
     if fs::read(ground.path("always")).is_ok() {
-        println!("skipped: this user may read everything");
+        println!("skipped: this user can read all files");
         return;
     }
     ground.write(&[(".clineignore", "secret\n")]);
@@ -352,7 +352,7 @@ fn what_came_since_and_cannot_be_read_is_kept_and_named() {
         ground.chmod(path, 0);
     }
     let preview = ground.preview(&all(id), &[]);
-    // Of what was skipped then and is now nobody can say that it differs.
+    // `always` was skipped both times, so it is unknown whether it differs.
     assert_eq!(named(&preview.conflicts), ["a", "new/x", "shut", "then"]);
     assert!(preview.conflicts[1].reason.contains("ermission denied"));
     for (wanted, conflict) in [("new", "new/x"), ("shut/z", "shut")] {
@@ -366,7 +366,7 @@ fn what_came_since_and_cannot_be_read_is_kept_and_named() {
 }
 
 #[test]
-fn what_is_made_anew_is_for_no_more_people_than_it_was() {
+fn a_recreated_file_grants_no_more_permissions_than_before() {
     let files = [
         ("key", 0o600),
         ("tool", 0o700),
@@ -384,7 +384,7 @@ fn what_is_made_anew_is_for_no_more_people_than_it_was() {
     for path in ["key", "tool", "team", "open", "private", "link"] {
         ground.remove(path);
     }
-    // Something else has the place.
+    // Other entries are at these paths.
     ground.write(&[("key/x", "2"), ("tool", "2")]);
     ground.remove("tool");
     ground.link("open", "tool");
@@ -403,21 +403,21 @@ fn what_is_made_anew_is_for_no_more_people_than_it_was() {
         }
     };
     check();
-    // Undone, and that undone.
+    // Undo, and undo of the undo.
     let again = ground.restore(undo).undo.unwrap();
     ground.restore(again);
     check();
 }
 
 #[test]
-fn a_token_names_what_is_left_alone_too() {
+fn a_token_covers_conflicts_too() {
     let mut ground = Ground::new(&[("a", "1"), ("big", "too large then")]);
     ground.settings.max_file_size = 10;
     let id = ground.create();
     ground.write(&[("a", "2")]);
     let preview = ground.preview(&all(id), &[]);
     assert_eq!((preview.changes.len(), preview.conflicts.len()), (1, 0));
-    // Now it would be captured, and the checkpoint skipped it: one more conflict.
+    // Captured now, but skipped by the checkpoint: one more conflict.
     ground.write(&[("big", "small")]);
     let options = Options {
         token: Some(preview.token),

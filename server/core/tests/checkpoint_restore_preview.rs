@@ -1,4 +1,4 @@
-//! What a preview promises, and what its token holds a restore to.
+//! Previews of restores and their tokens.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,7 @@ use restoring::{Ground, all, named, some};
 use sightline_core::checkpoint::restore::{Options, RestoreTarget};
 use sightline_protocol::error::ErrorKind;
 
-/// Restores with a token, which must be refused.
+/// Asserts that a restore with this token fails and changes nothing.
 fn assert_refused(ground: &Ground, wanted: &RestoreTarget, token: &str) {
     let options = Options {
         token: Some(token.to_owned()),
@@ -23,7 +23,7 @@ fn assert_refused(ground: &Ground, wanted: &RestoreTarget, token: &str) {
 }
 
 #[test]
-fn a_token_is_of_one_checkpoint_these_paths_and_these_modes() {
+fn a_token_covers_checkpoint_paths_and_modes() {
     let ground = Ground::new(&[("a", "1"), ("sub/b", "1")]);
     let first = ground.create();
     let second = ground.create();
@@ -39,11 +39,11 @@ fn a_token_is_of_one_checkpoint_these_paths_and_these_modes() {
 }
 
 #[test]
-fn a_folder_that_holds_ignored_files_stays_and_the_preview_says_so() {
+fn the_preview_reports_folders_that_are_kept_for_ignored_files() {
     let ground = Ground::new(&[(".gitignore", "*.log\n"), ("place", "a file")]);
     let id = ground.create();
     ground.remove("place");
-    // Both are empty folders to a checkpoint.
+    // A checkpoint contains both as empty folders.
     ground.write(&[("place/x.log", "precious"), ("new/x.log", "precious")]);
     let preview = ground.preview(&all(id), &[]);
     assert_eq!(named(&preview.conflicts), ["new", "place"]);

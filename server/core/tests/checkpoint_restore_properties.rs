@@ -1,4 +1,4 @@
-//! Random trees, random edits: a restore gives back what was captured.
+//! Property tests: a restore reproduces the captured tree after random edits.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +14,7 @@ use std::{
 use proptest::prelude::*;
 use restoring::Ground;
 
-/// Something done to a place.
+/// Edit of a path.
 #[derive(Clone, Debug)]
 enum Edit {
     File(Vec<u8>),
@@ -24,7 +24,7 @@ enum Edit {
     Gone,
 }
 
-/// Few names, so that edits meet; some of them odd.
+/// Few names, so that edits affect the same paths. Some are unusual.
 const NAMES: &[&[u8]] = &[b"a", b"b c", b"not\xffutf8", b"-\n\"", b"A"];
 
 fn place() -> impl Strategy<Value = Vec<usize>> {
@@ -65,7 +65,7 @@ impl Edit {
         at.push(name(place[place.len() - 1]));
         match (fs::symlink_metadata(&at), self) {
             (Err(_), _) => {}
-            // A file is written over, a folder kept.
+            // Existing files are overwritten, existing folders kept.
             (Ok(found), Self::File(_) | Self::Executable(_)) if found.is_file() => {}
             (Ok(found), Self::Folder) if found.is_dir() => {}
             (Ok(found), _) if found.is_dir() => fs::remove_dir_all(&at).unwrap(),
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn t15_restore_after_create_is_the_identity(
+    fn restore_after_create_is_the_identity(
         first in edits(20),
         second in edits(20),
         third in edits(6),
@@ -115,7 +115,7 @@ proptest! {
             prop_assert_eq!((&previewed.is_empty(), &then), (&true, &changed));
             return Ok(());
         };
-        // Whatever is done after it, the undo gives back what was there before.
+        // After more edits, the undo still restores the state before the restore.
         for (place, edit) in &third {
             edit.make(&ground, place);
         }

@@ -94,9 +94,10 @@ impl Ground {
 
     pub(crate) fn remove(&self, path: &str) {
         let path = self.path(path);
-        match fs::symlink_metadata(&path).unwrap().is_dir() {
-            true => fs::remove_dir_all(path).unwrap(),
-            false => fs::remove_file(path).unwrap(),
+        if fs::symlink_metadata(&path).unwrap().is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else {
+            fs::remove_file(path).unwrap();
         }
     }
 
@@ -216,8 +217,8 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
         .current_dir(folder)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

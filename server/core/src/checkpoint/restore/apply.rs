@@ -1,16 +1,15 @@
-//! Carrying out the steps of a plan.
+//! Applies the steps of a plan to the workspace.
 //!
-//! First everything goes that has to go, then empty folders, then everything is
-//! written, so that a file can take the place of a folder and the other way
-//! round. Each place is reached without following a link and looked at again
-//! just before it is changed: what is no longer as the plan saw it stays. A
-//! failure is of its path alone.
+//! Files are deleted first, then empty folders are removed, then files are written: a file can
+//! replace a folder and the other way round. Paths are resolved without following symlinks, and
+//! each file is checked again just before it is changed. A file that changed since the plan was
+//! made is left as it is. An error affects only its own path.
 //!
-//! A file is written in place only under a lease, which excludes every other
-//! process, see [`in_place`]. Otherwise the new file is completed beside it, gets its
-//! owner, permissions and other attributes, and the two exchange names; what was
-//! taken out is checked after the last step, see [`taken`]. Either way, nothing that
-//! is saved during the restore is overwritten.
+//! A file is written in place only under a lease, which excludes other processes, see
+//! [`in_place`]. Otherwise the new file is created at a temporary name, gets the owner, permissions
+//! and other attributes of the old one, and the two names are exchanged. The displaced file is
+//! checked after the last step, see [`super::displaced`]. Either way, a save during the restore is
+//! never overwritten.
 
 #[cfg(test)]
 mod tests;
@@ -33,57 +32,57 @@ use super::{
         tree_diff::Leaf,
         worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
     },
-    attributes::{self, allow, rights},
-    displaced::{self, Put, open_for_writing, unfinished},
+    attributes::{self, set_permissions, with_executable},
+    crash_point,
+    displaced::{FileSlot, Installed, temp_file_name, wait_until_closed},
     in_place,
     plan::Step,
-    preflight::Contents,
-    step,
+    preflight::BlobCache,
 };
 use crate::{
-    error::Error,
     fs::dir::{Access, Dir, Found, Kind, Walker, found_of, is_absent},
     path::RelPath,
 };
 
-/// Steps one thread takes before it looks for more.
+/// Number of steps that a thread takes at once. Small, as steps differ in cost.
 const CHUNK: usize = 8;
-/// Bytes written at once; in tests few, so that a kill can come between.
+/// Size of a write, in bytes; small in tests, so that a kill can come between two.
 const PIECE: usize = if cfg!(test) { 4 } else { 1024 * 1024 };
 
-/// Where the steps are carried out.
-pub(super) struct Place<'a> {
+/// Workspace and store that steps are applied with.
+pub(super) struct ApplyContext<'a> {
     pub(super) root: &'a std::path::Path,
-    /// Opened before anything was planned: who puts another folder, or a link,
-    /// at `root` meanwhile has nothing written there.
+    /// Opened before the plan was made: if another folder or a link replaces `root`, nothing is
+    /// written there.
     pub(super) walker: &'a Walker,
     pub(super) repository: &'a Repository,
-    /// What of it was read already.
-    pub(super) contents: &'a Contents,
-    /// The checkpoint taken before; names unfinished files.
+    /// Contents that were read already.
+    pub(super) contents: &'a BlobCache,
+    /// The undo point, which temporary names are derived from.
     pub(super) undo: Oid,
-    /// Whom files are for that are made anew.
+    /// Read permissions for new files.
     pub(super) readers: ReadPermissionMap<'a>,
 }
 
-/// What a step did.
-enum Taken {
-    /// All of it.
+/// Result of a step.
+enum StepOutcome {
+    /// The step is complete.
     Done,
-    /// It took out what stood there, which is not settled yet; `put` has its place.
-    Out { put: Option<Put> },
+    /// The old file has a temporary name and must be discarded or put back. `installed` is the new
+    /// file at its name, if there is one.
+    Displaced { installed: Option<Installed> },
 }
 
-/// Takes the steps (by path), then removes `folders` that became empty. For
-/// each step, why it was not taken.
+/// Applies the steps, which are sorted by path, and removes those of `folders` that are empty.
+/// Returns an error message for each step that failed.
 pub(super) fn apply(
     job: &Job<'_>,
-    place: &Place<'_>,
+    context: &ApplyContext<'_>,
     steps: &[Step],
     folders: &[RelPath],
 ) -> Vec<Option<String>> {
     let done = AtomicU64::new(0);
-    let tell = || {
+    let report_progress = || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         (job.progress)(Progress {
             stage: "restoring",
@@ -92,45 +91,45 @@ pub(super) fn apply(
         });
     };
     let numbered = || steps.iter().enumerate();
-    let goes: Vec<_> = numbered()
-        .filter(|(_, step)| step.after.is_none() || makes_way(step))
+    let deletions: Vec<_> = numbered()
+        .filter(|(_, step)| step.after.is_none() || is_replaced_by_folder(step))
         .collect();
     let mut outcomes = vec![None; steps.len()];
-    let gone = on_threads(place, &goes, |worker, step| {
-        let taken = worker.take_out(step);
+    let gone = in_parallel(context, &deletions, |worker, step| {
+        let outcome = worker.displace(step);
         if step.after.is_none() {
-            tell();
+            report_progress();
         }
-        taken
+        outcome
     });
-    settle(place, steps, gone, &mut outcomes);
-    remove_folders(place, folders);
-    let comes: Vec<_> = numbered()
+    discard_or_put_back_all(context, steps, gone, &mut outcomes);
+    remove_folders(context, folders);
+    let writes: Vec<_> = numbered()
         .filter(|(at, step)| step.after.is_some() && outcomes[*at].is_none())
         .collect();
-    let written = on_threads(place, &comes, |worker, step| {
-        let taken = worker.write(step);
-        tell();
-        taken
+    let written = in_parallel(context, &writes, |worker, step| {
+        let outcome = worker.write(step);
+        report_progress();
+        outcome
     });
-    settle(place, steps, written, &mut outcomes);
+    discard_or_put_back_all(context, steps, written, &mut outcomes);
     outcomes
 }
 
-/// Does a file or link go so that an empty folder can take its place?
-fn makes_way(step: &Step) -> bool {
+/// Returns whether an empty folder replaces a file or link.
+fn is_replaced_by_folder(step: &Step) -> bool {
     let is_folder = |leaf: &Option<Leaf>| leaf.map(|leaf| leaf.mode == Mode::Folder);
     is_folder(&step.before) == Some(false) && is_folder(&step.after) == Some(true)
 }
 
-/// Acts on each of the numbered items.
-fn on_threads<T: Sync, R: Send>(
-    place: &Place<'_>,
+/// Calls `act` for each item, on several threads, and returns the results with their numbers.
+fn in_parallel<T: Sync, R: Send>(
+    context: &ApplyContext<'_>,
     items: &[(usize, T)],
     act: impl Fn(&mut Worker<'_>, &T) -> R + Sync,
 ) -> Vec<(usize, R)> {
     let chunks = items.par_chunks(CHUNK).map_init(
-        || Worker::new(place),
+        || Worker::new(context),
         |worker, chunk| {
             let each = chunk.iter().map(|(at, item)| (*at, act(worker, item)));
             each.collect::<Vec<_>>()
@@ -139,49 +138,60 @@ fn on_threads<T: Sync, R: Send>(
     chunks.flatten_iter().collect()
 }
 
-/// Looks at what the steps took out, and removes it or gives it back.
-fn settle(
-    place: &Place<'_>,
+/// Discards the files that the steps displaced, or puts them back if they were changed.
+fn discard_or_put_back_all(
+    context: &ApplyContext<'_>,
     steps: &[Step],
-    taken: Vec<(usize, Result<Taken, String>)>,
+    results: Vec<(usize, Result<StepOutcome, String>)>,
     outcomes: &mut [Option<String>],
 ) {
-    let mut out = Vec::new();
-    for (at, taken) in taken {
-        match taken {
-            Ok(Taken::Done) => {}
-            Ok(Taken::Out { put }) => {
-                let beside = unfinished(place.undo, &steps[at].path);
-                out.push((at, (&steps[at], put, beside)));
+    let mut displaced = Vec::new();
+    for (at, result) in results {
+        match result {
+            Ok(StepOutcome::Done) => {}
+            Ok(StepOutcome::Displaced { installed }) => {
+                let temp_name = temp_file_name(context.undo, &steps[at].path);
+                displaced.push((at, (&steps[at], installed, temp_name)));
             }
             Err(why) => outcomes[at] = Some(why),
         }
     }
-    // Only once each has its new place: who opens it from now on gets that.
-    let names: HashSet<OsString> = out.iter().map(|(_, (.., name))| name.clone()).collect();
-    let open = open_for_writing(&names);
-    let settled = on_threads(place, &out, |worker, (step, put, beside)| {
-        let Some((dir, name)) = enter(&mut worker.walker, &step.path, false)? else {
-            return Err("its folder is gone".to_owned());
-        };
-        let at = displaced::Place { dir, name, beside };
-        at.settle(step.before.as_ref(), *put, open.contains(beside))
-    });
+    // Checked only now that all files are displaced: no process can open them by their old names.
+    let names: HashSet<OsString> = displaced
+        .iter()
+        .map(|(_, (.., name))| name.clone())
+        .collect();
+    let open = wait_until_closed(&names);
+    let settled = in_parallel(
+        context,
+        &displaced,
+        |worker, (step, installed, temp_name)| {
+            let Some((dir, name)) = open_parent(&mut worker.walker, &step.path, false)? else {
+                return Err("its folder no longer exists".to_owned());
+            };
+            let slot = FileSlot {
+                dir,
+                name,
+                temp_name,
+            };
+            slot.discard_or_put_back(step.before.as_ref(), *installed, open.contains(temp_name))
+        },
+    );
     for (at, settled) in settled {
         outcomes[at] = settled.err();
     }
 }
 
-/// Those that hold something stay.
-fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
-    let mut walker = place.walker.again();
-    // What lies deeper comes later in order of path.
+/// Removes folders, except for those that are not empty.
+fn remove_folders(context: &ApplyContext<'_>, folders: &[RelPath]) {
+    let mut walker = context.walker.again();
+    // Subfolders come after their parents in path order.
     for folder in folders.iter().rev() {
         if let (Some(parent), Some(name)) = (folder.parent(), folder.name()) {
-            if !walker.is_at(place.root) {
+            if !walker.is_at(context.root) {
                 return;
             }
-            step();
+            crash_point();
             let _ = walker
                 .folder(&parent)
                 .and_then(|dir| dir.remove_folder(name));
@@ -189,96 +199,100 @@ fn remove_folders(place: &Place<'_>, folders: &[RelPath]) {
     }
 }
 
-/// One thread's way to the work tree and the store.
+/// Handles of one thread to the workspace and the store.
 struct Worker<'a> {
-    place: &'a Place<'a>,
+    context: &'a ApplyContext<'a>,
     walker: Walker,
     reader: ObjectReader,
 }
 
 impl<'a> Worker<'a> {
-    fn new(place: &'a Place<'a>) -> Self {
+    fn new(context: &'a ApplyContext<'a>) -> Self {
         Self {
-            place,
-            walker: place.walker.again(),
-            reader: place.repository.reader(),
+            context,
+            walker: context.walker.again(),
+            reader: context.repository.reader(),
         }
     }
 
-    fn require_root(&self) -> Result<(), String> {
-        match self.walker.is_at(self.place.root) {
-            true => Ok(()),
-            false => Err(
-                "the workspace folder was moved or replaced meanwhile; nothing is written there"
+    fn check_root(&self) -> Result<(), String> {
+        if self.walker.is_at(self.context.root) {
+            Ok(())
+        } else {
+            Err(
+                "the workspace folder was moved or replaced during the restore; left as it is"
                     .to_owned(),
-            ),
+            )
         }
     }
 
-    /// Takes out what stands at a path where nothing, or a folder, is to be.
-    fn take_out(&mut self, todo: &Step) -> Result<Taken, String> {
-        self.require_root()?;
-        let Some((dir, name)) = enter(&mut self.walker, &todo.path, false)? else {
-            return Ok(Taken::Done);
+    /// Deletes a file, link or empty folder. Files and links only get a temporary name.
+    fn displace(&mut self, todo: &Step) -> Result<StepOutcome, String> {
+        self.check_root()?;
+        let Some((dir, name)) = open_parent(&mut self.walker, &todo.path, false)? else {
+            return Ok(StepOutcome::Done);
         };
-        let Some((before, found)) = require_before(dir, name, todo.before.as_ref())? else {
-            return Ok(Taken::Done);
+        let Some((before, found)) = check_before(dir, name, todo.before.as_ref())? else {
+            return Ok(StepOutcome::Done);
         };
-        step();
+        crash_point();
         if found.kind == Kind::Folder {
             return dir
                 .remove_folder(name)
-                .map(|()| Taken::Done)
-                .map_err(|error| cannot("delete it", &error));
+                .map(|()| StepOutcome::Done)
+                .map_err(|error| failure("delete it", &error));
         }
-        require_unchanged(dir, name, before, found)?;
-        dir.rename_new(name, &unfinished(self.place.undo, &todo.path))
-            .map(|()| Taken::Out { put: None })
-            .map_err(|error| cannot("delete it", &error))
+        check_unchanged(dir, name, before, found)?;
+        dir.rename_new(name, &temp_file_name(self.context.undo, &todo.path))
+            .map(|()| StepOutcome::Displaced { installed: None })
+            .map_err(|error| failure("delete it", &error))
     }
 
-    fn write(&mut self, todo: &Step) -> Result<Taken, String> {
-        self.require_root()?;
+    fn write(&mut self, todo: &Step) -> Result<StepOutcome, String> {
+        self.check_root()?;
         let Some(after) = &todo.after else {
-            return Ok(Taken::Done);
+            return Ok(StepOutcome::Done);
         };
-        // What made way is gone.
-        let before = todo.before.as_ref().filter(|_| !makes_way(todo));
-        let changes_mode = before.is_some_and(|before| only_mode(before, after));
-        // Read first, so that nothing is changed in vain.
+        // A file that is replaced by a folder was displaced before.
+        let before = todo
+            .before
+            .as_ref()
+            .filter(|_| !is_replaced_by_folder(todo));
+        let changes_mode = before.is_some_and(|before| differs_only_in_mode(before, after));
+        // Read before anything is changed: this can fail.
         let content = match after.mode {
             Mode::Folder => Cow::default(),
             _ if changes_mode => Cow::default(),
-            _ => match self.place.contents.get(&after.oid) {
+            _ => match self.context.contents.get(&after.oid) {
                 Some(content) => Cow::Borrowed(&**content),
-                None => Cow::Owned(whole(&self.reader, after.oid)?),
+                None => Cow::Owned(read_blob(&self.reader, after.oid)?),
             },
         };
-        let Some((dir, name)) = enter(&mut self.walker, &todo.path, true)? else {
-            return Err("its folder is gone".to_owned());
+        let Some((dir, name)) = open_parent(&mut self.walker, &todo.path, true)? else {
+            return Err("its folder no longer exists".to_owned());
         };
-        let seen = require_before(dir, name, before)?;
-        step();
+        let seen = check_before(dir, name, before)?;
+        crash_point();
         let new = NewFile {
-            at: displaced::Place {
+            slot: FileSlot {
                 dir,
                 name,
-                beside: &unfinished(self.place.undo, &todo.path),
+                temp_name: &temp_file_name(self.context.undo, &todo.path),
             },
             leaf: after,
             content: &content,
-            withheld: self.place.readers.of(&todo.path).withheld(),
+            withheld: self.context.readers.of(&todo.path).withheld(),
         };
         match seen {
             _ if after.mode == Mode::Folder => dir
                 .make(name)
-                .map(|()| Taken::Done)
-                .map_err(|error| cannot("make the folder", &error)),
+                .map(|()| StepOutcome::Done)
+                .map_err(|error| failure("create the folder", &error)),
             Some((_, found)) if changes_mode => new.set_mode(found),
             Some((_, found)) if found.kind == Kind::Folder => {
                 dir.remove_folder(name)
-                    .map_err(|error| cannot("make way for it", &error))?;
-                step();
+                    .map_err(|error| failure("remove the empty folder at this path", &error))?;
+                crash_point();
                 new.create()
             }
             Some((before, found)) => new.replace(before, found),
@@ -287,92 +301,92 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Does nothing but the right to be executed differ?
-pub(super) fn only_mode(before: &Leaf, after: &Leaf) -> bool {
+/// Returns whether only the executable bit differs.
+pub(super) fn differs_only_in_mode(before: &Leaf, after: &Leaf) -> bool {
     before.is_file() && after.is_file() && before.oid == after.oid
 }
 
-/// The folder of `path` and its name there; `None` where the folder is missing
-/// and not to be made.
-pub(super) fn enter<'a>(
+/// Opens the folder of `path`, and creates it first if `make` is set. Returns the folder and the file
+/// name, or `None` if the folder does not exist.
+pub(super) fn open_parent<'a>(
     walker: &'a mut Walker,
     path: &'a RelPath,
     make: bool,
 ) -> Result<Option<(&'a Dir, &'a OsStr)>, String> {
     let (Some(parent), Some(name)) = (path.parent(), path.name()) else {
-        return Err("it is the workspace folder itself".to_owned());
+        return Err("the path is the workspace folder itself".to_owned());
     };
-    let dir = match make {
-        true => walker.make_folder(&parent),
-        false => walker.folder(&parent),
+    let dir = if make {
+        walker.make_folder(&parent)
+    } else {
+        walker.folder(&parent)
     };
     match dir {
         Ok(dir) => Ok(Some((dir, name))),
         Err(error) if !make && error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(
-            "a folder it lies in is now a link or a file; nothing is written through".to_owned(),
-        ),
-        Err(error) => Err(cannot("reach its folder", &error)),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err("a folder above it is now a link or a file; left as it is".to_owned())
+        }
+        Err(error) => Err(failure("open its folder", &error)),
     }
 }
 
-/// What stands there, if that is what the plan saw.
-/// That its content is too is found out where it is changed.
-fn require_before<'a>(
+/// Returns what exists at the name, if its type and size are as the plan saw them. The content is
+/// checked later, when it is changed.
+fn check_before<'a>(
     dir: &Dir,
     name: &OsStr,
     before: Option<&'a Leaf>,
 ) -> Result<Option<(&'a Leaf, Found)>, String> {
     let found = dir
         .look(name)
-        .map_err(|error| cannot("look at it", &error))?;
+        .map_err(|error| failure("inspect it", &error))?;
     let (Some(before), Some(found)) = (before, found) else {
         return match (before, found) {
             (None, None) => Ok(None),
-            (Some(_), None) => Err("it was deleted meanwhile; it is left as it is".to_owned()),
-            _ => Err(appeared()),
+            (Some(_), None) => Err("deleted during the restore; left as it is".to_owned()),
+            _ => Err(appeared_error()),
         };
     };
-    // Of another size it does not hold what was seen.
     let is_other_size = |(seen, _): (Stamp, bool)| seen.size != found.stamp.size;
     if found.mode() != Some(before.mode) || before.seen.is_some_and(is_other_size) {
-        return Err(changed());
+        return Err(changed_error());
     }
     Ok(Some((before, found)))
 }
 
-/// It holds what the plan saw, as far as that can be told before it is taken out:
-/// who writes through a mapping of the file moves no stamp until later.
-fn require_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: Found) -> Result<(), String> {
+/// Checks that the file has the content that the plan saw. The stamp is enough for now: a write
+/// through a shared mapping updates it late, but the displaced file is read again.
+fn check_unchanged(dir: &Dir, name: &OsStr, before: &Leaf, found: Found) -> Result<(), String> {
     if before.seen == Some((found.stamp, true)) {
         return Ok(());
     }
-    let leaf = dir.leaf(name).map_err(|error| cannot("read it", &error))?;
+    let leaf = dir.leaf(name).map_err(|error| failure("read it", &error))?;
     match leaf {
         Some((leaf, _)) if leaf.is_same(before) => Ok(()),
-        _ => Err(changed()),
+        _ => Err(changed_error()),
     }
 }
 
-pub(super) fn changed() -> String {
-    "it was changed meanwhile; it is left as it is".to_owned()
+pub(super) fn changed_error() -> String {
+    "changed during the restore; left as it is".to_owned()
 }
 
-fn appeared() -> String {
-    "something appeared there meanwhile; it is left as it is".to_owned()
+fn appeared_error() -> String {
+    "created during the restore; left as it is".to_owned()
 }
 
-/// A blob; the reader believes none that is not what its name says.
-pub(super) fn whole(reader: &ObjectReader, oid: Oid) -> Result<Vec<u8>, String> {
-    reader.blob(oid).map_err(message)
+/// Reads a blob. The reader verifies its hash.
+pub(super) fn read_blob(reader: &ObjectReader, oid: Oid) -> Result<Vec<u8>, String> {
+    reader.blob(oid).map_err(|error| error.message)
 }
 
-/// A file or link that is to stand at a place.
+/// File or link to create.
 struct NewFile<'a> {
-    at: displaced::Place<'a>,
+    slot: FileSlot<'a>,
     leaf: &'a Leaf,
     content: &'a [u8],
-    /// Permission bits it does not get where no file stood before.
+    /// Permission bits that are cleared if no file existed before.
     withheld: u32,
 }
 
@@ -381,79 +395,93 @@ impl NewFile<'_> {
         self.leaf.mode == Mode::Executable
     }
 
-    /// Where nothing stands.
-    fn create(&self) -> Result<Taken, String> {
-        self.complete(None)?;
-        step();
-        let displaced::Place { dir, name, beside } = self.at;
-        match dir.rename_new(beside, name) {
-            Ok(()) => Ok(Taken::Done),
+    /// Creates the file where none exists.
+    fn create(&self) -> Result<StepOutcome, String> {
+        self.create_temp(None)?;
+        crash_point();
+        let FileSlot {
+            dir,
+            name,
+            temp_name,
+        } = self.slot;
+        match dir.rename_new(temp_name, name) {
+            Ok(()) => Ok(StepOutcome::Done),
             Err(error) => {
-                let _ = dir.remove(beside);
+                let _ = dir.remove(temp_name);
                 Err(match error.kind() {
-                    io::ErrorKind::AlreadyExists => appeared(),
-                    _ => cannot("write it", &error),
+                    io::ErrorKind::AlreadyExists => appeared_error(),
+                    _ => failure("write it", &error),
                 })
             }
         }
     }
 
-    /// Where the plan saw a file or a link.
-    fn replace(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
+    /// Replaces a file or a link.
+    fn replace(&self, before: &Leaf, found: Found) -> Result<StepOutcome, String> {
         let is_in_place = before.is_file()
             && before.mode == self.leaf.mode
-            && in_place::write(&self.at, before, found, self.content)?;
+            && in_place::write(&self.slot, before, found, self.content)?;
         if is_in_place {
-            return Ok(Taken::Done);
+            return Ok(StepOutcome::Done);
         }
         self.exchange(before, found)
     }
 
-    fn exchange(&self, before: &Leaf, found: Found) -> Result<Taken, String> {
-        let displaced::Place { dir, name, beside } = self.at;
-        require_unchanged(dir, name, before, found)?;
-        let put = Some(self.complete(Some(found))?);
-        step();
-        match self.at.exchange() {
-            Ok(()) => Ok(Taken::Out { put }),
+    fn exchange(&self, before: &Leaf, found: Found) -> Result<StepOutcome, String> {
+        let FileSlot {
+            dir,
+            name,
+            temp_name,
+        } = self.slot;
+        check_unchanged(dir, name, before, found)?;
+        let installed = Some(self.create_temp(Some(found))?);
+        crash_point();
+        match self.slot.exchange() {
+            Ok(()) => Ok(StepOutcome::Displaced { installed }),
             Err(error) => {
-                let _ = dir.remove(beside);
-                Err(cannot("replace it", &error))
+                let _ = dir.remove(temp_name);
+                Err(failure("replace it", &error))
             }
         }
     }
 
-    /// Completes it beside its place; what fails does not stay behind.
-    fn complete(&self, replaced: Option<Found>) -> Result<Put, String> {
+    /// Creates the complete file at its temporary name. Removes it on errors.
+    fn create_temp(&self, replaced: Option<Found>) -> Result<Installed, String> {
         let completed = match self.leaf.mode {
             Mode::Link => self.make_link(),
             _ => self.make_file(replaced),
         };
         let inode = completed.map_err(|error| {
-            // What was there before is not ours.
+            // A file that existed already is not ours.
             if error.kind() != io::ErrorKind::AlreadyExists {
-                let _ = self.at.dir.remove(self.at.beside);
+                let _ = self.slot.dir.remove(self.slot.temp_name);
             }
-            cannot("write it", &error)
+            failure("write it", &error)
         })?;
-        Ok(Put {
+        Ok(Installed {
             leaf: *self.leaf,
             inode,
         })
     }
 
     fn make_link(&self) -> io::Result<u64> {
-        let displaced::Place { dir, beside, .. } = self.at;
-        dir.make_link(self.content, beside)?;
-        if dir.read_link(beside)? != self.content {
-            return Err(io::Error::other("it points elsewhere than it was told to"));
+        let FileSlot { dir, temp_name, .. } = self.slot;
+        dir.make_link(self.content, temp_name)?;
+        if dir.read_link(temp_name)? != self.content {
+            return Err(io::Error::other(
+                "the link read back differs from what was written",
+            ));
         }
-        let found = dir.look(beside)?.ok_or(io::ErrorKind::NotFound)?;
+        let found = dir.look(temp_name)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(found.stamp.inode)
     }
 
     fn make_file(&self, replaced: Option<Found>) -> io::Result<u64> {
-        let displaced::Place { dir, name, beside } = self.at;
+        let FileSlot {
+            dir,
+            name,
+            temp_name,
+        } = self.slot;
         let replaced = replaced.filter(|found| found.kind == Kind::File);
         let access = match replaced {
             Some(_) => Access::CreatePrivate,
@@ -462,68 +490,70 @@ impl NewFile<'_> {
                 withheld: self.withheld,
             },
         };
-        let file = dir.open(beside, access)?;
-        fill(&file, self.content)?;
-        verify(&file, self.content)?;
+        let file = dir.open(temp_name, access)?;
+        write_content(&file, self.content)?;
+        verify_content(&file, self.content)?;
         if let Some(found) = replaced {
-            step();
+            crash_point();
             let old = dir.open(name, Access::Read)?;
             if found_of(&old)? != found {
-                return Err(io::Error::other("it was changed meanwhile"));
+                return Err(io::Error::other("changed during the restore"));
             }
             attributes::copy(&old, &file, self.is_executable())?;
         }
         Ok(found_of(&file)?.stamp.inode)
     }
 
-    /// Where the plan saw the same content.
-    fn set_mode(&self, found: Found) -> Result<Taken, String> {
+    /// Changes only the executable bit.
+    fn set_mode(&self, found: Found) -> Result<StepOutcome, String> {
         let set = || {
-            let file = self.at.dir.open(self.at.name, Access::Read)?;
+            let file = self.slot.dir.open(self.slot.name, Access::Read)?;
             if found_of(&file)? != found {
-                return Err(io::Error::other("it was changed meanwhile"));
+                return Err(io::Error::other("changed during the restore"));
             }
-            allow(&file, rights(found.stamp.mode, self.is_executable()))
+            set_permissions(
+                &file,
+                with_executable(found.stamp.mode, self.is_executable()),
+            )
         };
         set()
-            .map(|()| Taken::Done)
-            .map_err(|error| cannot("change its permission to be executed", &error))
+            .map(|()| StepOutcome::Done)
+            .map_err(|error| failure("change its executable bit", &error))
     }
 }
 
-fn fill(mut file: &File, content: &[u8]) -> io::Result<()> {
+fn write_content(mut file: &File, content: &[u8]) -> io::Result<()> {
     use std::io::Write;
     for piece in content.chunks(PIECE) {
         file.write_all(piece)?;
-        step();
+        crash_point();
     }
     Ok(())
 }
 
-/// Fails unless the file holds `content`.
-pub(super) fn verify(mut file: &File, content: &[u8]) -> io::Result<()> {
+/// Reads the file back, and fails unless it contains `content`.
+pub(super) fn verify_content(mut file: &File, content: &[u8]) -> io::Result<()> {
     let mut held = Vec::new();
     io::Seek::rewind(&mut file)?;
-    // One byte more would show.
+    // One byte more detects a longer file.
     read_file::read_at_most(file, content.len() as u64 + 1, &mut held)?;
-    match held == content {
-        true => Ok(()),
-        false => Err(io::Error::other("it holds something else than was written")),
+    if held == content {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "the content read back differs from what was written",
+        ))
     }
 }
 
-pub(super) fn cannot(what: &str, error: &io::Error) -> String {
+pub(super) fn failure(what: &str, error: &io::Error) -> String {
     let advice = match error.kind() {
-        io::ErrorKind::PermissionDenied => "; see to its permissions and restore it again",
+        io::ErrorKind::PermissionDenied => "; check its permissions and restore again",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "; make room and restore it again"
+            "; free disk space and restore again"
         }
-        _ if is_absent(error) => "; something was moved meanwhile",
+        _ if is_absent(error) => "; a file or folder was moved during the restore",
         _ => "",
     };
-    format!("could not {what}: {error}{advice}")
-}
-
-fn message(error: Error) -> String {
-    error.message
+    format!("cannot {what}: {error}{advice}")
 }

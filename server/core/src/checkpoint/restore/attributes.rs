@@ -1,18 +1,18 @@
-//! Owner, rights and other attributes of a file that takes the place of another.
+//! Copies owner, permissions and extended attributes from a replaced file to the new one.
 
 use std::{fs::File, io};
 
 #[cfg(unix)]
 use crate::fs::dir::found_of;
 
-/// Gives `new` what `old` has: owner, group, access control list, other extended
-/// attributes and permission bits, with or without the right to be executed.
+/// Copies owner, group, access control list, other extended attributes and permission bits from
+/// `old` to `new`, and sets or clears the executable bits.
 ///
-/// What the system does not let this user set stays as it is on a new file, but
-/// `new` is never open to more people than `old`.
+/// Attributes that this user cannot set keep their defaults, but `new` never grants access to
+/// more users than `old`.
 ///
 /// # Errors
-/// When the permission bits cannot be set.
+/// Fails if the permission bits cannot be set.
 #[cfg(unix)]
 pub(super) fn copy(old: &File, new: &File, executable: bool) -> io::Result<()> {
     use rustix::{
@@ -24,14 +24,14 @@ pub(super) fn copy(old: &File, new: &File, executable: bool) -> io::Result<()> {
     if (is.st_uid, is.st_gid) != (was.st_uid, was.st_gid) {
         let (owner, group) = (Uid::from_raw(was.st_uid), Gid::from_raw(was.st_gid));
         if fchown(new, Some(owner), Some(group)) == Err(Errno::PERM) {
-            // Only root gives files away; a group one is a member of can be set.
+            // Only root can change the owner; the group can be one that the user is a member of.
             let _ = fchown(new, None, Some(group));
         }
         is = fstat(new)?;
     }
     let keeps_group = is.st_gid == was.st_gid;
     let keeps_list = extended::copy(old, new);
-    let mut mode = rights(found_of(old)?.stamp.mode, executable);
+    let mut mode = with_executable(found_of(old)?.stamp.mode, executable);
     if is.st_uid != was.st_uid {
         mode &= !0o4000;
     }
@@ -39,10 +39,10 @@ pub(super) fn copy(old: &File, new: &File, executable: bool) -> io::Result<()> {
         mode &= !0o2000;
     }
     if !keeps_group || !keeps_list {
-        // Another group may do what everybody may.
+        // The group differs: it gets only the permissions of others.
         mode &= !0o070 | (mode & 0o007) << 3;
     }
-    allow(new, mode)
+    set_permissions(new, mode)
 }
 
 #[cfg(not(unix))]
@@ -60,11 +60,11 @@ mod extended {
     };
 
     const LIST: &CStr = c"system.posix_acl_access";
-    /// Longest list of names and longest value that Linux has.
+    /// Maximum size of the list of names and of a value on Linux, in bytes.
     const LONGEST: usize = 64 * 1024;
 
-    /// Returns whether the access control list, if there is one, was copied. Of the
-    /// others, what cannot be set is left out.
+    /// Copies the extended attributes, except for those that cannot be set. Returns whether the
+    /// access control list, if there is one, was copied.
     pub(super) fn copy(old: &File, new: &File) -> bool {
         let mut few = [0; 256];
         let mut many = Vec::new();
@@ -77,7 +77,7 @@ mod extended {
                     Err(_) => return false,
                 }
             }
-            // The file system has none.
+            // The file system has no extended attributes.
             Err(_) => return true,
         };
         let mut has_list = false;
@@ -85,7 +85,7 @@ mod extended {
         let names = names.split_inclusive(|byte| *byte == 0);
         for name in names.filter_map(|name| CStr::from_bytes_with_nul(name).ok()) {
             has_list |= name == LIST;
-            // Signatures and rights of the old content.
+            // Capabilities and signatures are only valid for the old content.
             if [c"security.capability", c"security.ima", c"security.evm"].contains(&name) {
                 continue;
             }
@@ -95,7 +95,7 @@ mod extended {
             keeps_list &= copied.is_ok() || name != LIST;
         }
         if !has_list {
-            // The default of its folder.
+            // Inherited from the default list of the folder.
             let _ = fremovexattr(new, LIST);
         }
         keeps_list
@@ -104,15 +104,15 @@ mod extended {
 
 #[cfg(all(unix, not(target_os = "linux")))]
 mod extended {
-    /// Not here.
+    /// Extended attributes are copied only on Linux.
     pub(super) fn copy(_: &std::fs::File, _: &std::fs::File) -> bool {
         true
     }
 }
 
-/// Permission bits with the right to be executed for everyone who may read, or for
-/// no one.
-pub(super) fn rights(mode: u32, executable: bool) -> u32 {
+/// Returns the permission bits of `mode`, executable for all who can read the file or for no
+/// one.
+pub(super) fn with_executable(mode: u32, executable: bool) -> u32 {
     let mode = mode & 0o7777;
     match (executable, mode & 0o100 != 0) {
         (true, false) => mode | 0o100 | (mode & 0o444) >> 2,
@@ -121,8 +121,7 @@ pub(super) fn rights(mode: u32, executable: bool) -> u32 {
     }
 }
 
-/// Sets permission bits.
-pub(super) fn allow(file: &File, mode: u32) -> io::Result<()> {
+pub(super) fn set_permissions(file: &File, mode: u32) -> io::Result<()> {
     #[cfg(unix)]
     return file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
     #[cfg(not(unix))]
@@ -135,14 +134,14 @@ pub(super) fn allow(file: &File, mode: u32) -> io::Result<()> {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
-    use super::rights;
+    use super::with_executable;
 
     #[test]
-    fn only_the_right_to_execute_changes() {
-        assert_eq!(rights(0o100_640, true), 0o750);
-        assert_eq!(rights(0o100_755, false), 0o644);
-        assert_eq!(rights(0o100_711, true), 0o711);
-        assert_eq!(rights(0o100_611, false), 0o611);
-        assert_eq!(rights(0o104_755, false), 0o4644);
+    fn only_the_executable_bits_change() {
+        assert_eq!(with_executable(0o100_640, true), 0o750);
+        assert_eq!(with_executable(0o100_755, false), 0o644);
+        assert_eq!(with_executable(0o100_711, true), 0o711);
+        assert_eq!(with_executable(0o100_611, false), 0o611);
+        assert_eq!(with_executable(0o104_755, false), 0o4644);
     }
 }

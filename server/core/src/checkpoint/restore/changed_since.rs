@@ -1,4 +1,4 @@
-//! What was changed after a restore, which its undo would take away.
+//! Paths that changed after a restore, whose changes an undo of that restore would discard.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use super::{
 use crate::{error::Error, path::RelPath};
 
 impl Checkpoints {
-    /// Says in the preview of an undo point which paths are not as the restore left
-    /// them. Says nothing when the restored checkpoint is gone.
-    pub(super) fn note_later_changes(
+    /// Marks the paths in the preview of an undo that changed after the restore. Does nothing if
+    /// the restored checkpoint no longer exists.
+    pub(super) fn mark_changed_since(
         &self,
         job: &Job<'_>,
         repository: &Repository,
@@ -55,10 +55,11 @@ impl Checkpoints {
                 || restored_paths
                     .iter()
                     .any(|above| is_within(&change.path, above));
-            // The restore did not touch other paths, so whatever differs there is later.
-            let how = match is_restored {
-                true => later.get(&change.path).copied(),
-                false => Some("changed"),
+            // The restore changed no other paths, so any difference there is newer.
+            let how = if is_restored {
+                later.get(&change.path).copied()
+            } else {
+                Some("changed")
             };
             if let Some(how) = how {
                 change

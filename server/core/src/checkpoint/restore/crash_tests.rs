@@ -1,5 +1,6 @@
-//! Killing a restore at any of its steps, and recovering: a process of its own
-//! dies, another one finds what it left.
+//! Kills a restore at each crash point, then recovers.
+//!
+//! The restore runs in a child process, which aborts; the test then opens the same workspace.
 #![cfg(unix)]
 
 use std::{
@@ -22,55 +23,55 @@ use crate::{
     storage::Storage,
 };
 
-/// Steps taken by this process.
-static STEPS: AtomicU64 = AtomicU64::new(0);
-/// The step this process dies at; none while it is 0.
-static LAST: AtomicU64 = AtomicU64::new(0);
+/// Number of crash points that this process has passed.
+static PASSED: AtomicU64 = AtomicU64::new(0);
+/// Number of the crash point where this process aborts; 0 for none.
+static ABORT_AT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// What happens at the next steps of this thread, one a step.
-    static AT_STEPS: RefCell<VecDeque<Box<dyn FnOnce()>>> = RefCell::default();
-    /// What happens at a step under a lease, after how many others.
-    static AT_STEP_UNDER_LEASE: Cell<Option<(usize, Box<dyn FnOnce()>)>> = Cell::default();
+    /// Actions for the next crash points of this thread, one each.
+    static AT_CRASH_POINTS: RefCell<VecDeque<Box<dyn FnOnce()>>> = RefCell::default();
+    /// Action for a crash point under a lease, and the number of points to skip before it.
+    static AT_CRASH_POINT_UNDER_LEASE: Cell<Option<(usize, Box<dyn FnOnce()>)>> = Cell::default();
 }
 
-/// Acts when this thread takes its next steps; `None` lets one pass.
-pub(super) fn at_steps(acts: Vec<Option<Box<dyn FnOnce()>>>) {
+/// Sets actions for the next crash points of this thread; `None` skips one.
+pub(super) fn at_crash_points(acts: Vec<Option<Box<dyn FnOnce()>>>) {
     let acts = acts.into_iter().map(|act| act.unwrap_or(Box::new(|| ())));
-    AT_STEPS.with_borrow_mut(|all| *all = acts.collect());
+    AT_CRASH_POINTS.with_borrow_mut(|all| *all = acts.collect());
 }
 
-/// Acts once, when this thread takes its next step but `later` under a lease.
-pub(super) fn at_step_under_lease(later: usize, act: Box<dyn FnOnce()>) {
-    AT_STEP_UNDER_LEASE.set(Some((later, act)));
+/// Sets an action for a crash point under a lease, after skipping `later` of them.
+pub(super) fn at_crash_point_under_lease(later: usize, act: Box<dyn FnOnce()>) {
+    AT_CRASH_POINT_UNDER_LEASE.set(Some((later, act)));
 }
 
-pub(super) fn cancel_step_under_lease() {
-    AT_STEP_UNDER_LEASE.take();
+pub(super) fn cancel_crash_point_under_lease() {
+    AT_CRASH_POINT_UNDER_LEASE.take();
 }
 
-/// One more step; maybe the last one.
-pub(super) fn step() {
-    let act = AT_STEPS.with_borrow_mut(VecDeque::pop_front);
+/// Passes a crash point.
+pub(super) fn crash_point() {
+    let act = AT_CRASH_POINTS.with_borrow_mut(VecDeque::pop_front);
     if let Some(act) = act {
         act();
     }
-    count_step();
+    count_crash_point();
 }
 
-/// One more step, at which a save would wait for this thread.
-pub(super) fn step_under_lease() {
-    match AT_STEP_UNDER_LEASE.take() {
+/// Passes a crash point where a save by another program waits for this thread.
+pub(super) fn crash_point_under_lease() {
+    match AT_CRASH_POINT_UNDER_LEASE.take() {
         Some((0, act)) => act(),
-        Some((later, act)) => at_step_under_lease(later - 1, act),
+        Some((later, act)) => at_crash_point_under_lease(later - 1, act),
         None => {}
     }
-    count_step();
+    count_crash_point();
 }
 
-fn count_step() {
-    let steps = STEPS.fetch_add(1, Ordering::SeqCst) + 1;
-    if steps == LAST.load(Ordering::SeqCst) {
+fn count_crash_point() {
+    let passed = PASSED.fetch_add(1, Ordering::SeqCst) + 1;
+    if passed == ABORT_AT.load(Ordering::SeqCst) {
         std::process::abort();
     }
 }
@@ -79,13 +80,13 @@ const BASE: &str = "RESTORE_KILL_BASE";
 const AT: &str = "RESTORE_KILL_AT";
 const WHAT: &str = "RESTORE_KILL_WHAT";
 
-struct Ground {
+struct Fixture {
     base: PathBuf,
     root: PathBuf,
     checkpoints: Checkpoints,
 }
 
-impl Ground {
+impl Fixture {
     fn at(base: &Path) -> Self {
         let root = base.join("ws");
         let storage = Storage::open(&base.join("data")).unwrap();
@@ -152,11 +153,11 @@ impl Ground {
     }
 
     fn chmod(&self, path: &str, mode: u32) {
-        let rights = std::os::unix::fs::PermissionsExt::from_mode(mode);
-        fs::set_permissions(self.root.join(path), rights).unwrap();
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        fs::set_permissions(self.root.join(path), permissions).unwrap();
     }
 
-    /// Every path with what it is and holds.
+    /// Returns the type, permissions and content of every path.
     fn tree(&self) -> BTreeMap<PathBuf, String> {
         let mut all = BTreeMap::new();
         let mut todo = vec![PathBuf::new()];
@@ -182,12 +183,12 @@ impl Ground {
         all
     }
 
-    /// Lets another process do it and die at a step; false when it has fewer.
-    fn dies(&self, what: &str, at: u64) -> bool {
+    /// Runs `what` in a child process that aborts at a crash point. Returns false if it passed fewer.
+    fn crashes(&self, what: &str, at: u64) -> bool {
         let status = Command::new(env::current_exe().unwrap())
             .args([
                 "--exact",
-                "checkpoint::restore::crash_tests::a_process_of_its_own",
+                "checkpoint::restore::crash_tests::crash_in_child_process",
             ])
             .env(BASE, &self.base)
             .env(WHAT, what)
@@ -195,7 +196,7 @@ impl Ground {
             .output()
             .unwrap()
             .status;
-        // By a signal, or it is the child's test that failed.
+        // 101 means that the test in the child failed.
         assert_ne!(status.code(), Some(101));
         !status.success()
     }
@@ -205,39 +206,42 @@ fn workspace(root: &Path) -> Root {
     Root::new(AbsPath::new(root).unwrap(), None)
 }
 
-/// The one that dies: of the other tests only.
+/// Runs in the child process of the other tests.
 #[test]
-fn a_process_of_its_own() {
+fn crash_in_child_process() {
     let Some(base) = env::var_os(BASE) else {
         return;
     };
-    let ground = Ground::at(Path::new(&base));
-    LAST.store(env::var(AT).unwrap().parse().unwrap(), Ordering::SeqCst);
+    let fixture = Fixture::at(Path::new(&base));
+    ABORT_AT.store(env::var(AT).unwrap().parse().unwrap(), Ordering::SeqCst);
     match env::var(WHAT).unwrap().as_str() {
-        "restore" => ground.restore(ground.newest()),
+        "restore" => fixture.restore(fixture.newest()),
         "restore without shrinks" => {
             let wanted = RestoreTarget {
-                id: ground.newest(),
+                id: fixture.newest(),
                 paths: Vec::new(),
             };
             let unsaved = [RelPath::new(Path::new("shrinks")).unwrap()];
             let options = Options::default();
-            let restore =
-                |job: &Job<'_>| ground.checkpoints.restore(job, &wanted, &unsaved, &options);
-            ground.job(restore).unwrap();
+            let restore = |job: &Job<'_>| {
+                fixture
+                    .checkpoints
+                    .restore(job, &wanted, &unsaved, &options)
+            };
+            fixture.job(restore).unwrap();
         }
         _ => {
-            ground.recover();
+            fixture.recover();
         }
     }
 }
 
-/// A checkpoint of every kind of thing, and everything changed since.
-fn changed_ground() -> (TempDir, Ground, Oid) {
+/// Creates a checkpoint with all types of files, then changes all of them.
+fn changed_fixture() -> (TempDir, Fixture, Oid) {
     let folder = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
-    let ground = Ground::at(&base);
+    let fixture = Fixture::at(&base);
     for (path, text) in [
         ("grows", "a much longer content"),
         ("shrinks", "short"),
@@ -250,15 +254,15 @@ fn changed_ground() -> (TempDir, Ground, Oid) {
         ("was-folder/x", "in a folder"),
         ("same", "same"),
     ] {
-        ground.write(path, text);
+        fixture.write(path, text);
     }
-    ground.link("same", "link");
-    ground.link("same", "file-now");
-    ground.chmod("gone/deep/er", 0o600);
-    ground.chmod("tool", 0o755);
-    ground.chmod("tool2", 0o755);
-    fs::create_dir(ground.root.join("empty")).unwrap();
-    let id = ground.create();
+    fixture.link("same", "link");
+    fixture.link("same", "file-now");
+    fixture.chmod("gone/deep/er", 0o600);
+    fixture.chmod("tool", 0o755);
+    fixture.chmod("tool2", 0o755);
+    fs::create_dir(fixture.root.join("empty")).unwrap();
+    let id = fixture.create();
     for path in [
         "gone",
         "folder-now",
@@ -268,7 +272,7 @@ fn changed_ground() -> (TempDir, Ground, Oid) {
         "file-now",
         "empty",
     ] {
-        ground.remove(path);
+        fixture.remove(path);
     }
     for (path, text) in [
         ("grows", "short"),
@@ -280,29 +284,29 @@ fn changed_ground() -> (TempDir, Ground, Oid) {
         ("new/file", "new"),
         ("tool2", "#! changed"),
     ] {
-        ground.write(path, text);
+        fixture.write(path, text);
     }
-    ground.link("grows", "link");
-    ground.link("grows", "link-now");
-    fs::hard_link(ground.root.join("named-twice"), base.join("other-name")).unwrap();
-    ground.chmod("tool", 0o644);
-    ground.chmod("tool2", 0o644);
-    (folder, ground, id)
+    fixture.link("grows", "link");
+    fixture.link("grows", "link-now");
+    fs::hard_link(fixture.root.join("named-twice"), base.join("other-name")).unwrap();
+    fixture.chmod("tool", 0o644);
+    fixture.chmod("tool2", 0o644);
+    (folder, fixture, id)
 }
 
 #[test]
-fn t15_kill_at_every_journal_step_then_recover() {
+fn a_restore_killed_at_any_point_is_recovered() {
     let (mut interrupted, mut partly_written) = (0, 0);
     for at in 1.. {
-        let (_folder, ground, id) = changed_ground();
-        let before = ground.tree();
-        if !ground.dies("restore", at) {
+        let (_folder, fixture, id) = changed_fixture();
+        let before = fixture.tree();
+        if !fixture.crashes("restore", at) {
             break;
         }
-        let found = Ground::at(&ground.base);
-        // Recovering may be killed too, each time a step later.
+        let found = Fixture::at(&fixture.base);
+        // Recovery is killed too, each time one point later.
         for again in 1.. {
-            if !found.dies("recover", again) {
+            if !found.crashes("recover", again) {
                 break;
             }
         }
@@ -312,20 +316,23 @@ fn t15_kill_at_every_journal_step_then_recover() {
         partly_written += take_kept(&mut recovered).len();
         interrupted += 1;
         let made = &recovered[Path::new("gone/deep/er")];
-        assert_eq!(made, "0! it was deleted", "step {at}: for its owner");
+        assert_eq!(
+            made, "0! it was deleted",
+            "step {at}: readable only by its owner"
+        );
         found.restore(undo);
         assert_eq!(found.tree(), before, "step {at}: the undo point");
         found.restore(id);
-        assert_eq!(found.tree(), recovered, "step {at}: as the checkpoint");
+        assert_eq!(found.tree(), recovered, "step {at}: the checkpoint");
     }
-    // Every file has several steps.
+    // Every file has several crash points.
     assert!(interrupted > 40, "{interrupted} steps");
     if cfg!(target_os = "linux") {
         assert!(partly_written > 3, "{partly_written} versions kept");
     }
 }
 
-/// Takes out what recovery kept of files that were partly written.
+/// Removes the partly written files that recovery kept, and returns them.
 fn take_kept(tree: &mut BTreeMap<PathBuf, String>) -> Vec<(PathBuf, String)> {
     let is_kept = |path: &Path| path.extension().is_some_and(|it| it == "kept-1");
     let kept = tree.extract_if(.., |path, _| is_kept(path)).collect();
@@ -333,16 +340,16 @@ fn take_kept(tree: &mut BTreeMap<PathBuf, String>) -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn an_interrupted_restore_is_completed_by_the_next_one_too() {
-    let (_folder, ground, id) = changed_ground();
-    assert!(ground.dies("restore", 9));
-    ground.write("new/later", "later");
-    let undo = ground.checkpoints.last_undo().unwrap().unwrap();
-    ground.restore(undo);
-    assert!(!ground.tree().contains_key(Path::new("new/later")));
-    let second = ground.checkpoints.last_undo().unwrap().unwrap();
+fn the_next_restore_completes_an_interrupted_one_first() {
+    let (_folder, fixture, id) = changed_fixture();
+    assert!(fixture.crashes("restore", 9));
+    fixture.write("new/later", "later");
+    let undo = fixture.checkpoints.last_undo().unwrap().unwrap();
+    fixture.restore(undo);
+    assert!(!fixture.tree().contains_key(Path::new("new/later")));
+    let second = fixture.checkpoints.last_undo().unwrap().unwrap();
     assert_ne!(second, undo);
-    // The interrupted one was completed first: its undo point has all of that.
+    // The interrupted restore was completed first: the undo point contains its result.
     let options = DiffOptions {
         paths: Vec::new(),
         contents: false,
@@ -350,33 +357,33 @@ fn an_interrupted_restore_is_completed_by_the_next_one_too() {
         max_total_bytes: 0,
     };
     let (from, to) = (Side::Checkpoint(id), Side::Checkpoint(second));
-    let differences = ground.job(|job| ground.checkpoints.diff(job, &from, &to, &options));
+    let differences = fixture.job(|job| fixture.checkpoints.diff(job, &from, &to, &options));
     let differences = differences.unwrap();
     let paths = differences.iter().map(|file| file.path.to_string());
     assert_eq!(paths.collect::<Vec<_>>(), ["new/later"]);
-    ground.restore(id);
+    fixture.restore(id);
 }
 
 #[test]
-fn recovery_leaves_alone_what_the_restore_left_alone() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore without shrinks", 1));
-    assert!(ground.recover().unwrap().completed);
-    let tree = ground.tree();
+fn recovery_leaves_conflicts_of_the_restore_as_they_are() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore without shrinks", 1));
+    assert!(fixture.recover().unwrap().completed);
+    let tree = fixture.tree();
     assert_eq!(tree[Path::new("grows")], "0 a much longer content");
     assert_eq!(tree[Path::new("shrinks")], "0 this was not so long before");
 }
 
 #[test]
-fn a_journal_whose_checkpoints_are_gone_is_set_aside_once() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 3));
-    let before = ground.tree();
-    let refs = ground.checkpoints.git_dir().join("refs");
+fn a_journal_of_deleted_checkpoints_is_moved_aside_once() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 3));
+    let before = fixture.tree();
+    let refs = fixture.checkpoints.git_dir().join("refs");
     fs::remove_dir_all(&refs).unwrap();
     fs::create_dir_all(refs.join("heads")).unwrap();
-    let _ = fs::remove_file(ground.checkpoints.git_dir().join("packed-refs"));
-    let found = Ground::at(&ground.base);
+    let _ = fs::remove_file(fixture.checkpoints.git_dir().join("packed-refs"));
+    let found = Fixture::at(&fixture.base);
     let error = found.job(|job| found.checkpoints.recover(job)).unwrap_err();
     assert!(error.message.contains(".corrupt-"), "{error}");
     assert_eq!(found.recover(), None);
@@ -384,20 +391,20 @@ fn a_journal_whose_checkpoints_are_gone_is_set_aside_once() {
 }
 
 #[test]
-fn what_someone_changed_after_the_interruption_stays() {
-    let (_folder, ground, id) = changed_ground();
+fn a_file_changed_after_the_interruption_is_left_as_it_is() {
+    let (_folder, fixture, id) = changed_fixture();
     // Right after the journal was written.
-    assert!(ground.dies("restore", 1));
-    ground.write("shrinks", "mine");
-    ground.write("gone", "mine too");
-    ground.remove("link");
-    ground.link("mine", "link");
-    let recovered = ground.recover().unwrap();
+    assert!(fixture.crashes("restore", 1));
+    fixture.write("shrinks", "mine");
+    fixture.write("gone", "mine too");
+    fixture.remove("link");
+    fixture.link("mine", "link");
+    let recovered = fixture.recover().unwrap();
     assert!(recovered.completed && recovered.restoring == id);
     let problems = recovered.problems.iter();
     let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
     assert_eq!(problems, ["gone/deep/er", "link", "shrinks"]);
-    let tree = ground.tree();
+    let tree = fixture.tree();
     let at = |path: &str| tree.get(Path::new(path)).cloned();
     assert_eq!(at("shrinks").as_deref(), Some("0 mine"));
     assert_eq!(at("gone").as_deref(), Some("0 mine too"));
@@ -406,24 +413,24 @@ fn what_someone_changed_after_the_interruption_stays() {
     assert_eq!(at("was-folder/x").as_deref(), Some("0 in a folder"));
 }
 
-/// The names of unfinished files, and what they hold.
-fn beside(ground: &Ground) -> Vec<(PathBuf, String)> {
-    let tree = ground.tree().into_iter();
+/// Returns the temporary files and their content.
+fn temp_files(fixture: &Fixture) -> Vec<(PathBuf, String)> {
+    let tree = fixture.tree().into_iter();
     tree.filter(|(path, _)| path.extension().is_some_and(|it| it == "sightline-restore"))
         .collect()
 }
 
 #[test]
-fn what_was_saved_shorter_after_the_interruption_stays() {
-    // As far as each would have been written by one who was killed meanwhile.
+fn a_shorter_save_after_the_interruption_is_not_lost() {
+    // Each could be a partly written file of a killed process.
     let saves = [("a much longer con", ""), ("", "sho"), ("a much", "short")];
     for (at, (grows, shrinks)) in (1..50).step_by(4).zip(saves.into_iter().cycle()) {
-        let (_folder, ground, _) = changed_ground();
-        assert!(ground.dies("restore", at));
-        ground.write("grows", grows);
-        ground.write("shrinks", shrinks);
-        let recovered = ground.recover();
-        let tree = ground.tree();
+        let (_folder, fixture, _) = changed_fixture();
+        assert!(fixture.crashes("restore", at));
+        fixture.write("grows", grows);
+        fixture.write("shrinks", shrinks);
+        let recovered = fixture.recover();
+        let tree = fixture.tree();
         for (path, text) in [("grows", grows), ("shrinks", shrinks)] {
             let saved = format!("0 {text}");
             let kept = tree.get(Path::new(&format!("{path}.kept-1")));
@@ -441,30 +448,30 @@ fn what_was_saved_shorter_after_the_interruption_stays() {
 }
 
 #[test]
-fn what_was_taken_out_and_saved_after_the_interruption_gets_its_place_back() {
-    let mut taken_out = 0;
+fn a_displaced_file_saved_after_the_interruption_is_not_lost() {
+    let mut displaced = 0;
     for at in (1..70).step_by(2) {
-        let (_folder, ground, _) = changed_ground();
-        let before = ground.tree();
-        if !ground.dies("restore", at) {
+        let (_folder, fixture, _) = changed_fixture();
+        let before = fixture.tree();
+        if !fixture.crashes("restore", at) {
             break;
         }
         let mut saved = Vec::new();
-        for (path, holds) in beside(&ground) {
-            // A new file is nobody's yet.
+        for (path, holds) in temp_files(&fixture) {
+            // Ignore new files: only displaced ones can be open in another program.
             let was = before
                 .iter()
                 .find(|(path, was)| **was == holds && path.extension().is_none());
             if let Some((was, _)) = was.filter(|_| holds.len() > 4 && !holds.starts_with("link")) {
                 let text = format!("saved {}", was.display());
-                ground.write(path.to_str().unwrap(), &text);
+                fixture.write(path.to_str().unwrap(), &text);
                 saved.push((was.clone(), text));
             }
         }
-        taken_out += saved.len();
+        displaced += saved.len();
         let is_any = !saved.is_empty();
-        let problems = ground.recover().unwrap().problems;
-        let tree = ground.tree();
+        let problems = fixture.recover().unwrap().problems;
+        let tree = fixture.tree();
         for (path, text) in saved {
             assert!(
                 tree.values().any(|holds| holds.ends_with(&text)),
@@ -472,27 +479,27 @@ fn what_was_taken_out_and_saved_after_the_interruption_gets_its_place_back() {
             );
         }
         assert_eq!(problems.is_empty(), !is_any, "step {at}: {problems:?}");
-        assert_eq!(beside(&ground), Vec::new(), "step {at}");
+        assert_eq!(temp_files(&fixture), Vec::new(), "step {at}");
     }
-    assert!(taken_out > 0);
+    assert!(displaced > 0);
 }
 
 #[test]
-fn what_takes_a_place_after_the_interruption_stays() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 1));
-    // The beginning of what is to be deleted.
-    ground.write("new/file", "ne");
-    ground.write("was-folder", "a fi");
-    ground.remove("tool2");
+fn a_file_created_after_the_interruption_is_left_as_it_is() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 1));
+    // A prefix of the file to delete.
+    fixture.write("new/file", "ne");
+    fixture.write("was-folder", "a fi");
+    fixture.remove("tool2");
     rustix::fs::mkfifoat(
         rustix::fs::CWD,
-        ground.root.join("tool2"),
+        fixture.root.join("tool2"),
         rustix::fs::Mode::from_raw_mode(0o600),
     )
     .unwrap();
-    ground.write("gone/deep/er/mine", "mine");
-    let problems = ground.recover().unwrap().problems.into_iter();
+    fixture.write("gone/deep/er/mine", "mine");
+    let problems = fixture.recover().unwrap().problems.into_iter();
     let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
     assert_eq!(
         problems,
@@ -504,8 +511,8 @@ fn what_takes_a_place_after_the_interruption_stays() {
             "was-folder/x"
         ]
     );
-    ground.remove("tool2");
-    let tree = ground.tree();
+    fixture.remove("tool2");
+    let tree = fixture.tree();
     assert_eq!(tree[Path::new("new/file")], "0 ne");
     assert_eq!(tree[Path::new("was-folder")], "0 a fi");
     assert_eq!(tree[Path::new("gone/deep/er/mine")], "0 mine");
@@ -516,128 +523,128 @@ fn a_restore_whose_contents_are_lost_is_rolled_back() {
     let folder = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
-    let ground = Ground::at(&base);
+    let fixture = Fixture::at(&base);
     let packs = || {
-        let packs = fs::read_dir(ground.checkpoints.git_dir().join("objects/pack")).unwrap();
+        let packs = fs::read_dir(fixture.checkpoints.git_dir().join("objects/pack")).unwrap();
         packs.map(|pack| pack.unwrap().path()).collect::<Vec<_>>()
     };
-    ground.write("lost", "this content is lost");
-    ground.create();
+    fixture.write("lost", "this content is lost");
+    fixture.create();
     let first = packs();
-    ground.write("a", "1");
-    ground.write("z", "1");
-    ground.create();
-    ground.write("a", "2");
-    ground.write("lost", "2");
-    ground.write("z", "2");
-    let before = ground.tree();
-    // When a part of it is done, and the rest not yet begun.
-    assert!(ground.dies("restore", 6));
-    assert_ne!(ground.tree(), before);
+    fixture.write("a", "1");
+    fixture.write("z", "1");
+    fixture.create();
+    fixture.write("a", "2");
+    fixture.write("lost", "2");
+    fixture.write("z", "2");
+    let before = fixture.tree();
+    // After a part of the steps.
+    assert!(fixture.crashes("restore", 6));
+    assert_ne!(fixture.tree(), before);
     for pack in first {
         fs::remove_file(pack).unwrap();
     }
-    let recovered = Ground::at(&base).recover().unwrap();
+    let recovered = Fixture::at(&base).recover().unwrap();
     assert!(!recovered.completed);
     assert_eq!(recovered.problems, Vec::new());
-    assert_eq!(ground.tree(), before);
+    assert_eq!(fixture.tree(), before);
 }
 
 #[test]
-fn a_journal_that_makes_no_sense_is_set_aside_and_said() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 3));
-    let journal = ground.checkpoints.state_dir().join("journal.json");
+fn an_invalid_journal_is_moved_aside_and_reported() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 3));
+    let journal = fixture.checkpoints.state_dir().join("journal.json");
     fs::write(&journal, "{").unwrap();
-    let error = ground
-        .job(|job| ground.checkpoints.recover(job))
+    let error = fixture
+        .job(|job| fixture.checkpoints.recover(job))
         .unwrap_err();
     assert!(error.message.contains(".corrupt-"), "{error}");
     assert!(!journal.exists());
-    assert_eq!(ground.recover(), None);
+    assert_eq!(fixture.recover(), None);
 }
 
 #[test]
-fn a_journal_is_followed_only_as_a_whole() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 1));
-    let before = ground.tree();
-    let path = ground.checkpoints.state_dir().join("journal.json");
-    let sound: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+fn a_journal_with_an_invalid_field_changes_nothing() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 1));
+    let before = fixture.tree();
+    let path = fixture.checkpoints.state_dir().join("journal.json");
+    let valid: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let outside = serde_json::json!([{ "path": "../outside" }]);
     for (field, value) in [
         ("version", serde_json::json!(2)),
         ("paths", outside.clone()),
         ("leftAlone", outside),
     ] {
-        let mut journal = sound.clone();
+        let mut journal = valid.clone();
         assert!(journal.get(field).is_some(), "{field}");
         journal[field] = value;
         fs::write(&path, journal.to_string()).unwrap();
-        let recovered = ground.job(|job| ground.checkpoints.recover(job));
+        let recovered = fixture.job(|job| fixture.checkpoints.recover(job));
         let error = recovered.unwrap_err();
         assert!(error.message.contains(".corrupt-"), "{field}: {error}");
-        assert_eq!(ground.recover(), None, "{field}");
-        assert_eq!(ground.tree(), before, "{field}");
+        assert_eq!(fixture.recover(), None, "{field}");
+        assert_eq!(fixture.tree(), before, "{field}");
     }
 }
 
 #[test]
-fn what_someone_put_in_the_way_after_the_interruption_stays() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 1));
-    // A pipe where a file is to come back, and a folder where a file is replaced.
+fn an_obstacle_created_after_the_interruption_is_left_as_it_is() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 1));
+    // A pipe in place of a deleted file, and a folder in place of a changed one.
     let made = Command::new("mkfifo")
-        .arg(ground.root.join("gone"))
+        .arg(fixture.root.join("gone"))
         .status();
     assert!(made.unwrap().success());
-    ground.remove("shrinks");
-    ground.write("shrinks/mine", "mine");
-    let recovered = ground.recover().unwrap();
+    fixture.remove("shrinks");
+    fixture.write("shrinks/mine", "mine");
+    let recovered = fixture.recover().unwrap();
     let problems = recovered.problems.iter();
     let problems: Vec<String> = problems.map(|problem| problem.path.to_string()).collect();
     assert_eq!(problems, ["gone/deep/er", "shrinks"]);
-    let gone = fs::symlink_metadata(ground.root.join("gone")).unwrap();
+    let gone = fs::symlink_metadata(fixture.root.join("gone")).unwrap();
     assert!(std::os::unix::fs::FileTypeExt::is_fifo(&gone.file_type()));
-    let mine = fs::read_to_string(ground.root.join("shrinks/mine"));
+    let mine = fs::read_to_string(fixture.root.join("shrinks/mine"));
     assert_eq!(mine.unwrap(), "mine");
 }
 
 #[test]
-fn recovery_keeps_an_empty_folder_that_rules_deny_by_now() {
-    let (_folder, ground, _) = changed_ground();
-    assert!(ground.dies("restore", 1));
-    // It would go, as the checkpoint has neither folder nor file.
-    ground.remove("new/file");
-    ground.write(".clineignore", "new\n");
-    ground.recover().unwrap();
-    assert!(ground.root.join("new").is_dir());
+fn recovery_keeps_an_empty_folder_that_is_denied_now() {
+    let (_folder, fixture, _) = changed_fixture();
+    assert!(fixture.crashes("restore", 1));
+    // Otherwise deleted: the checkpoint has neither the folder nor the file.
+    fixture.remove("new/file");
+    fixture.write(".clineignore", "new\n");
+    fixture.recover().unwrap();
+    assert!(fixture.root.join("new").is_dir());
 }
 
 #[test]
-fn a_restore_that_is_rolled_back_gives_files_the_permissions_they_had() {
+fn a_rollback_restores_the_permissions_of_files() {
     let folder = tempfile::tempdir().unwrap();
     let base = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir(base.join("ws")).unwrap();
-    let ground = Ground::at(&base);
-    ground.write("z", "this content is lost");
-    ground.create();
-    let packs = ground.checkpoints.git_dir().join("objects/pack");
+    let fixture = Fixture::at(&base);
+    fixture.write("z", "this content is lost");
+    fixture.create();
+    let packs = fixture.checkpoints.git_dir().join("objects/pack");
     let packs = fs::read_dir(packs).unwrap();
     let first: Vec<PathBuf> = packs.map(|pack| pack.unwrap().path()).collect();
-    ground.write("a/kept", "");
-    ground.create();
-    ground.remove("z");
-    ground.write("a/private", "mine");
-    ground.chmod("a/private", 0o600);
-    let before = ground.tree();
+    fixture.write("a/kept", "");
+    fixture.create();
+    fixture.remove("z");
+    fixture.write("a/private", "mine");
+    fixture.chmod("a/private", 0o600);
+    let before = fixture.tree();
     // Files are deleted first.
-    assert!(ground.dies("restore", 3));
-    assert!(!ground.root.join("a/private").exists());
+    assert!(fixture.crashes("restore", 3));
+    assert!(!fixture.root.join("a/private").exists());
     for pack in first {
         fs::remove_file(pack).unwrap();
     }
-    let recovered = Ground::at(&base).recover().unwrap();
+    let recovered = Fixture::at(&base).recover().unwrap();
     assert!(!recovered.completed);
-    assert_eq!(ground.tree(), before);
+    assert_eq!(fixture.tree(), before);
 }

@@ -1,11 +1,13 @@
-//! What was taken out of its place, until it is certain that nobody needs it.
+//! Displaced files: the old versions of replaced and deleted files, until they can be discarded.
 //!
-//! A restore never writes into a file and never deletes one by its name: what
-//! stands there gets an unfinished name, by an exchange with the new file where
-//! there is one. Once every step is taken it is looked at: when it holds what the
-//! plan saw, which the undo point has, and no process may still write to it, it is
-//! removed. Else someone saved it at that moment. It gets its place back, or,
-//! where something newer has the place by then, it is kept beside and named.
+//! A file that is not written [in place](super::in_place) is never overwritten or deleted directly.
+//! It is renamed to a temporary name, or exchanged with the new file. After the last step it is
+//! checked:
+//!
+//! - If it has the content that the plan saw (so the undo point has it too), and no process can
+//!   still write to it, it is removed.
+//! - Otherwise a program saved it during the restore. It gets its name back. If a newer file has
+//!   the name by then, the displaced file is kept as `NAME.kept-1`, and the outcome names it.
 
 use std::{
     collections::HashSet,
@@ -18,26 +20,29 @@ use sha2::{Digest, Sha256};
 
 use super::{
     super::{Oid, tree_diff::Leaf},
-    apply::{cannot, changed},
-    open_files, step,
+    apply::{changed_error, failure},
+    crash_point, open_files,
 };
 use crate::{
     fs::dir::{Dir, Found},
     path::RelPath,
 };
 
-/// How names of unfinished files end.
-const ENDING: &str = ".sightline-restore";
-/// How often, and how long each time, a file that is open for writing is waited for.
-const WAITS: u32 = 10;
+/// Suffix of temporary names.
+const TEMP_SUFFIX: &str = ".sightline-restore";
+/// Number of waits for files that are open for writing. Together with [`WAIT`], 100 ms: longer than
+/// a usual save.
+const MAX_WAITS: u32 = 10;
+/// Duration of one wait.
 const WAIT: Duration = Duration::from_millis(10);
-const OPEN: &str = "another program has it open for writing, so it is left as it is; close it there and restore it again";
-/// So many names are tried for a file that is kept.
-const TRIES: u32 = 100;
+const OPEN_ELSEWHERE: &str =
+    "open for writing in another program; left as it is; close it there and restore again";
+/// Number of names that are tried for a file that is kept.
+const MAX_KEPT_NAMES: u32 = 100;
 
-/// The name of the unfinished file for `path`, which also what is taken out there
-/// gets: always the same, so that it is found again.
-pub(super) fn unfinished(undo: Oid, path: &RelPath) -> OsString {
+/// Returns the temporary name for a path, both of the new file and of the displaced one. The name is
+/// always the same, so that recovery finds the file.
+pub(super) fn temp_file_name(undo: Oid, path: &RelPath) -> OsString {
     let mut hash = Sha256::new();
     hash.update(undo.as_bytes());
     hash.update(path.as_path().as_os_str().as_encoded_bytes());
@@ -46,163 +51,168 @@ pub(super) fn unfinished(undo: Oid, path: &RelPath) -> OsString {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    format!(".{hex}{ENDING}").into()
+    format!(".{hex}{TEMP_SUFFIX}").into()
 }
 
-/// A second one, for file systems that cannot exchange names.
-pub(super) fn spare(unfinished: &OsStr) -> OsString {
+/// Returns a second temporary name, for file systems that cannot exchange names.
+pub(super) fn spare_name(temp_file_name: &OsStr) -> OsString {
     let mut name = OsString::from(".");
-    name.push(unfinished);
+    name.push(temp_file_name);
     name
 }
 
-/// Which of these files, by their unfinished names, a process may still write to.
-/// One that is being saved is waited for, but not for long.
-pub(super) fn open_for_writing(names: &HashSet<OsString>) -> HashSet<OsString> {
-    let mut open = open_files::open_for_writing(ENDING, names);
-    for _ in 0..WAITS {
+/// Waits a short time until no process has these files open for writing. Returns the temporary names
+/// of those that are still open.
+pub(super) fn wait_until_closed(names: &HashSet<OsString>) -> HashSet<OsString> {
+    let mut open = open_files::open_for_writing(TEMP_SUFFIX, names);
+    for _ in 0..MAX_WAITS {
         if open.is_empty() {
             break;
         }
         thread::sleep(WAIT);
-        open = open_files::open_for_writing(ENDING, &open);
+        open = open_files::open_for_writing(TEMP_SUFFIX, &open);
     }
     open
 }
 
-/// A place and the unfinished name beside it.
+/// Location of a file in its folder, and the temporary name next to it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct FileSlot<'a> {
     pub(super) dir: &'a Dir,
     pub(super) name: &'a OsStr,
-    pub(super) beside: &'a OsStr,
+    pub(super) temp_name: &'a OsStr,
 }
 
-/// What a step put there.
+/// New file that a step moved to its final name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Put {
+pub(super) struct Installed {
     pub(super) leaf: Leaf,
     pub(super) inode: u64,
 }
 
-impl Place<'_> {
-    /// What stands beside, which is complete, and what stands there change places.
+impl FileSlot<'_> {
+    /// Exchanges the file at the temporary name, which is complete, with the file at the name.
     pub(super) fn exchange(&self) -> io::Result<()> {
-        match self.dir.exchange(self.beside, self.name)? {
-            true => Ok(()),
-            false => self.exchange_by_steps(),
+        if self.dir.exchange(self.temp_name, self.name)? {
+            Ok(())
+        } else {
+            self.exchange_by_renames()
         }
     }
 
-    /// The same where the system cannot do it at once: between, nothing is there.
-    pub(super) fn exchange_by_steps(&self) -> io::Result<()> {
-        let Self { dir, name, beside } = self;
-        let spare = spare(beside);
+    /// Exchanges the names by three renames, for file systems without an atomic exchange. The name
+    /// does not exist in between.
+    pub(super) fn exchange_by_renames(&self) -> io::Result<()> {
+        let Self {
+            dir,
+            name,
+            temp_name,
+        } = self;
+        let spare = spare_name(temp_name);
         dir.rename_new(name, &spare)?;
-        step();
+        crash_point();
         let where_it_is = |error: io::Error| {
             let spare = spare.display();
-            io::Error::other(format!("{error}; what stood there is now {spare}"))
+            io::Error::other(format!("{error}; the original file is now {spare}"))
         };
-        if let Err(error) = dir.rename_new(beside, name) {
+        if let Err(error) = dir.rename_new(temp_name, name) {
             dir.rename_new(&spare, name).map_err(where_it_is)?;
             return Err(error);
         }
-        step();
-        dir.rename_new(&spare, beside).map_err(where_it_is)
+        crash_point();
+        dir.rename_new(&spare, temp_name).map_err(where_it_is)
     }
 
-    /// Looks at what was taken out, and removes it or gives it back. `before` is
-    /// what the plan saw, `put` what has its place now, `is_open` whether a process
-    /// may still write to it.
+    /// Removes the displaced file if it is unchanged and closed; otherwise puts it back or keeps it
+    /// under a new name. `before` is the file as the plan saw it, `installed` the new file at its
+    /// name, and `is_open` whether a process can still write to the displaced file.
     ///
     /// # Errors
-    /// Why it was given back or kept.
-    pub(super) fn settle(
+    /// Why the file was put back or kept.
+    pub(super) fn discard_or_put_back(
         &self,
         before: Option<&Leaf>,
-        put: Option<Put>,
+        installed: Option<Installed>,
         is_open: bool,
     ) -> Result<(), String> {
-        step();
-        let out = match self.dir.leaf(self.beside) {
-            // Somebody else removed it.
-            Ok(None) if matches!(self.dir.look(self.beside), Ok(None)) => return Ok(()),
-            out => out,
+        crash_point();
+        let displaced = match self.dir.leaf(self.temp_name) {
+            // Another process removed it.
+            Ok(None) if matches!(self.dir.look(self.temp_name), Ok(None)) => return Ok(()),
+            displaced => displaced,
         };
-        let is_seen =
-            matches!((&out, before), (Ok(Some((leaf, _))), Some(before)) if leaf.is_same(before));
-        let removed = match (is_seen, is_open) {
-            (true, false) => self.dir.remove(self.beside),
-            _ => Ok(()),
+        let is_unchanged = matches!((&displaced, before), (Ok(Some((leaf, _))), Some(before)) if leaf.is_same(before));
+        let removed = if is_unchanged && !is_open {
+            self.dir.remove(self.temp_name)
+        } else {
+            Ok(())
         };
-        if is_seen && !is_open && removed.is_ok() {
+        if is_unchanged && !is_open && removed.is_ok() {
             return Ok(());
         }
-        step();
-        let given_back = match put {
-            Some(put) => self.give_back(put),
-            None => self.dir.rename_new(self.beside, self.name).is_ok(),
+        crash_point();
+        let is_put_back = match installed {
+            Some(installed) => self.put_back(installed),
+            None => self.dir.rename_new(self.temp_name, self.name).is_ok(),
         };
-        let reason = match (removed, given_back) {
-            (Err(error), _) => cannot("remove what it replaces", &error),
-            (Ok(()), true) if is_seen => return Err(OPEN.to_owned()),
-            (Ok(()), true) => return Err(changed()),
+        let reason = match (removed, is_put_back) {
+            (Err(error), _) => failure("remove the replaced file", &error),
+            (Ok(()), true) if is_unchanged => return Err(OPEN_ELSEWHERE.to_owned()),
+            (Ok(()), true) => return Err(changed_error()),
             (Ok(()), false) => {
-                "it was saved more than once while it was restored; the newest has its place"
-                    .to_owned()
+                "saved more than once during the restore; the newest version is in place".to_owned()
             }
         };
-        if given_back {
+        if is_put_back {
             return Err(reason);
         }
-        let kept = self.keep();
+        let kept = self.keep_under_new_name();
         Err(format!(
-            "{reason}; what it replaced is kept as {}",
+            "{reason}; the displaced version is kept as {}",
             kept.display()
         ))
     }
 
-    /// Exchanges them again, unless something newer than what was put there has the
-    /// place by now.
-    fn give_back(&self, put: Put) -> bool {
-        if !self.holds(self.name, put) || self.exchange().is_err() {
+    /// Exchanges the names back, unless the new file was changed or replaced. Returns whether the
+    /// displaced file has its name back.
+    fn put_back(&self, installed: Installed) -> bool {
+        if !self.still_holds(self.name, installed) || self.exchange().is_err() {
             return false;
         }
-        step();
-        let names = HashSet::from([self.beside.to_owned()]);
-        if open_for_writing(&names).is_empty() && self.holds(self.beside, put) {
-            let _ = self.dir.remove(self.beside);
+        crash_point();
+        let names = HashSet::from([self.temp_name.to_owned()]);
+        if wait_until_closed(&names).is_empty() && self.still_holds(self.temp_name, installed) {
+            let _ = self.dir.remove(self.temp_name);
             return true;
         }
-        // It was saved between: that is the newest.
+        // The new file was saved in between, so it is the newest.
         self.exchange().is_err()
     }
 
-    /// Is that still what was put there?
-    fn holds(&self, name: &OsStr, put: Put) -> bool {
+    /// Returns whether `name` is still the unchanged new file.
+    fn still_holds(&self, name: &OsStr, installed: Installed) -> bool {
         let inode = |found: Option<Found>| found.map(|found| found.stamp.inode);
-        matches!(self.dir.look(name), Ok(found) if inode(found) == Some(put.inode))
-            && matches!(self.dir.leaf(name), Ok(Some((leaf, _))) if leaf.is_same(&put.leaf))
+        matches!(self.dir.look(name), Ok(found) if inode(found) == Some(installed.inode))
+            && matches!(self.dir.leaf(name), Ok(Some((leaf, _))) if leaf.is_same(&installed.leaf))
     }
 
-    /// Gives what stands beside a name of its own that people can find.
-    pub(super) fn keep(&self) -> OsString {
-        kept_names(self.name)
-            .find(|name| self.dir.rename_new(self.beside, name).is_ok())
-            .unwrap_or_else(|| self.beside.to_owned())
+    /// Renames the displaced file to a name that users can find, and returns it.
+    pub(super) fn keep_under_new_name(&self) -> OsString {
+        kept_name_candidates(self.name)
+            .find(|name| self.dir.rename_new(self.temp_name, name).is_ok())
+            .unwrap_or_else(|| self.temp_name.to_owned())
     }
 }
 
-/// Gives the file `name` a second name under which it is kept, unless it has one.
+/// Links the file `name` to a second name under which it is kept, unless it has one already.
 ///
 /// # Errors
 /// If the folder cannot be written, or the file system has no hard links.
-pub(super) fn keep_too(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
-    if let Some(kept) = kept_as(dir, name, name)? {
+pub(super) fn link_kept_name(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
+    if let Some(kept) = find_kept_name(dir, name, name)? {
         return Ok(kept);
     }
-    for kept in kept_names(name) {
+    for kept in kept_name_candidates(name) {
         match dir.link(name, &kept) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             linked => return linked.map(|()| kept),
@@ -211,17 +221,17 @@ pub(super) fn keep_too(dir: &Dir, name: &OsStr) -> io::Result<OsString> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Returns the name under which a file of `name`, called `now` at the moment, is kept too.
-pub(super) fn kept_as(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result<Option<OsString>> {
+/// Returns the second name under which the file of `name` is kept. `now` is its current name.
+pub(super) fn find_kept_name(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result<Option<OsString>> {
     let Some(found) = dir.look(now)?.filter(|found| found.links > 1) else {
         return Ok(None);
     };
-    let is_it = |kept: &OsString| matches!(dir.look(kept), Ok(Some(other)) if other.stamp.inode == found.stamp.inode);
-    Ok(kept_names(name).find(is_it))
+    let is_same_file = |kept: &OsString| matches!(dir.look(kept), Ok(Some(other)) if other.stamp.inode == found.stamp.inode);
+    Ok(kept_name_candidates(name).find(is_same_file))
 }
 
-fn kept_names(name: &OsStr) -> impl Iterator<Item = OsString> {
-    (1..TRIES).map(|number| {
+fn kept_name_candidates(name: &OsStr) -> impl Iterator<Item = OsString> {
+    (1..MAX_KEPT_NAMES).map(|number| {
         let mut kept = name.to_owned();
         kept.push(format!(".kept-{number}"));
         kept

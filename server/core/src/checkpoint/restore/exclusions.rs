@@ -1,4 +1,4 @@
-//! What a look at the work tree, then or now, did not take in.
+//! Files that a scan of the workspace left out, either when the checkpoint was created or now.
 
 use std::collections::HashSet;
 
@@ -17,14 +17,14 @@ use super::{
 };
 use crate::{error::Error, path::RelPath};
 
-/// What the checkpoint left alone.
-pub(super) struct Then<'a> {
-    /// Path and whether it is encoded, as kept with it.
+/// Files that the checkpoint left out.
+pub(super) struct SavedExclusions<'a> {
+    /// Path as stored, and whether it is encoded.
     skipped: HashSet<(&'a str, bool)>,
     rules: HistoricRules<'a>,
 }
 
-impl<'a> Then<'a> {
+impl<'a> SavedExclusions<'a> {
     pub(super) fn new(skipped: &'a [Skipped], rules: HistoricRules<'a>) -> Self {
         let skipped = skipped.iter();
         Self {
@@ -35,7 +35,7 @@ impl<'a> Then<'a> {
         }
     }
 
-    /// Did it skip the path, or a folder it lies in?
+    /// Returns whether the checkpoint skipped the path or a folder above it.
     fn skips(&self, path: &RelPath) -> bool {
         let mut above = Some(path.clone());
         while let Some(place) = above.filter(|place| !place.is_root()) {
@@ -48,39 +48,40 @@ impl<'a> Then<'a> {
         false
     }
 
-    /// Why a path is not in the checkpoint although it may have been there.
-    pub(super) fn left_alone(
+    /// Returns why a path can be missing from the checkpoint although it existed. `None` means that
+    /// it did not exist.
+    pub(super) fn reason(
         &mut self,
         path: &RelPath,
         is_dir: bool,
     ) -> Result<Option<&'static str>, Error> {
         if self.skips(path) {
-            return Ok(Some("the checkpoint skipped it, so it is kept"));
+            return Ok(Some("skipped by the checkpoint; left as it is"));
         }
-        // The list says so itself when it is not complete.
+        // An entry without a path marks an incomplete list.
         if self.skipped.contains(&("", false)) {
             return Ok(Some(
-                "the checkpoint skipped more than it lists, so it is kept",
+                "may have been skipped by the checkpoint, whose list is incomplete; left as it is",
             ));
         }
         if !self.rules.knows(path) {
             return Ok(Some(
-                "the rules in force when the checkpoint was taken are not known any more, so it is kept",
+                "may have been ignored by the checkpoint, whose ignore rules are unknown; left as it is",
             ));
         }
         let excluded = self.rules.excludes(path, is_dir)?;
-        Ok(excluded.then_some("it was ignored when the checkpoint was taken, so it is kept"))
+        Ok(excluded.then_some("ignored when the checkpoint was created; left as it is"))
     }
 }
 
-/// What stands there, below or above `wanted`, and could not be read just now, while the
-/// checkpoint has nothing there. It may be what a restore has to delete.
-pub(super) fn unread(
+/// Returns a conflict for each file below or above `wanted` that cannot be read now and that the
+/// checkpoint does not contain: a restore would have to delete it without saving it.
+pub(super) fn unreadable_conflicts(
     job: &Job<'_>,
     reader: &ObjectReader,
     (now, target): (&Scan, &Checkpoint),
     wanted: &[RelPath],
-    then: &Then<'_>,
+    exclusions: &SavedExclusions<'_>,
 ) -> Result<Vec<Conflict>, Error> {
     let mut found = Vec::new();
     visit_annotated(&now.tree, |folder, seen| {
@@ -94,7 +95,7 @@ pub(super) fn unread(
         }
     });
     let mut denied = DeniedPaths::new(job);
-    let mut unread = Vec::new();
+    let mut conflicts = Vec::new();
     for (path, reason) in found {
         job.cancel.check()?;
         let is_wanted = wanted.is_empty()
@@ -105,13 +106,13 @@ pub(super) fn unread(
             Ok(find(reader, target.tree, &path)?.is_some()
                 || has_folder(reader, target.tree, &path)?)
         };
-        if !is_wanted || then.skips(&path) || denied.denies(&path, false) || is_known()? {
+        if !is_wanted || exclusions.skips(&path) || denied.denies(&path, false) || is_known()? {
             continue;
         }
-        unread.push(Conflict {
+        conflicts.push(Conflict {
             path,
-            reason: format!("the checkpoint does not have it, and what it holds is not known ({reason}), so it is kept"),
+            reason: format!("not in the checkpoint, and cannot be read ({reason}); left as it is"),
         });
     }
-    Ok(unread)
+    Ok(conflicts)
 }

@@ -18,8 +18,9 @@ use super::{
         tree_diff::Leaf,
         worktree::read_file,
     },
-    apply::{cannot, changed, verify},
-    displaced, step_under_lease,
+    apply::{changed_error, failure, verify_content},
+    crash_point_under_lease,
+    displaced::FileSlot,
 };
 use crate::fs::{
     dir::{Access, Found, found_of},
@@ -27,18 +28,18 @@ use crate::fs::{
 };
 
 /// Largest old or new content that is written in place, in bytes. The old one is held
-/// in memory, and the cost of creating and unlinking fades beside writing more.
+/// in memory, and for larger files the cost of creating and unlinking is small in comparison.
 const MAX_BYTES: usize = 1024 * 1024;
 /// Size of a write, in bytes; small in tests, so that a kill can come between two.
 const PIECE: usize = if cfg!(test) { 4 } else { MAX_BYTES };
 
-/// Writes `content` into the file at `at`, which the plan saw as `before` and which is
+/// Writes `content` into the file at `slot`, which the plan saw as `before` and which is
 /// `found` now. Returns `false`, with nothing changed, if it must be replaced instead.
 ///
 /// # Errors
 /// Why the file is left, or was put back, as it was.
 pub(super) fn write(
-    at: &displaced::Place<'_>,
+    slot: &FileSlot<'_>,
     before: &Leaf,
     found: Found,
     content: &[u8],
@@ -47,36 +48,35 @@ pub(super) fn write(
     if found.links != 1 || !is_small(found.stamp.size) || !is_small(content.len() as u64) {
         return Ok(false);
     }
-    let Ok(file) = at.dir.open(at.name, Access::Write) else {
+    let Ok(file) = slot.dir.open(slot.name, Access::Write) else {
         return Ok(false);
     };
     let Some(_lease) = Lease::take(&file) else {
         return Ok(false);
     };
     if found_of(&file).ok() != Some(found) {
-        return Err(changed());
+        return Err(changed_error());
     }
     // The content, not the stamp: a write through a mapping moves the stamp later.
     let mut old = Vec::new();
     read_file::read_at_most(&file, found.stamp.size + 1, &mut old)
-        .map_err(|error| cannot("read it", &error))?;
+        .map_err(|error| failure("read it", &error))?;
     if name_of(Kind::Blob, &old) != before.oid {
-        return Err(changed());
+        return Err(changed_error());
     }
-    step_under_lease();
-    let written = overwrite(&file, content).and_then(|()| verify(&file, content));
-    let is_in_place =
-        || matches!(at.dir.look(at.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
+    crash_point_under_lease();
+    let written = overwrite(&file, content).and_then(|()| verify_content(&file, content));
+    let is_in_place = || matches!(slot.dir.look(slot.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
     let problem = match written {
         Ok(()) if is_in_place() => return Ok(true),
-        // The name was given to another file, which is newer.
-        Ok(()) => changed(),
-        Err(error) => cannot("write it", &error),
+        // Another file, which is newer, was renamed to this name.
+        Ok(()) => changed_error(),
+        Err(error) => failure("write it", &error),
     };
     match overwrite(&file, &old) {
         Ok(()) => Err(problem),
         Err(error) => Err(format!(
-            "{problem}; its former content, which only the undo point has now, could not be put back: {error}"
+            "{problem}; cannot write the previous content back, which only the undo point has now: {error}"
         )),
     }
 }
@@ -85,12 +85,12 @@ fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
     file.rewind()?;
     for piece in content.chunks(PIECE) {
         file.write_all(piece)?;
-        step_under_lease();
+        crash_point_under_lease();
     }
     if file.metadata()?.len() != content.len() as u64 {
         file.set_len(content.len() as u64)?;
     }
-    step_under_lease();
+    crash_point_under_lease();
     Ok(())
 }
 
@@ -111,7 +111,7 @@ mod tests {
     use super::is_partly_written;
 
     #[test]
-    fn what_a_write_leaves_when_it_is_killed_is_recognized() {
+    fn a_partly_written_file_is_recognized() {
         for (old, new) in [
             ("short", "a much longer content"),
             ("this was not so long before", "short"),

@@ -1,8 +1,8 @@
-//! What is being restored, on the disk before anything is changed.
+//! The restore journal: a file that describes the restore in progress.
 //!
-//! The journal names two checkpoints and the paths between them that stay as
-//! they are: the steps follow from those, and every byte they need is in the
-//! store. It is written durably before the first change and goes after the last.
+//! It names the target checkpoint, the undo point, and the paths that are left as they are. The
+//! steps are computed from those, and the store has every byte they need. The journal is flushed
+//! to disk before the first change and removed after the last one.
 
 use std::{collections::HashSet, fs, io, path::PathBuf};
 
@@ -18,18 +18,18 @@ use crate::{
 
 const VERSION: u32 = 1;
 
-/// A restore that has begun.
+/// Restore in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Journal {
     version: u32,
-    /// What is restored.
+    /// The checkpoint that is restored.
     pub(super) restoring: Oid,
-    /// The checkpoint taken before.
+    /// The undo point: the checkpoint created just before.
     pub(super) undo: Oid,
-    /// Only these paths and what is below them; empty means all.
+    /// Only these paths and everything below them; empty means all.
     paths: Vec<NamedPath>,
-    /// Paths that differ and stay.
+    /// Paths that differ, but are left as they are.
     left_alone: Vec<NamedPath>,
 }
 
@@ -51,12 +51,12 @@ impl Journal {
         }
     }
 
-    /// Only these paths; `None` when one makes no sense.
+    /// Returns the paths to restore, or `None` if one is invalid.
     pub(super) fn paths(&self) -> Option<Vec<RelPath>> {
         self.paths.iter().map(NamedPath::to_path).collect()
     }
 
-    /// The paths that stay; `None` when one makes no sense.
+    /// Returns the paths that are left as they are, or `None` if one is invalid.
     pub(super) fn left_alone(&self) -> Option<HashSet<RelPath>> {
         self.left_alone.iter().map(NamedPath::to_path).collect()
     }
@@ -67,55 +67,54 @@ impl Checkpoints {
         self.state_dir().join("journal.json")
     }
 
-    /// Was a restore interrupted, and not yet completed or taken back?
+    /// Returns whether a restore was interrupted and has not been completed or rolled back yet.
     pub fn has_journal(&self) -> bool {
-        // One that can't be looked at is read, for the error.
+        // If this fails, reading the journal reports the error.
         self.journal_path().try_exists().unwrap_or(true)
     }
 
-    /// The journal of a restore that did not end. One that makes no sense is set
-    /// aside, with an error that says so once.
+    /// Reads the journal of an interrupted restore. An invalid journal is moved aside and reported
+    /// as an error once.
     pub(super) fn read_journal(&self) -> Result<Option<Journal>, Error> {
         let Some(bytes) = atomic_file::read(&self.journal_path())? else {
             return Ok(None);
         };
-        let journal = serde_json::from_slice(&bytes).ok();
-        let journal = journal.filter(|journal: &Journal| {
-            journal.version == VERSION
-                && journal.paths().is_some()
-                && journal.left_alone().is_some()
-        });
+        let journal = serde_json::from_slice(&bytes)
+            .ok()
+            .filter(|journal: &Journal| {
+                journal.version == VERSION
+                    && journal.paths().is_some()
+                    && journal.left_alone().is_some()
+            });
         match journal {
             Some(journal) => Ok(Some(journal)),
-            None => Err(self.set_journal_aside("it makes no sense")),
+            None => Err(self.set_journal_aside("its journal is invalid")),
         }
     }
 
-    /// Takes a journal that can't be followed out of the way.
+    /// Renames a journal that cannot be completed, and returns the error to report.
     pub(super) fn set_journal_aside(&self, why: &str) -> Error {
         let path = self.journal_path();
         let to = aside(&path, now_millis());
         match fs::rename(&path, &to) {
             Ok(()) => Error::storage(format!(
-                "a restore was interrupted and cannot be completed: {why}; compare with the undo point taken before it. Its journal is now {}",
+                "cannot complete an interrupted restore: {why}; compare the workspace with the undo point created before it. The journal was moved to {}",
                 to.display()
             )),
             Err(error) => failed("set aside", &path, &error),
         }
     }
 
-    /// Writes it to the disk; it holds once it is shown.
+    /// Writes and flushes the journal. It takes effect when the file is committed.
     pub(super) fn prepare_journal(&self, journal: &Journal) -> Result<PreparedFile, Error> {
         let text = serde_json::to_vec(journal).map_err(|error| {
-            Error::storage(format!(
-                "the journal of the restore cannot be written: {error}"
-            ))
+            Error::storage(format!("cannot write the restore journal: {error}"))
         })?;
         atomic_file::prepare(&self.journal_path(), &text)
     }
 
-    /// The restore ended. That is not flushed: should the power fail before the disk
-    /// has what was restored, the journal that is back is followed once more.
+    /// Removes the journal after the restore. The removal is not flushed: after a power failure,
+    /// the journal may be back, and recovery checks the restored files again.
     pub(super) fn remove_journal(&self) -> Result<(), Error> {
         let path = self.journal_path();
         match fs::remove_file(&path) {

@@ -1,12 +1,15 @@
-//! Putting the work tree back: plan, preview, safety checkpoint, journal, apply, verify.
+//! Restores the workspace to a checkpoint, with preview and undo.
 //!
 //! ```text
-//! look -> plan -> token -> checkpoint -> all readable? -> journal -> apply -> verify -> journal gone
+//! scan -> plan -> token -> undo point -> preflight -> journal -> apply -> remove journal
 //! ```
 //!
-//! A restore changes only what the checkpoint taken just before it holds, so
-//! whatever it does can be taken back. Once the journal is written there is no
-//! way back but forward: an interrupted restore is completed by `recover`.
+//! A restore changes only files that its undo point contains, so every restore can be undone. After
+//! the journal is written, a restore can only go forward: an interrupted one is completed by
+//! `recover`.
+//!
+//! Read next: `plan` decides what changes, `preflight` verifies the store, `apply` changes the
+//! files, and `recover` handles a journal that was left behind.
 
 #[cfg(test)]
 mod crash_tests;
@@ -46,148 +49,147 @@ use super::{
     worktree::{permissions::ReadPermissionMap, scan::Scan},
 };
 use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, thread_pool};
-use apply::{Place, apply, whole};
+use apply::{ApplyContext, apply, read_blob};
 use journal::Journal;
-use plan::{Plan, Unsaved, plan};
-use preflight::Contents;
+use plan::{Plan, UnsavedDocuments, plan};
+use preflight::BlobCache;
 
-/// What is to be restored.
+/// Checkpoint and paths to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreTarget {
-    /// The checkpoint.
+    /// The checkpoint to restore.
     pub id: Oid,
-    /// Only these paths and what is below them; empty means all.
+    /// Only these paths and everything below them; empty means all.
     pub paths: Vec<RelPath>,
 }
 
-/// What is done to a path.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It gets the checkpoint's content, mode or type.
+    /// Sets content, mode or type to those of the checkpoint.
     Write,
-    /// It goes.
+    /// Deletes the path.
     Delete,
 }
 
-/// One step of a plan.
+/// Planned change of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
+    /// Path to change.
     pub path: RelPath,
-    /// What.
+    /// Kind of change.
     pub action: Action,
-    /// Why, for people.
+    /// Why the path is changed, as user-visible text.
     pub reason: String,
-    /// The restore that this undoes did not leave the path as it is now.
+    /// Whether the path changed after the restore that this restore would undo.
     pub changed_since: bool,
 }
 
-/// A path that would be changed and is not, and why.
+/// Path that differs, but is left as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Where.
+    /// Path that is left as it is; the root for denied paths, which are only counted.
     pub path: RelPath,
-    /// Why, for people.
+    /// Why the path is left as it is, as user-visible text.
     pub reason: String,
 }
 
-/// What a restore would do.
+/// Changes that a restore would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// What would be changed, in order of path.
+    /// Planned changes, sorted by path.
     pub changes: Vec<Change>,
-    /// What differs and would be left alone: unsaved text, skipped or ignored
-    /// files in the way, denied paths (unnamed ones are only counted).
+    /// Differences that would be left as they are: unsaved text, skipped or ignored files in the
+    /// way, and denied paths, which are only counted.
     pub conflicts: Vec<Conflict>,
-    /// Names this preview; a restore with it does this or nothing.
+    /// Identifies this preview. A restore with this token makes exactly these changes, or none.
     pub token: String,
 }
 
-/// How to restore.
+/// Options of a restore.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only if this preview is still true.
+    /// Token of a preview. The restore fails if the preview is out of date.
     pub token: Option<String>,
-    /// Unsaved editor text is no conflict: it is replaced too, by the caller, see
-    /// [`Restored::texts`]. A token must be of a preview that named the same texts.
+    /// Whether to replace unsaved editor text instead of reporting a conflict. The caller replaces
+    /// it, see [`Restored::texts`]. A token must be from a preview with the same unsaved documents.
     pub force: bool,
-    /// The task the undo point belongs to.
+    /// Task that the undo point belongs to.
     pub task: Option<TaskId>,
-    /// Where its conversation stands, kept with the undo point.
+    /// Position in the conversation of the task, stored with the undo point.
     pub messages: Option<ConversationMark>,
-    /// Names the undo points of one restore of several roots.
+    /// Identifies the undo points of one restore of several roots.
     pub group: Option<String>,
-    /// The folders of that restore, as URIs.
+    /// Root folders of that restore, as URIs.
     pub group_roots: Vec<String>,
-    /// What took the conversation back, kept with the undo point.
+    /// Rewind of the conversation that belongs to this restore, stored with the undo point.
     pub rewind: Option<String>,
 }
 
-/// What became of one path.
+/// Result for one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Where.
+    /// Path of the planned change.
     pub path: RelPath,
-    /// What was to be done.
+    /// Kind of change.
     pub action: Action,
-    /// Why it was not done, when it was not.
+    /// Why the path was not changed; `None` on success.
     pub error: Option<String>,
 }
 
-/// An open document with unsaved text whose file was restored: the editor has
-/// to be told.
+/// Open document with unsaved text whose file was restored. The client must replace the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditorText {
-    /// Which.
+    /// Path of the document.
     pub path: RelPath,
-    /// What it has to become; `None` when the file is gone or no text.
+    /// New text; `None` if the file was deleted or is not text.
     pub content: Option<String>,
 }
 
-/// What a restore did.
+/// Result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// By path, those the plan named.
+    /// Result of each planned change, sorted by path.
     pub outcomes: Vec<Outcome>,
-    /// What differs and was left alone, as a preview names it.
+    /// Differences that were left as they are, as in a preview.
     pub conflicts: Vec<Conflict>,
-    /// The checkpoint taken just before; `None` when there was nothing to do, so that the
-    /// undo point of an earlier restore stays the last one.
+    /// The undo point. `None` if there was nothing to do, so that the undo point of an earlier
+    /// restore remains the last one.
     pub undo: Option<Oid>,
-    /// Documents whose unsaved text has to be replaced.
+    /// Documents whose unsaved text must be replaced.
     pub texts: Vec<EditorText>,
 }
 
-/// An interrupted restore that was found.
+/// Interrupted restore that was completed or rolled back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
-    /// What was being restored.
+    /// The checkpoint that was being restored.
     pub restoring: Oid,
-    /// The checkpoint taken before it.
+    /// The undo point of that restore.
     pub undo: Oid,
-    /// Was it completed? Else it was rolled back.
+    /// Whether the restore was completed. Otherwise it was rolled back.
     pub completed: bool,
-    /// Paths that could not be brought to either state, with the reason; those
-    /// the access rules deny now are counted, not named, in one of the root.
+    /// Paths that were left as they are, with the reason. Paths that access rules deny now are only
+    /// counted, in one conflict for the root.
     pub problems: Vec<Conflict>,
 }
 
-/// What was found out while the undo point went to the disk.
-struct Planned {
+/// Results of the work that runs while the undo point is written to disk.
+struct PreparedPlan {
     plan: Plan,
-    /// What will be written, as far as it was kept.
-    contents: Contents,
-    /// The folders an undo would read.
+    /// Verified contents to write, as far as they are cached.
+    contents: BlobCache,
+    /// Folders that an undo reads.
     folders: Vec<Oid>,
 }
 
 impl Checkpoints {
-    /// What a restore would do. Changes nothing, neither workspace nor store.
+    /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
     /// `unsaved` are the paths of open documents with unsaved text.
     ///
     /// # Errors
     /// `notFound` for an unknown checkpoint; `accessDenied` while the access rules
-    /// can't be used; `cancelled`; `storage`.
+    /// are invalid; `cancelled`; `storage`.
     pub fn preview(
         &self,
         job: &Job<'_>,
@@ -207,7 +209,7 @@ impl Checkpoints {
     ) -> Result<Preview, Error> {
         let target = self.get(wanted.id)?;
         let repository = self.existing_repository()?;
-        let unsaved = Unsaved {
+        let unsaved = UnsavedDocuments {
             paths: unsaved,
             force: false,
         };
@@ -216,16 +218,16 @@ impl Checkpoints {
         let between = (&scan, &*target, Tree::Stored(target.tree));
         let plan = self.plan(job, at, between, wanted, unsaved)?;
         let mut preview = plan.preview();
-        self.note_later_changes(job, &repository, &scan, &target, &mut preview)?;
+        self.mark_changed_since(job, &repository, &scan, &target, &mut preview)?;
         Ok(preview)
     }
 
-    /// Restores. Paths that cannot be restored do not keep others from it.
+    /// Restores a checkpoint. An error with one path does not affect other paths.
     ///
     /// # Errors
-    /// `notFound` for an unknown checkpoint; `conflict` when the token is of
-    /// another plan; `busy`; `cancelled`; `storage`; what taking a checkpoint
-    /// may say. Nothing is changed then.
+    /// `notFound` for an unknown checkpoint; `conflict` if the token does not match
+    /// the plan; `busy`; `cancelled`; `storage`; errors of creating a checkpoint. The workspace is
+    /// unchanged then.
     pub fn restore(
         &self,
         job: &Job<'_>,
@@ -247,29 +249,29 @@ impl Checkpoints {
         job.require_rules()?;
         let lock = lock::acquire(&self.storage, &self.state_dir(), job.cancel)?;
         self.complete_interrupted(&lock, job)?;
-        // Whoever held the lock may have pruned it.
+        // Another process may have pruned it before this one got the lock.
         let target = self.get(wanted.id)?;
         let repository = match self.verified_repository() {
             Some(repository) => repository,
             None => self.existing_repository()?,
         };
-        // Opened once, before anything is looked at: what is looked at is what
-        // is changed, whatever is put in its place.
+        // Opened once, before the scan: the folder that is scanned is the one that is changed, even
+        // if another one replaces it.
         let walker = self.walker()?;
         let at = (&repository, &walker);
-        let unsaved = Unsaved {
+        let unsaved = UnsavedDocuments {
             paths: unsaved,
             force: options.force,
         };
-        // Without a checkpoint of what is not what was previewed.
+        // Check the token first, to avoid creating an undo point in vain.
         if options.token.is_some() {
-            let plan = self.plan_of_now(job, at, &target, wanted, unsaved)?;
-            require_token(options, &plan)?;
+            let plan = self.plan_current(job, at, &target, wanted, unsaved)?;
+            check_token(options, &plan)?;
             if plan.is_empty() && options.rewind.is_none() {
-                return restored(&repository, plan, Vec::new(), None, unsaved.paths);
+                return report(&repository, plan, Vec::new(), None, unsaved.paths);
             }
         }
-        let paths = scope(&target, wanted);
+        let paths = restored_paths(&target, wanted);
         let request = Request {
             task: options.task.clone(),
             label: None,
@@ -283,72 +285,77 @@ impl Checkpoints {
             rewind: options.rewind.clone(),
             confirm_large: true,
         };
-        // Where nothing was changed there is nothing to undo.
-        let take_off = |undo: &Checkpoint| {
-            let is_its = |name: &str| refs::id_of(name) == Some(undo.id);
-            refs::remove(repository.dir(), is_its).is_ok()
+        // An undo point is removed again if the restore changes nothing.
+        let remove_undo_point = |undo: &Checkpoint| {
+            let is_ref_of_undo = |name: &str| refs::id_of(name) == Some(undo.id);
+            refs::remove(repository.dir(), is_ref_of_undo).is_ok()
         };
-        let prepare = |is_rescue: bool| {
-            // Often it is the last one, which is remembered.
-            let kept = self.lock_stat_cache(job.cancel)?.stored.clone();
-            let kept = kept.filter(|(tree, _)| tree.oid == target.tree);
-            let kept = kept.map(|(tree, _)| tree);
+        let prepare = |is_retry: bool| {
+            // The target is often the last checkpoint, whose tree is cached.
+            let cached_tree = self
+                .lock_stat_cache(job.cancel)?
+                .stored
+                .clone()
+                .filter(|(tree, _)| tree.oid == target.tree)
+                .map(|(tree, _)| tree);
             let planned = |scan: &Scan| {
-                let tree = kept.clone().map_or(Tree::Stored(target.tree), Tree::Seen);
+                let tree = cached_tree
+                    .clone()
+                    .map_or(Tree::Stored(target.tree), Tree::Seen);
                 let plan = self.plan(job, at, (scan, &target, tree), wanted, unsaved)?;
-                require_token(options, &plan)?;
+                check_token(options, &plan)?;
                 let contents =
-                    preflight::require_contents(&repository, target.id, &plan.steps, job.cancel)?;
+                    preflight::verify_contents(&repository, target.id, &plan.steps, job.cancel)?;
                 let paths = plan.steps.iter().map(|step| &step.path);
-                if let Some(kept) = &kept {
-                    let folders = preflight::folders_above(kept, paths.clone());
-                    preflight::require_folders(&repository, &folders, job.cancel)?;
+                if let Some(cached_tree) = &cached_tree {
+                    let folders = preflight::parent_folders(cached_tree, paths.clone());
+                    preflight::verify_folders(&repository, &folders, job.cancel)?;
                 }
                 let paths = paths.chain(&plan.left_alone);
-                let folders = preflight::folders_above(&scan.tree, paths);
-                Ok(Planned {
+                let folders = preflight::parent_folders(&scan.tree, paths);
+                Ok(PreparedPlan {
                     plan,
                     contents,
                     folders,
                 })
             };
-            let (undo, planned) = self.safety(&lock, job, &request, planned)?;
+            let (undo, planned) = self.create_undo_point(&lock, job, &request, planned)?;
             repository.refresh_packs();
             let planned = planned.inspect_err(|_: &Error| {
-                if !is_rescue {
-                    let _ = take_off(&undo);
+                if !is_retry {
+                    let _ = remove_undo_point(&undo);
                 }
             })?;
             Ok::<_, Error>((undo, planned))
         };
-        let unsound = |planned: &Planned| {
-            let Planned { plan, folders, .. } = planned;
-            preflight::undo_problem(&repository, folders, &plan.steps, job.cancel)
+        let check_undo = |planned: &PreparedPlan| {
+            let PreparedPlan { plan, folders, .. } = planned;
+            preflight::undo_damage(&repository, folders, &plan.steps, job.cancel)
         };
-        let journal = |undo: &Checkpoint, Planned { plan, .. }: &Planned| {
+        let journal = |undo: &Checkpoint, PreparedPlan { plan, .. }: &PreparedPlan| {
             let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
             let journal = || Journal::new(target.id, undo.id, &paths, &plan.left_alone);
             is_needed.then(|| self.prepare_journal(&journal()))
         };
         let (mut undo, mut planned) = prepare(false)?;
         let (mut journalled, damage) =
-            thread_pool::join(|| journal(&undo, &planned), || unsound(&planned));
+            thread_pool::join(|| journal(&undo, &planned), || check_undo(&planned));
         if let Some(damage) = damage? {
-            // The next to open the store rebuilds it, and what stands in the
-            // workspace is stored anew.
+            // Recording the damage makes the next open rebuild the store. The workspace is then
+            // stored again.
             repository.record_damage(&format!("undo point {} is damaged", undo.id))?;
             self.lock_stat_cache(job.cancel)?.stored = None;
             let again = prepare(true);
             if self.get(target.id).is_err() {
                 return Err(Error::storage(format!(
-                    "the store of checkpoints was damaged ({damage}) and has been rebuilt, but checkpoint {} was lost with it; nothing was restored, and the workspace is as it was",
+                    "the checkpoint store was damaged ({damage}) and has been rebuilt, but checkpoint {} could not be saved; nothing was restored",
                     target.id
                 )));
             }
             (undo, planned) = again?;
-            if let Some(damage) = unsound(&planned)? {
+            if let Some(damage) = check_undo(&planned)? {
                 return Err(Error::storage(format!(
-                    "the undo point {} can't be read back ({damage}), so nothing was restored; see that the disk of {} is sound",
+                    "cannot read back undo point {}: {damage}; nothing was restored. Check the disk of {}",
                     undo.id,
                     repository.dir().display()
                 )));
@@ -356,18 +363,18 @@ impl Checkpoints {
             journalled = journal(&undo, &planned);
         }
         job.cancel.commit().inspect_err(|_| {
-            let _ = take_off(&undo);
+            let _ = remove_undo_point(&undo);
         })?;
-        let Planned { plan, contents, .. } = planned;
+        let PreparedPlan { plan, contents, .. } = planned;
         let Some(journal) = journalled else {
-            // The checkpoint was taken while it was planned.
-            let is_gone = plan.is_empty() && options.rewind.is_none() && take_off(&undo);
+            // The undo point was created while the plan was made.
+            let is_gone = plan.is_empty() && options.rewind.is_none() && remove_undo_point(&undo);
             let undo = (!is_gone).then_some(undo.id);
-            return restored(&repository, plan, Vec::new(), undo, unsaved.paths);
+            return report(&repository, plan, Vec::new(), undo, unsaved.paths);
         };
         journal?.commit()?;
-        step();
-        let place = Place {
+        crash_point();
+        let context = ApplyContext {
             root: self.work_tree(),
             walker: &walker,
             repository: &repository,
@@ -375,17 +382,17 @@ impl Checkpoints {
             undo: undo.id,
             readers: ReadPermissionMap::new(&target.metadata.restricted),
         };
-        let errors = apply(job, &place, &plan.steps, &plan.folders);
-        // Not flushed, as git's checkout is not: waiting for the disk would cost
-        // more than all the rest, and should the power fail, both checkpoints have
-        // every byte. A journal that stays is followed once more.
+        let errors = apply(job, &context, &plan.steps, &plan.folders);
+        // The files are not flushed, as in a git checkout: a flush takes longer than the whole
+        // restore, and after a power failure both checkpoints have every byte. If the journal
+        // cannot be removed, recovery checks the files again.
         let _ = self.remove_journal();
-        step();
-        restored(&repository, plan, errors, Some(undo.id), unsaved.paths)
+        crash_point();
+        report(&repository, plan, errors, Some(undo.id), unsaved.paths)
     }
 
-    /// Does the checkpoint have this folder? A root inside another one is
-    /// restored with that where it is in its checkpoint.
+    /// Returns whether the checkpoint contains this folder. A root inside another root is restored
+    /// with the outer one if the checkpoint of the outer one contains it.
     ///
     /// # Errors
     /// `notFound` for an unknown checkpoint; `storage`.
@@ -395,8 +402,8 @@ impl Checkpoints {
         has_folder(&reader, tree, path)
     }
 
-    /// Takes the undo point; gives what was planned by what it saw.
-    fn safety<T: Send>(
+    /// Creates the undo point. Returns it with the result of `planned` for its scan.
+    fn create_undo_point<T: Send>(
         &self,
         lock: &StoreLock,
         job: &Job<'_>,
@@ -408,13 +415,13 @@ impl Checkpoints {
             return Ok((undo, plan));
         }
         Err(Error::storage(format!(
-            "the undo point {} does not hold what was seen in the workspace; nothing was changed, try again",
+            "undo point {} does not match the workspace; nothing was changed; try again",
             undo.id
         )))
     }
 
-    /// The undo point taken last and here, for an undo that names none. Restoring it is
-    /// the undo: of a restore of some paths it restores only those.
+    /// Returns the last undo point that was created on this machine. Restoring it undoes the restore
+    /// of the same paths.
     ///
     /// # Errors
     /// `storage`.
@@ -427,14 +434,14 @@ impl Checkpoints {
         Ok(undo.map(|record| record.id))
     }
 
-    /// Completes or rolls back a restore that was interrupted; called when a
-    /// root is opened, and by every other operation that takes the lock.
+    /// Completes or rolls back an interrupted restore. Called when a root is opened, and by each
+    /// operation that takes the lock.
     ///
     /// # Errors
-    /// `accessDenied` while the access rules can't be used; `busy`; `cancelled`;
-    /// `storage`, also for a journal that cannot be followed, which is set aside.
+    /// `accessDenied` while the access rules are invalid; `busy`; `cancelled`;
+    /// `storage`, also for an invalid journal, which is moved aside.
     pub fn recover(&self, job: &Job<'_>) -> Result<Option<Recovered>, Error> {
-        // Without the lock first: nearly always there is nothing to do.
+        // Checked before taking the lock, as there is rarely a journal.
         if !self.has_journal() {
             return Ok(None);
         }
@@ -442,7 +449,7 @@ impl Checkpoints {
         self.recover_locked(&lock, job)
     }
 
-    /// As [`Self::recover`], before other work that looks at the work tree; told by
+    /// Same as [`Self::recover`], for operations that scan the workspace. The result is returned by
     /// [`Self::take_recovered`].
     pub(super) fn complete_interrupted_first(&self, job: &Job<'_>) -> Result<(), Error> {
         if !self.has_journal() {
@@ -452,7 +459,7 @@ impl Checkpoints {
         self.complete_interrupted(&lock, job)
     }
 
-    /// The same, by who holds the lock.
+    /// Same as [`Self::complete_interrupted_first`], for a caller that holds the lock.
     pub(super) fn complete_interrupted(
         &self,
         lock: &StoreLock,
@@ -468,14 +475,14 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// What a restore would do to what stands there now.
-    fn plan_of_now(
+    /// Scans the workspace and plans a restore.
+    fn plan_current(
         &self,
         job: &Job<'_>,
         at: (&Repository, &Walker),
         target: &Checkpoint,
         wanted: &RestoreTarget,
-        unsaved: Unsaved<'_>,
+        unsaved: UnsavedDocuments<'_>,
     ) -> Result<Plan, Error> {
         let scan = self.scan_worktree(job)?;
         let between = (&scan, target, Tree::Stored(target.tree));
@@ -486,27 +493,27 @@ impl Checkpoints {
         &self,
         job: &Job<'_>,
         (repository, walker): (&Repository, &Walker),
-        (now, target, kept): (&Scan, &Checkpoint, Tree),
+        (now, target, target_tree): (&Scan, &Checkpoint, Tree),
         wanted: &RestoreTarget,
-        unsaved: Unsaved<'_>,
+        unsaved: UnsavedDocuments<'_>,
     ) -> Result<Plan, Error> {
         let reader = repository.reader();
-        // The scan went there by its path.
+        // The scan used the path, so it may have scanned another folder.
         if !walker.is_at(self.work_tree()) {
             return Err(Error::storage(format!(
-                "the workspace folder {} was moved or replaced meanwhile; nothing was changed",
+                "the workspace folder {} was moved or replaced; nothing was changed",
                 self.root.path.display()
             )));
         }
         let mut walker = walker.again();
-        let paths = scope(target, wanted);
+        let paths = restored_paths(target, wanted);
         let own_data = self.own_data();
         let circumstances = (unsaved, own_data.as_ref());
         plan(
             job,
             &reader,
             &mut walker,
-            (now, target, kept),
+            (now, target, target_tree),
             &paths,
             circumstances,
         )
@@ -517,35 +524,33 @@ impl Checkpoints {
         self.repository()?.ok_or_else(missing)
     }
 
-    /// Where this server keeps its data, when that is below the root.
+    /// Returns the data directory of the server, if it is below the root.
     fn own_data(&self) -> Option<RelPath> {
         let data = std::fs::canonicalize(self.storage.dir()).ok()?;
         RelPath::new(data.strip_prefix(self.work_tree()).ok()?)
     }
 
-    /// A way into the work tree.
+    /// Opens the workspace folder.
     pub(super) fn walker(&self) -> Result<Walker, Error> {
         Walker::new(self.work_tree()).map_err(|error| {
             let root = self.root.path.display();
-            Error::storage(format!(
-                "could not open the workspace folder {root}: {error}"
-            ))
+            Error::storage(format!("cannot open the workspace folder {root}: {error}"))
         })
     }
 
-    /// Waits until everything written to the work tree is on its disk.
+    /// Flushes the workspace to disk.
     fn flush(&self, walker: &Walker) -> Result<(), Error> {
         walker.flush().map_err(|error| {
             let root = self.root.path.display();
             Error::storage(format!(
-                "what was restored in {root} could not be flushed to the disk: {error}; it will be checked at the next start"
+                "cannot flush the restored files of {root} to disk: {error}; they are checked again on the next start"
             ))
         })
     }
 }
 
-/// The paths a restore is about: an undo of a restore of some is of those.
-fn scope(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
+/// Returns the paths to restore. An undo restores the paths of the restore that it undoes.
+fn restored_paths(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
     match &target.metadata.purpose {
         Purpose::Undo { paths, .. } if wanted.paths.is_empty() => {
             paths.iter().filter_map(NamedPath::to_path).collect()
@@ -554,18 +559,18 @@ fn scope(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
     }
 }
 
-fn require_token(options: &Options, plan: &Plan) -> Result<(), Error> {
+fn check_token(options: &Options, plan: &Plan) -> Result<(), Error> {
     match &options.token {
         Some(token) if *token != plan.token => Err(Error::new(
             ErrorKind::Conflict,
-            "the workspace has changed since the preview, so nothing was restored; look at a new preview",
+            "the workspace changed since the preview; nothing was restored. Preview again",
         )),
         _ => Ok(()),
     }
 }
 
-/// Sums up what was done; `errors` are those of the plan's steps.
-fn restored(
+/// Returns the result of a restore. `errors` has one entry for each step of the plan.
+fn report(
     repository: &Repository,
     plan: Plan,
     errors: Vec<Option<String>>,
@@ -574,7 +579,7 @@ fn restored(
 ) -> Result<Restored, Error> {
     let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
     let reader = repository.reader();
-    let content = |leaf: Leaf| String::from_utf8(whole(&reader, leaf.oid).ok()?).ok();
+    let content = |leaf: Leaf| String::from_utf8(read_blob(&reader, leaf.oid).ok()?).ok();
     let mut texts = Vec::new();
     let mut outcomes = Vec::with_capacity(plan.steps.len());
     for (step, error) in plan.steps.into_iter().zip(errors) {
@@ -611,14 +616,14 @@ fn restored(
     })
 }
 
-/// A place where a kill must leave something that can be recovered from.
-fn step() {
+/// Marks a point where a kill must leave a recoverable state. Tests kill the process here.
+fn crash_point() {
     #[cfg(test)]
-    crash_tests::step();
+    crash_tests::crash_point();
 }
 
-/// As [`step`], while a lease keeps others from opening the file.
-fn step_under_lease() {
+/// Same as [`crash_point`], for code that holds a lease on a file.
+fn crash_point_under_lease() {
     #[cfg(test)]
-    crash_tests::step_under_lease();
+    crash_tests::crash_point_under_lease();
 }

@@ -1,8 +1,8 @@
-//! Files that a process may still write to.
+//! Finds files that a process can still write to.
 //!
-//! A file that has lost its name can still be written by a process that opened it
-//! before. On Linux `/proc` tells which files are open or mapped: those of every
-//! process this user may look into.
+//! A process that opened a file can write to it after the file was renamed or unlinked. On Linux,
+//! `/proc` lists the open and mapped files of each process of this user. Other systems report
+//! none.
 
 use std::{collections::HashSet, ffi::OsString};
 
@@ -56,23 +56,23 @@ mod linux {
         found.filter(|name| names.contains(name)).collect()
     }
 
-    /// Names of files that the process has open for writing.
+    /// Returns the names of files that the process has open for writing.
     fn opened(process: &Path, finder: &Finder<'_>) -> Vec<OsString> {
-        // Those of another user are not shown.
+        // Other users' processes cannot be inspected.
         let Ok(files) = fs::read_dir(process.join("fd")) else {
             return Vec::new();
         };
         let name = |entry: fs::DirEntry| {
             let target = fs::read_link(entry.path()).ok()?;
             finder.find(target.as_os_str().as_bytes())?;
-            // The entry's own permission bits tell what it was opened for.
+            // The permission bits of the entry are the access mode of the descriptor.
             let mode = entry.metadata().ok()?.permissions().mode();
             (mode & 0o200 != 0).then(|| target.file_name().map(OsStr::to_owned))?
         };
         files.flatten().filter_map(name).collect()
     }
 
-    /// Names of files that the process has mapped so that its writes reach them.
+    /// Returns the names of files that the process has mapped shared and writable.
     fn mapped(process: &Path, finder: &Finder<'_>) -> Vec<OsString> {
         let Ok(maps) = fs::read(process.join("maps")) else {
             return Vec::new();
@@ -80,7 +80,7 @@ mod linux {
         if finder.find(&maps).is_none() {
             return Vec::new();
         }
-        // address permissions offset device inode path
+        // Fields: address permissions offset device inode path.
         let name = |line: &[u8]| {
             let permissions = line.split(|byte| *byte == b' ').nth(1)?;
             finder.find(line)?;

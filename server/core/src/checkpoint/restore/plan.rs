@@ -1,9 +1,9 @@
-//! What a restore would do, decided before anything is done.
+//! The plan of a restore: its steps, and the conflicts that are left as they are.
 //!
-//! Only what the scan of this moment has captured is ever replaced or deleted:
-//! the undo point holds that. Whatever else stands in the way stays, and is
-//! named. Deleting asks the rules that were in force for the checkpoint too: what
-//! it left alone then is not gone because its tree lacks it.
+//! Only files in the current scan are replaced or deleted, because the undo point contains those.
+//! Anything else that is in the way is reported as a conflict. A file is deleted only if the
+//! checkpoint would have captured it: a file that was ignored or skipped at that time is missing
+//! from its tree, but may have existed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,8 +23,8 @@ use super::{
         worktree::{capture_filter::HistoricRules, reserved_names, scan::Scan},
     },
     Action, Change, Conflict, Preview,
-    exclusions::{Then, unread},
-    protected_paths::{Guard, Off, denied_paths, rule_files},
+    exclusions::{SavedExclusions, unreadable_conflicts},
+    protected_paths::{ProtectedPaths, Protection, denied_conflict, rule_files},
 };
 use crate::{
     error::Error,
@@ -32,13 +32,13 @@ use crate::{
     path::RelPath,
 };
 
-/// One path to be changed.
+/// Change of one path.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) path: RelPath,
-    /// What stands there now.
+    /// Entry in the workspace.
     pub(super) before: Option<Leaf>,
-    /// What will.
+    /// Entry in the checkpoint.
     pub(super) after: Option<Leaf>,
 }
 
@@ -50,7 +50,6 @@ impl Step {
         }
     }
 
-    /// Why, for people.
     fn reason(&self) -> &'static str {
         let kind = |mode| match mode {
             Mode::File | Mode::Executable => 0,
@@ -58,42 +57,40 @@ impl Step {
             Mode::Folder => 2,
         };
         match (&self.before, &self.after) {
-            (None, Some(after)) if after.mode == Mode::Folder => "the folder is gone",
-            (None, _) => "it is gone",
+            (None, Some(after)) if after.mode == Mode::Folder => "the folder is missing",
+            (None, _) => "missing",
             (Some(before), None) if before.mode == Mode::Folder => {
-                "the checkpoint does not have this folder"
+                "the folder is not in the checkpoint"
             }
-            (Some(_), None) => "the checkpoint does not have it",
-            (Some(before), Some(after)) if before.oid == after.oid => {
-                "its permission to be executed differs"
-            }
+            (Some(_), None) => "not in the checkpoint",
+            (Some(before), Some(after)) if before.oid == after.oid => "executable bit differs",
             (Some(before), Some(after)) if kind(before.mode) == kind(after.mode) => {
-                "its content differs"
+                "content differs"
             }
             (Some(_), Some(after)) => match after.mode {
-                Mode::Link => "it was a link",
-                Mode::Folder => "it was a folder",
-                Mode::File | Mode::Executable => "it was a file",
+                Mode::Link => "a link in the checkpoint",
+                Mode::Folder => "a folder in the checkpoint",
+                Mode::File | Mode::Executable => "a file in the checkpoint",
             },
         }
     }
 }
 
-/// What is done, and what is not.
+/// Steps and conflicts of a restore.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// By path.
+    /// Sorted by path.
     pub(super) steps: Vec<Step>,
-    /// Folders the checkpoint does not have: removed once they are empty.
+    /// Folders that are not in the checkpoint: removed if they are empty after the steps.
     pub(super) folders: Vec<RelPath>,
-    /// Paths that differ and stay; what is denied is only counted.
+    /// Paths that differ and are left as they are. Denied paths are only counted.
     pub(super) conflicts: Vec<Conflict>,
-    /// Every path that differs and stays.
+    /// All paths that differ and are left as they are, including denied ones.
     pub(super) left_alone: HashSet<RelPath>,
-    /// Files that are as the checkpoint has them, while the editor holds other
-    /// text that is to be given up; by path.
+    /// Files that do not differ, but have unsaved text in the editor that is replaced. Sorted by
+    /// path.
     pub(super) texts_only: Vec<(RelPath, Leaf)>,
-    /// Names it, and what unsaved text keeps back unless it is forced.
+    /// Hash of the plan and of the unsaved documents it affects.
     pub(super) token: String,
 }
 
@@ -118,76 +115,80 @@ impl Plan {
     }
 }
 
-/// Documents with unsaved text, and what becomes of it.
+/// Documents with unsaved text.
 #[derive(Clone, Copy)]
-pub(super) struct Unsaved<'a> {
+pub(super) struct UnsavedDocuments<'a> {
     pub(super) paths: &'a [RelPath],
-    /// It is given up; else their files stay.
+    /// Whether to replace the unsaved text. Otherwise the files are left as they are.
     pub(super) force: bool,
 }
 
-/// Plans to bring what `now` saw to `target`, below `wanted`. `kept` is what
-/// `target` holds.
+/// Plans how to change the workspace, as scanned in `now`, to the checkpoint `target`, for the
+/// paths in `wanted`. `target_tree` is the tree of `target`.
 pub(super) fn plan(
     job: &Job<'_>,
     reader: &ObjectReader,
     walker: &mut Walker,
-    (now, target, kept): (&Scan, &Checkpoint, Tree),
+    (now, target, target_tree): (&Scan, &Checkpoint, Tree),
     wanted: &[RelPath],
-    (unsaved, own_data): (Unsaved<'_>, Option<&RelPath>),
+    (unsaved, own_data): (UnsavedDocuments<'_>, Option<&RelPath>),
 ) -> Result<Plan, Error> {
     let left = Tree::Seen(now.tree.clone());
-    let found = compare(reader, &left, &kept, wanted, job.cancel)?;
+    let found = compare(reader, &left, &target_tree, wanted, job.cancel)?;
     let from_rules = rule_files(job, reader, target.tree);
     let mut planner = Planner {
         job,
         walker,
         now,
-        leaving: HashSet::new(),
+        deleted: HashSet::new(),
         inodes: HashSet::new(),
         folders_gone: found.folders_gone.iter().cloned().collect(),
         parents: HashMap::new(),
         own_data,
         rule_files: &from_rules,
-        unread: Vec::new(),
+        unreadable: Vec::new(),
     };
     let gitignore = |path: &RelPath| match find(reader, target.tree, path)? {
         Some(leaf) if leaf.is_file() => reader.blob(leaf.oid).map(Some),
         _ => Ok(None),
     };
     let rules = HistoricRules::new(&target.metadata.rules, &now.rules, &gitignore)?;
-    let mut then = Then::new(&target.metadata.skipped, rules);
-    planner.unread = unread(job, reader, (now, target), wanted, &then)?;
-    let without = planner.judge(&found, &mut then, &[])?;
+    let mut exclusions = SavedExclusions::new(&target.metadata.skipped, rules);
+    planner.unreadable = unreadable_conflicts(job, reader, (now, target), wanted, &exclusions)?;
+    let ignoring_unsaved = planner.decide(&found, &mut exclusions, &[])?;
     let same = same_on_disk(job, reader, target, &found, wanted, unsaved.paths)?;
     let names: HashSet<&RelPath> = unsaved.paths.iter().collect();
-    let steps = without.steps.iter().map(|step| &step.path);
-    let mut held: Vec<&RelPath> = steps.filter(|path| names.contains(path)).collect();
-    held.extend(same.iter().map(|(path, _)| path));
-    let token = token(target.id, wanted, &without, &held);
-    let mut judged = match unsaved.force || unsaved.paths.is_empty() {
-        true => without,
-        false => planner.judge(&found, &mut then, unsaved.paths)?,
+    let mut affected_documents: Vec<&RelPath> = ignoring_unsaved
+        .steps
+        .iter()
+        .map(|step| &step.path)
+        .filter(|path| names.contains(path))
+        .collect();
+    affected_documents.extend(same.iter().map(|(path, _)| path));
+    let token = plan_token(target.id, wanted, &ignoring_unsaved, &affected_documents);
+    let mut decisions = if unsaved.force || unsaved.paths.is_empty() {
+        ignoring_unsaved
+    } else {
+        planner.decide(&found, &mut exclusions, unsaved.paths)?
     };
-    let texts_only = match unsaved.force {
-        true => same,
-        false => {
-            judged.keep_texts(same);
-            Vec::new()
-        }
+    let texts_only = if unsaved.force {
+        same
+    } else {
+        decisions.report_unsaved(same);
+        Vec::new()
     };
     Ok(Plan {
-        folders: folders(&found, &judged.left_alone),
-        steps: judged.steps,
-        conflicts: judged.conflicts,
-        left_alone: judged.left_alone,
+        folders: removed_folders(&found, &decisions.left_alone),
+        steps: decisions.steps,
+        conflicts: decisions.conflicts,
+        left_alone: decisions.left_alone,
         texts_only,
         token,
     })
 }
 
-/// Files the checkpoint has just as they are on the disk, of which the editor
-/// holds other text.
+/// Returns the files with unsaved text in the editor that do not differ from the checkpoint on
+/// disk.
 fn same_on_disk(
     job: &Job<'_>,
     reader: &ObjectReader,
@@ -216,22 +217,30 @@ fn same_on_disk(
     Ok(same)
 }
 
-/// The folders that go, without those that were empty: these have steps of
-/// their own.
-fn folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
-    let leaves = found.leaves.iter();
-    let empty: HashSet<&RelPath> = leaves
+/// Returns the folders to remove. Folders that are empty now are not included, as they have
+/// steps.
+fn removed_folders(found: &Comparison, left_alone: &HashSet<RelPath>) -> Vec<RelPath> {
+    let empty: HashSet<&RelPath> = found
+        .leaves
+        .iter()
         .filter(|difference| difference.left.is_some())
         .map(|difference| &difference.path)
         .collect();
-    let gone = found.folders_gone.iter();
-    gone.filter(|folder| !empty.contains(folder) && !left_alone.contains(*folder))
+    found
+        .folders_gone
+        .iter()
+        .filter(|folder| !empty.contains(folder) && !left_alone.contains(*folder))
         .cloned()
         .collect()
 }
 
-/// Any other outcome has another token.
-fn token(target: Oid, wanted: &[RelPath], judged: &Judged, held: &[&RelPath]) -> String {
+/// Returns the token of a plan. Plans with different effects have different tokens.
+fn plan_token(
+    target: Oid,
+    wanted: &[RelPath],
+    decisions: &Decisions,
+    affected_documents: &[&RelPath],
+) -> String {
     let mut hash = Sha256::new();
     let mut piece = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -243,7 +252,7 @@ fn token(target: Oid, wanted: &[RelPath], judged: &Judged, held: &[&RelPath]) ->
     for path in wanted {
         piece(&path_bytes(path));
     }
-    for step in &judged.steps {
+    for step in &decisions.steps {
         piece(&path_bytes(&step.path));
         for leaf in [&step.before, &step.after] {
             match leaf {
@@ -256,12 +265,12 @@ fn token(target: Oid, wanted: &[RelPath], judged: &Judged, held: &[&RelPath]) ->
         }
     }
     piece(b"left alone");
-    for conflict in &judged.conflicts {
+    for conflict in &decisions.conflicts {
         piece(&path_bytes(&conflict.path));
         piece(conflict.reason.as_bytes());
     }
     piece(b"unsaved");
-    for path in held {
+    for path in affected_documents {
         piece(&path_bytes(path));
     }
     let digest = hash.finalize();
@@ -272,13 +281,13 @@ fn token(target: Oid, wanted: &[RelPath], judged: &Judged, held: &[&RelPath]) ->
 }
 
 #[derive(Debug, Default)]
-struct Judged {
+struct Decisions {
     steps: Vec<Step>,
     conflicts: Vec<Conflict>,
     left_alone: HashSet<RelPath>,
 }
 
-impl Judged {
+impl Decisions {
     fn leave(&mut self, path: &RelPath, reason: impl Into<String>) {
         self.left_alone.insert(path.clone());
         self.conflicts.push(Conflict {
@@ -287,106 +296,108 @@ impl Judged {
         });
     }
 
-    /// Their files need no change; the text in the editor stays.
-    fn keep_texts(&mut self, same: Vec<(RelPath, Leaf)>) {
+    /// Reports documents whose files do not differ, and whose unsaved text is left as it is.
+    fn report_unsaved(&mut self, same: Vec<(RelPath, Leaf)>) {
         self.conflicts
             .extend(same.into_iter().map(|(path, _)| Conflict {
                 path,
                 reason: UNSAVED.to_owned(),
             }));
-        // What has no name comes last.
+        // The count of denied paths, which has no path, comes last.
         self.conflicts
             .sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
     }
 }
 
-/// Why the text of an open document, and its file, stay.
-const UNSAVED: &str = "it has unsaved text in the editor";
+/// Why an open document and its file are left as they are.
+const UNSAVED: &str = "unsaved text in the editor";
 
 struct Planner<'a> {
     job: &'a Job<'a>,
     walker: &'a mut Walker,
     now: &'a Scan,
-    /// Files and links that go, or make way.
-    leaving: HashSet<RelPath>,
-    /// The numbers of those.
+    /// Files, links and empty folders that are deleted.
+    deleted: HashSet<RelPath>,
+    /// Inode numbers of those.
     inodes: HashSet<u64>,
     folders_gone: HashSet<RelPath>,
-    /// What keeps anything from being written into a folder.
+    /// Cache of [`Planner::parent_obstacle`].
     parents: HashMap<RelPath, Option<String>>,
     own_data: Option<&'a RelPath>,
-    /// Files that access rules come from.
+    /// Files that contain access rules.
     rule_files: &'a [RelPath],
-    /// What stays because nobody knows what it holds.
-    unread: Vec<Conflict>,
+    /// Conflicts for files that cannot be read.
+    unreadable: Vec<Conflict>,
 }
 
 impl Planner<'_> {
-    fn judge(
+    fn decide(
         &mut self,
         found: &Comparison,
-        then: &mut Then<'_>,
+        exclusions: &mut SavedExclusions<'_>,
         unsaved: &[RelPath],
-    ) -> Result<Judged, Error> {
-        let mut judged = Judged::default();
-        let mut guard = Guard {
+    ) -> Result<Decisions, Error> {
+        let mut decisions = Decisions::default();
+        let mut protected = ProtectedPaths {
             denied: DeniedPaths::new(self.job),
             own_data: self.own_data,
             rule_files: self.rule_files,
         };
-        let mut hidden = 0_u64;
+        let mut denied_count = 0_u64;
         let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
-        self.leaving.clear();
+        self.deleted.clear();
         self.inodes.clear();
         self.parents.clear();
-        // What goes is decided first: whether anything can take its place
-        // depends on it.
+        // Deletions are decided first: they make room for the writes.
         let mut writes = Vec::new();
         for difference in &found.leaves {
             self.job.cancel.check()?;
             let Difference { path, left, right } = difference;
-            let is_dir = has_folder(difference);
-            match guard.keeps_off(path, is_dir) {
-                Some(Off::Denied) => {
-                    judged.left_alone.insert(path.clone());
-                    hidden += 1;
+            let is_dir = involves_empty_folder(difference);
+            match protected.check(path, is_dir) {
+                Some(Protection::Denied) => {
+                    decisions.left_alone.insert(path.clone());
+                    denied_count += 1;
                     continue;
                 }
-                Some(Off::Named(why)) => {
-                    judged.leave(path, why);
+                Some(Protection::Reported(why)) => {
+                    decisions.leave(path, why);
                     continue;
                 }
                 None => {}
             }
             if unsaved.contains(path) {
-                judged.leave(path, UNSAVED);
+                decisions.leave(path, UNSAVED);
             } else if right.is_some() {
                 writes.push(difference);
-            } else if let Some(why) = then.left_alone(path, is_dir)? {
-                judged.leave(path, why);
+            } else if let Some(why) = exclusions.reason(path, is_dir)? {
+                decisions.leave(path, why);
             } else if is_dir && !self.is_empty(path) {
-                judged.leave(path, "the folder holds files no checkpoint has");
+                decisions.leave(path, "the folder contains files that are in no checkpoint");
             } else {
                 self.inodes.extend(left.iter().filter_map(Leaf::inode));
-                self.leaving.insert(path.clone());
+                self.deleted.insert(path.clone());
             }
         }
-        let deletes = found.leaves.iter().filter(|difference| {
-            difference.right.is_none() && self.leaving.contains(&difference.path)
-        });
-        let deletes: Vec<&Difference> = deletes.collect();
+        let deletes: Vec<&Difference> = found
+            .leaves
+            .iter()
+            .filter(|difference| {
+                difference.right.is_none() && self.deleted.contains(&difference.path)
+            })
+            .collect();
         let mut steps: Vec<&Difference> = Vec::with_capacity(found.leaves.len());
         for difference in writes {
             self.job.cancel.check()?;
             let Difference { path, left, .. } = difference;
             match self.obstacle(path, left.as_ref()) {
-                Some(why) => judged.leave(path, why),
+                Some(why) => decisions.leave(path, why),
                 None => steps.push(difference),
             }
         }
         steps.extend(deletes);
         steps.sort_by(|a, b| a.path.cmp(&b.path));
-        judged.steps = steps
+        decisions.steps = steps
             .into_iter()
             .map(|difference| Step {
                 path: difference.path.clone(),
@@ -394,15 +405,15 @@ impl Planner<'_> {
                 after: difference.right,
             })
             .collect();
-        for Conflict { path, reason } in &self.unread {
-            judged.leave(path, reason);
+        for Conflict { path, reason } in &self.unreadable {
+            decisions.leave(path, reason);
         }
-        judged.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
-        judged.conflicts.extend(denied_paths(hidden));
-        Ok(judged)
+        decisions.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+        decisions.conflicts.extend(denied_conflict(denied_count));
+        Ok(decisions)
     }
 
-    /// What keeps `path` from being written; `before` is captured now.
+    /// Returns why `path` cannot be written, or `None`. `before` is its entry in the current scan.
     fn obstacle(&mut self, path: &RelPath, before: Option<&Leaf>) -> Option<String> {
         let parent = path.parent()?;
         if let Some(why) = self.parent_obstacle(&parent) {
@@ -410,26 +421,31 @@ impl Planner<'_> {
         }
         if let Some(leaf) = before {
             let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
-            return has_more.then(|| "the folder there holds files no checkpoint has".to_owned());
+            return has_more.then(|| {
+                "the folder at this path contains files that are in no checkpoint".to_owned()
+            });
         }
         let found = match self.walker.look(path) {
             Ok(None) => return None,
             Ok(Some(found)) => found,
-            Err(error) => return Some(format!("it can't be looked at: {error}")),
+            Err(error) => return Some(format!("cannot inspect it: {error}")),
         };
         if found.kind == Kind::Folder {
-            // One in the way of a file; an empty one would have been captured.
-            let goes = self.folders_gone.contains(path) && self.will_be_empty(path);
-            return (!goes).then(|| "the folder there holds files no checkpoint has".to_owned());
-        }
-        // Only the case of the name changes, where that makes no difference.
-        let name = path.to_wire().0.to_lowercase();
-        let is_leaving = self.inodes.contains(&found.stamp.inode)
-            && self.leaving.iter().any(|leaving| {
-                leaving.to_wire().0.to_lowercase() == name
-                    && matches!(self.walker.look(leaving), Ok(Some(other)) if other == found)
+            // Not empty: the scan would have captured an empty folder.
+            let is_removed = self.folders_gone.contains(path) && self.will_be_empty(path);
+            return (!is_removed).then(|| {
+                "the folder at this path contains files that are in no checkpoint".to_owned()
             });
-        if is_leaving {
+        }
+        // On a case-insensitive file system, this can be the file that is deleted under another
+        // spelling of the name.
+        let name = path.to_wire().0.to_lowercase();
+        let is_deleted = self.inodes.contains(&found.stamp.inode)
+            && self.deleted.iter().any(|deleted| {
+                deleted.to_wire().0.to_lowercase() == name
+                    && matches!(self.walker.look(deleted), Ok(Some(other)) if other == found)
+            });
+        if is_deleted {
             return None;
         }
         let (text, encoded) = path.to_wire();
@@ -439,11 +455,11 @@ impl Planner<'_> {
             .find(|skipped| skipped.path == text && skipped.encoded == encoded)
             .map_or("it is ignored", |skipped| skipped.reason.as_str());
         Some(format!(
-            "what is there now is in no checkpoint ({why}), so it is kept"
+            "the file at this path is in no checkpoint ({why}); left as it is"
         ))
     }
 
-    /// What keeps anything from being written into this folder.
+    /// Returns why nothing can be written into this folder, or `None`.
     fn parent_obstacle(&mut self, folder: &RelPath) -> Option<String> {
         let mut unknown = Vec::new();
         let mut place = Some(folder.clone());
@@ -456,29 +472,28 @@ impl Planner<'_> {
             place = at.parent();
             unknown.push(at);
         }
-        // From the top: what is in the way above is in the way below.
+        // From the top, as an obstacle applies to everything below it.
         for at in unknown.into_iter().rev() {
-            if known.is_none() && !self.leaving.contains(&at) {
-                known = self.own_obstacle(&at);
+            if known.is_none() && !self.deleted.contains(&at) {
+                known = self.folder_obstacle(&at);
             }
             self.parents.insert(at, known.clone());
         }
         known
     }
 
-    /// As [`Self::parent_obstacle`], as far as it is about this folder itself.
-    fn own_obstacle(&mut self, folder: &RelPath) -> Option<String> {
-        // What can be entered is a folder, and no link leads there.
+    /// Checks a single folder for [`Self::parent_obstacle`].
+    fn folder_obstacle(&mut self, folder: &RelPath) -> Option<String> {
+        // Opening it follows no links.
         if let Ok(dir) = self.walker.folder(folder) {
-            return is_git_directory(dir)
-                .then(|| format!("{folder} is a git repository's own data"));
+            return is_git_directory(dir).then(|| format!("{folder} is a git directory"));
         }
         match self.walker.look(folder) {
             Ok(Some(found)) if found.kind != Kind::Folder => {
-                Some(format!("{folder} is no folder and is left alone"))
+                Some(format!("{folder} is not a folder and is left as it is"))
             }
             Ok(_) => None,
-            Err(error) => Some(format!("{folder} can't be looked at: {error}")),
+            Err(error) => Some(format!("cannot inspect {folder}: {error}")),
         }
     }
 
@@ -489,7 +504,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Once everything that goes is gone?
+    /// Returns whether the folder will be empty after the deletions.
     fn will_be_empty(&mut self, folder: &RelPath) -> bool {
         let mut todo = vec![folder.clone()];
         while let Some(folder) = todo.pop() {
@@ -498,7 +513,7 @@ impl Planner<'_> {
             };
             for name in names {
                 let path = folder.child(&name);
-                if self.leaving.contains(&path) {
+                if self.deleted.contains(&path) {
                     continue;
                 }
                 if !self.folders_gone.contains(&path) {
@@ -511,73 +526,73 @@ impl Planner<'_> {
     }
 }
 
-/// One under another name than `.git`.
+/// Detects git directories with names other than `.git`.
 fn is_git_directory(dir: &Dir) -> bool {
     let mut names = reserved_names::GIT_DIRECTORY_ENTRIES.iter();
     names.all(|name| matches!(dir.look(OsStr::new(name)), Ok(Some(_))))
 }
 
-/// Is one side a folder with nothing in it?
-fn has_folder(difference: &Difference) -> bool {
+/// Returns whether one side is an empty folder.
+fn involves_empty_folder(difference: &Difference) -> bool {
     let sides = [&difference.left, &difference.right];
     let mut leaves = sides.into_iter().flatten();
     leaves.any(|leaf| leaf.mode == Mode::Folder)
 }
 
-/// What an interrupted restore was about, as far as it may go on.
+/// Remaining steps of an interrupted restore.
 #[derive(Debug, Default)]
-pub(super) struct Between {
+pub(super) struct RecoverySteps {
     pub(super) steps: Vec<Step>,
-    /// Folders that go once they are empty.
+    /// Folders to remove if they are empty after the steps.
     pub(super) folders: Vec<RelPath>,
-    /// Paths that are not touched whatever the trees have there; what is denied
-    /// is only counted.
-    pub(super) kept: Vec<Conflict>,
+    /// Protected paths, which are left as they are. Denied paths are only counted.
+    pub(super) protected: Vec<Conflict>,
 }
 
-/// The steps from one stored tree to another, without those left alone, judged
-/// as of now: the rules may be others than when the restore began, and the trees
-/// not what this server stored.
-pub(super) fn steps_between(
+/// Returns the steps from one stored tree to another, without the paths in `left_alone`.
+///
+/// Protected paths are checked again: the access rules may have changed since the restore began,
+/// and another program may have written the trees.
+pub(super) fn recovery_steps(
     job: &Job<'_>,
     reader: &ObjectReader,
     (from, to): (Oid, Oid),
     wanted: &[RelPath],
     (left_alone, own_data): (&HashSet<RelPath>, Option<&RelPath>),
-) -> Result<Between, Error> {
+) -> Result<RecoverySteps, Error> {
     let (left, right) = (Tree::Stored(from), Tree::Stored(to));
     let found = compare(reader, &left, &right, wanted, job.cancel)?;
-    let mut guard = Guard {
+    let mut protected = ProtectedPaths {
         denied: DeniedPaths::new(job),
         own_data,
         rule_files: &rule_files(job, reader, to),
     };
-    let mut between = Between {
-        folders: folders(&found, left_alone),
-        ..Between::default()
+    let mut recovery = RecoverySteps {
+        folders: removed_folders(&found, left_alone),
+        ..RecoverySteps::default()
     };
-    between
+    recovery
         .folders
-        .retain(|folder| guard.keeps_off(folder, true).is_none());
-    let mut hidden = 0_u64;
+        .retain(|folder| protected.check(folder, true).is_none());
+    let mut denied_count = 0_u64;
     for difference in found.leaves {
         job.cancel.check()?;
         if left_alone.contains(&difference.path) {
             continue;
         }
-        match guard.keeps_off(&difference.path, has_folder(&difference)) {
-            Some(Off::Denied) => hidden += 1,
-            Some(Off::Named(why)) => between.kept.push(Conflict {
+        match protected.check(&difference.path, involves_empty_folder(&difference)) {
+            Some(Protection::Denied) => denied_count += 1,
+            Some(Protection::Reported(why)) => recovery.protected.push(Conflict {
                 path: difference.path,
                 reason: why.to_owned(),
             }),
-            None => between.steps.push(Step {
+            None => recovery.steps.push(Step {
                 path: difference.path,
                 before: difference.left,
                 after: difference.right,
             }),
         }
     }
-    between.kept.extend(denied_paths(hidden));
-    Ok(between)
+    recovery.protected.extend(denied_conflict(denied_count));
+    Ok(recovery)
 }

@@ -1,6 +1,7 @@
-//! Can what a restore is about be read? Found out before anything is changed:
-//! a damaged object must not cost the only good copy, which stands in the
-//! workspace.
+//! Reads everything that a restore or its undo will need, before the restore changes a file.
+//!
+//! The only intact copy of a file can be the one in the workspace: it must not be replaced if the
+//! store is damaged.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,33 +22,33 @@ use super::{
         tree_diff::Leaf,
         worktree::snapshot::Folder,
     },
-    apply::only_mode,
+    apply::differs_only_in_mode,
     plan::Step,
 };
 use crate::{cancel::Cancel, error::Error, escape::one_line, path::RelPath};
 
-/// So many paths are named.
-const NAMED: usize = 10;
-/// So many bytes that were read to see that they are whole are kept until they are
-/// written: enough for what an agent changes between two checkpoints. In tests few,
-/// so that some contents are kept and some are not.
-const KEPT: usize = if cfg!(test) { 8 } else { 16 << 20 };
+/// Maximum number of paths in an error message.
+const MAX_LISTED: usize = 10;
+/// Maximum size of the verified contents that are kept in memory until they are written, in
+/// bytes. Enough for what an agent usually changes between two checkpoints. Small in tests, so
+/// that some contents are kept and others are read again.
+const CACHE_BYTES: usize = if cfg!(test) { 8 } else { 16 << 20 };
 
-/// Contents by their names, as far as they were kept.
-pub(super) type Contents = HashMap<Oid, Vec<u8>>;
+/// Verified file contents by object id. Not all contents fit.
+pub(super) type BlobCache = HashMap<Oid, Vec<u8>>;
 
-/// Every content that would be written is whole; gives those that were kept.
+/// Verifies every content that the steps write, and returns those that fit into the cache.
 ///
 /// # Errors
-/// `storage` names those that are not; `cancelled`.
-pub(super) fn require_contents(
+/// `storage` names the damaged paths; `cancelled`.
+pub(super) fn verify_contents(
     repository: &Repository,
     target: Oid,
     steps: &[Step],
     cancel: &Cancel,
-) -> Result<Contents, Error> {
-    let kept = Mutex::new((KEPT, Contents::new()));
-    let lock = || kept.lock().unwrap_or_else(PoisonError::into_inner);
+) -> Result<BlobCache, Error> {
+    let cache = Mutex::new((CACHE_BYTES, BlobCache::new()));
+    let lock = || cache.lock().unwrap_or_else(PoisonError::into_inner);
     let read = |reader: &ObjectReader, oid| {
         let room = lock().0;
         if let Some(bytes) = reader.verify_and_read(Kind::Blob, oid, room)? {
@@ -61,24 +62,24 @@ pub(super) fn require_contents(
         }
         Ok(())
     };
-    let bad = unreadable(repository, steps, |step| step.after, read, cancel)?;
+    let bad = unreadable_paths(repository, steps, |step| step.after, read, cancel)?;
     if bad.is_empty() {
-        let (_, contents) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (_, contents) = cache.into_inner().unwrap_or_else(PoisonError::into_inner);
         return Ok(contents);
     }
     Err(Error::storage(format!(
-        "checkpoint {target} can't be restored: what it holds of {} is damaged in the store {}; nothing was changed; restore other paths of it by naming them, or another checkpoint (sightline/verifyCheckpoints says which are whole)",
-        names(&bad),
+        "cannot restore checkpoint {target}: the content of {} is damaged in the store {}; nothing was changed. Restore other paths of it, or another checkpoint; verify the checkpoints to find the intact ones",
+        list_paths(&bad),
         repository.dir().display()
     )))
 }
 
-/// The folders of what is restored can be read back: they were remembered, and
-/// who completes this restore once it was interrupted reads them.
+/// Verifies the tree objects of folders. They may have been cached in memory, but the recovery of an
+/// interrupted restore reads them from the store.
 ///
 /// # Errors
 /// `storage`.
-pub(super) fn require_folders(
+pub(super) fn verify_folders(
     repository: &Repository,
     folders: &[Oid],
     cancel: &Cancel,
@@ -93,26 +94,27 @@ pub(super) fn require_folders(
     )
 }
 
-/// What keeps the undo point from taking back these steps; `None` when nothing
-/// does. Looks at what an undo, and the recovery of a restore that was
-/// interrupted, would read: `folders` as in [`folders_above`], and contents.
-pub(super) fn undo_problem(
+/// Returns why the undo point cannot undo these steps, or `None` if it can.
+///
+/// Verifies what an undo and the recovery of an interrupted restore read: `folders`, from
+/// [`parent_folders`], and the contents.
+pub(super) fn undo_damage(
     repository: &Repository,
     folders: &[Oid],
     steps: &[Step],
     cancel: &Cancel,
 ) -> Result<Option<String>, Error> {
-    match require_folders(repository, folders, cancel) {
+    match verify_folders(repository, folders, cancel) {
         Err(error) if error.kind == ErrorKind::Storage => return Ok(Some(error.message)),
         checked => checked?,
     }
     let check = |reader: &ObjectReader, oid| reader.verify(Kind::Blob, oid);
-    let bad = unreadable(repository, steps, |step| step.before, check, cancel)?;
-    Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", names(&bad))))
+    let bad = unreadable_paths(repository, steps, |step| step.before, check, cancel)?;
+    Ok((!bad.is_empty()).then(|| format!("the content of {} is damaged", list_paths(&bad))))
 }
 
-/// The folders of a tree that lead to these paths.
-pub(super) fn folders_above<'a>(
+/// Returns the tree objects on the way from the root to these paths.
+pub(super) fn parent_folders<'a>(
     tree: &Folder,
     paths: impl Iterator<Item = &'a RelPath>,
 ) -> Vec<Oid> {
@@ -128,13 +130,13 @@ pub(super) fn folders_above<'a>(
             at = below;
         }
     }
-    // It is stored nowhere.
+    // The empty tree is never stored.
     above.remove(&Oid::EMPTY_TREE);
     above.into_iter().collect()
 }
 
-/// The paths of the steps whose content on one side can't be read.
-fn unreadable(
+/// Returns the paths whose content on one side of the step cannot be read.
+fn unreadable_paths(
     repository: &Repository,
     steps: &[Step],
     side: impl Fn(&Step) -> Option<Leaf> + Sync,
@@ -142,7 +144,7 @@ fn unreadable(
     cancel: &Cancel,
 ) -> Result<Vec<RelPath>, Error> {
     let has_content = |step: &&Step| match (&step.before, &step.after) {
-        (Some(before), Some(after)) => !only_mode(before, after),
+        (Some(before), Some(after)) => !differs_only_in_mode(before, after),
         _ => true,
     };
     let steps: Vec<&Step> = steps.iter().filter(has_content).collect();
@@ -161,11 +163,14 @@ fn unreadable(
     Ok(bad.into_iter().flatten().collect())
 }
 
-fn names(paths: &[RelPath]) -> String {
-    let named = paths.iter().take(NAMED);
-    let named = named.map(|path| one_line(&path.to_wire().0).into_owned());
-    let mut text = named.collect::<Vec<_>>().join(", ");
-    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+fn list_paths(paths: &[RelPath]) -> String {
+    let mut text = paths
+        .iter()
+        .take(MAX_LISTED)
+        .map(|path| one_line(&path.to_wire().0).into_owned())
+        .collect::<Vec<_>>()
+        .join(", ");
+    if let Some(more) = paths.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
         text.push_str(&format!(" and {more} more"));
     }
     text

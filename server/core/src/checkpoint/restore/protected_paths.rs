@@ -1,4 +1,5 @@
-//! What no restore and no recovery touches, whatever a checkpoint has there.
+//! Paths that a restore and its recovery never change: denied paths, git directories, files that
+//! contain access rules, and the server's own data.
 
 use std::ffi::OsStr;
 
@@ -13,60 +14,64 @@ use super::{
 };
 use crate::path::RelPath;
 
-/// Judges paths by the rules of now.
-pub(super) struct Guard<'a> {
+/// Checks paths by the current access rules.
+pub(super) struct ProtectedPaths<'a> {
     pub(super) denied: DeniedPaths<'a>,
-    /// Where this server keeps its data, when that is below the root.
+    /// Data directory of the server, if it is below the root.
     pub(super) own_data: Option<&'a RelPath>,
-    /// Files that access rules come from.
+    /// Files that contain access rules.
     pub(super) rule_files: &'a [RelPath],
 }
 
-/// Files below the root that access rules come from, now or in the tree `then`.
-pub(super) fn rule_files(job: &Job<'_>, reader: &ObjectReader, then: Oid) -> Vec<RelPath> {
+/// Returns the files below the root that contain access rules, now or in the tree `target`.
+pub(super) fn rule_files(job: &Job<'_>, reader: &ObjectReader, target: Oid) -> Vec<RelPath> {
     let text = |path: &RelPath| {
-        let leaf = find(reader, then, path).ok()?.filter(Leaf::is_file)?;
+        let leaf = find(reader, target, path).ok()?.filter(Leaf::is_file)?;
         reader.blob(leaf.oid).ok()
     };
     job.view.rule_files(job.root, &text)
 }
 
-/// Why a path is not touched.
-pub(super) enum Off {
-    /// Denied ones are counted and not named.
+/// Reason why a path is protected.
+pub(super) enum Protection {
+    /// Denied by access rules: counted, but not named.
     Denied,
-    Named(&'static str),
+    Reported(&'static str),
 }
 
-impl Guard<'_> {
-    pub(super) fn keeps_off(&mut self, path: &RelPath, is_dir: bool) -> Option<Off> {
+impl ProtectedPaths<'_> {
+    pub(super) fn check(&mut self, path: &RelPath, is_dir: bool) -> Option<Protection> {
         if self.denied.denies(path, is_dir) {
-            return Some(Off::Denied);
+            return Some(Protection::Denied);
         }
-        if path.components().any(is_gits) {
-            return Some(Off::Named("it belongs to a git repository"));
+        if path.components().any(is_reserved_by_git) {
+            return Some(Protection::Reported(
+                "part of a git repository; left as it is",
+            ));
         }
-        // Also a folder or link that leads to one.
+        // Includes the folders and links that lead to a rule file.
         if self.rule_files.iter().any(|file| is_within(file, path)) {
-            return Some(Off::Named(
-                "access rules come from it; change it yourself if you want it back",
+            return Some(Protection::Reported(
+                "contains access rules, which are not restored; edit it by hand",
             ));
         }
         let is_own = self.own_data.is_some_and(|data| is_within(path, data));
-        is_own.then_some(Off::Named("this server keeps its own data there"))
+        is_own.then_some(Protection::Reported(
+            "contains the server's own data; left as it is",
+        ))
     }
 }
 
-/// Paths the rules deny, without their names.
-pub(super) fn denied_paths(count: u64) -> Option<Conflict> {
+/// Returns a conflict that counts the denied paths without naming them.
+pub(super) fn denied_conflict(count: u64) -> Option<Conflict> {
     let paths = if count == 1 { "path" } else { "paths" };
     (count > 0).then(|| Conflict {
         path: RelPath::default(),
-        reason: format!("access rules deny {count} {paths} that may differ; left alone"),
+        reason: format!("access rules deny {count} {paths} that may differ; left as they are"),
     })
 }
 
-/// Is that a name git keeps its own things under, on some system at least?
-fn is_gits(name: &OsStr) -> bool {
+/// Returns whether git refuses the name in a tree, on any platform.
+fn is_reserved_by_git(name: &OsStr) -> bool {
     reserved_names::is_refused_by_git(name.as_encoded_bytes(), false)
 }

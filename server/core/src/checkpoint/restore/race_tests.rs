@@ -1,4 +1,4 @@
-//! Restores while somebody moves things about, and journals somebody else wrote.
+//! Restores while another program moves folders, and journals with hostile content.
 #![cfg(unix)]
 
 use std::{fs, path::PathBuf, sync::Once};
@@ -19,19 +19,19 @@ use crate::{
     storage::Storage,
 };
 
-pub(super) struct Ground {
+pub(super) struct Fixture {
     _folder: TempDir,
     base: PathBuf,
     pub(super) root: PathBuf,
     pub(super) checkpoints: Checkpoints,
 }
 
-impl Ground {
+impl Fixture {
     pub(super) fn new() -> Self {
         Self::with_data("data")
     }
 
-    /// `data` is the data directory, below the scratch folder.
+    /// `data` is the data directory, relative to the scratch folder.
     fn with_data(data: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = fs::canonicalize(folder.path()).unwrap();
@@ -91,29 +91,29 @@ impl Ground {
     }
 }
 
-/// Restores many files while the root is replaced by a link once `stage` is
-/// told of; gives what was said of each path that was not restored.
+/// Restores many files, and replaces the root by a link when `stage` is reported. Returns the number
+/// of paths that failed for this reason.
 fn restored_while_replaced(stage: &str) -> Result<usize, Error> {
-    let ground = Ground::new();
-    let outside = ground.base.join("outside");
+    let fixture = Fixture::new();
+    let outside = fixture.base.join("outside");
     fs::create_dir(&outside).unwrap();
     for number in 0..400 {
-        ground.write(&format!("folder{}/{number}", number % 7), "then");
+        fixture.write(&format!("folder{}/{number}", number % 7), "then");
     }
-    let id = ground.create();
+    let id = fixture.create();
     for number in 0..400 {
-        ground.write(&format!("folder{}/{number}", number % 7), "now!");
+        fixture.write(&format!("folder{}/{number}", number % 7), "now!");
         fs::create_dir_all(outside.join(format!("folder{}", number % 7))).unwrap();
         if number % 4 == 0 {
-            fs::remove_file(ground.root.join(format!("folder{}/{number}", number % 7))).unwrap();
+            fs::remove_file(fixture.root.join(format!("folder{}/{number}", number % 7))).unwrap();
         }
     }
     let once = Once::new();
-    let restored = ground.restore_while(id, &|progress| {
+    let restored = fixture.restore_while(id, &|progress| {
         if progress.stage == stage {
             once.call_once(|| {
-                fs::rename(&ground.root, ground.base.join("real")).unwrap();
-                std::os::unix::fs::symlink(&outside, &ground.root).unwrap();
+                fs::rename(&fixture.root, fixture.base.join("real")).unwrap();
+                std::os::unix::fs::symlink(&outside, &fixture.root).unwrap();
             });
         }
     });
@@ -136,25 +136,25 @@ fn nothing_is_written_outside_when_the_root_becomes_a_link_during_a_restore() {
 }
 
 #[test]
-fn nothing_is_restored_when_the_root_becomes_a_link_while_it_is_looked_at() {
+fn nothing_is_restored_when_the_root_becomes_a_link_during_the_scan() {
     restored_while_replaced("scanning files").unwrap_err();
 }
 
 #[test]
-fn a_journal_that_was_only_prepared_is_none() {
-    let ground = Ground::new();
-    let id = ground.create();
+fn a_journal_that_was_not_committed_is_ignored() {
+    let fixture = Fixture::new();
+    let id = fixture.create();
     let journal = Journal::new(id, id, &[], &Default::default());
-    // As who is killed before it is shown.
-    std::mem::forget(ground.checkpoints.prepare_journal(&journal).unwrap());
-    assert!(!ground.checkpoints.has_journal());
-    let recovered = ground.job(&|_| {}, |job| ground.checkpoints.recover(job));
+    // As if the process was killed before the commit.
+    std::mem::forget(fixture.checkpoints.prepare_journal(&journal).unwrap());
+    assert!(!fixture.checkpoints.has_journal());
+    let recovered = fixture.job(&|_| {}, |job| fixture.checkpoints.recover(job));
     assert_eq!(recovered.unwrap(), None);
 }
 
-impl Ground {
-    /// As a restore of `restoring` leaves it that died right after its journal.
-    fn interrupted(&self, restoring: Oid) -> Oid {
+impl Fixture {
+    /// Leaves the state of a restore that was killed right after its journal was written.
+    fn simulate_interrupted(&self, restoring: Oid) -> Oid {
         let undo = self.create();
         let journal = Journal::new(restoring, undo, &[], &Default::default());
         let written = self.checkpoints.prepare_journal(&journal).unwrap();
@@ -165,16 +165,16 @@ impl Ground {
     fn recover(&self) -> Result<Vec<String>, Error> {
         let recovered = self.job(&|_| {}, |job| self.checkpoints.recover(job))?;
         let problems = recovered.unwrap().problems.into_iter();
-        let said = problems.map(|problem| format!("{}: {}", problem.path, problem.reason));
-        Ok(said.collect())
+        let messages = problems.map(|problem| format!("{}: {}", problem.path, problem.reason));
+        Ok(messages.collect())
     }
 
     fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.root.join(path)).ok()
     }
 
-    /// A checkpoint of files that were never here.
-    fn made_up(&self, files: &[TestFile<'_>]) -> Oid {
+    /// Creates a checkpoint of files that never were in the workspace.
+    fn foreign_checkpoint(&self, files: &[TestFile<'_>]) -> Oid {
         let scratch = Scratch::at(&self.base);
         assert_eq!(scratch.checkpoints.git_dir(), self.checkpoints.git_dir());
         scratch.checkpoint(1, files)
@@ -182,75 +182,75 @@ impl Ground {
 }
 
 #[test]
-fn recovery_leaves_alone_what_is_denied_now_and_does_not_name_it() {
-    let ground = Ground::new();
+fn recovery_neither_changes_nor_names_denied_paths() {
+    let fixture = Fixture::new();
     for path in ["s/secret", "s/gone", "open"] {
-        ground.write(path, "then");
+        fixture.write(path, "then");
     }
-    let id = ground.create();
-    ground.write("s/secret", "now");
-    ground.write("open", "now");
-    fs::remove_file(ground.root.join("s/gone")).unwrap();
-    ground.interrupted(id);
-    ground.write(".clineignore", "s/\n");
-    let problems = ground.recover().unwrap();
+    let id = fixture.create();
+    fixture.write("s/secret", "now");
+    fixture.write("open", "now");
+    fs::remove_file(fixture.root.join("s/gone")).unwrap();
+    fixture.simulate_interrupted(id);
+    fixture.write(".clineignore", "s/\n");
+    let problems = fixture.recover().unwrap();
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("deny 2 paths"), "{problems:?}");
     assert!(!problems[0].contains("s/"), "{problems:?}");
-    assert_eq!(ground.read("s/secret").as_deref(), Some("now"));
-    assert_eq!(ground.read("s/gone"), None);
-    assert_eq!(ground.read("open").as_deref(), Some("then"));
-    assert!(!ground.checkpoints.has_journal());
+    assert_eq!(fixture.read("s/secret").as_deref(), Some("now"));
+    assert_eq!(fixture.read("s/gone"), None);
+    assert_eq!(fixture.read("open").as_deref(), Some("then"));
+    assert!(!fixture.checkpoints.has_journal());
 }
 
 #[test]
-fn a_journal_waits_while_the_access_rules_cannot_be_used() {
-    let ground = Ground::new();
-    ground.write("open", "then");
-    let id = ground.create();
-    ground.write("open", "now");
-    ground.interrupted(id);
-    fs::write(ground.root.join(".clineignore"), [0xff, 0xfe, 0]).unwrap();
-    let rules_work = ground.job(&|_| {}, |job| job.view.unusable(0).is_none());
+fn a_journal_waits_while_the_access_rules_are_invalid() {
+    let fixture = Fixture::new();
+    fixture.write("open", "then");
+    let id = fixture.create();
+    fixture.write("open", "now");
+    fixture.simulate_interrupted(id);
+    fs::write(fixture.root.join(".clineignore"), [0xff, 0xfe, 0]).unwrap();
+    let rules_work = fixture.job(&|_| {}, |job| job.view.unusable(0).is_none());
     assert!(!rules_work);
-    ground.recover().unwrap_err();
-    assert!(ground.checkpoints.has_journal());
-    assert_eq!(ground.read("open").as_deref(), Some("now"));
-    fs::remove_file(ground.root.join(".clineignore")).unwrap();
-    ground.recover().unwrap();
-    assert_eq!(ground.read("open").as_deref(), Some("then"));
+    fixture.recover().unwrap_err();
+    assert!(fixture.checkpoints.has_journal());
+    assert_eq!(fixture.read("open").as_deref(), Some("now"));
+    fs::remove_file(fixture.root.join(".clineignore")).unwrap();
+    fixture.recover().unwrap();
+    assert_eq!(fixture.read("open").as_deref(), Some("then"));
 }
 
 #[test]
-fn recovery_writes_into_no_repository_and_not_out_of_the_root() {
-    let ground = Ground::new();
-    ground.write("a", "now");
-    fs::create_dir_all(ground.root.join(".git/hooks")).unwrap();
-    fs::create_dir_all(ground.root.join("below/.GIT")).unwrap();
-    let hostile = ground.made_up(&[
+fn recovery_writes_neither_into_git_directories_nor_outside_the_root() {
+    let fixture = Fixture::new();
+    fixture.write("a", "now");
+    fs::create_dir_all(fixture.root.join(".git/hooks")).unwrap();
+    fs::create_dir_all(fixture.root.join("below/.GIT")).unwrap();
+    let foreign = fixture.foreign_checkpoint(&[
         (b"a", b"then", Mode::File),
         (b".git/hooks/post-checkout", b"#!/bin/sh", Mode::Executable),
         (b"below/.GIT/config", b"x", Mode::File),
         (b"../escaped", b"x", Mode::File),
     ]);
-    ground.interrupted(hostile);
-    let problems = ground.recover().unwrap();
+    fixture.simulate_interrupted(foreign);
+    let problems = fixture.recover().unwrap();
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[0].starts_with(".git/hooks/post-checkout: it belongs to a git"));
-    assert_eq!(ground.read(".git/hooks/post-checkout"), None);
-    assert_eq!(ground.read("below/.GIT/config"), None);
-    assert!(!ground.base.join("escaped").exists());
-    assert_eq!(ground.read("a").as_deref(), Some("then"));
+    assert!(problems[0].starts_with(".git/hooks/post-checkout: part of a git"));
+    assert_eq!(fixture.read(".git/hooks/post-checkout"), None);
+    assert_eq!(fixture.read("below/.GIT/config"), None);
+    assert!(!fixture.base.join("escaped").exists());
+    assert_eq!(fixture.read("a").as_deref(), Some("then"));
 }
 
 #[test]
 fn the_servers_own_data_below_the_root_is_never_restored() {
-    let ground = Ground::with_data("ws/mine");
-    ground.write("a", "now");
-    ground.create();
-    let storage = Storage::open(&ground.root.join("mine")).unwrap();
-    let checkpoints = Checkpoints::new(&storage, &Ground::workspace(&ground.root));
-    let hostile = {
+    let fixture = Fixture::with_data("ws/mine");
+    fixture.write("a", "now");
+    fixture.create();
+    let storage = Storage::open(&fixture.root.join("mine")).unwrap();
+    let checkpoints = Checkpoints::new(&storage, &Fixture::workspace(&fixture.root));
+    let foreign = {
         let files: &[TestFile<'_>] = &[
             (b"a", b"then", Mode::File),
             (b"mine/planted", b"x", Mode::File),
@@ -261,13 +261,13 @@ fn the_servers_own_data_below_the_root_is_never_restored() {
             ),
         ];
         let scratch = Scratch {
-            folder: Folder::Theirs(ground.base.clone()),
+            folder: Folder::Theirs(fixture.base.clone()),
             storage,
             checkpoints,
         };
         scratch.checkpoint(1, files)
     };
-    let restored = ground.restore_while(hostile, &|_| {}).unwrap();
+    let restored = fixture.restore_while(foreign, &|_| {}).unwrap();
     let outcomes: Vec<String> = restored
         .outcomes
         .iter()
@@ -281,42 +281,45 @@ fn the_servers_own_data_below_the_root_is_never_restored() {
             .all(|it| it.reason.contains("own data"))
     );
     assert_eq!(restored.conflicts.len(), 2);
-    ground.write("a", "again");
-    ground.interrupted(hostile);
-    assert_eq!(ground.recover().unwrap().len(), 2);
-    assert_eq!(ground.read("a").as_deref(), Some("then"));
-    assert_eq!(ground.read("mine/planted"), None);
-    assert!(!ground.root.join("mine/projects/planted").exists());
+    fixture.write("a", "again");
+    fixture.simulate_interrupted(foreign);
+    assert_eq!(fixture.recover().unwrap().len(), 2);
+    assert_eq!(fixture.read("a").as_deref(), Some("then"));
+    assert_eq!(fixture.read("mine/planted"), None);
+    assert!(!fixture.root.join("mine/projects/planted").exists());
 }
 
 #[test]
-fn files_that_access_rules_come_from_are_not_restored() {
-    let ground = Ground::new();
-    ground.write(".gitignore", "");
-    ground.write("conf/more.rules", "");
-    ground.write("a", "then");
-    let id = ground.create();
-    ground.write(
+fn rule_files_are_not_restored() {
+    let fixture = Fixture::new();
+    fixture.write(".gitignore", "");
+    fixture.write("conf/more.rules", "");
+    fixture.write("a", "then");
+    let id = fixture.create();
+    fixture.write(
         ".clineignore",
         "!include .gitignore\n!include conf/linked.rules\n",
     );
-    std::os::unix::fs::symlink("more.rules", ground.root.join("conf/linked.rules")).unwrap();
-    ground.write(".gitignore", "*.key\n");
-    ground.write("conf/more.rules", "*.pem\n");
-    ground.write("a", "now");
-    let restored = ground.restore_while(id, &|_| {}).unwrap();
+    std::os::unix::fs::symlink("more.rules", fixture.root.join("conf/linked.rules")).unwrap();
+    fixture.write(".gitignore", "*.key\n");
+    fixture.write("conf/more.rules", "*.pem\n");
+    fixture.write("a", "now");
+    let restored = fixture.restore_while(id, &|_| {}).unwrap();
     let rules = [".gitignore", "conf/linked.rules", "conf/more.rules"];
     let is_kept = |problems: &[(String, String)]| {
         let named = problems
             .iter()
-            .filter(|(_, why)| why.contains("access rules come from it"));
+            .filter(|(_, why)| why.contains("contains access rules"));
         assert_eq!(
             named.map(|(path, _)| path.as_str()).collect::<Vec<_>>(),
             rules
         );
-        assert_eq!(ground.read(".gitignore").as_deref(), Some("*.key\n"));
-        assert_eq!(ground.read("conf/linked.rules").as_deref(), Some("*.pem\n"));
-        assert_eq!(ground.read("a").as_deref(), Some("then"));
+        assert_eq!(fixture.read(".gitignore").as_deref(), Some("*.key\n"));
+        assert_eq!(
+            fixture.read("conf/linked.rules").as_deref(),
+            Some("*.pem\n")
+        );
+        assert_eq!(fixture.read("a").as_deref(), Some("then"));
     };
     let named = |problem: super::Conflict| (problem.path.to_string(), problem.reason);
     is_kept(
@@ -326,25 +329,25 @@ fn files_that_access_rules_come_from_are_not_restored() {
             .map(named)
             .collect::<Vec<_>>(),
     );
-    // Nor by a recovery.
-    ground.write("a", "now");
-    ground.interrupted(id);
-    let recovered = ground.job(&|_| {}, |job| ground.checkpoints.recover(job));
+    // Recovery leaves them too.
+    fixture.write("a", "now");
+    fixture.simulate_interrupted(id);
+    let recovered = fixture.job(&|_| {}, |job| fixture.checkpoints.recover(job));
     let problems = recovered.unwrap().unwrap().problems;
     is_kept(&problems.into_iter().map(named).collect::<Vec<_>>());
 }
 
 #[test]
-fn what_the_checkpoints_own_rules_include_is_not_restored() {
-    let ground = Ground::new();
-    ground.write("old.rules", "now");
-    let id = ground.made_up(&[
+fn rule_files_included_by_the_checkpoint_are_not_restored() {
+    let fixture = Fixture::new();
+    fixture.write("old.rules", "now");
+    let id = fixture.foreign_checkpoint(&[
         (b".clineignore", b"!include old.rules\n", Mode::File),
         (b"old.rules", b"*.key\n", Mode::File),
     ]);
-    let conflicts = ground.restore_while(id, &|_| {}).unwrap().conflicts;
+    let conflicts = fixture.restore_while(id, &|_| {}).unwrap().conflicts;
     let named = conflicts.iter().map(|it| it.path.to_string());
     assert_eq!(named.collect::<Vec<_>>(), [".clineignore", "old.rules"]);
-    assert_eq!(ground.read("old.rules").as_deref(), Some("now"));
-    assert_eq!(ground.read(".clineignore"), None);
+    assert_eq!(fixture.read("old.rules").as_deref(), Some("now"));
+    assert_eq!(fixture.read(".clineignore"), None);
 }

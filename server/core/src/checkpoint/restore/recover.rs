@@ -1,11 +1,15 @@
-//! After a restore that did not end: completing it, or taking it back.
+//! Recovery of an interrupted restore: completes it, or rolls it back.
 //!
-//! First what stands beside the paths between the two checkpoints, under their
-//! unfinished names: a new file that was not complete goes; what was taken out is
-//! settled as the restore would have done. Then each path is looked at. One that
-//! is as it was before is still to be done; one that is as it will be is done. One that
-//! may have been partly written is kept under a second name and then done. Anything
-//! else was changed since, and stays.
+//! Temporary files come first: incomplete new files are removed, and displaced files are discarded
+//! or put back, as the restore would have done. Then each path is compared with the two
+//! checkpoints:
+//!
+//! - as in the undo point: the step is applied;
+//! - as in the target: the step is complete;
+//! - partly written: the file is kept under a second name, and the step is applied;
+//! - anything else: it was changed later, and is left as it is.
+//!
+//! A restore is rolled back only if the store no longer has all contents of the target.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -22,12 +26,15 @@ use super::{
         worktree::permissions::ReadPermissionMap,
     },
     Conflict, Recovered,
-    apply::{Place, apply, enter, whole},
-    displaced::{self, Put, keep_too, kept_as, open_for_writing, spare, unfinished},
+    apply::{ApplyContext, apply, open_parent, read_blob},
+    displaced::{
+        FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
+        wait_until_closed,
+    },
     in_place,
     journal::Journal,
-    plan::{Between, Step, steps_between},
-    preflight::Contents,
+    plan::{RecoverySteps, Step, recovery_steps},
+    preflight::BlobCache,
 };
 use crate::{
     error::Error,
@@ -35,20 +42,20 @@ use crate::{
     path::RelPath,
 };
 
-/// What is left to do of a step.
-enum Left {
-    Nothing,
-    /// From what stands there now.
-    All(Option<Leaf>),
-    /// All, from what stands there now: the restore was killed while it wrote the file
-    /// in place, or somebody saved exactly that.
-    Overwritten(Leaf),
-    /// It stays, and why.
-    Stays(String),
+/// State of a step of an interrupted restore.
+enum StepState {
+    Done,
+    /// The step must be applied to the current entry.
+    Pending(Option<Leaf>),
+    /// As `Pending`, but the file must be kept: the restore was killed while it wrote the file in
+    /// place, or a program saved exactly this content.
+    PartlyWritten(Leaf),
+    /// The path is left as it is, for this reason.
+    Conflict(String),
 }
 
 impl Checkpoints {
-    /// As [`Self::recover`], by who holds the lock.
+    /// Same as [`Self::recover`], for a caller that holds the lock.
     pub(super) fn recover_locked(
         &self,
         _lock: &StoreLock,
@@ -57,10 +64,11 @@ impl Checkpoints {
         let Some(journal) = self.read_journal()? else {
             return Ok(None);
         };
-        // The journal stays until they tell what may be touched.
+        // Without access rules the journal must wait.
         job.require_rules()?;
         let begun = self.repository().and_then(|repository| {
-            let repository = repository.ok_or_else(|| Error::storage("the store is gone"))?;
+            let repository =
+                repository.ok_or_else(|| Error::storage("the checkpoint store is missing"))?;
             let undo = self.get(journal.undo)?;
             let target = self.get(journal.restoring)?;
             Ok((repository, undo, target))
@@ -70,13 +78,14 @@ impl Checkpoints {
             Err(error) => return Err(self.set_journal_aside(&error.message)),
         };
         let mut walker = self.walker()?;
-        let recovered = self.follow(job, &journal, (&repository, &mut walker), (&undo, &target))?;
+        let recovered =
+            self.complete(job, &journal, (&repository, &mut walker), (&undo, &target))?;
         self.flush(&walker)?;
         self.remove_journal()?;
         Ok(Some(recovered))
     }
 
-    fn follow(
+    fn complete(
         &self,
         job: &Job<'_>,
         journal: &Journal,
@@ -88,34 +97,35 @@ impl Checkpoints {
         let left_alone = journal.left_alone().unwrap_or_default();
         let own_data = self.own_data();
         let except = (&left_alone, own_data.as_ref());
-        let between = |trees| steps_between(job, &reader, trees, &paths, except);
-        let forward = between((undo.tree, target.tree))?;
-        let swept = sweep(walker, &reader, journal.undo, &forward.steps);
-        // Backwards only when the new contents are not all there.
+        let steps_between = |trees| recovery_steps(job, &reader, trees, &paths, except);
+        let forward = steps_between((undo.tree, target.tree))?;
+        let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps);
+
         let completed = can_be_written(&reader, &forward.steps);
-        let between = match completed {
-            true => forward,
-            false => between((target.tree, undo.tree))?,
+        let recovery = if completed {
+            forward
+        } else {
+            steps_between((target.tree, undo.tree))?
         };
-        let Between {
+        let RecoverySteps {
             steps,
             folders,
-            kept: mut problems,
-        } = between;
+            protected: mut problems,
+        } = recovery;
         let mut todo = Vec::new();
         for step in steps {
             job.cancel.check()?;
-            if let Some(reason) = swept.get(&step.path) {
+            if let Some(reason) = cleaned_up.get(&step.path) {
                 problems.push(Conflict {
                     path: step.path,
                     reason: reason.clone(),
                 });
                 continue;
             }
-            match left_of(walker, &reader, &step) {
-                Left::Nothing => {}
-                Left::All(before) => todo.push(Step { before, ..step }),
-                Left::Overwritten(now) => {
+            match step_state(walker, &reader, &step) {
+                StepState::Done => {}
+                StepState::Pending(before) => todo.push(Step { before, ..step }),
+                StepState::PartlyWritten(now) => {
                     let (kept, reason) = keep_partly_written(walker, &step.path);
                     problems.push(Conflict {
                         path: step.path.clone(),
@@ -126,24 +136,25 @@ impl Checkpoints {
                         todo.push(Step { before, ..step });
                     }
                 }
-                Left::Stays(reason) => problems.push(Conflict {
+                StepState::Conflict(reason) => problems.push(Conflict {
                     path: step.path,
                     reason,
                 }),
             }
         }
-        let place = Place {
+        let context = ApplyContext {
             root: self.work_tree(),
             walker,
             repository,
-            contents: &Contents::new(),
+            contents: &BlobCache::new(),
             undo: journal.undo,
-            readers: ReadPermissionMap::new(match completed {
-                true => &target.metadata.restricted,
-                false => &undo.metadata.restricted,
+            readers: ReadPermissionMap::new(if completed {
+                &target.metadata.restricted
+            } else {
+                &undo.metadata.restricted
             }),
         };
-        let outcomes = apply(job, &place, &todo, &folders);
+        let outcomes = apply(job, &context, &todo, &folders);
         for (step, outcome) in todo.into_iter().zip(outcomes) {
             if let Some(reason) = outcome {
                 problems.push(Conflict {
@@ -152,7 +163,7 @@ impl Checkpoints {
                 });
             }
         }
-        // What has no name comes last.
+        // The count of denied paths, which has no path, comes last.
         problems.sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
         Ok(Recovered {
             restoring: journal.restoring,
@@ -163,104 +174,117 @@ impl Checkpoints {
     }
 }
 
-/// Takes away new files that were not finished, and settles what was taken out of
-/// its place. Returns what was given back or kept, and why.
-fn sweep(
+/// Removes new files that were not used, and discards displaced files or puts them back. Returns
+/// the paths whose displaced files were put back or kept, with the reason.
+fn clean_up(
     walker: &mut Walker,
     reader: &ObjectReader,
     undo: Oid,
     steps: &[Step],
 ) -> HashMap<RelPath, String> {
     let mut problems = HashMap::new();
-    let mut out = Vec::new();
+    let mut temp_files = Vec::new();
     for step in steps {
-        let beside = unfinished(undo, &step.path);
-        if let Ok(Some((dir, name))) = enter(walker, &step.path, false) {
-            let at = displaced::Place {
+        let temp_name = temp_file_name(undo, &step.path);
+        if let Ok(Some((dir, name))) = open_parent(walker, &step.path, false) {
+            let slot = FileSlot {
                 dir,
                 name,
-                beside: &beside,
+                temp_name: &temp_name,
             };
-            if let Some(kept) = put_spare_back(&at) {
+            if let Some(kept) = finish_exchange(&slot) {
                 problems.insert(step.path.clone(), kept);
             }
-            if matches!(dir.look(&beside), Ok(Some(_))) {
-                out.push((step, beside));
+            if matches!(dir.look(&temp_name), Ok(Some(_))) {
+                temp_files.push((step, temp_name));
             }
         }
     }
-    let names: HashSet<_> = out.iter().map(|(_, beside)| beside.clone()).collect();
-    let open = open_for_writing(&names);
-    for (step, beside) in &out {
-        let Ok(Some((dir, name))) = enter(walker, &step.path, false) else {
+    let names: HashSet<_> = temp_files
+        .iter()
+        .map(|(_, temp_name)| temp_name.clone())
+        .collect();
+    let open = wait_until_closed(&names);
+    for (step, temp_name) in &temp_files {
+        let Ok(Some((dir, name))) = open_parent(walker, &step.path, false) else {
             continue;
         };
-        let at = displaced::Place { dir, name, beside };
-        let is_open = open.contains(beside);
-        let is_kept = matches!(kept_as(dir, name, beside), Ok(Some(_)));
-        if !is_open && (is_kept || is_new(reader, &at, step)) {
-            let _ = dir.remove(beside);
-        } else if let Err(why) = at.settle(step.before.as_ref(), put(&at, step), is_open) {
+        let slot = FileSlot {
+            dir,
+            name,
+            temp_name,
+        };
+        let is_open = open.contains(temp_name);
+        let is_kept = matches!(find_kept_name(dir, name, temp_name), Ok(Some(_)));
+        if !is_open && (is_kept || is_unused_temp_file(reader, &slot, step)) {
+            let _ = dir.remove(temp_name);
+        } else if let Err(why) =
+            slot.discard_or_put_back(step.before.as_ref(), find_installed(&slot, step), is_open)
+        {
             problems.insert(step.path.clone(), why);
         }
     }
     problems
 }
 
-/// Ends an exchange that was made by steps. Returns what is to be said of a file
-/// that has no place any more.
-fn put_spare_back(at: &displaced::Place<'_>) -> Option<String> {
-    let spare = spare(at.beside);
-    let stands = |name: &OsStr| !matches!(at.dir.look(name), Ok(None));
-    if !stands(&spare) {
+/// Finishes an exchange by renames that was interrupted. Returns a message if a file could not get
+/// its name back.
+fn finish_exchange(slot: &FileSlot<'_>) -> Option<String> {
+    let spare = spare_name(slot.temp_name);
+    let exists = |name: &OsStr| !matches!(slot.dir.look(name), Ok(None));
+    if !exists(&spare) {
         return None;
     }
-    let to = if stands(at.name) { at.beside } else { at.name };
-    if at.dir.rename_new(&spare, to).is_ok() {
+    let to = if exists(slot.name) {
+        slot.temp_name
+    } else {
+        slot.name
+    };
+    if slot.dir.rename_new(&spare, to).is_ok() {
         return None;
     }
-    let kept = displaced::Place {
-        beside: &spare,
-        ..*at
+    let kept = FileSlot {
+        temp_name: &spare,
+        ..*slot
     }
-    .keep();
+    .keep_under_new_name();
     Some(format!(
-        "it was saved after the restore was interrupted; what stood there before is kept as {}",
+        "saved after the restore was interrupted; the previous version is kept as {}",
         kept.display()
     ))
 }
 
-/// What the restore put there, if it still stands there.
-fn put(at: &displaced::Place<'_>, step: &Step) -> Option<Put> {
+/// Returns the new file of the step, if it is still at its name.
+fn find_installed(slot: &FileSlot<'_>, step: &Step) -> Option<Installed> {
     let after = step.after?;
-    let (leaf, _) = at.dir.leaf(at.name).ok()??;
-    let inode = at.dir.look(at.name).ok()??.stamp.inode;
-    leaf.is_same(&after).then_some(Put { leaf, inode })
+    let (leaf, _) = slot.dir.leaf(slot.name).ok()??;
+    let inode = slot.dir.look(slot.name).ok()??.stamp.inode;
+    leaf.is_same(&after).then_some(Installed { leaf, inode })
 }
 
-/// Is what stands beside a new file that did not take its place yet?
-fn is_new(reader: &ObjectReader, at: &displaced::Place<'_>, step: &Step) -> bool {
+/// Returns whether the temporary file is a new file that did not get its name yet.
+fn is_unused_temp_file(reader: &ObjectReader, slot: &FileSlot<'_>, step: &Step) -> bool {
     let Some(after) = &step.after else {
         return false;
     };
-    let Ok(Some((leaf, content))) = at.dir.leaf(at.beside) else {
+    let Ok(Some((leaf, content))) = slot.dir.leaf(slot.temp_name) else {
         return false;
     };
     if leaf.oid == after.oid {
         return true;
     }
-    let is_begun = || whole(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
+    let is_begun = || read_blob(reader, after.oid).is_ok_and(|whole| whole.starts_with(&content));
     let replaces = step.before.filter(|before| before.mode != Mode::Folder);
-    // Once it has taken its place, what stands beside was taken out.
-    let has_not_taken_place = match (replaces, at.dir.leaf(at.name)) {
+    // After the exchange, the temporary file is the displaced one.
+    let is_not_exchanged = match (replaces, slot.dir.leaf(slot.name)) {
         (None, _) => true,
         (Some(before), Ok(Some((now, _)))) => {
-            let is_kept = || matches!(kept_as(at.dir, at.name, at.name), Ok(Some(_)));
+            let is_kept = || matches!(find_kept_name(slot.dir, slot.name, slot.name), Ok(Some(_)));
             now.is_same(&before) || is_kept()
         }
         (Some(_), _) => false,
     };
-    leaf.is_file() && after.is_file() && has_not_taken_place && is_begun()
+    leaf.is_file() && after.is_file() && is_not_exchanged && is_begun()
 }
 
 fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
@@ -268,37 +292,38 @@ fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
 
-/// Keeps a file that may be partly written under a second name: it is then replaced, as
-/// every file with two names. Returns whether that worked, and what to tell the user.
+/// Keeps a file that may be partly written under a second name. A file with two names is never
+/// written in place, so the step then replaces it. Returns whether that worked, and the message
+/// for the user.
 fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> (bool, String) {
-    let kept = match enter(walker, path, false) {
-        Ok(Some((dir, name))) => keep_too(dir, name).map_err(|error| error.to_string()),
-        Ok(None) => Err("its folder is gone".to_owned()),
+    let kept = match open_parent(walker, path, false) {
+        Ok(Some((dir, name))) => link_kept_name(dir, name).map_err(|error| error.to_string()),
+        Ok(None) => Err("its folder no longer exists".to_owned()),
         Err(error) => Err(error),
     };
     match kept {
         Ok(kept) => {
             let kept = kept.display();
             let reason = format!(
-                "it was partly written when the restore was interrupted; the restore is completed, and that version is kept as {kept}"
+                "partly written when the restore was interrupted; now restored, and the partly written version is kept as {kept}"
             );
             (true, reason)
         }
         Err(error) => {
             let reason = format!(
-                "it was partly written when the restore was interrupted, and is left so, as that version cannot be kept under a second name: {error}; restore it again"
+                "partly written when the restore was interrupted; left as it is, because it cannot be kept under a second name: {error}; restore again"
             );
             (false, reason)
         }
     }
 }
 
-/// Returns whether `now` is what a kill leaves of a file that is written in place, by the
-/// restore or, when that is taken back, by the one before.
+/// Returns whether `now` can be a file that was being written in place when the process was
+/// killed, in either direction.
 fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
     let content = |side: Option<Leaf>| {
         let leaf = side.filter(Leaf::is_file)?;
-        whole(reader, leaf.oid).ok()
+        read_blob(reader, leaf.oid).ok()
     };
     let (Some(before), Some(after)) = (content(step.before), content(step.after)) else {
         return false;
@@ -307,19 +332,19 @@ fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
         || in_place::is_partly_written(now, &after, &before)
 }
 
-fn left_of(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> Left {
+fn step_state(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> StepState {
     let (Some(parent), Some(name)) = (step.path.parent(), step.path.name()) else {
-        return Left::Nothing;
+        return StepState::Done;
     };
     let now = match walker.folder(&parent) {
-        Ok(dir) => now(dir, name),
-        // Also where a file still has the place of the folder.
+        Ok(dir) => read_entry(dir, name),
+        // Includes a file in place of the folder.
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(error.to_string()),
     };
     let now = match now {
         Ok(now) => now,
-        Err(error) => return Left::Stays(format!("it can't be looked at: {error}")),
+        Err(error) => return StepState::Conflict(format!("cannot inspect it: {error}")),
     };
     let is = |side: &Option<Leaf>| match (&now, side) {
         (Some((now, _)), Some(side)) => now.is_same(side),
@@ -327,28 +352,30 @@ fn left_of(walker: &mut Walker, reader: &ObjectReader, step: &Step) -> Left {
         _ => false,
     };
     if is(&step.after) {
-        return Left::Nothing;
+        return StepState::Done;
     }
     match now {
-        // Either not yet made, or taken away to make way.
-        None => Left::All(None),
-        // A folder on the way out or not yet filled: the steps below it tell.
-        Some((leaf, _)) if leaf.mode == Mode::Folder && step.before.is_none() => Left::All(None),
-        Some((leaf, _)) if is(&step.before) => Left::All(Some(leaf)),
-        Some((leaf, content)) if leaf.is_file() && is_partly_written(reader, step, &content) => {
-            Left::Overwritten(leaf)
+        // Not created yet, or deleted to make room.
+        None => StepState::Pending(None),
+        // A folder that is not empty yet, or not filled yet: it has steps for its files.
+        Some((leaf, _)) if leaf.mode == Mode::Folder && step.before.is_none() => {
+            StepState::Pending(None)
         }
-        Some(_) => Left::Stays(
-            "it was changed after the restore was interrupted; it is left as it is".to_owned(),
+        Some((leaf, _)) if is(&step.before) => StepState::Pending(Some(leaf)),
+        Some((leaf, content)) if leaf.is_file() && is_partly_written(reader, step, &content) => {
+            StepState::PartlyWritten(leaf)
+        }
+        Some(_) => StepState::Conflict(
+            "changed after the restore was interrupted; left as it is".to_owned(),
         ),
     }
 }
 
-fn now(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
+fn read_entry(dir: &Dir, name: &OsStr) -> Result<Option<(Leaf, Vec<u8>)>, String> {
     match dir.leaf(name) {
         Ok(Some(now)) => Ok(Some(now)),
         Ok(None) if matches!(dir.look(name), Ok(Some(_))) => {
-            Err("it is neither file, link nor folder".to_owned())
+            Err("not a file, link or folder".to_owned())
         }
         Ok(None) => Ok(None),
         Err(error) => Err(error.to_string()),

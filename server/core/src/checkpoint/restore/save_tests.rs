@@ -1,7 +1,7 @@
-//! Saves that land while a restore writes the same files: none is lost, and what
-//! the restore says of each is true.
+//! Saves by other programs while a restore writes the same files: no save is lost, and the reported
+//! outcomes are true.
 //!
-//! By hand at full size: `RESTORE_SAVES=20000 RESTORE_LARGE_SAVES=300 cargo test
+//! To run the tests at full size: `RESTORE_SAVES=20000 RESTORE_LARGE_SAVES=300 cargo test
 //! --release -p sightline-core --lib restore::save_tests -- --nocapture`.
 #![cfg(unix)]
 
@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::race_tests::Ground;
+use super::race_tests::Fixture;
 use crate::{
     checkpoint::{
         Oid,
@@ -29,7 +29,7 @@ use crate::{
 
 /// How an editor saves.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Way {
+enum SaveMethod {
     Truncate,
     InPlace,
     InPlaceSameSize,
@@ -38,16 +38,17 @@ enum Way {
     DeleteAndCreate,
 }
 
-const WAYS: [Way; 6] = [
-    Way::Truncate,
-    Way::InPlace,
-    Way::InPlaceSameSize,
-    Way::Mapped,
-    Way::RenameOver,
-    Way::DeleteAndCreate,
+const SAVE_METHODS: [SaveMethod; 6] = [
+    SaveMethod::Truncate,
+    SaveMethod::InPlace,
+    SaveMethod::InPlaceSameSize,
+    SaveMethod::Mapped,
+    SaveMethod::RenameOver,
+    SaveMethod::DeleteAndCreate,
 ];
 
-/// Maps a file and writes it, for each line with a path, a size and a text.
+/// Python program that writes files through a shared mapping. Each input line has a path, a size
+/// and a text.
 const MAPPER: &str = "
 import mmap, sys
 for line in sys.stdin:
@@ -61,16 +62,16 @@ for line in sys.stdin:
     print('saved', flush=True)
 ";
 
-/// Saves files, one after the other.
+/// Saves files with one method.
 struct Saver {
-    way: Way,
+    method: SaveMethod,
     mapper: Option<(Child, BufReader<std::process::ChildStdout>)>,
 }
 
 impl Saver {
-    /// `None` where this machine cannot save that way.
-    fn new(way: Way) -> Option<Self> {
-        let mapper = (way == Way::Mapped).then(|| {
+    /// Returns `None` if this machine does not support the method.
+    fn new(method: SaveMethod) -> Option<Self> {
+        let mapper = (method == SaveMethod::Mapped).then(|| {
             let mut child = Command::new("python3")
                 .args(["-c", MAPPER])
                 .stdin(Stdio::piped())
@@ -83,7 +84,7 @@ impl Saver {
         match mapper {
             Some(None) => None,
             mapper => Some(Self {
-                way,
+                method,
                 mapper: mapper.flatten(),
             }),
         }
@@ -91,38 +92,38 @@ impl Saver {
 
     fn save(&mut self, path: &Path, text: &str, size: usize) {
         let content = content(text, size);
-        match self.way {
-            Way::Truncate => fs::write(path, content).unwrap(),
-            Way::InPlace | Way::InPlaceSameSize => {
+        match self.method {
+            SaveMethod::Truncate => fs::write(path, content).unwrap(),
+            SaveMethod::InPlace | SaveMethod::InPlaceSameSize => {
                 let mut file = File::options().write(true).open(path).unwrap();
                 file.write_all(&content).unwrap();
-                if self.way == Way::InPlace {
+                if self.method == SaveMethod::InPlace {
                     file.set_len(content.len() as u64).unwrap();
                 }
             }
-            Way::Mapped => {
+            SaveMethod::Mapped => {
                 let (child, answers) = self.mapper.as_mut().unwrap();
                 let line = format!("{}\t{size}\t{text}\n", path.display());
                 let stdin = child.stdin.as_mut().unwrap();
                 stdin.write_all(line.as_bytes()).unwrap();
                 answers.read_line(&mut String::new()).unwrap();
             }
-            Way::RenameOver => {
-                let beside = path.with_extension("saving");
-                fs::write(&beside, content).unwrap();
-                fs::rename(beside, path).unwrap();
+            SaveMethod::RenameOver => {
+                let temporary = path.with_extension("saving");
+                fs::write(&temporary, content).unwrap();
+                fs::rename(temporary, path).unwrap();
             }
-            Way::DeleteAndCreate => {
+            SaveMethod::DeleteAndCreate => {
                 let _ = fs::remove_file(path);
                 fs::write(path, content).unwrap();
             }
         }
     }
 
-    /// The size of what is saved over a file of `size`.
+    /// Returns the size of the content to save over a file of `size`.
     fn size(&self, size: usize) -> usize {
-        match self.way {
-            Way::InPlaceSameSize | Way::Mapped => size,
+        match self.method {
+            SaveMethod::InPlaceSameSize | SaveMethod::Mapped => size,
             _ => size - 1,
         }
     }
@@ -141,7 +142,7 @@ fn content(text: &str, size: usize) -> Vec<u8> {
     text.bytes().cycle().take(size).collect()
 }
 
-/// What became of saves.
+/// Outcomes of saves.
 #[derive(Debug, Default)]
 struct Counts {
     saves: usize,
@@ -151,21 +152,26 @@ struct Counts {
     lost: Vec<String>,
 }
 
-/// Restores `files` files of a size again and again, each saved once at some
-/// moment while it is.
-fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration) -> Counts {
+/// Restores `files` files of a size repeatedly, and saves each file once at a random moment of
+/// each restore.
+fn restore_while_saving(
+    method: SaveMethod,
+    (files, size): (usize, usize),
+    saves: usize,
+    time: Duration,
+) -> Counts {
     let mut counts = Counts::default();
-    let Some(mut saver) = Saver::new(way) else {
-        println!("skipped {way:?}: there is no python3");
+    let Some(mut saver) = Saver::new(method) else {
+        println!("skipped {method:?}: python3 is not available");
         return counts;
     };
-    let ground = Ground::new();
-    let path = |at: usize| ground.root.join(format!("f{at}"));
+    let fixture = Fixture::new();
+    let path = |at: usize| fixture.root.join(format!("f{at}"));
     let then = |at: usize| content(&format!("then {at} "), size);
     for at in 0..files {
         fs::write(path(at), then(at)).unwrap();
     }
-    let id = ground.create();
+    let id = fixture.create();
     let (mut random, mut lasts) = (0x9e37_79b9_u64, Duration::from_millis(20));
     let begin = Instant::now();
     for round in 0.. {
@@ -179,7 +185,7 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
         random ^= random >> 7;
         random ^= random << 17;
         let text = |at: usize| format!("saved {round} {at} ");
-        // Half of them once the first file is done, half at any moment.
+        // Half of the rounds save after the first file is restored, half at any moment.
         let restoring = AtomicBool::new(false);
         let waits = lasts.mul_f64((random % 1000) as f64 / 1000.0);
         let is_early = random & 0x1000 == 0;
@@ -198,7 +204,7 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
                     saver.save(&path(at), &text(at), size);
                 }
             });
-            let restored = ground.restore_while(id, &|progress| {
+            let restored = fixture.restore_while(id, &|progress| {
                 if progress.stage == "restoring" {
                     restoring.store(true, Ordering::SeqCst);
                 }
@@ -217,22 +223,22 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
             counts.saves += 1;
             let name = RelPath::new(Path::new(&format!("f{at}"))).unwrap();
             let saved = content(&text(at), saver.size(size));
-            let stands = fs::read(path(at)).unwrap();
+            let current = fs::read(path(at)).unwrap();
             let error = outcomes.get(&name).cloned().flatten();
             let kept: Vec<_> = (1..9)
-                .map(|number| ground.root.join(format!("f{at}.kept-{number}")))
+                .map(|number| fixture.root.join(format!("f{at}.kept-{number}")))
                 .filter(|kept| kept.exists())
                 .collect();
-            let says_so = error.as_ref().is_some_and(|why| why.contains(".kept-"));
-            let is_kept = says_so && kept.iter().any(|kept| fs::read(kept).unwrap() == saved);
-            match (&error, stands == saved) {
+            let is_reported = error.as_ref().is_some_and(|why| why.contains(".kept-"));
+            let is_kept = is_reported && kept.iter().any(|kept| fs::read(kept).unwrap() == saved);
+            match (&error, current == saved) {
                 (Some(_), true) => counts.left_alone += 1,
                 (None, true) => {}
                 (_, false) if is_kept => counts.kept += 1,
                 (_, false)
                     if restored
                         .undo
-                        .is_some_and(|undo| holds(&ground, undo, &name, &saved)) =>
+                        .is_some_and(|undo| holds(&fixture, undo, &name, &saved)) =>
                 {
                     counts.restored_under += 1;
                 }
@@ -240,17 +246,17 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
                     .lost
                     .push(format!("round {round} f{at}: lost; {error:?}")),
             }
-            // What it says: restored, or left as it was.
-            if (stands == then(at)) != error.is_none() && stands != saved {
+            // The reported outcome must be true: restored, or left as it was.
+            if (current == then(at)) != error.is_none() && current != saved {
                 counts.lost.push(format!(
-                    "round {round} f{at}: said {error:?}, which is not so"
+                    "round {round} f{at}: reported {error:?}, which is wrong"
                 ));
             }
             for kept in kept {
                 fs::remove_file(kept).unwrap();
             }
         }
-        let left = fs::read_dir(&ground.root).unwrap();
+        let left = fs::read_dir(&fixture.root).unwrap();
         let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let left: Vec<String> = left.filter(|name| name.contains("sightline")).collect();
         assert_eq!(left, Vec::<String>::new(), "round {round}");
@@ -258,10 +264,10 @@ fn attack(way: Way, (files, size): (usize, usize), saves: usize, time: Duration)
     counts
 }
 
-/// Does the checkpoint have this content there?
-fn holds(ground: &Ground, id: Oid, path: &RelPath, content: &[u8]) -> bool {
-    let tree = ground.checkpoints.get(id).unwrap().tree;
-    let reader = ground.checkpoints.repository().unwrap().unwrap().reader();
+/// Returns whether the checkpoint has this content at the path.
+fn holds(fixture: &Fixture, id: Oid, path: &RelPath, content: &[u8]) -> bool {
+    let tree = fixture.checkpoints.get(id).unwrap().tree;
+    let reader = fixture.checkpoints.repository().unwrap().unwrap().reader();
     let leaf = find(&reader, tree, path).unwrap();
     leaf.is_some_and(|leaf| leaf.oid == name_of(Kind::Blob, content))
 }
@@ -271,26 +277,26 @@ fn number(name: &str) -> Option<usize> {
 }
 
 #[test]
-fn no_save_is_lost_that_lands_while_a_restore_writes_the_file() {
+fn no_save_during_a_restore_is_lost() {
     let all = number("RESTORE_SAVES");
-    for way in WAYS {
-        let saves = all.map_or(1000, |all| all.div_ceil(WAYS.len()));
+    for method in SAVE_METHODS {
+        let saves = all.map_or(1000, |all| all.div_ceil(SAVE_METHODS.len()));
         let time = Duration::from_secs(if all.is_some() { 600 } else { 1 });
-        let counts = attack(way, (40, 300), saves, time);
-        println!("{way:?}: {counts:?}");
-        assert_eq!(counts.lost, Vec::<String>::new(), "{way:?}");
+        let counts = restore_while_saving(method, (40, 300), saves, time);
+        println!("{method:?}: {counts:?}");
+        assert_eq!(counts.lost, Vec::<String>::new(), "{method:?}");
     }
 }
 
 #[test]
-fn no_save_of_a_large_file_is_lost_that_lands_while_a_restore_writes_it() {
+fn no_save_of_a_large_file_during_its_restore_is_lost() {
     let all = number("RESTORE_LARGE_SAVES");
-    for way in WAYS {
-        let saves = all.map_or(4, |all| all.div_ceil(WAYS.len()));
+    for method in SAVE_METHODS {
+        let saves = all.map_or(4, |all| all.div_ceil(SAVE_METHODS.len()));
         let time = Duration::from_secs(if all.is_some() { 900 } else { 2 });
         let size = if all.is_some() { 18 << 20 } else { 1 << 20 };
-        let counts = attack(way, (1, size), saves, time);
-        println!("{way:?}: {counts:?}");
-        assert_eq!(counts.lost, Vec::<String>::new(), "{way:?}");
+        let counts = restore_while_saving(method, (1, size), saves, time);
+        println!("{method:?}: {counts:?}");
+        assert_eq!(counts.lost, Vec::<String>::new(), "{method:?}");
     }
 }

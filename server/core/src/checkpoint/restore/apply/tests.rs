@@ -1,4 +1,4 @@
-//! Files that somebody else writes while they are restored.
+//! Saves by other programs while a file is restored.
 #![cfg(unix)]
 
 use std::{
@@ -17,18 +17,21 @@ use super::{
             store::object::{Kind as Object, Mode, name_of},
             tree_diff::Leaf,
         },
-        crash_tests::{at_step_under_lease, at_steps, cancel_step_under_lease},
-        displaced, in_place,
+        crash_tests::{
+            at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
+        },
+        displaced::{self, FileSlot},
+        in_place,
     },
-    NewFile, Put, Taken, require_before, require_unchanged, verify,
+    Installed, NewFile, StepOutcome, check_before, check_unchanged, verify_content,
 };
 use crate::fs::dir::{Dir, Found};
 
-struct Ground {
+struct Fixture {
     folder: TempDir,
     dir: Dir,
-    /// Unique on this machine, as in a restore.
-    beside: String,
+    /// Unique on this machine, as in a real restore: `/proc` lists the files of other tests too.
+    temp_name: String,
 }
 
 const NAME: &str = "file";
@@ -41,17 +44,17 @@ fn leaf(mode: Mode, content: &str) -> Leaf {
     }
 }
 
-impl Ground {
+impl Fixture {
     fn new(content: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(NAME), content).unwrap();
         let dir = Dir::root(folder.path()).unwrap();
         let unique = folder.path().file_name().unwrap().display();
-        let beside = format!(".{unique}.sightline-restore");
+        let temp_name = format!(".{unique}.sightline-restore");
         Self {
             folder,
             dir,
-            beside,
+            temp_name,
         }
     }
 
@@ -59,11 +62,11 @@ impl Ground {
         self.folder.path().join(name)
     }
 
-    fn place(&self) -> displaced::Place<'_> {
-        displaced::Place {
+    fn slot(&self) -> FileSlot<'_> {
+        FileSlot {
             dir: &self.dir,
             name: OsStr::new(NAME),
-            beside: OsStr::new(&self.beside),
+            temp_name: OsStr::new(&self.temp_name),
         }
     }
 
@@ -79,32 +82,33 @@ impl Ground {
         }
     }
 
-    /// Replaces it with "new", and settles what was taken out.
+    /// Replaces the file with "new", and discards the displaced file or puts it back.
     fn replace(&self, before: &Leaf, found: Found) -> Result<(), String> {
-        let put = self.put(before, found)?;
-        self.settle(before, put)
+        let installed = self.install(before, found)?;
+        self.settle(before, installed)
     }
 
-    fn put(&self, before: &Leaf, found: Found) -> Result<Option<Put>, String> {
+    fn install(&self, before: &Leaf, found: Found) -> Result<Option<Installed>, String> {
         let new = NewFile {
-            at: self.place(),
+            slot: self.slot(),
             leaf: &leaf(Mode::File, "new"),
             content: b"new",
             withheld: 0,
         };
         match new.exchange(before, found)? {
-            Taken::Out { put } => Ok(put),
-            Taken::Done => panic!("nothing was taken out"),
+            StepOutcome::Displaced { installed } => Ok(installed),
+            StepOutcome::Done => panic!("nothing was displaced"),
         }
     }
 
-    fn settle(&self, before: &Leaf, put: Option<Put>) -> Result<(), String> {
-        let names = [OsStr::new(&self.beside).to_owned()].into();
-        let is_open = !displaced::open_for_writing(&names).is_empty();
-        self.place().settle(Some(before), put, is_open)
+    fn settle(&self, before: &Leaf, installed: Option<Installed>) -> Result<(), String> {
+        let names = [OsStr::new(&self.temp_name).to_owned()].into();
+        let is_open = !displaced::wait_until_closed(&names).is_empty();
+        self.slot()
+            .discard_or_put_back(Some(before), installed, is_open)
     }
 
-    /// As an editor does.
+    /// Saves as many editors do, with a rename.
     fn save(&self, content: &str) {
         fs::write(self.at("saved"), content).unwrap();
         fs::rename(self.at("saved"), self.at(NAME)).unwrap();
@@ -124,51 +128,51 @@ impl Ground {
 }
 
 #[test]
-fn a_file_of_the_same_stamp_and_other_content_is_neither_replaced_nor_deleted() {
-    // As after a write through a shared mapping, which moves no stamp.
-    let ground = Ground::new("mapped");
-    let before = ground.seen("before");
-    let why = ground.replace(&before, ground.found()).unwrap_err();
-    assert!(why.contains("changed meanwhile"), "{why}");
-    assert_eq!(ground.read(NAME).as_deref(), Some("mapped"));
-    // One whose stamp tells nothing is read first.
+fn a_changed_file_with_an_unchanged_stamp_is_neither_replaced_nor_deleted() {
+    // As after a write through a shared mapping, which updates the stamp late.
+    let fixture = Fixture::new("mapped");
+    let before = fixture.seen("before");
+    let why = fixture.replace(&before, fixture.found()).unwrap_err();
+    assert!(why.contains("changed during the restore"), "{why}");
+    assert_eq!(fixture.read(NAME).as_deref(), Some("mapped"));
+    // Without a reliable stamp, the content is read first.
     let unsettled = Leaf {
         seen: None,
         ..before
     };
     let name = OsStr::new(NAME);
-    let found = require_before(&ground.dir, name, Some(&unsettled)).unwrap();
+    let found = check_before(&fixture.dir, name, Some(&unsettled)).unwrap();
     let (_, found) = found.unwrap();
-    require_unchanged(&ground.dir, name, &unsettled, found).unwrap_err();
-    ground.put(&unsettled, found).map(drop).unwrap_err();
-    assert_eq!(ground.names(), [NAME]);
-    // Where it is what was seen, it goes, and another name of it stays.
-    fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
-    let before = ground.seen("mapped");
-    ground.replace(&before, ground.found()).unwrap();
-    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
-    assert_eq!(ground.read("second").as_deref(), Some("mapped"));
-    assert_eq!(ground.names(), [NAME, "second"]);
+    check_unchanged(&fixture.dir, name, &unsettled, found).unwrap_err();
+    fixture.install(&unsettled, found).map(drop).unwrap_err();
+    assert_eq!(fixture.names(), [NAME]);
+    // An unchanged file is replaced, and another hard link keeps the old content.
+    fs::hard_link(fixture.at(NAME), fixture.at("second")).unwrap();
+    let before = fixture.seen("mapped");
+    fixture.replace(&before, fixture.found()).unwrap();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
+    assert_eq!(fixture.read("second").as_deref(), Some("mapped"));
+    assert_eq!(fixture.names(), [NAME, "second"]);
 }
 
 #[test]
-fn what_is_saved_at_any_step_of_a_restore_is_not_lost() {
+fn a_save_at_any_point_of_a_replace_is_not_lost() {
     for at in 0.. {
-        let ground = Ground::new("before");
-        let (before, found) = (ground.seen("before"), ground.found());
+        let fixture = Fixture::new("before");
+        let (before, found) = (fixture.seen("before"), fixture.found());
         let saved = std::rc::Rc::new(std::cell::Cell::new(false));
-        let (to, done) = (ground.at(NAME), saved.clone());
+        let (to, done) = (fixture.at(NAME), saved.clone());
         let mut acts: Vec<Option<Box<dyn FnOnce()>>> = Vec::new();
         acts.resize_with(at, || None);
         acts.push(Some(Box::new(move || {
             fs::write(to, "saved!").unwrap();
             done.set(true);
         })));
-        at_steps(acts);
-        let replaced = ground.replace(&before, found);
-        at_steps(Vec::new());
+        at_crash_points(acts);
+        let replaced = fixture.replace(&before, found);
+        at_crash_points(Vec::new());
         assert_eq!(
-            ground.read(NAME).as_deref(),
+            fixture.read(NAME).as_deref(),
             if saved.get() {
                 Some("saved!")
             } else {
@@ -176,7 +180,7 @@ fn what_is_saved_at_any_step_of_a_restore_is_not_lost() {
             },
             "step {at}: {replaced:?}"
         );
-        assert_eq!(ground.names(), [NAME], "step {at}: {replaced:?}");
+        assert_eq!(fixture.names(), [NAME], "step {at}: {replaced:?}");
         if !saved.get() {
             replaced.unwrap();
             assert!(at > 3, "{at} steps");
@@ -185,37 +189,37 @@ fn what_is_saved_at_any_step_of_a_restore_is_not_lost() {
     }
 }
 
-/// Writes "new" in place, or fails.
+/// Writes "new content" in place, or fails.
 #[cfg(target_os = "linux")]
-fn write_in_place(ground: &Ground) -> Result<bool, String> {
-    let before = ground.seen("before");
-    in_place::write(&ground.place(), &before, ground.found(), b"new content")
+fn write_in_place(fixture: &Fixture) -> Result<bool, String> {
+    let before = fixture.seen("before");
+    in_place::write(&fixture.slot(), &before, fixture.found(), b"new content")
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_save_waits_while_a_file_is_written_in_place() {
     for step in 0.. {
-        let ground = Ground::new("before");
-        let to = ground.at(NAME);
+        let fixture = Fixture::new("before");
+        let to = fixture.at(NAME);
         let (begin, begun) = std::sync::mpsc::channel();
         let is_over = std::thread::scope(|scope| {
             let save = scope.spawn(move || begun.recv().map(|()| fs::write(to, "saved!").unwrap()));
-            at_step_under_lease(
+            at_crash_point_under_lease(
                 step,
                 Box::new(move || {
                     begin.send(()).unwrap();
                     std::thread::sleep(std::time::Duration::from_millis(20));
                 }),
             );
-            assert_eq!(write_in_place(&ground), Ok(true), "step {step}");
-            // Not acted any more: the channel closes.
-            cancel_step_under_lease();
+            assert_eq!(write_in_place(&fixture), Ok(true), "step {step}");
+            // If the point was not reached, the channel closes.
+            cancel_crash_point_under_lease();
             save.join().unwrap().is_err()
         });
         let expected = if is_over { "new content" } else { "saved!" };
-        assert_eq!(ground.read(NAME).as_deref(), Some(expected), "step {step}");
-        assert_eq!(ground.names(), [NAME]);
+        assert_eq!(fixture.read(NAME).as_deref(), Some(expected), "step {step}");
+        assert_eq!(fixture.names(), [NAME]);
         if is_over {
             assert!(step > 3, "{step} steps");
             break;
@@ -227,20 +231,20 @@ fn a_save_waits_while_a_file_is_written_in_place() {
 #[cfg(target_os = "linux")]
 fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
     for step in 0..4 {
-        let ground = Ground::new("before");
-        let (from, to) = (ground.at(NAME), ground.at("renamed"));
-        at_step_under_lease(
+        let fixture = Fixture::new("before");
+        let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
+        at_crash_point_under_lease(
             step,
             Box::new(move || {
                 fs::rename(&from, to).unwrap();
                 fs::write(from, "saved!").unwrap();
             }),
         );
-        let why = write_in_place(&ground).unwrap_err();
-        assert!(why.contains("changed meanwhile"), "{why}");
-        assert_eq!(ground.read(NAME).as_deref(), Some("saved!"), "step {step}");
+        let why = write_in_place(&fixture).unwrap_err();
+        assert!(why.contains("changed during the restore"), "{why}");
+        assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"), "step {step}");
         assert_eq!(
-            ground.read("renamed").as_deref(),
+            fixture.read("renamed").as_deref(),
             Some("before"),
             "step {step}"
         );
@@ -249,159 +253,163 @@ fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn only_a_file_nobody_else_can_reach_is_written_in_place() {
-    let ground = Ground::new("before");
-    let inode = || fs::metadata(ground.at(NAME)).unwrap().ino();
+fn only_a_closed_file_with_one_name_is_written_in_place() {
+    let fixture = Fixture::new("before");
+    let inode = || fs::metadata(fixture.at(NAME)).unwrap().ino();
     let was = inode();
-    for other in [File::open(ground.at(NAME)).unwrap(), {
+    for other in [File::open(fixture.at(NAME)).unwrap(), {
         let mut options = File::options();
-        options.write(true).open(ground.at(NAME)).unwrap()
+        options.write(true).open(fixture.at(NAME)).unwrap()
     }] {
-        assert_eq!(write_in_place(&ground), Ok(false), "{other:?}");
+        assert_eq!(write_in_place(&fixture), Ok(false), "{other:?}");
     }
-    fs::hard_link(ground.at(NAME), ground.at("second")).unwrap();
-    assert_eq!(write_in_place(&ground), Ok(false));
-    fs::remove_file(ground.at("second")).unwrap();
-    // Another content than the stamp says, as after a write through a mapping.
+    fs::hard_link(fixture.at(NAME), fixture.at("second")).unwrap();
+    assert_eq!(write_in_place(&fixture), Ok(false));
+    fs::remove_file(fixture.at("second")).unwrap();
+    // Changed content with the same stamp, as after a write through a mapping.
     let other = Leaf {
         oid: name_of(Object::Blob, b"other"),
-        ..ground.seen("before")
+        ..fixture.seen("before")
     };
-    let (place, found) = (ground.place(), ground.found());
-    in_place::write(&place, &other, found, b"new content").unwrap_err();
+    let (slot, found) = (fixture.slot(), fixture.found());
+    in_place::write(&slot, &other, found, b"new content").unwrap_err();
     let large = vec![b'x'; 2 << 20];
-    let before = ground.seen("before");
-    assert_eq!(in_place::write(&place, &before, found, &large), Ok(false));
-    assert_eq!(ground.read(NAME).as_deref(), Some("before"));
-    assert_eq!(write_in_place(&ground), Ok(true));
+    let before = fixture.seen("before");
+    assert_eq!(in_place::write(&slot, &before, found, &large), Ok(false));
+    assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
+    assert_eq!(write_in_place(&fixture), Ok(true));
     assert_eq!(
-        (ground.read(NAME).as_deref(), inode()),
+        (fixture.read(NAME).as_deref(), inode()),
         (Some("new content"), was)
     );
 }
 
 #[test]
-fn what_is_still_open_for_writing_gets_its_place_back() {
+fn a_displaced_file_that_is_open_for_writing_is_put_back() {
     for mapped in [false, true] {
-        let ground = Ground::new("before");
-        let (before, found) = (ground.seen("before"), ground.found());
+        let fixture = Fixture::new("before");
+        let (before, found) = (fixture.seen("before"), fixture.found());
         let mut writer = File::options()
             .read(true)
             .write(true)
-            .open(ground.at(NAME))
+            .open(fixture.at(NAME))
             .unwrap();
-        let put = ground.put(&before, found).unwrap();
-        assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+        let installed = fixture.install(&before, found).unwrap();
+        assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
         if mapped {
             writer.write_all(b"saved!").unwrap();
         }
         if cfg!(target_os = "linux") {
-            let why = ground.settle(&before, put).unwrap_err();
+            let why = fixture.settle(&before, installed).unwrap_err();
             assert!(
                 why.contains(if mapped {
-                    "changed meanwhile"
+                    "changed during the restore"
                 } else {
                     "open for writing"
                 }),
                 "{why}"
             );
             writer.write_all(b"saved!").unwrap();
-            assert!(ground.read(NAME).unwrap().contains("saved!"));
-            assert_eq!(ground.names(), [NAME]);
+            assert!(fixture.read(NAME).unwrap().contains("saved!"));
+            assert_eq!(fixture.names(), [NAME]);
         }
     }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_reader_keeps_nothing_from_being_replaced() {
-    let ground = Ground::new("before");
-    let (before, found) = (ground.seen("before"), ground.found());
-    let _reader = File::open(ground.at(NAME)).unwrap();
-    ground.replace(&before, found).unwrap();
-    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+fn a_file_that_is_open_for_reading_is_replaced() {
+    let fixture = Fixture::new("before");
+    let (before, found) = (fixture.seen("before"), fixture.found());
+    let _reader = File::open(fixture.at(NAME)).unwrap();
+    fixture.replace(&before, found).unwrap();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
 }
 
 #[test]
-fn of_two_saves_the_newest_has_the_place_and_the_other_is_kept() {
-    let ground = Ground::new("saved!");
-    let before = ground.seen("before");
-    let put = ground.put(&before, ground.found()).unwrap();
-    ground.save("newest");
-    let why = ground.settle(&before, put).unwrap_err();
+fn of_two_saves_the_newest_keeps_the_name_and_the_other_is_kept_too() {
+    let fixture = Fixture::new("saved!");
+    let before = fixture.seen("before");
+    let installed = fixture.install(&before, fixture.found()).unwrap();
+    fixture.save("newest");
+    let why = fixture.settle(&before, installed).unwrap_err();
     assert!(why.contains("kept as file.kept-1"), "{why}");
-    assert_eq!(ground.read(NAME).as_deref(), Some("newest"));
-    assert_eq!(ground.read("file.kept-1").as_deref(), Some("saved!"));
-    // In the same file.
-    let put = ground.put(&ground.seen("before"), ground.found()).unwrap();
-    fs::write(ground.at(NAME), "in place").unwrap();
-    let why = ground.settle(&before, put).unwrap_err();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("newest"));
+    assert_eq!(fixture.read("file.kept-1").as_deref(), Some("saved!"));
+    // The new file was changed in place.
+    let installed = fixture
+        .install(&fixture.seen("before"), fixture.found())
+        .unwrap();
+    fs::write(fixture.at(NAME), "in place").unwrap();
+    let why = fixture.settle(&before, installed).unwrap_err();
     assert!(why.contains("kept as file.kept-2"), "{why}");
-    assert_eq!(ground.read(NAME).as_deref(), Some("in place"));
-    assert_eq!(ground.read("file.kept-2").as_deref(), Some("newest"));
-    // Deleted after it was saved.
-    let put = ground.put(&ground.seen("before"), ground.found()).unwrap();
-    fs::remove_file(ground.at(NAME)).unwrap();
-    let why = ground.settle(&before, put).unwrap_err();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("in place"));
+    assert_eq!(fixture.read("file.kept-2").as_deref(), Some("newest"));
+    // The new file was deleted.
+    let installed = fixture
+        .install(&fixture.seen("before"), fixture.found())
+        .unwrap();
+    fs::remove_file(fixture.at(NAME)).unwrap();
+    let why = fixture.settle(&before, installed).unwrap_err();
     assert!(why.contains("kept as file.kept-3"), "{why}");
-    assert_eq!(ground.read("file.kept-3").as_deref(), Some("in place"));
+    assert_eq!(fixture.read("file.kept-3").as_deref(), Some("in place"));
     assert_eq!(
-        ground.names(),
+        fixture.names(),
         ["file.kept-1", "file.kept-2", "file.kept-3"]
     );
 }
 
 #[test]
-fn names_are_exchanged_by_steps_where_the_system_cannot() {
-    let ground = Ground::new("before");
-    fs::write(ground.at(&ground.beside), "new").unwrap();
-    ground.place().exchange_by_steps().unwrap();
-    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
-    assert_eq!(ground.read(&ground.beside).as_deref(), Some("before"));
-    assert_eq!(ground.names(), [&*ground.beside, NAME]);
-    // Something is saved between the steps: it stays, and what it replaced too.
-    let to = ground.at(NAME);
-    at_steps(vec![Some(Box::new(move || {
+fn names_are_exchanged_by_renames_without_an_atomic_exchange() {
+    let fixture = Fixture::new("before");
+    fs::write(fixture.at(&fixture.temp_name), "new").unwrap();
+    fixture.slot().exchange_by_renames().unwrap();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
+    assert_eq!(fixture.read(&fixture.temp_name).as_deref(), Some("before"));
+    assert_eq!(fixture.names(), [&*fixture.temp_name, NAME]);
+    // A file saved between the renames is kept, and the original one too.
+    let to = fixture.at(NAME);
+    at_crash_points(vec![Some(Box::new(move || {
         fs::write(to, "saved!").unwrap();
     }))]);
-    let error = ground.place().exchange_by_steps().unwrap_err();
-    at_steps(Vec::new());
+    let error = fixture.slot().exchange_by_renames().unwrap_err();
+    at_crash_points(Vec::new());
     assert!(
-        error.to_string().contains("what stood there is now"),
+        error.to_string().contains("the original file is now"),
         "{error}"
     );
-    assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
-    assert_eq!(ground.names().len(), 3);
+    assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"));
+    assert_eq!(fixture.names().len(), 3);
 }
 
 #[test]
-fn what_could_not_take_the_place_does_not_stay_behind() {
-    let ground = Ground::new("before");
-    let (before, found) = (ground.seen("before"), ground.found());
-    ground.save("saved!");
-    ground.put(&before, found).map(drop).unwrap_err();
-    assert_eq!(ground.read(NAME).as_deref(), Some("saved!"));
-    assert_eq!(ground.names(), [NAME]);
+fn a_failed_replace_leaves_no_temporary_file() {
+    let fixture = Fixture::new("before");
+    let (before, found) = (fixture.seen("before"), fixture.found());
+    fixture.save("saved!");
+    fixture.install(&before, found).map(drop).unwrap_err();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("saved!"));
+    assert_eq!(fixture.names(), [NAME]);
 }
 
 #[test]
-fn what_is_verified_holds_what_was_written_and_nothing_more() {
-    let ground = Ground::new("written");
-    let file = File::open(ground.at(NAME)).unwrap();
-    verify(&file, b"written").unwrap();
+fn verification_detects_other_shorter_and_longer_content() {
+    let fixture = Fixture::new("written");
+    let file = File::open(fixture.at(NAME)).unwrap();
+    verify_content(&file, b"written").unwrap();
     for other in ["", "write", "written and more", "wr1tten"] {
-        verify(&file, other.as_bytes()).unwrap_err();
+        verify_content(&file, other.as_bytes()).unwrap_err();
     }
 }
 
 #[test]
-fn a_new_file_has_the_rights_and_attributes_of_the_one_it_replaces() {
-    let ground = Ground::new("before");
+fn a_new_file_has_the_permissions_and_attributes_of_the_replaced_one() {
+    let fixture = Fixture::new("before");
     let private = fs::Permissions::from_mode(0o600);
-    fs::set_permissions(ground.at(NAME), private).unwrap();
+    fs::set_permissions(fixture.at(NAME), private).unwrap();
     #[cfg(target_os = "linux")]
     let has_attributes = rustix::fs::setxattr(
-        ground.at(NAME),
+        fixture.at(NAME),
         "user.kept",
         b"value",
         rustix::fs::XattrFlags::empty(),
@@ -409,36 +417,36 @@ fn a_new_file_has_the_rights_and_attributes_of_the_one_it_replaces() {
     .is_ok();
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
-        std::os::unix::fs::chown(ground.at(NAME), Some(12), Some(34)).unwrap();
+        std::os::unix::fs::chown(fixture.at(NAME), Some(12), Some(34)).unwrap();
     }
     let new = NewFile {
-        at: ground.place(),
+        slot: fixture.slot(),
         leaf: &leaf(Mode::Executable, "new"),
         content: b"new",
         withheld: 0,
     };
-    let mode = |name| fs::metadata(ground.at(name)).unwrap().mode() & 0o777;
-    let at = ground.at(&ground.beside);
-    at_steps(vec![Some(Box::new(move || {
+    let mode = |name| fs::metadata(fixture.at(name)).unwrap().mode() & 0o777;
+    let at = fixture.at(&fixture.temp_name);
+    at_crash_points(vec![Some(Box::new(move || {
         let open_to = fs::metadata(at).unwrap().mode() & 0o777;
         assert_eq!(open_to, 0o600);
     }))]);
-    let seen = ground.seen("before");
-    let Taken::Out { put } = new.exchange(&seen, ground.found()).unwrap() else {
-        panic!("nothing was taken out");
+    let seen = fixture.seen("before");
+    let StepOutcome::Displaced { installed } = new.exchange(&seen, fixture.found()).unwrap() else {
+        panic!("nothing was displaced");
     };
-    at_steps(Vec::new());
-    ground.settle(&seen, put).unwrap();
-    assert_eq!(ground.read(NAME).as_deref(), Some("new"));
+    at_crash_points(Vec::new());
+    fixture.settle(&seen, installed).unwrap();
+    assert_eq!(fixture.read(NAME).as_deref(), Some("new"));
     assert_eq!(mode(NAME), 0o700);
     if is_root {
-        let metadata = fs::metadata(ground.at(NAME)).unwrap();
+        let metadata = fs::metadata(fixture.at(NAME)).unwrap();
         assert_eq!((metadata.uid(), metadata.gid()), (12, 34));
     }
     #[cfg(target_os = "linux")]
     if has_attributes {
         let mut value = [0; 16];
-        let length = rustix::fs::getxattr(ground.at(NAME), "user.kept", &mut value[..]).unwrap();
+        let length = rustix::fs::getxattr(fixture.at(NAME), "user.kept", &mut value[..]).unwrap();
         assert_eq!(&value[..length], b"value");
     }
 }
