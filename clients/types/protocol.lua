@@ -128,7 +128,7 @@
 --- Rules for truncating conversations.
 ---@alias sightline.ConversationProfile
 ---| "default" # The rules of Sightline.
----| "cline" # The rules of Cline 3.89, exactly.
+---| "cline" # Exactly the rules of Cline 3.89.
 
 --- Truncation of conversations.
 ---@class sightline.ConversationSettings
@@ -286,7 +286,7 @@
 ---@alias sightline.ErrorKind
 ---| "invalidParams" # A parameter is missing, has the wrong type or is invalid.
 ---| "notFound" # The file, task or checkpoint does not exist.
----| "accessDenied" # The access rules deny it.
+---| "accessDenied" # The access rules deny the file.
 ---| "conflict" # The state changed since it was read.
 ---| "busy" # Another operation holds the lock.
 ---| "cancelled" # The client cancelled the request.
@@ -497,7 +497,7 @@
 ---@class sightline.NoticeSettings
 ---@field duplicateFileRead? string Notice that replaces an older read of a file that was read again.
 ---@field missingToolResult? string Result inserted for a tool call that has none.
----@field truncation? string Notice in an assistant message that messages were left out.
+---@field truncation? string Notice inserted into an assistant message when messages are left out.
 
 --- Display of open files outside every workspace folder.
 ---@alias sightline.OutsideFiles

@@ -350,7 +350,7 @@ export type CompactionTrigger =
 export type ConversationProfile =
   /** The rules of Sightline. */
   | "default"
-  /** The rules of Cline 3.89, exactly. */
+  /** Exactly the rules of Cline 3.89. */
   | "cline";
 
 /** Truncation of conversations. */
@@ -689,7 +689,7 @@ export type ErrorKind =
   | "invalidParams"
   /** The file, task or checkpoint does not exist. */
   | "notFound"
-  /** The access rules deny it. */
+  /** The access rules deny the file. */
   | "accessDenied"
   /** The state changed since it was read. */
   | "conflict"
@@ -1066,7 +1066,7 @@ export interface NoticeSettings {
   duplicateFileRead?: string;
   /** Result inserted for a tool call that has none. */
   missingToolResult?: string;
-  /** Notice in an assistant message that messages were left out. */
+  /** Notice inserted into an assistant message when messages are left out. */
   truncation?: string;
 }
 

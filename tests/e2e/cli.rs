@@ -261,10 +261,10 @@ fn the_demo_shows_every_step() {
     for part in [
         "<environment_details>",
         "# demo editor Open Tabs",
-        "refused: ",
+        "denied: ",
         "# Recently Modified Files",
         "src/prices.py",
-        "ended with exit code 0",
+        "exited with code 0",
     ] {
         assert!(
             text.to_lowercase().contains(&part.to_lowercase()),

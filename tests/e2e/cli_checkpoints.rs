@@ -122,7 +122,7 @@ fn a_session_at_the_command_line() {
     assert!(workspace.path("new.txt").exists());
     let (code, _, error) = run(&workspace, &["preview", short, "a.txt"]);
     assert_eq!(code, 1);
-    assert!(error.contains("nothing would be changed"), "{error}");
+    assert!(error.contains("nothing to change"), "{error}");
     let (code, text, _) = run(&workspace, &["undo", "--dry-run"]);
     assert_eq!((code, &text[..14]), (0, "write   a.txt "), "{text}");
     let (code, _, error) = run(&workspace, &["undo", "--yes"]);

@@ -163,7 +163,7 @@ async function pick(client: Client, title: string): Promise<Checkpoint | undefin
 
 async function compareFile(file: FileDifference, checkpoint: Checkpoint): Promise<void> {
   if (file.binary) {
-    void vscode.window.showInformationMessage(`${file.path} is no text, so it can't be compared here.`);
+    void vscode.window.showInformationMessage(`Cannot compare ${file.path}: it is not a text file.`);
     return;
   }
   const [older, newer] = diffUris(file, checkpoint);

@@ -412,6 +412,6 @@ pub fn default_storage_dir() -> Result<PathBuf, Error> {
         .map(|places| places.data_dir().to_path_buf())
         .filter(|path: &PathBuf| Path::is_absolute(path))
         .ok_or_else(|| {
-            Error::storage("no home directory for the data directory; set `storage.path`")
+            Error::storage("cannot find the data directory: no home directory; set `storage.path`")
         })
 }

@@ -11,7 +11,7 @@ pub enum ErrorKind {
     InvalidParams,
     /// The file, task or checkpoint does not exist.
     NotFound,
-    /// The access rules deny it.
+    /// The access rules deny the file.
     AccessDenied,
     /// The state changed since it was read.
     Conflict,

@@ -205,7 +205,7 @@ pub enum ConversationProfile {
     /// The rules of Sightline.
     #[default]
     Default,
-    /// The rules of Cline 3.89, exactly.
+    /// Exactly the rules of Cline 3.89.
     Cline,
 }
 
@@ -216,7 +216,7 @@ pub struct NoticeSettings {
     /// Notice that replaces an older read of a file that was read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicate_file_read: Option<String>,
-    /// Notice in an assistant message that messages were left out.
+    /// Notice inserted into an assistant message when messages are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation: Option<String>,
     /// Result inserted for a tool call that has none.

@@ -283,7 +283,7 @@ fn prune(arguments: &Prune) -> Result<i32, Error> {
         .map(|age| now_millis().saturating_sub(age));
     if arguments.keep.is_none() && older_than.is_none() && arguments.max_bytes.is_none() {
         return Err(Error::invalid(
-            "nothing to remove by; use --keep, --older-than or --max-bytes",
+            "no limit given; use --keep, --older-than or --max-bytes",
         ));
     }
     let proceed = arguments.confirm.proceed()?;

@@ -159,7 +159,7 @@ pub(super) enum Compact {
         /// Index of the first message to keep, from the plan.
         #[arg(long, value_name = "INDEX", requires = "task")]
         retain_from: Option<u64>,
-        /// Reason why there is no summary; standard input is not read then.
+        /// Reason for the missing summary; standard input is then not read.
         #[arg(long, value_name = "TEXT", requires = "task")]
         error: Option<String>,
     },

@@ -88,7 +88,7 @@ pub(super) fn run(folder: Option<&Path>) -> Result<i32, Error> {
     let status = server.wait().map_err(failed)?;
     played.map_err(failed)?;
     print(&format!(
-        "\nThe server ended with exit code {}.\n",
+        "\nThe server exited with code {}.\n",
         status.code().unwrap_or(FAILURE)
     ))?;
     Ok(if status.success() { DONE } else { FAILURE })
@@ -158,7 +158,7 @@ impl Session {
                 json!({ "editors": [{ "uri": visible, "isActive": true }] }),
             )?;
         }
-        heading("An agent asks what the editor shows")?;
+        heading("An agent requests the environment block")?;
         if let Some(hidden) = denied.first() {
             print_line(&format!(
                 "({hidden} is also open in a tab, but is not listed)"
@@ -166,7 +166,7 @@ impl Session {
         }
         self.block(true)?;
 
-        heading("It requests a file it must not see")?;
+        heading("It requests a denied file")?;
         match denied.first() {
             Some(file) => {
                 self.refusal(file)?;
@@ -243,8 +243,8 @@ impl Session {
             .client
             .request("sightline/readFile", json!({ "path": file }))?;
         match refused {
-            Err(error) => print_line(&format!("refused: {}", text(&error["message"])))?,
-            Ok(_) => print_line("error: the file was returned")?,
+            Err(error) => print_line(&format!("error: {}", text(&error["message"])))?,
+            Ok(_) => print_line("unexpected: the file was returned")?,
         }
         let command = format!("sudo cat \"{file}\" | head -1");
         let verdict = self.ask("sightline/checkAccess", json!({ "command": command }))?;
@@ -254,7 +254,7 @@ impl Session {
             .into_iter()
             .flatten()
         {
-            print_line(&format!("refused: {}", text(&denied["reason"])))?;
+            print_line(&format!("denied: {}", text(&denied["reason"])))?;
         }
         Ok(())
     }

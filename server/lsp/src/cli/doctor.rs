@@ -134,10 +134,10 @@ fn ownership(root: &Path) -> Finding {
         (Ok((uid, gid)), Ok(us)) => Finding::failed(
             what,
             format!(
-                "user {uid}, group {gid}, while this program runs as user {}",
+                "user {uid}, group {gid}; this program runs as user {}",
                 us.uid()
             ),
-            "reading works; git itself may ask for `git config --global --add safe.directory`",
+            "reading works; git may require `git config --global --add safe.directory`",
         ),
         _ => Finding::failed(
             what,
@@ -187,7 +187,7 @@ fn editors() -> Finding {
     if found.is_empty() {
         return Finding::failed(
             what,
-            "none of Neovim, Helix, VS Code, Zed or Emacs is on the search path".to_owned(),
+            "none of Neovim, Helix, VS Code, Zed or Emacs is on the PATH".to_owned(),
             "install one, or start `sightline --stdio` from any LSP client",
         );
     }

@@ -36,12 +36,12 @@ pub const BAD_USE: i32 = 2;
 /// Failure.
 pub const FAILURE: i32 = 3;
 
-/// Gives AI coding agents the editor's context, and nothing they must not see.
+/// Language server for AI coding agents: editor context, file access control and checkpoints.
 ///
 /// Editors start this program as a language server, with --stdio or without arguments.
 /// The commands below offer the same features to hooks, scripts and editors that can only
-/// run programs. `environment`, `access` and `read` ask the server that is running for
-/// the workspace, if there is one; other commands read from disk.
+/// run programs. `environment`, `access` and `read` use the running server of the
+/// workspace, if there is one; other commands read from disk.
 #[derive(Parser)]
 #[command(
     name = "sightline",
@@ -166,7 +166,7 @@ enum Command {
     /// Add the server to Helix's configuration: print the entries for languages.toml and
     /// config.toml, or merge them.
     HelixConfig(helix::HelixConfig),
-    /// Check what the server needs on this machine and suggest fixes.
+    /// Check the requirements of the server on this machine and suggest fixes.
     Doctor {
         #[command(flatten)]
         workspace: Workspace,

@@ -108,7 +108,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let view = context.view();
     let location = view.roots().locate(&document)?;
     let Location::Inside { root, .. } = &location else {
-        let why = format!("{document} is in no open folder, so it has no checkpoints");
+        let why = format!("{document} is not in an open folder; checkpoints need an open folder");
         return Err(Error::invalid(why));
     };
     let root = view.roots().get(*root).cloned();
@@ -264,7 +264,7 @@ pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> H
             if kept.is_empty() {
                 "already up to date".to_owned()
             } else {
-                format!("nothing can be undone: {}", named(&kept))
+                format!("cannot undo: {}", named(&kept))
             },
         );
     }

@@ -253,7 +253,8 @@ fn open_root<'r>(
     root: usize,
 ) -> Result<(&'r Root, Arc<RootCheckpoints>), Error> {
     let known = roots.get(root);
-    let known = known.ok_or_else(|| Error::invalid(format!("no root number {root}")))?;
+    let known = known
+        .ok_or_else(|| Error::invalid(format!("no workspace folder has the number {root}")))?;
     let server = context.server;
     let checkpoints = server
         .checkpoints()

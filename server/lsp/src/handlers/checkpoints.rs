@@ -93,7 +93,8 @@ pub fn create(
         notify_created(context, checkpoint);
     }
     let first = checkpoints.into_iter().next();
-    let first = first.ok_or_else(|| Error::invalid("no folder to create a checkpoint of"))?;
+    let first = first
+        .ok_or_else(|| Error::invalid("no folder is open; checkpoints need an open folder"))?;
     context.summarize(format!(
         "checkpoint {}: {} added, {} modified, {} deleted{}",
         first.id.get(..8).unwrap_or(&first.id),

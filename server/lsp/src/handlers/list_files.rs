@@ -32,7 +32,7 @@ pub fn run(
     };
     let Location::Inside { root, rel } = location else {
         let path = params.path.unwrap_or_default();
-        let message = format!("{path} is outside the workspace, which is not listed");
+        let message = format!("cannot list {path}: it is outside the workspace");
         return Err(Error::new(ErrorKind::AccessDenied, message).with_path(path));
     };
     let options = ListOptions {

@@ -53,7 +53,7 @@ fn parts(
     let found = match &named.record.metadata.group {
         Some(group) if all_roots => {
             let found = find_group(cx, group, |_| true)?;
-            require_open(cx, &named.record, &found, "restore without allRoots")?;
+            require_open(cx, &named.record, &found, "restore only this checkpoint")?;
             found
         }
         _ => vec![named],

@@ -19,7 +19,7 @@ pub(in crate::cli) enum Checkpoint {
         /// Task the checkpoint belongs to.
         #[arg(long, value_name = "ID")]
         task: Option<String>,
-        /// Create it even if the workspace is very large.
+        /// Create the checkpoint even if the workspace is very large.
         #[arg(long)]
         confirm_large: bool,
     },
@@ -121,10 +121,10 @@ pub(in crate::cli) struct Restore {
     /// Restore files, the task's conversation, or both.
     #[arg(long, value_enum, default_value_t = ModeArgument::Files)]
     pub(super) mode: ModeArgument,
-    /// Task; by default, the checkpoint's own.
+    /// Task whose conversation is restored; by default, the task of the checkpoint.
     #[arg(long, value_name = "ID")]
     pub(super) task: Option<String>,
-    /// Only if the preview with this token is still valid (from `preview --json`).
+    /// Token of a preview (from `preview --json`); fails if the preview is out of date.
     #[arg(long, value_name = "TOKEN")]
     pub(super) token: Option<String>,
     /// Also restore files that have unsaved changes in an editor.
@@ -149,13 +149,13 @@ pub(in crate::cli) struct Prune {
     pub(super) workspace: Workspace,
     #[command(flatten)]
     pub(super) confirm: ConfirmArgs,
-    /// Keep this many of the newest.
+    /// Number of newest checkpoints to keep.
     #[arg(long, value_name = "N")]
     pub(super) keep: Option<u32>,
     /// Remove checkpoints older than this: `30d`, `12h`, `90m`.
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(super) older_than: Option<i64>,
-    /// Remove the oldest until the rest uses at most this many bytes.
+    /// Remove the oldest checkpoints until the rest uses at most this many bytes.
     #[arg(long, value_name = "N")]
     pub(super) max_bytes: Option<u64>,
 }

@@ -31,7 +31,7 @@ pub(super) fn preview(workspace: &Workspace, id: &str, paths: &[String]) -> Resu
     plan.show(workspace, &result)?;
     let is_empty = plan.changes == 0;
     if is_empty && !workspace.json {
-        print_message("nothing would be changed");
+        print_message("nothing to change");
     }
     Ok(if is_empty { NEGATIVE } else { DONE })
 }
@@ -196,7 +196,7 @@ impl Plan {
         let says = match (is_empty, self.conflicts) {
             (false, _) => return Ok(DONE),
             (true, 0) => UP_TO_DATE,
-            (true, _) => "nothing would be changed",
+            (true, _) => "nothing to change",
         };
         if !workspace.json {
             print_message(says);

@@ -147,7 +147,7 @@ fn helix_folder() -> Result<PathBuf, Error> {
     };
     base.map(|base| base.join("helix")).ok_or_else(|| {
         Error::storage(
-            "cannot find Helix's configuration folder: no home directory; name the folder with --merge",
+            "cannot find Helix's configuration folder: no home directory; pass the folder to --merge",
         )
     })
 }
