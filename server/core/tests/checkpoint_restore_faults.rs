@@ -323,7 +323,7 @@ fn invalid_access_rules_stop_every_operation() {
         ] {
             assert_eq!(error.kind, ErrorKind::AccessDenied, "{broken}");
             assert!(error.message.contains("`.clineignore`"), "{error}");
-            assert!(error.message.contains("repaired"), "{error}");
+            assert!(error.message.contains("fixed"), "{error}");
         }
         assert_eq!(counted(&ground), before, "{broken}");
         assert_eq!(ground.read("a"), "2");
