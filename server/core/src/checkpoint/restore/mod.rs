@@ -8,8 +8,8 @@
 //! the journal is written, a restore can only go forward: an interrupted one is completed by
 //! `recover`.
 //!
-//! Read next: `plan` decides what changes, `preflight` verifies the store, `apply` changes the
-//! files, and `recover` handles a journal that was left behind.
+//! Read next: `operation` runs the phases, `plan` decides what changes, `preflight` verifies the
+//! store, `apply` changes the files, and `recover` handles a journal that was left behind.
 
 #[cfg(test)]
 mod crash_tests;
@@ -26,33 +26,28 @@ mod exclusions;
 mod in_place;
 mod journal;
 mod open_files;
+mod operation;
 mod plan;
 mod preflight;
 mod protected_paths;
 mod recover;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, PoisonError},
-};
+use std::sync::PoisonError;
 
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    Checkpoint, Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose, Request,
+    Checkpoint, Checkpoints, ConversationMark, Job, NamedPath, Oid, Purpose,
     store::{
         lock::{self, StoreLock},
-        refs,
         repository::Repository,
     },
-    tree_diff::{Leaf, Tree, has_folder},
-    worktree::{permissions::ReadPermissionMap, scan::Scan},
+    tree_diff::{Tree, has_folder},
+    worktree::scan::Scan,
 };
 use crate::{error::Error, fs::dir::Walker, path::RelPath, storage::TaskId, thread_pool};
-use apply::{ApplyContext, apply, read_blob};
-use journal::Journal;
+use operation::RestoreOperation;
 use plan::{Plan, UnsavedDocuments, plan};
-use preflight::BlobCache;
 
 /// Checkpoint and paths to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,15 +169,6 @@ pub struct Recovered {
     pub problems: Vec<Conflict>,
 }
 
-/// Results of the work that runs while the undo point is written to disk.
-struct PreparedPlan {
-    plan: Plan,
-    /// Verified contents to write, as far as they are cached.
-    contents: BlobCache,
-    /// Folders that an undo reads.
-    folders: Vec<Oid>,
-}
-
 impl Checkpoints {
     /// Returns the changes that a restore would make. Changes neither the workspace nor the store.
     /// `unsaved` are the paths of open documents with unsaved text.
@@ -255,140 +241,23 @@ impl Checkpoints {
             Some(repository) => repository,
             None => self.existing_repository()?,
         };
-        // Opened once, before the scan: the folder that is scanned is the one that is changed, even
-        // if another one replaces it.
-        let walker = self.walker()?;
-        let at = (&repository, &walker);
-        let unsaved = UnsavedDocuments {
-            paths: unsaved,
-            force: options.force,
-        };
-        // Check the token first, to avoid creating an undo point in vain.
-        if options.token.is_some() {
-            let plan = self.plan_current(job, at, &target, wanted, unsaved)?;
-            check_token(options, &plan)?;
-            if plan.is_empty() && options.rewind.is_none() {
-                return report(&repository, plan, Vec::new(), None, unsaved.paths);
-            }
-        }
         let paths = restored_paths(&target, wanted);
-        let request = Request {
-            task: options.task.clone(),
-            label: None,
-            purpose: Purpose::Undo {
-                restoring: Some(target.id),
-                paths: paths.iter().map(NamedPath::of).collect(),
+        RestoreOperation {
+            checkpoints: self,
+            job,
+            lock: &lock,
+            repository,
+            walker: self.walker()?,
+            target,
+            wanted,
+            paths,
+            unsaved: UnsavedDocuments {
+                paths: unsaved,
+                force: options.force,
             },
-            messages: options.messages,
-            group: options.group.clone(),
-            group_roots: options.group_roots.clone(),
-            rewind: options.rewind.clone(),
-            confirm_large: true,
-        };
-        // An undo point is removed again if the restore changes nothing.
-        let remove_undo_point = |undo: &Checkpoint| {
-            let is_ref_of_undo = |name: &str| refs::id_of(name) == Some(undo.id);
-            refs::remove(repository.dir(), is_ref_of_undo).is_ok()
-        };
-        let prepare = |is_retry: bool| {
-            // The target is often the last checkpoint, whose tree is cached.
-            let cached_tree = self
-                .lock_stat_cache(job.cancel)?
-                .stored
-                .clone()
-                .filter(|(tree, _)| tree.oid == target.tree)
-                .map(|(tree, _)| tree);
-            let planned = |scan: &Scan| {
-                let tree = cached_tree
-                    .clone()
-                    .map_or(Tree::Stored(target.tree), Tree::Seen);
-                let plan = self.plan(job, at, (scan, &target, tree), wanted, unsaved)?;
-                check_token(options, &plan)?;
-                let contents =
-                    preflight::verify_contents(&repository, target.id, &plan.steps, job.cancel)?;
-                let paths = plan.steps.iter().map(|step| &step.path);
-                if let Some(cached_tree) = &cached_tree {
-                    let folders = preflight::parent_folders(cached_tree, paths.clone());
-                    preflight::verify_folders(&repository, &folders, job.cancel)?;
-                }
-                let paths = paths.chain(&plan.left_alone);
-                let folders = preflight::parent_folders(&scan.tree, paths);
-                Ok(PreparedPlan {
-                    plan,
-                    contents,
-                    folders,
-                })
-            };
-            let (undo, planned) = self.create_undo_point(&lock, job, &request, planned)?;
-            repository.refresh_packs();
-            let planned = planned.inspect_err(|_: &Error| {
-                if !is_retry {
-                    let _ = remove_undo_point(&undo);
-                }
-            })?;
-            Ok::<_, Error>((undo, planned))
-        };
-        let check_undo = |planned: &PreparedPlan| {
-            let PreparedPlan { plan, folders, .. } = planned;
-            preflight::undo_damage(&repository, folders, &plan.steps, job.cancel)
-        };
-        let journal = |undo: &Checkpoint, PreparedPlan { plan, .. }: &PreparedPlan| {
-            let is_needed = !plan.steps.is_empty() || !plan.folders.is_empty();
-            let journal = || Journal::new(target.id, undo.id, &paths, &plan.left_alone);
-            is_needed.then(|| self.prepare_journal(&journal()))
-        };
-        let (mut undo, mut planned) = prepare(false)?;
-        let (mut journalled, damage) =
-            thread_pool::join(|| journal(&undo, &planned), || check_undo(&planned));
-        if let Some(damage) = damage? {
-            // Recording the damage makes the next open rebuild the store. The workspace is then
-            // stored again.
-            repository.record_damage(&format!("undo point {} is damaged", undo.id))?;
-            self.lock_stat_cache(job.cancel)?.stored = None;
-            let again = prepare(true);
-            if self.get(target.id).is_err() {
-                return Err(Error::storage(format!(
-                    "the checkpoint store was damaged ({damage}) and has been rebuilt, but checkpoint {} could not be saved; nothing was restored",
-                    target.id
-                )));
-            }
-            (undo, planned) = again?;
-            if let Some(damage) = check_undo(&planned)? {
-                return Err(Error::storage(format!(
-                    "cannot read back undo point {}: {damage}; nothing was restored. Check the disk of {}",
-                    undo.id,
-                    repository.dir().display()
-                )));
-            }
-            journalled = journal(&undo, &planned);
+            options,
         }
-        job.cancel.commit().inspect_err(|_| {
-            let _ = remove_undo_point(&undo);
-        })?;
-        let PreparedPlan { plan, contents, .. } = planned;
-        let Some(journal) = journalled else {
-            // The undo point was created while the plan was made.
-            let is_gone = plan.is_empty() && options.rewind.is_none() && remove_undo_point(&undo);
-            let undo = (!is_gone).then_some(undo.id);
-            return report(&repository, plan, Vec::new(), undo, unsaved.paths);
-        };
-        journal?.commit()?;
-        crash_point();
-        let context = ApplyContext {
-            root: self.work_tree(),
-            walker: &walker,
-            repository: &repository,
-            contents: &contents,
-            undo: undo.id,
-            readers: ReadPermissionMap::new(&target.metadata.restricted),
-        };
-        let errors = apply(job, &context, &plan.steps, &plan.folders);
-        // The files are not flushed, as in a git checkout: a flush takes longer than the whole
-        // restore, and after a power failure both checkpoints have every byte. If the journal
-        // cannot be removed, recovery checks the files again.
-        let _ = self.remove_journal();
-        crash_point();
-        report(&repository, plan, errors, Some(undo.id), unsaved.paths)
+        .run()
     }
 
     /// Returns whether the checkpoint contains this folder. A root inside another root is restored
@@ -400,24 +269,6 @@ impl Checkpoints {
         let tree = self.get(id)?.tree;
         let reader = self.existing_repository()?.reader();
         has_folder(&reader, tree, path)
-    }
-
-    /// Creates the undo point. Returns it with the result of `planned` for its scan.
-    fn create_undo_point<T: Send>(
-        &self,
-        lock: &StoreLock,
-        job: &Job<'_>,
-        request: &Request,
-        planned: impl Fn(&Scan) -> T + Sync,
-    ) -> Result<(Arc<Checkpoint>, T), Error> {
-        let (undo, scan, plan) = self.create_locked(lock, job, request, planned)?;
-        if undo.tree == scan.tree.oid {
-            return Ok((undo, plan));
-        }
-        Err(Error::storage(format!(
-            "undo point {} does not match the workspace; nothing was changed; try again",
-            undo.id
-        )))
     }
 
     /// Returns the last undo point that was created on this machine. Restoring it undoes the restore
@@ -473,20 +324,6 @@ impl Checkpoints {
             *news = Some(recovered);
         }
         Ok(())
-    }
-
-    /// Scans the workspace and plans a restore.
-    fn plan_current(
-        &self,
-        job: &Job<'_>,
-        at: (&Repository, &Walker),
-        target: &Checkpoint,
-        wanted: &RestoreTarget,
-        unsaved: UnsavedDocuments<'_>,
-    ) -> Result<Plan, Error> {
-        let scan = self.scan_worktree(job)?;
-        let between = (&scan, target, Tree::Stored(target.tree));
-        self.plan(job, at, between, wanted, unsaved)
     }
 
     fn plan(
@@ -557,63 +394,6 @@ fn restored_paths(target: &Checkpoint, wanted: &RestoreTarget) -> Vec<RelPath> {
         }
         _ => wanted.paths.clone(),
     }
-}
-
-fn check_token(options: &Options, plan: &Plan) -> Result<(), Error> {
-    match &options.token {
-        Some(token) if *token != plan.token => Err(Error::new(
-            ErrorKind::Conflict,
-            "the workspace changed since the preview; nothing was restored. Preview again",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Returns the result of a restore. `errors` has one entry for each step of the plan.
-fn report(
-    repository: &Repository,
-    plan: Plan,
-    errors: Vec<Option<String>>,
-    undo: Option<Oid>,
-    unsaved: &[RelPath],
-) -> Result<Restored, Error> {
-    let unsaved: HashSet<&RelPath> = unsaved.iter().collect();
-    let reader = repository.reader();
-    let content = |leaf: Leaf| String::from_utf8(read_blob(&reader, leaf.oid).ok()?).ok();
-    let mut texts = Vec::new();
-    let mut outcomes = Vec::with_capacity(plan.steps.len());
-    for (step, error) in plan.steps.into_iter().zip(errors) {
-        if error.is_none() && unsaved.contains(&step.path) {
-            texts.push(EditorText {
-                path: step.path.clone(),
-                content: step.after.filter(Leaf::is_file).and_then(content),
-            });
-        }
-        outcomes.push(Outcome {
-            action: step.action(),
-            path: step.path,
-            error,
-        });
-    }
-    for (path, leaf) in plan.texts_only {
-        texts.push(EditorText {
-            path: path.clone(),
-            content: content(leaf),
-        });
-        outcomes.push(Outcome {
-            path,
-            action: Action::Write,
-            error: None,
-        });
-    }
-    texts.sort_by(|a, b| a.path.cmp(&b.path));
-    outcomes.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(Restored {
-        outcomes,
-        conflicts: plan.conflicts,
-        undo,
-        texts,
-    })
 }
 
 /// Marks a point where a kill must leave a recoverable state. Tests kill the process here.
