@@ -130,7 +130,7 @@ fn files_that_unknown_rules_may_exclude_are_kept() {
     assert_eq!(names, ["new", "secret/key"]);
     for conflict in conflicts {
         assert!(
-            conflict.reason.contains("not known any more"),
+            conflict.reason.contains("ignore rules are unknown"),
             "{conflict:?}"
         );
     }

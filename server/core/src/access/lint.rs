@@ -99,7 +99,7 @@ pub fn lines(folder: &AbsPath, text: &[u8]) -> Vec<Line> {
                     Some(Content::Unusable(why)) => Some(IncludeProblem::Unusable(why.clone())),
                     None if include_path(folder, &name).is_some() => None,
                     None => {
-                        let why = "is outside of this folder".to_owned();
+                        let why = "is outside this folder".to_owned();
                         Some(IncludeProblem::Unusable(why))
                     }
                 };

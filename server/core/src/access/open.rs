@@ -217,7 +217,7 @@ impl AccessView {
             Verdict::Outside => Err(Error::new(
                 ErrorKind::AccessDenied,
                 format!(
-                    "{path} is outside of all workspace folders; open its folder, or set `access.outsideWorkspace` to \"allow\""
+                    "{path} is outside every workspace folder; open its folder, or set `access.outsideWorkspace` to \"allow\""
                 ),
             ).with_path(path)),
             Verdict::Denied(denial) => Err(Error::new(

@@ -51,7 +51,7 @@ impl AccessView {
     pub fn check_origin(&self, origin: &Origin) -> Verdict {
         if origin.is_unknown {
             return Verdict::Denied(Denial {
-                reason: "the file it was when it was opened could not be determined".to_owned(),
+                reason: "cannot determine which file it was when it was opened".to_owned(),
                 rule: None,
             });
         }

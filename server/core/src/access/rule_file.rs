@@ -148,7 +148,7 @@ pub(super) fn read_rule_files(folder: &AbsPath) -> (Vec<Source>, Vec<FileState>)
         attempts -= 1;
         if attempts == 0 {
             if let Some(main) = sources.first_mut() {
-                main.content = Content::Unusable("changes while it is read".to_owned());
+                main.content = Content::Unusable("keeps changing while it is read".to_owned());
             }
             return (sources, seen);
         }
@@ -195,7 +195,7 @@ fn read_includes(
             }
             None => {
                 seen.push(FileState::of(&main));
-                let why = format!("includes `{written}`, which is outside of this folder");
+                let why = format!("includes `{written}`, which is outside this folder");
                 (main.clone(), Content::Unusable(why))
             }
         };
@@ -330,7 +330,7 @@ fn read_rule_file(
     }
     let file = match open() {
         Ok(Some(file)) => file,
-        Ok(None) => return unusable("is a link to a file outside of this folder".to_owned()),
+        Ok(None) => return unusable("is a link to a file outside this folder".to_owned()),
         Err(error) if entry.is_symlink() => {
             return unusable(format!("is a link that cannot be followed ({error})"));
         }
@@ -356,7 +356,7 @@ fn read_rule_file(
     *total = total.saturating_add(text.len() as u64);
     if *total > MAX_RULE_BYTES {
         return unusable(format!(
-            "brings the rules to more than {MAX_RULE_BYTES} bytes"
+            "increases the size of the rules to more than {MAX_RULE_BYTES} bytes"
         ));
     }
     match decode(text) {
@@ -378,7 +378,7 @@ fn decode(text: Vec<u8>) -> Result<Vec<u8>, String> {
     let (decoded, _, bad) = encoding.decode(&text);
     // UTF-32 looks like UTF-16 with many NULs.
     if bad || decoded.contains('\0') {
-        return Err("is damaged UTF-16; save it as UTF-8 text".to_owned());
+        return Err("is not valid UTF-16; save it as UTF-8 text".to_owned());
     }
     Ok(decoded.into_owned().into_bytes())
 }

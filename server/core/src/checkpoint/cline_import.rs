@@ -229,7 +229,7 @@ impl ShadowRepository {
             return Err(Error::new(
                 ErrorKind::NotFound,
                 format!(
-                    "not a repository of Cline checkpoints: {}; give a folder below `checkpoints` in Cline's global storage",
+                    "not a repository of Cline checkpoints: {}; pass a folder below `checkpoints` in Cline's global storage",
                     path.display()
                 ),
             ));
@@ -249,7 +249,7 @@ impl ShadowRepository {
         Err(Error::new(
             ErrorKind::Conflict,
             format!(
-                "{} holds checkpoints of {named:?}, not of {written}; open that folder to import them",
+                "{} contains checkpoints of {named:?}, not of {written}; open that folder to import them",
                 self.dir.display()
             ),
         ))
@@ -290,7 +290,7 @@ impl ShadowRepository {
                     )));
                 }
                 Err(what) => problems.push(format!(
-                    "cannot import Cline's checkpoint {id} and the ones before it: its commit {what}"
+                    "cannot import Cline's checkpoint {id} and earlier ones: its commit {what}"
                 )),
             }
         }
@@ -322,7 +322,7 @@ impl ShadowRepository {
                 info.display()
             ))),
             Err(error) if error.kind() == Io::NotFound => Ok(Vec::new()),
-            Err(error) => Err(failed("look at", &info, &error)),
+            Err(error) => Err(failed("inspect", &info, &error)),
         }
     }
 }

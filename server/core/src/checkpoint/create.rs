@@ -258,7 +258,7 @@ impl Checkpoints {
         Err(Error::new(
             sightline_protocol::error::ErrorKind::Conflict,
             format!(
-                "cannot create a checkpoint: the files in {} keep changing; try again when they no longer change",
+                "cannot create a checkpoint: the files in {} keep changing; try again later",
                 self.root.path.display()
             ),
         ))

@@ -136,7 +136,9 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
             continue;
         };
         if refs::plain_id(id) != Some(oid) {
-            left_out.push(format!("left out {id:?}: the ref does not name its commit"));
+            left_out.push(format!(
+                "skipped {id:?}: the ref does not point to its commit"
+            ));
         } else if known.binary_search(&oid).is_err() {
             new.push(oid);
         }
@@ -154,7 +156,7 @@ fn publish_fetched(repository: &Repository, job: &Job<'_>) -> Result<Vec<String>
     left_out.extend(
         problems
             .iter()
-            .map(|(id, what)| format!("left out {id}: {what}")),
+            .map(|(id, what)| format!("skipped {id}: {what}")),
     );
     job.cancel.commit()?;
     if !new.is_empty() {
@@ -174,7 +176,7 @@ fn check_remote(remote: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "invalid git remote {remote:?}: give a URL or the path of a repository"
+        "invalid git remote {remote:?}: pass a URL or the path of a repository"
     )))
 }
 
@@ -490,21 +492,18 @@ mod tests {
         let said = said.unwrap();
         assert_eq!(there.ids(), [good]);
         assert!(
-            said.contains(&format!("left out {evil}: the folder keys has an entry")),
+            said.contains(&format!("skipped {evil}: the folder keys has an entry")),
             "{said}"
         );
-        assert!(said.contains("left out \"x\""), "{said}");
-        assert!(
-            said.contains(&format!("left out \"{tree_name}\"")),
-            "{said}"
-        );
+        assert!(said.contains("skipped \"x\""), "{said}");
+        assert!(said.contains(&format!("skipped \"{tree_name}\"")), "{said}");
 
         let strict = Scratch::new();
         let rules = strict.folder.path().join("ws/.clineignore");
         std::fs::write(rules, "keys/\n").unwrap();
         let said = strict.fetch(dir.to_str().unwrap(), &Cancel::default());
         let said = said.unwrap();
-        let counted = format!("left out {evil}: access rules deny 1 more");
+        let counted = format!("skipped {evil}: access rules deny 1 more");
         assert!(said.contains(&counted) && !said.contains("keys"), "{said}");
     }
 

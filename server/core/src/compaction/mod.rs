@@ -462,13 +462,13 @@ impl<'a> ScannedConversation<'a> {
         let new = self.distance(self.messages.len()).saturating_sub(1);
         match &self.previous {
             Some(previous) if new <= previous.retained => Some(
-                "there are no new messages since the conversation was last compacted; compact \
-                again when there are, or truncate the conversation"
+                "there are no new messages since the last compaction; compact again when there are, \
+                or truncate the conversation"
                     .to_owned(),
             ),
             Some(_) if split < 2 => Some(
-                "only the previous summary would be summarized, and a summary of a summary gains \
-                nothing; compact again when there are more messages"
+                "only the previous summary would be summarized; compact again when there are more \
+                messages"
                     .to_owned(),
             ),
             None if split < 2 => Some(

@@ -217,7 +217,7 @@ fn add_output(draft: &mut SectionDraft, state: &TerminalState, output: TerminalO
     if output.denied > 0 {
         let lines = plural(output.denied, "line", "lines");
         draft.lines.push(format!(
-            "({} {lines} left out: of files the access rules hide)",
+            "({} {lines} hidden by access rules)",
             output.denied
         ));
         draft.omitted = draft.omitted.saturating_add(output.denied);

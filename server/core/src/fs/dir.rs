@@ -182,7 +182,7 @@ impl Dir {
                 let mut file = self.open(name, Access::Read)?;
                 let opened = found_of(&file)?;
                 if opened.kind != Kind::File {
-                    return Err(io::Error::other("not a regular file any more"));
+                    return Err(io::Error::other("no longer a regular file"));
                 }
                 let mut bytes = Vec::with_capacity(usize::try_from(opened.stamp.size).unwrap_or(0));
                 file.read_to_end(&mut bytes)?;

@@ -461,7 +461,7 @@ fn unreadable(name: &str, error: &io::Error) -> Error {
 fn outside(name: &str) -> Error {
     Error::new(
         ErrorKind::AccessDenied,
-        format!("{name} is outside of the workspace folders"),
+        format!("{name} is outside every workspace folder"),
     )
     .with_path(name)
 }

@@ -100,7 +100,7 @@ impl Storage {
                 dir.display()
             ))),
             Ok(metadata) if !is_ours(&metadata) => Err(Error::storage(format!(
-                "the data directory {} belongs to another user; set storage.path to a directory of yours",
+                "the data directory {} belongs to another user; set storage.path to a directory that you own",
                 dir.display()
             ))),
             Ok(_) => {

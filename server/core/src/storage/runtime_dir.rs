@@ -35,10 +35,10 @@ impl Storage {
         }
         make_dir(&dir)?;
         let metadata =
-            fs::symlink_metadata(&dir).map_err(|error| failed("look at", &dir, &error))?;
+            fs::symlink_metadata(&dir).map_err(|error| failed("inspect", &dir, &error))?;
         if !metadata.is_dir() || !is_ours(&metadata) {
             return Err(Error::storage(format!(
-                "{} is not a directory of yours; remove it",
+                "{} is not a directory that you own; remove it",
                 dir.display()
             )));
         }

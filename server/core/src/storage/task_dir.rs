@@ -171,7 +171,7 @@ impl TaskLock {
     pub fn set_aside(&self, name: &str) -> Result<PathBuf, Error> {
         let from = self.dir.join(name);
         let to = aside(&from, now_millis());
-        fs::rename(&from, &to).map_err(|error| failed("set aside", &from, &error))?;
+        fs::rename(&from, &to).map_err(|error| failed("rename", &from, &error))?;
         sync_dir(&self.dir)?;
         Ok(to)
     }

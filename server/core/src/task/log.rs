@@ -299,9 +299,7 @@ pub(super) fn write_history_file(dir: &TaskDir, lock: &TaskLock, history: &Conte
 pub(super) fn not_found(task: &crate::storage::TaskId) -> Error {
     Error::new(
         ErrorKind::NotFound,
-        format!(
-            "task {task} has no stored conversation; use sightline/listTasks to list the tasks that have one"
-        ),
+        format!("task {task} has no stored conversation; list the tasks to see their ids"),
     )
 }
 

@@ -259,7 +259,7 @@ fn repeated_compaction_ends_whatever_the_summary() {
         assert!(
             error
                 .message
-                .contains("since the conversation was last compacted")
+                .contains("no new messages since the last compaction")
         );
     }
 
@@ -294,7 +294,10 @@ fn repeated_compaction_ends_whatever_the_summary() {
     };
     let error = case.apply(&options).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Conflict);
-    assert!(error.message.contains("summary of a summary"), "{error}");
+    assert!(
+        error.message.contains("only the previous summary"),
+        "{error}"
+    );
 }
 
 #[test]

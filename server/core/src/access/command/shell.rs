@@ -127,7 +127,7 @@ impl ShellState {
 pub(super) fn parse(text: &str) -> Result<Program, &'static str> {
     let options = ParserOptions::default();
     let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options())
-        .map_err(|_| "it is not valid shell text")?;
+        .map_err(|_| "it is not valid shell syntax")?;
     brush_parser::parse_tokens(&tokens, &options).map_err(|_| "it cannot be parsed")
 }
 

@@ -101,7 +101,7 @@ impl Checkpoints {
                 "cannot complete an interrupted restore: {why}; compare the workspace with the undo point created before it. The journal was moved to {}",
                 to.display()
             )),
-            Err(error) => failed("set aside", &path, &error),
+            Err(error) => failed("rename", &path, &error),
         }
     }
 

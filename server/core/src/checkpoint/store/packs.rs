@@ -61,7 +61,7 @@ pub(crate) fn all(repository: &Repository) -> Result<Vec<Pack>, Error> {
 }
 
 fn open(path: &Path) -> Result<Pack, Error> {
-    let metadata = fs::symlink_metadata(path).map_err(|error| failed("look at", path, &error))?;
+    let metadata = fs::symlink_metadata(path).map_err(|error| failed("inspect", path, &error))?;
     Ok(Pack {
         path: path.to_path_buf(),
         index: Index::read(&path.with_extension("idx"), metadata.len())?,

@@ -212,7 +212,7 @@ fn too_large(job: &Job<'_>) -> Error {
     Error::new(
         ErrorKind::TooLarge,
         format!(
-            "the workspace has more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize) to capture; exclude files with .gitignore or checkpoints.exclude, or confirm it (confirmLarge)",
+            "the first checkpoint would contain more than {} files (setting checkpoints.maxFiles) or {} bytes (checkpoints.maxTotalSize); exclude files with .gitignore or checkpoints.exclude, or confirm the size (`confirmLarge`, or --confirm-large on the command line)",
             job.settings.max_files, job.settings.max_total_size
         ),
     )
