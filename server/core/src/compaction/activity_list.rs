@@ -3,7 +3,7 @@
 
 use crate::escape::one_line;
 
-use super::{activity::Activity, truncate};
+use super::{activity::Activity, shorten_text};
 
 /// Maximum number of commands listed.
 pub(super) const MAX_COMMANDS: usize = 50;
@@ -42,7 +42,7 @@ pub(super) fn text(activity: &Activity, max: usize) -> Option<String> {
     let commands = activity.commands.iter().map(|command| {
         // Escaping and truncating again must not change the line.
         let line = one_line(command).into_owned();
-        truncate::with_ellipsis(&line, COMMAND_BYTES).into_owned()
+        shorten_text::with_ellipsis(&line, COMMAND_BYTES).into_owned()
     });
     let lists = [
         section(CHANGED, changed, MAX_FILES, max / 3),

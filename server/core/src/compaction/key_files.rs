@@ -10,7 +10,7 @@ use crate::{cancel::Cancel, error::Error, escape::one_line};
 use super::{
     WorkspaceAccess,
     activity::{Activity, FileActivity},
-    truncate,
+    shorten_text,
 };
 
 /// Maximum size of all texts together, in bytes.
@@ -75,7 +75,7 @@ pub(super) fn choose(
             tries += 1;
             continue;
         };
-        let (text, lines) = truncate::first_lines(&read.text, max_lines, left);
+        let (text, lines) = shorten_text::first_lines(&read.text, max_lines, left);
         let path = one_line(&read.path).into_owned();
         // Skip duplicates under another name, and empty files.
         if lines == 0 || !names.insert(path.clone()) {

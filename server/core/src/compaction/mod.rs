@@ -8,7 +8,7 @@
 //! Reading order: `scanned_message` (messages and their parts), `split_point` (where the
 //! retained part starts), `activity` (files and commands), `key_files` and `activity_list`,
 //! `summary` (the resulting message), and `prompt` with `transcript` and `message_filter`.
-//! `truncate` shortens texts.
+//! `shorten_text` shortens texts.
 //!
 //! Invariants:
 //! - Retained messages stay unchanged byte for byte. No tool call is separated from its result.
@@ -30,10 +30,10 @@ mod key_files;
 mod message_filter;
 mod prompt;
 mod scanned_message;
+mod shorten_text;
 mod split_point;
 mod summary;
 mod transcript;
-mod truncate;
 
 use serde_json::value::RawValue;
 use sightline_protocol::{
@@ -48,7 +48,7 @@ use sightline_protocol::{
 
 use crate::{
     cancel::Cancel,
-    conversation::{ContextWindow, apply::with_appended_text, message::BlockKind},
+    conversation::{ContextWindow, message::BlockKind, sent_messages::with_appended_text},
     error::Error,
     tokens::{self, Calibration, Counter, Family},
 };

@@ -12,15 +12,16 @@ use std::collections::{HashMap, HashSet};
 
 use sightline_protocol::compaction::MessageFilter;
 
-use crate::{cancel::Cancel, error::Error};
+use crate::{cancel::Cancel, error::Error, plural::plural};
 
 use super::{
     CompactionInput, activity_list,
     key_files::SelectedFile,
     message_filter,
     scanned_message::ScannedMessage,
+    shorten_text,
     summary::{self, PreviousSummary},
-    transcript, truncate,
+    transcript,
 };
 
 const INSTRUCTIONS: &str = "\
@@ -122,7 +123,7 @@ pub(super) fn write(
         instructions: input
             .instructions
             .map(|instructions| {
-                truncate::keep_start(instructions.trim(), scaled_limit(12, INSTRUCTIONS_BYTES))
+                shorten_text::keep_start(instructions.trim(), scaled_limit(12, INSTRUCTIONS_BYTES))
                     .into_owned()
             })
             .filter(|instructions| !instructions.is_empty()),
@@ -199,7 +200,7 @@ fn files(files: &[SelectedFile], max: usize) -> Option<String> {
         .iter()
         .map(|file| format!("- {}\n", file.label()))
         .collect();
-    let (text, _) = truncate::first_lines(&text, u64::MAX, max);
+    let (text, _) = shorten_text::first_lines(&text, u64::MAX, max);
     (!text.is_empty()).then(|| text.trim_end().to_owned())
 }
 
@@ -286,8 +287,8 @@ fn assemble(
 
 fn push_gap(conversation: &mut String, count: usize) {
     if count > 0 {
-        let messages = truncate::pluralize(count, "message");
-        conversation.push_str(&format!("[{messages} left out here]\n\n"));
+        let messages = plural(count, "message", "messages");
+        conversation.push_str(&format!("[{count} {messages} left out here]\n\n"));
     }
 }
 

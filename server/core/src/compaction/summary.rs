@@ -7,12 +7,12 @@
 use serde_json::{Value, json, value::RawValue};
 use sightline_protocol::error::ErrorKind;
 
-use crate::{conversation::message::BlockKind, error::Error};
+use crate::{conversation::message::BlockKind, error::Error, plural::plural};
 
 use super::{
     key_files::SelectedFile,
     scanned_message::{MessagePart, ScannedMessage, string},
-    truncate,
+    shorten_text,
 };
 
 const MARKER: &str = "<compacted_conversation messages=\"";
@@ -110,10 +110,10 @@ pub(super) fn task(message: &ScannedMessage<'_>) -> String {
             _ => others += 1,
         }
     }
-    let mut task = truncate::keep_start(&task, TASK_BYTES).into_owned();
+    let mut task = shorten_text::keep_start(&task, TASK_BYTES).into_owned();
     if others > 0 {
-        let blocks = truncate::pluralize(others, "part");
-        task.push_str(&format!("\n[left out here: {blocks} without text]"));
+        let parts = plural(others, "part", "parts");
+        task.push_str(&format!("\n[left out here: {others} {parts} without text]"));
     }
     task
 }
@@ -126,10 +126,10 @@ pub(super) fn message(summary: &SummaryContent<'_>) -> Result<Box<RawValue>, Err
     let SummaryContent {
         messages, retained, ..
     } = summary;
-    let replaced = truncate::pluralize(usize::try_from(*messages).unwrap_or(usize::MAX), "message");
+    let replaced = plural(*messages, "message", "messages");
     let mut texts = vec![format!(
         "{MARKER}{messages}{MARKER_RETAINED}{retained}{MARKER_END}\n\
-        This message replaces {replaced} that no longer fit into the context window. It contains \
+        This message replaces {messages} {replaced} that no longer fit into the context window. It contains \
         the start of the conversation, a summary, a list of what was done, and current file \
         contents. The newest messages follow unchanged. Continue where they end. Do not repeat \
         work that is done, and read a file again before you rely on an older copy of it."
@@ -168,10 +168,10 @@ pub(super) fn note(message: &ScannedMessage<'_>) -> Option<(usize, u64)> {
 
 /// Formats the note that messages are left out.
 pub(super) fn note_text(count: u64, reason: &str) -> String {
-    let messages = truncate::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "message");
+    let messages = plural(count, "message", "messages");
     format!(
         "{LEFT_OUT}{count}{MARKER_END}\n\
-        [{messages} left out here without a summary, to make room: {reason}. The newest messages \
+        [{count} {messages} left out here without a summary, to make room: {reason}. The newest messages \
         follow. Read the files again where you need to know what was done.]"
     )
 }
@@ -187,7 +187,7 @@ pub(super) fn reason(summary: Option<&str>, error: Option<&str>) -> String {
             "no summary was given"
         });
     // Truncate first, to bound the cost of escaping.
-    let reason = truncate::with_ellipsis(reason, REASON_BYTES);
+    let reason = shorten_text::with_ellipsis(reason, REASON_BYTES);
     let reason = crate::escape::one_line(&reason);
-    truncate::with_ellipsis(&reason, REASON_BYTES).into_owned()
+    shorten_text::with_ellipsis(&reason, REASON_BYTES).into_owned()
 }

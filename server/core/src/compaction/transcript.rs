@@ -8,7 +8,7 @@ use crate::{
 
 use super::{
     scanned_message::{MessagePart, ScannedMessage, members, string},
-    truncate::{elide_base64, elide_middle, with_ellipsis},
+    shorten_text::{elide_base64, elide_middle, with_ellipsis},
 };
 
 /// Maximum size of a text, in bytes.

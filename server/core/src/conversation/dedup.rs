@@ -14,8 +14,8 @@ use sightline_protocol::settings::ConversationProfile as Profile;
 use crate::{cancel::Cancel, error::Error};
 
 use super::{
+    context_history::{ContextHistory, EditKind, Update},
     file_markers::{FILE_CONTENT, FINAL_FILE_CONTENT, FileTool, ResultHeader, parse_header},
-    history::{ContextHistory, EditKind, Update},
     json_scan::decode,
     message::{Block, BlockKind, Message, Role},
 };

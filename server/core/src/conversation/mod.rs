@@ -2,10 +2,10 @@
 //!
 //! An agent calls [`truncate`] before each request to its model. While the window has room, the
 //! conversation is sent unchanged. When the window is full, outdated file reads are replaced by
-//! a notice (`dedup`). If that saves less than 30 % of the characters (`stats`), messages after
+//! a notice (`dedup`). If that saves less than 30 % of the characters (`dedup_savings`), messages after
 //! the first two are left out (`deleted_range`). Both results, a [`DeletedRange`] and a
-//! [`ContextHistory`] (`history`), use Cline's data format. The conversation itself is never
-//! modified, so every decision can be undone. `apply` builds the messages to send and pairs
+//! [`ContextHistory`] (`context_history`), use Cline's data format. The conversation itself is never
+//! modified, so every decision can be undone. `sent_messages` builds the messages to send and pairs
 //! tool calls with their results (`tool_pairs`).
 //!
 //! The module keeps no state between calls. It scans messages in place (`json_scan`, `message`)
@@ -24,21 +24,20 @@
 //! - A second edit of a text does not change the record of the first.
 //! - The first message is never replaced.
 
-pub(crate) mod apply;
+mod context_history;
 mod context_window;
 pub(crate) mod dedup;
+mod dedup_savings;
 mod deleted_range;
 mod error_patterns;
 pub(crate) mod file_markers;
-mod history;
 pub(crate) mod json_scan;
 pub(crate) mod message;
 mod provider_error;
-mod response;
-mod stats;
+pub(crate) mod sent_messages;
 mod tool_pairs;
-
-use std::collections::HashSet;
+mod truncate;
+mod truncate_response;
 
 use serde_json::{Number, value::RawValue};
 use sightline_protocol::{
@@ -46,23 +45,13 @@ use sightline_protocol::{
     settings::{ConversationProfile, NoticeSettings},
 };
 
-use crate::{cancel::Cancel, error::Error, thread_pool};
-
+pub use context_history::ContextHistory;
 pub use context_window::ContextWindow;
 pub use deleted_range::DeletedRange;
-pub use history::ContextHistory;
 pub use message::Outline;
 pub use provider_error::classify_error;
-pub use response::TruncateResponse;
-
-use history::{EditKind, Update};
-use message::{Block, BlockKind, Message, Role};
-
-/// Minimum fraction of characters that deduplication must save to avoid truncation. Cline's
-/// value.
-const MIN_SAVED_FRACTION: f64 = 0.3;
-/// Message and block in which Cline places the truncation notice.
-const CLINE_NOTICE_POSITION: (usize, usize) = (1, 0);
+pub use truncate::{truncate, truncate_scanned};
+pub use truncate_response::TruncateResponse;
 
 /// Texts that replace removed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,182 +187,4 @@ pub struct BlockEdit {
     pub block: usize,
     /// New text; for a tool result, the text of its first block.
     pub text: String,
-}
-
-/// Selects the messages to send.
-///
-/// # Errors
-/// `invalidParams` if a message is not an object, `cancelled`.
-pub fn truncate(request: TruncateRequest<'_>, cancel: &Cancel) -> Result<TruncateOutcome, Error> {
-    let bytes = request.messages.iter().map(|raw| raw.get().len()).sum();
-    let scanned = thread_pool::map(request.messages, bytes, |_, raw| {
-        cancel.check().ok()?;
-        Message::scan(raw.get())
-    });
-    cancel.check()?;
-    let mut messages = Vec::with_capacity(scanned.len());
-    for (index, message) in scanned.into_iter().enumerate() {
-        messages.push(message.ok_or_else(|| {
-            Error::invalid(format!(
-                "messages[{index}] is not an object; a message has a role and content"
-            ))
-        })?);
-    }
-    decide(&messages, request, cancel)
-}
-
-/// Selects the messages to send. Takes one outline per message, so that messages are not
-/// scanned again.
-///
-/// # Errors
-/// `cancelled`.
-pub fn truncate_scanned(
-    request: TruncateRequest<'_>,
-    outlines: &[&Outline],
-    cancel: &Cancel,
-) -> Result<TruncateOutcome, Error> {
-    let messages: Vec<Message<'_>> = request
-        .messages
-        .iter()
-        .zip(outlines)
-        .map(|(raw, outline)| Message::with_outline(raw.get(), outline))
-        .collect();
-    decide(&messages, request, cancel)
-}
-
-fn decide(
-    messages: &[Message<'_>],
-    mut request: TruncateRequest<'_>,
-    cancel: &Cancel,
-) -> Result<TruncateOutcome, Error> {
-    let start = DeletedRange::first_kept_after(request.deleted_range);
-    let mut outcome = TruncateOutcome {
-        deleted_range: request.deleted_range,
-        updated_deleted_range: false,
-        history: std::mem::take(&mut request.history),
-        history_changed: false,
-        decision: Decision::Fits,
-        characters_saved: 0.0,
-        need_to_truncate: None,
-        sent: Vec::new(),
-    };
-    let keep = match request.action {
-        TruncateAction::Apply => None,
-        TruncateAction::Auto { used, limit } => match used.filter(|used| *used >= limit) {
-            None => None,
-            Some(used) => {
-                let enough = outcome.deduplicate(messages, start, &request, cancel)?;
-                // Removing half may not be enough after a switch to a smaller model.
-                let keep = if used / 2.0 > limit {
-                    Keep::Quarter
-                } else {
-                    Keep::Half
-                };
-                (!enough).then_some(keep)
-            }
-        },
-        TruncateAction::Deduplicate => {
-            let enough = outcome.deduplicate(messages, start, &request, cancel)?;
-            outcome.need_to_truncate = Some(!enough);
-            None
-        }
-        TruncateAction::Truncate(keep) => Some(keep),
-    };
-    if let Some(keep) = keep {
-        let role = |index: usize| messages.get(index).map(|message| message.role);
-        let range = deleted_range::next_range(messages.len(), request.deleted_range, keep, role);
-        outcome.deleted_range = Some(range);
-        outcome.updated_deleted_range = true;
-        outcome.decision = Decision::Truncated;
-        outcome.add_notice(messages, &request);
-    }
-    outcome.sent = apply::apply(
-        messages,
-        DeletedRange::first_kept_after(outcome.deleted_range),
-        &outcome.history,
-        request.profile,
-        request.notices,
-        cancel,
-    )?;
-    Ok(outcome)
-}
-
-impl TruncateOutcome {
-    /// Replaces duplicate file reads. Returns whether that saved enough.
-    fn deduplicate(
-        &mut self,
-        messages: &[Message<'_>],
-        start: usize,
-        request: &TruncateRequest<'_>,
-        cancel: &Cancel,
-    ) -> Result<bool, Error> {
-        let replaced: HashSet<(usize, usize)> = dedup::replace_duplicates(
-            messages,
-            start,
-            &mut self.history,
-            request.time,
-            request.profile,
-            &request.notices.duplicate_file_read,
-            cancel,
-        )?;
-        if replaced.is_empty() {
-            return Ok(false);
-        }
-        self.history_changed = true;
-        self.decision = Decision::Deduplicated;
-        self.characters_saved =
-            stats::saved_fraction(messages, start, &self.history, &replaced, cancel)?;
-        Ok(self.characters_saved >= MIN_SAVED_FRACTION)
-    }
-
-    /// Adds the truncation notice to a sent assistant message, once.
-    fn add_notice(&mut self, messages: &[Message<'_>], request: &TruncateRequest<'_>) {
-        let is_cline = request.profile == ConversationProfile::Cline;
-        let position = if is_cline || messages.len() <= CLINE_NOTICE_POSITION.0 {
-            let is_edited = self.history.message(CLINE_NOTICE_POSITION.0).is_some();
-            (!is_edited).then_some(CLINE_NOTICE_POSITION)
-        } else {
-            self.notice_position(messages)
-        };
-        let Some((message, block)) = position else {
-            return;
-        };
-        let mut text = request.notices.truncation.clone();
-        // Keep the text of a newer assistant message below the notice.
-        if let Some(own) = messages.get(message).filter(|_| message > 1) {
-            let own = own.blocks().get(block).and_then(|block| own.string(block));
-            text.push_str("\n\n");
-            text.push_str(&own.map(json_scan::decode).unwrap_or_default());
-        }
-        let update = Update::text(request.time, text, None);
-        self.history.add(message, EditKind::Unknown, block, update);
-        self.history_changed = true;
-    }
-
-    /// Returns the first text block of the first sent assistant message that has one. Returns
-    /// `None` if a sent assistant message already has a notice.
-    fn notice_position(&self, messages: &[Message<'_>]) -> Option<(usize, usize)> {
-        let start = DeletedRange::first_kept_after(self.deleted_range);
-        let answers = || {
-            messages.iter().enumerate().filter(move |(index, message)| {
-                message.role == Role::Assistant && (*index == 1 || *index >= start)
-            })
-        };
-        let is_said = answers().any(|(index, message)| {
-            self.history
-                .message(index)
-                .into_iter()
-                .flat_map(|edits| edits.texts())
-                .filter_map(|(block, _)| message.blocks().get(block))
-                .any(|block| block.text.is_some())
-        });
-        if is_said {
-            return None;
-        }
-        answers().find_map(|(index, message)| {
-            let is_text = |block: &Block| block.kind == BlockKind::Text && block.text.is_some();
-            let block = message.blocks().iter().position(is_text)?;
-            Some((index, block))
-        })
-    }
 }

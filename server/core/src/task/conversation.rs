@@ -31,7 +31,7 @@ pub use rewind::RewindPoint;
 use super::{
     entry::{EntryOrigin, LogEntry, Parent},
     title::title_of,
-    truncation::TruncationState,
+    truncation_record::TruncationState,
 };
 use crate::conversation::Outline;
 

@@ -18,7 +18,7 @@ use serde_json::{Number, Value, value::RawValue};
 use sightline_protocol::{compaction::CompactionTrigger, error::ErrorKind};
 use uuid::Uuid;
 
-use super::truncation::LoggedTruncation;
+use super::truncation_record::LoggedTruncation;
 use crate::{
     conversation::{
         ContextHistory, DeletedRange, Outline,

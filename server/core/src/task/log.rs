@@ -19,7 +19,7 @@ use super::{
     conversation::{Conversation, Entries},
     entry::{LogEntry, LogLine},
     jsonl::{RawLine, for_each_line, trimmed},
-    truncation::TruncationState,
+    truncation_record::TruncationState,
 };
 use crate::{
     cancel::Cancel,

@@ -24,7 +24,7 @@ mod log_cache;
 mod resume;
 mod retention;
 mod title;
-mod truncation;
+mod truncation_record;
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub use entry::EntryOrigin;
 pub use import::ImportedTask;
 pub use resume::{ResumeOptions, ResumedTask};
 pub use retention::{PrunedTasks, RetentionLimits};
-pub use truncation::TruncationState;
+pub use truncation_record::TruncationState;
 
 use crate::{
     cancel::Cancel,

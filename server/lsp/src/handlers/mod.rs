@@ -13,7 +13,6 @@ pub mod check_access;
 mod checkpoint_context;
 pub mod checkpoints;
 pub mod compaction;
-pub mod conversation;
 pub mod count_tokens;
 pub mod environment_details;
 pub mod list_files;
@@ -23,6 +22,7 @@ pub mod restore;
 pub mod result_documents;
 pub mod tasks;
 pub mod tracking;
+pub mod truncate_history;
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -269,9 +269,9 @@ const HANDLERS: &[Handler] = &[
     handler!(typed, RecordEnvironment, ByTask, tracking::record_environment),
     handler!(typed, TaskContext, ByTask, tracking::task_context),
     handler!(with_messages, CountTokens, ByTask, count_tokens::run),
-    handler!(with_messages, TruncateHistory, ByTask, conversation::truncate),
-    handler!(typed, RollbackHistory, ByTask, conversation::rollback),
-    handler!(typed, ClassifyError, Pool, conversation::classify_error),
+    handler!(with_messages, TruncateHistory, ByTask, truncate_history::truncate),
+    handler!(typed, RollbackHistory, ByTask, truncate_history::rollback),
+    handler!(typed, ClassifyError, Pool, truncate_history::classify_error),
     handler!(with_messages, AppendMessages, ByTask, tasks::append),
     handler!(typed, LoadTask, ByTask, tasks::load),
     handler!(typed, ListTasks, Tasks, tasks::list),

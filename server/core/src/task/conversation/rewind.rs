@@ -7,7 +7,7 @@ use serde_json::Number;
 use uuid::Uuid;
 
 use super::{
-    super::truncation::{LoggedTruncation, TruncationState},
+    super::truncation_record::{LoggedTruncation, TruncationState},
     Ancestry, Conversation, Entries, LinkedEntry, SourceMessage,
 };
 

@@ -10,13 +10,13 @@ use crate::{cancel::Cancel, error::Error};
 
 use super::{
     BlockEdit, Notices, SentMessage,
-    history::ContextHistory,
+    context_history::ContextHistory,
     message::{Content, Message},
     tool_pairs::{ContentPart, original_parts, pair_results, without_tool_results},
 };
 
 /// Builds the messages to send: the first two and those from `start` on.
-pub(super) fn apply(
+pub(super) fn build(
     messages: &[Message<'_>],
     start: usize,
     history: &ContextHistory,

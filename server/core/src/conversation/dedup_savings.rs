@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use crate::{cancel::Cancel, error::Error, thread_pool};
 
 use super::{
-    history::{ContextHistory, Update},
+    context_history::{ContextHistory, Update},
     json_scan::{string_utf16_len, utf16_len},
     message::Message,
 };

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::plural::plural;
+
 /// Minimum length of a base64 run that is treated as data, in bytes. Text written by people has
 /// no such runs.
 const MIN_BASE64_BYTES: usize = 256;
@@ -25,15 +27,17 @@ pub(super) fn elide_middle(text: &str, max: usize) -> Cow<'_, str> {
         _ => tail,
     };
     let left_out = &text[head.len()..text.len() - tail.len()];
-    let lines = pluralize(left_out.lines().count(), "line");
-    let characters = pluralize(left_out.chars().count(), "character");
+    let lines = left_out.lines().count();
+    let characters = left_out.chars().count();
     let newline = if head.is_empty() || head.ends_with('\n') {
         ""
     } else {
         "\n"
     };
     Cow::Owned(format!(
-        "{head}{newline}[left out here: {lines}, {characters}]\n{tail}"
+        "{head}{newline}[left out here: {lines} {}, {characters} {}]\n{tail}",
+        plural(lines, "line", "lines"),
+        plural(characters, "character", "characters")
     ))
 }
 
@@ -43,9 +47,10 @@ pub(super) fn keep_start(text: &str, max: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let (head, rest) = text.split_at(text.floor_char_boundary(max));
-    let characters = pluralize(rest.chars().count(), "character");
+    let characters = rest.chars().count();
     Cow::Owned(format!(
-        "{head}\n[left out here: {characters} at the end of this text]"
+        "{head}\n[left out here: {characters} {} at the end of this text]",
+        plural(characters, "character", "characters")
     ))
 }
 
@@ -84,8 +89,9 @@ pub(super) fn elide_base64(text: &str) -> Cow<'_, str> {
         if end - at >= MIN_BASE64_BYTES {
             safe.push_str(&text[copied..at]);
             safe.push_str(&format!(
-                "[left out here: {} of data]",
-                pluralize(end - at, "character")
+                "[left out here: {} {} of data]",
+                end - at,
+                plural(end - at, "character", "characters")
             ));
             copied = end;
         }
@@ -120,12 +126,6 @@ fn end_of_base64(bytes: &[u8], start: usize) -> usize {
             end += 1;
         }
     }
-}
-
-/// Formats a count with its noun.
-pub(super) fn pluralize(count: usize, thing: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{s}")
 }
 
 #[cfg(test)]
