@@ -37,7 +37,7 @@ const NOT_CANCELLED = new vscode.CancellationTokenSource().token;
 /** The server does not support the method. */
 export class Unsupported extends Error {
   constructor(method: string) {
-    super(`This Sightline server does not support ${method}. Install a newer one.`);
+    super(`This Sightline server does not support this command (${method}). Install a newer one.`);
   }
 }
 

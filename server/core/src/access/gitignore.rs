@@ -367,7 +367,7 @@ fn parse(line: RuleLine<'_>, case: Case) -> Result<(Rule, Glob), NoGlob> {
         Case::Sensitive => Cow::Borrowed(pattern),
         Case::Folded => {
             let visible = visible(pattern);
-            // A negated pattern with characters nobody can read must not allow anything.
+            // A negated pattern with invisible characters must not allow anything.
             if is_negated && visible.as_deref() != Some(pattern) {
                 return Err(NoGlob::NeverMatches);
             }

@@ -129,7 +129,7 @@ pub(super) fn ask(
             }
             Err(_) => {
                 if let Some(decision) = worker.confirmations().take(Some(id)) {
-                    report_denied(&worker, &decision.what, "the editor could not ask");
+                    report_denied(&worker, &decision.what, "the editor cannot show questions");
                 }
             }
         },

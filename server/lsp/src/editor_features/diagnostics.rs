@@ -153,7 +153,7 @@ fn rule_problems(context: &RequestContext<'_>, file: &RuleFile) -> Result<Vec<Va
             Line::TooLarge => (
                 ERROR,
                 "pattern-too-large",
-                "this pattern is too large; everything in this folder is hidden until it is shorter"
+                "This pattern is too large; everything in this folder is hidden until it is shorter."
                     .to_owned(),
             ),
             Line::Include {

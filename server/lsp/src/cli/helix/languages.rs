@@ -264,7 +264,7 @@ fn named(entry: &dyn TableLike) -> Option<&str> {
 
 fn unknown(name: &str) -> Error {
     Error::invalid(format!(
-        "language {name:?} is not in every Helix since 25.01, so its default servers are unknown; \
+        "not every Helix version since 25.01 has the language {name:?}, so its default servers are unknown; \
          add its `language-servers` to languages.toml first (`hx --health {name}` lists them)"
     ))
 }
