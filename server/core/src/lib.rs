@@ -30,7 +30,7 @@ pub mod error;
 pub mod escape;
 mod fs;
 pub mod git;
-mod ignore_files;
+mod gitignore_stack;
 pub mod json_repair;
 pub mod limits;
 pub mod listing;

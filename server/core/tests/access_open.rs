@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod scratch;
+mod scratch_support;
 
 use std::{fs, io::Read};
 
-use scratch::*;
+use scratch_support::*;
 use sightline_protocol::error::ErrorKind;
 
 // Opening.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod scratch;
+mod scratch_support;
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use scratch::*;
+use scratch_support::*;
 use sightline_core::{
     access::{Access, Verdict},
     cancel::Cancel,

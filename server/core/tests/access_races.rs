@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod scratch;
+mod scratch_support;
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use scratch::*;
+use scratch_support::*;
 use sightline_core::{
     access::{Access, AccessView},
     cancel::Cancel,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod scratch;
+mod scratch_support;
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use scratch::*;
+use scratch_support::*;
 use sightline_core::{
     access::{Access, HOLD, Now},
     path::{RelPath, Root, Roots},
@@ -132,7 +132,11 @@ fn a_file_is_compiled_once_however_often_it_is_included() {
         ("!a\n!include more\n", yes),
     ] {
         fs::write(root.join(".clineignore"), rules).unwrap();
-        assert_eq!(kind(&scratch::view(&root), "a"), expected, "{rules}");
+        assert_eq!(
+            kind(&scratch_support::view(&root), "a"),
+            expected,
+            "{rules}"
+        );
     }
 }
 

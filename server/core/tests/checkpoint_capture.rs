@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-mod capture;
+mod capture_support;
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use capture::{Bench, fingerprint, git, git_in, name, run};
+use capture_support::{Bench, fingerprint, git, git_in, name, run};
 use sightline_core::checkpoint::{Checkpoint, Checkpoints, Job, Progress, Request};
 use sightline_protocol::error::ErrorKind;
 

@@ -3,11 +3,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-mod capture;
+mod capture_support;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use capture::{Bench, git_in};
+use capture_support::{Bench, git_in};
 use proptest::prelude::*;
 use sightline_core::{
     cancel::Cancel,

@@ -3,11 +3,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{fs, path::PathBuf};
 
-use restoring::{Ground, all, git, some};
+use restore_support::{Ground, all, git, some};
 use sightline_core::checkpoint::{Filter, Oid, restore::Options};
 use sightline_protocol::error::ErrorKind;
 

@@ -2,12 +2,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{fs, path::Path, process::Command};
 
 use proptest::prelude::*;
-use restoring::{Ground, git, tree, with_contents};
+use restore_support::{Ground, git, tree, with_contents};
 use sightline_core::checkpoint::{
     Side,
     diff::{DiffOptions, FileDiff, Status, patch},
@@ -110,7 +110,10 @@ fn only_requested_paths_are_compared() {
     ground.write(&[("a/x", "2"), ("ab", "2"), ("b/deep/y", "2")]);
     let paths = |paths: &[&str]| {
         let options = DiffOptions {
-            paths: paths.iter().map(|path| restoring::rel(path)).collect(),
+            paths: paths
+                .iter()
+                .map(|path| restore_support::rel(path))
+                .collect(),
             ..with_contents()
         };
         let files = ground.try_diff(&Side::Checkpoint(before), &Side::Now, &options);
@@ -211,7 +214,10 @@ fn t14_diff_and_preview_change_nothing() {
     let workspace = ground.stamps(&ground.root);
     let data = tree(&ground.data());
     assert_eq!(ground.diff(&Side::Checkpoint(id), &Side::Now).len(), 3);
-    assert_eq!(ground.preview(&restoring::all(id), &[]).changes.len(), 3);
+    assert_eq!(
+        ground.preview(&restore_support::all(id), &[]).changes.len(),
+        3
+    );
     assert_eq!(ground.stamps(&ground.root), workspace);
     assert_eq!(tree(&ground.data()), data);
 }

@@ -2,13 +2,13 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod capture;
-mod restoring;
+mod capture_support;
+mod restore_support;
 
 use std::{fs, path::Path};
 
-use capture::{Bench, git_in};
-use restoring::{Ground, all};
+use capture_support::{Bench, git_in};
+use restore_support::{Ground, all};
 use sightline_core::{
     checkpoint::{ChangeSource, Checkpoint, DirtySet, Request},
     path::RelPath,

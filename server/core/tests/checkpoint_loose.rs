@@ -3,8 +3,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
-mod watchdog;
+mod restore_support;
+mod watchdog_support;
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use std::{
 };
 
 use libdeflater::{CompressionLvl, Compressor};
-use restoring::{Ground, all, counted, git, with_contents};
+use restore_support::{Ground, all, counted, git, with_contents};
 use sightline_core::cancel::Cancel;
 use sightline_core::checkpoint::{Filter, Keep, Oid, Side, restore::Options};
-use watchdog::ends;
+use watchdog_support::ends;
 
 fn deflated(bytes: &[u8]) -> Vec<u8> {
     let mut compressor = Compressor::new(CompressionLvl::default());

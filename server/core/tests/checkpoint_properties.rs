@@ -3,11 +3,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
-mod capture;
+mod capture_support;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use capture::{Bench, git_in, name};
+use capture_support::{Bench, git_in, name};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

@@ -2,11 +2,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::fs;
 
-use restoring::{Ground, Thing, all, counted, done, git, named, rel, some};
+use restore_support::{Ground, Thing, all, counted, done, git, named, rel, some};
 use sightline_core::checkpoint::restore::{Action, Options};
 use sightline_protocol::error::ErrorKind;
 

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use restoring::{Ground, all, counted};
+use restore_support::{Ground, all, counted};
 use sightline_core::{
     cancel::Cancel,
     checkpoint::{
@@ -310,7 +310,7 @@ fn invalid_access_rules_stop_every_operation() {
             ground.checkpoints.preview(job, &all(id), &[])
         };
         let now = Side::Now;
-        let options = restoring::with_contents();
+        let options = restore_support::with_contents();
         for error in [
             ground.job(create).unwrap_err(),
             ground.job(preview).unwrap_err(),

@@ -3,11 +3,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{fs, os::unix::fs::MetadataExt, process::Command};
 
-use restoring::{Ground, all, done, named, some, tree};
+use restore_support::{Ground, all, done, named, some, tree};
 use sightline_core::checkpoint::{
     Side,
     restore::{Action, Options},
@@ -220,10 +220,10 @@ fn line_endings_are_kept_whatever_git_is_configured_to() {
 fn nested_repositories_keep_their_git_directory_and_files_are_restored() {
     let ground = Ground::new(&[("a", "1"), ("nested/n", "1"), ("empty-nested/e", "1")]);
     for nested in ["nested", "empty-nested"] {
-        restoring::git(&ground.path(nested), &["init", "-q"]);
+        restore_support::git(&ground.path(nested), &["init", "-q"]);
     }
-    restoring::git(&ground.path("nested"), &["add", "-A"]);
-    restoring::git(&ground.path("nested"), &["commit", "-qm", "n"]);
+    restore_support::git(&ground.path("nested"), &["add", "-A"]);
+    restore_support::git(&ground.path("nested"), &["commit", "-qm", "n"]);
     let id = ground.create();
     let git = ground.stamps(&ground.path("nested/.git"));
     ground.write(&[
@@ -240,7 +240,7 @@ fn nested_repositories_keep_their_git_directory_and_files_are_restored() {
     assert_eq!(ground.stamps(&ground.path("nested/.git")), git);
     // A repository that was cloned later is not deleted, and neither is its folder.
     ground.write(&[("later/file", "l")]);
-    restoring::git(&ground.path("later"), &["init", "-q"]);
+    restore_support::git(&ground.path("later"), &["init", "-q"]);
     ground.restore(id);
     assert!(!ground.exists("later/file") && ground.exists("later/.git/HEAD"));
     // A file cannot replace a folder with a repository.
@@ -249,7 +249,7 @@ fn nested_repositories_keep_their_git_directory_and_files_are_restored() {
         let id = other.create();
         other.remove("later");
         other.write(&[("later/x", "x")]);
-        restoring::git(&other.path("later"), &["init", "-q"]);
+        restore_support::git(&other.path("later"), &["init", "-q"]);
         (other, id)
     };
     let (other, id) = file_there;

@@ -2,11 +2,11 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::fs;
 
-use restoring::{Ground, all, named, some};
+use restore_support::{Ground, all, named, some};
 use sightline_core::checkpoint::restore::{Options, RestoreTarget};
 use sightline_protocol::error::ErrorKind;
 

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{
     ffi::OsStr,
@@ -12,7 +12,7 @@ use std::{
 };
 
 use proptest::prelude::*;
-use restoring::Ground;
+use restore_support::Ground;
 
 /// Edit of a path.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ proptest! {
             edit.make(&ground, place);
         }
         let changed = ground.tree();
-        let preview = ground.preview(&restoring::all(id), &[]);
+        let preview = ground.preview(&restore_support::all(id), &[]);
         prop_assert_eq!(&preview.conflicts, &Vec::new());
         let restored = ground.restore(id);
         prop_assert_eq!(&ground.tree(), &then);

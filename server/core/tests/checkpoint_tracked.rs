@@ -3,14 +3,14 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod capture;
-mod restoring;
+mod capture_support;
+mod restore_support;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use capture::{Bench, git_in};
+use capture_support::{Bench, git_in};
 use proptest::prelude::*;
-use restoring::{Ground, all};
+use restore_support::{Ground, all};
 use sightline_core::{
     checkpoint::{ChangeSource, DirtySet, Oid, Request, Side},
     path::RelPath,
@@ -102,7 +102,7 @@ fn tracking_changes_are_noticed() {
     let index = fs::read(bench.ws.join(".git/HEAD")).unwrap();
     assert_eq!(bench.files(&bench.create()), ["a"]);
     git_in(&bench.ws, &["add", "-f", "x.log", "out/x"]);
-    let stamp = capture::fingerprint(&bench.ws.join(".git"));
+    let stamp = capture_support::fingerprint(&bench.ws.join(".git"));
     assert_eq!(told(&bench, &[]), ["a", "out/x", "x.log"]);
     // Other files in the folder are still ignored.
     bench.write("out/y", "changed");
@@ -120,7 +120,7 @@ fn tracking_changes_are_noticed() {
     bench.write("out/x", "again");
     assert_eq!(told(&bench, &["out/x"]), ["a", "out/x", "x.log"]);
     // git's own files are unchanged.
-    assert_eq!(capture::fingerprint(&bench.ws.join(".git")), stamp);
+    assert_eq!(capture_support::fingerprint(&bench.ws.join(".git")), stamp);
     assert_eq!(fs::read(bench.ws.join(".git/HEAD")).unwrap(), index);
     git_in(&bench.ws, &["rm", "-q", "--cached", "x.log"]);
     git_in(&bench.ws, &["add", "-f", "out/deep/z"]);
@@ -396,7 +396,7 @@ impl Edit {
             }
         };
         let git = |arguments: &[&str]| {
-            let mut git = capture::git(ws.parent().unwrap());
+            let mut git = capture_support::git(ws.parent().unwrap());
             let _ = git.current_dir(ws).args(arguments).output().unwrap();
         };
         match self {

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod fixtures;
+mod fixtures_support;
 
 use std::collections::BTreeSet;
 
@@ -327,9 +327,9 @@ fn recorded_notices(responses: &Value) -> Notices {
 
 fn sessions_differ_only_where_listed(profile: ConversationProfile, listed: &[&[Difference]]) {
     let (Some(optimize), Some(rollback), Some(responses)) = (
-        fixtures::load("cline/optimize.json"),
-        fixtures::load("cline/context_history_rollback.json"),
-        fixtures::load("cline/responses.json"),
+        fixtures_support::load("cline/optimize.json"),
+        fixtures_support::load("cline/context_history_rollback.json"),
+        fixtures_support::load("cline/responses.json"),
     ) else {
         return;
     };

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod fixtures;
+mod fixtures_support;
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use sightline_protocol::{
 };
 
 fn cases(name: &str) -> Vec<Value> {
-    let cases = fixtures::load(name).unwrap_or_default();
+    let cases = fixtures_support::load(name).unwrap_or_default();
     serde_json::from_value(cases).unwrap_or_default()
 }
 

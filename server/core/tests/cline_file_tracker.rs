@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod fixtures;
+mod fixtures_support;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -263,7 +263,7 @@ fn play(case: &Value) -> Vec<(String, String)> {
 
 #[test]
 fn recorded_sessions() {
-    let Some(cases) = fixtures::load("cline/file_tracker.json") else {
+    let Some(cases) = fixtures_support::load("cline/file_tracker.json") else {
         return;
     };
     let mut expected: HashSet<(String, String)> = DIFFERENCES

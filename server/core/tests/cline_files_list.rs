@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod fixtures;
+mod fixtures_support;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -226,7 +226,7 @@ fn recorded_list(case: &Value) -> String {
 
 #[test]
 fn every_recorded_case() {
-    let Some(cases) = fixtures::load("cline/files_list.json") else {
+    let Some(cases) = fixtures_support::load("cline/files_list.json") else {
         return;
     };
     let mut differences: BTreeMap<&str, (Option<&str>, &str)> = DIFFERENCES

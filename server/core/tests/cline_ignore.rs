@@ -7,7 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
-mod fixtures;
+mod fixtures_support;
 
 use std::{fs, sync::Arc};
 
@@ -141,7 +141,7 @@ impl Workspace {
 
 #[test]
 fn paths_are_judged_as_recorded() {
-    let Some(cases) = fixtures::load("cline/ignore.json") else {
+    let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
     let mut unused: Vec<_> = PATH_DIFFERENCES.to_vec();
@@ -191,7 +191,7 @@ fn paths_are_judged_as_recorded() {
 
 #[test]
 fn commands_are_judged_as_recorded() {
-    let Some(cases) = fixtures::load("cline/ignore.json") else {
+    let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
     let mut unused: Vec<_> = COMMAND_DIFFERENCES.to_vec();
@@ -235,7 +235,7 @@ const GIT_DIFFERENCES: &[(&str, &str, &str)] = &[(
 
 #[test]
 fn recorded_tables_get_the_answers_of_git() {
-    let Some(cases) = fixtures::load("cline/ignore.json") else {
+    let Some(cases) = fixtures_support::load("cline/ignore.json") else {
         return;
     };
     if !git::is_installed() {

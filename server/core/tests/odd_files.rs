@@ -3,9 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 mod task_support;
-mod watchdog;
+mod watchdog_support;
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use std::{
     time::SystemTime,
 };
 
-use restoring::{Ground, all, git, with_contents};
+use restore_support::{Ground, all, git, with_contents};
 use sightline_core::{
     access::Access,
     cancel::Cancel,
@@ -29,7 +29,7 @@ use sightline_core::{
 };
 use sightline_protocol::environment::Mode;
 use task_support::{append, at, turn};
-use watchdog::ends;
+use watchdog_support::ends;
 
 /// A folder in memory where there is one: each of a thousand turns waits for the disk else.
 fn scratch() -> tempfile::TempDir {

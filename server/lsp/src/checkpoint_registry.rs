@@ -31,10 +31,10 @@ use tower_lsp::lsp_types::MessageType;
 use crate::{
     dirty_tracker::DirtyTracker,
     editor_features::diagnostics,
+    mutex::lock,
     scheduler::{Queue, TaskOrdering},
-    server::Server,
     session::Snapshot,
-    sync::lock,
+    shared_state::Server,
 };
 
 /// Delay between the last change of a store and its maintenance.

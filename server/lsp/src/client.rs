@@ -17,7 +17,7 @@ use std::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{response_body::ResponseBody, sync::lock, writer::FrameWriter};
+use crate::{mutex::lock, response_body::ResponseBody, writer::FrameWriter};
 
 /// Timeout for responses of the client. Helix itself gives up after 20 s.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);

@@ -17,7 +17,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::Acces
 
 use sightline_core::{access::HOLD, path::uri_to_path};
 
-use crate::{editor_features::diagnostics, server::Server, session::Session, sync::lock};
+use crate::{editor_features::diagnostics, mutex::lock, session::Session, shared_state::Server};
 
 /// Polling interval.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -2,8 +2,8 @@
 //! command line.
 //!
 //! Reading order: [`main_loop`] (how messages are read and dispatched), [`session`] (the
-//! state they change), [`scheduler`] (where requests run), [`execute_command`] and
-//! [`handlers`] (how requests are answered), [`lsp_handlers`] (standard methods),
+//! state they change), [`scheduler`] (where requests run), [`start_request`] and
+//! [`handlers`] (how requests are answered), [`document_sync`] (standard methods),
 //! [`settings`] and [`capabilities`]. The command line, [`cli`], calls the same handlers.
 
 pub mod capabilities;
@@ -11,16 +11,16 @@ pub mod checkpoint_registry;
 pub mod cli;
 pub mod client;
 pub mod dirty_tracker;
+pub mod document_sync;
 pub mod editor_features;
-pub mod execute_command;
 pub mod file_watcher;
 pub mod frame;
 pub mod handlers;
 pub mod ipc;
 pub mod logging;
 pub mod lsp_client;
-pub mod lsp_handlers;
 pub mod main_loop;
+mod mutex;
 pub mod params_compat;
 pub mod parent_watch;
 mod plural;
@@ -29,10 +29,10 @@ pub mod raw_message;
 pub mod reader_threads;
 pub mod response_body;
 pub mod scheduler;
-pub mod server;
 pub mod session;
 pub mod settings;
+pub mod shared_state;
 pub mod signals;
-mod sync;
+pub mod start_request;
 pub mod version;
 pub mod writer;

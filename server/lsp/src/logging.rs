@@ -17,7 +17,7 @@ use sightline_protocol::settings::LogLevel;
 use tracing::Level;
 use tracing_subscriber::{filter::filter_fn, fmt, prelude::*};
 
-use crate::sync::lock;
+use crate::mutex::lock;
 
 static LEVEL: AtomicU8 = AtomicU8::new(LogLevel::Warn as u8);
 static FILE: OnceLock<Mutex<std::fs::File>> = OnceLock::new();

@@ -36,19 +36,18 @@ use tower_service::Service;
 
 use crate::{
     client::{Client, OutgoingMessage},
+    document_sync::LspHandlers,
     editor_features,
-    execute_command::{self, ParsedRequest},
     frame::{BadFrame, FrameReader},
-    handlers,
-    lsp_handlers::LspHandlers,
-    params_compat, parent_watch,
+    handlers, params_compat, parent_watch,
     raw_message::{Envelope, Params, RawMessage},
     reader_threads::{self, Next},
     response_body::ResponseBody,
     scheduler::root_queues::Job,
     scheduler::{INVALID_REQUEST, error_body, panic_text, protocol_error},
-    server::{FaultHook, Server},
     session::Phase,
+    shared_state::{FaultHook, Server},
+    start_request::{self, ParsedRequest},
     writer::FrameWriter,
 };
 
@@ -260,7 +259,7 @@ impl MainLoop {
                 };
                 if let Some((id, cancel, parsed)) = self.handle_request(method, id, &received) {
                     let call = parsed.bind(received.clone());
-                    return Ok(execute_command::start(&self.server, id, cancel, call));
+                    return Ok(start_request::start(&self.server, id, cancel, call));
                 }
             }
             (None, Some(id)) => self.handle_response(id, envelope),

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use sightline_protocol::files::ProgressToken;
 
-use crate::server::Server;
+use crate::shared_state::Server;
 
 /// Minimum interval between reports.
 const INTERVAL: Duration = Duration::from_millis(100);

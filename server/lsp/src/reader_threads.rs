@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{scheduler::root_queues::Job, sync::lock};
+use crate::{mutex::lock, scheduler::root_queues::Job};
 
 /// Interval at which the standby checks the reader. A job runs for one to two ticks
 /// before the standby takes over.

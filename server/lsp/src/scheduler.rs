@@ -42,9 +42,9 @@ use sightline_protocol::{
 
 use crate::{
     client::{Client, OutgoingMessage},
+    mutex::lock,
     response_body::ResponseBody,
     scheduler::root_queues::{Job, RootQueues, Ticket},
-    sync::lock,
 };
 
 /// Where a job runs.

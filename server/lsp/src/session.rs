@@ -16,8 +16,8 @@ use sightline_core::{
 
 use crate::{
     capabilities::{self, ClientInfo},
+    mutex::lock,
     settings::{Problem, Settings, SettingsSources, Source},
-    sync::lock,
 };
 
 /// Phase of LSP's life cycle.

@@ -21,7 +21,7 @@ use std::{
 
 use sightline_core::limits::MAX_UNSENT_BYTES;
 
-use crate::{client::OutgoingMessage, frame::write_parts, sync::lock};
+use crate::{client::OutgoingMessage, frame::write_parts, mutex::lock};
 
 /// Maximum size of a frame that is written without handing over, in bytes. A writable
 /// pipe takes that much atomically (POSIX `PIPE_BUF`: at least 512, 4096 on Linux), and

@@ -6,7 +6,7 @@
 //!
 //! Start with [`method`], the table of methods, then read one module per subject.
 //! [`emit`] generates JSON Schema, TypeScript, Lua and Markdown from the types;
-//! `tests/drift.rs` checks that the generated files are up to date.
+//! `tests/generated_files.rs` checks that the generated files are up to date.
 //!
 //! Params use `#[serde(default)]`, so that absent fields, `null` and `[]` are
 //! equivalent. Results omit absent fields and never contain `null`.

@@ -1,5 +1,5 @@
 -- Loads the generated module given as the first argument and prints its method
--- names, one per line. Run by drift.rs.
+-- names, one per line. Run by generated_files.rs.
 local protocol = dofile(arg[1])
 assert(type(protocol.PROTOCOL_VERSION) == "number", "no PROTOCOL_VERSION")
 for _, kind in ipairs({ "methods", "notifications", "server_notifications" }) do

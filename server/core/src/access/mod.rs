@@ -13,18 +13,18 @@
 
 mod casefold;
 mod command;
+mod document_origin;
 mod git_glob;
-pub(crate) mod gitignore;
 pub mod lint;
 mod non_links;
 mod open;
-mod origin;
+pub(crate) mod pattern_set;
 mod rule_file;
 mod rules;
 mod symlinks;
 
 #[cfg(test)]
-mod git_parity;
+mod git_parity_tests;
 
 use std::{
     cell::{LazyCell, OnceCell},
@@ -38,16 +38,16 @@ use rayon::prelude::*;
 use sightline_protocol::access::{AccessKind, AccessRule, PathAccess};
 
 pub(crate) use self::open::OpenedFolder;
+pub use self::{
+    document_origin::Origin,
+    open::{OpenedFile, PathKind},
+    rules::{HOLD, Now, RULE_FILE},
+};
 use self::{
-    gitignore::{Decision, bytes_of},
+    pattern_set::{Decision, bytes_of},
     rule_file::included_paths,
     rules::{RuleFiles, Rules, SourceNaming},
     symlinks::{ParentCache, ResolvedPath},
-};
-pub use self::{
-    open::{OpenedFile, PathKind},
-    origin::Origin,
-    rules::{HOLD, Now, RULE_FILE},
 };
 use crate::{
     cancel::Cancel,

@@ -8,37 +8,37 @@
 //! There is one file per kind of section. `render` defines the layout, [`crate::escape`] escapes
 //! untrusted strings. Every path is checked by [`crate::access`].
 
+mod block_settings;
 mod cli_tools;
-mod delta;
+mod context_usage;
+mod denied_names;
 mod denied_output;
+mod editor_files;
 mod file_list;
 mod git_info;
 mod host_name;
 mod mode;
-mod open_files;
-mod redact;
 mod render;
-mod settings;
+mod revisions;
 mod terminals;
 mod time;
-mod usage;
 mod workspace;
 
 use sightline_protocol::environment::{
     EnvironmentDetailsParams, EnvironmentDetailsResult, SectionId,
 };
 
+pub use block_settings::{BlockSettings, SectionRule};
 pub use cli_tools::CliTools;
-pub use delta::Revisions;
+pub use denied_names::names_denied_file;
+pub use editor_files::ModifiedFile;
 pub use file_list::FileList;
 pub use host_name::display_name;
-pub use open_files::ModifiedFile;
-pub use redact::names_denied_file;
-pub use settings::{BlockSettings, SectionRule};
+pub use revisions::Revisions;
 
 use crate::{access::AccessView, cancel::Cancel, editor::EditorState, error::Error, escape};
-use delta::SectionFingerprint;
 use render::{DeliveredItem, SectionDraft};
+use revisions::SectionFingerprint;
 
 /// Inputs of a block.
 pub struct Inputs<'a> {
@@ -148,11 +148,11 @@ fn heading(id: SectionId, inputs: &Inputs<'_>) -> String {
 fn draft(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionDraft, Error> {
     Ok(match id {
         SectionId::WorkspaceRoots => workspace::roots(inputs.access.roots()),
-        SectionId::VisibleFiles => open_files::visible(inputs, cancel)?,
-        SectionId::OpenTabs => open_files::tabs(inputs, cancel)?,
+        SectionId::VisibleFiles => editor_files::visible(inputs, cancel)?,
+        SectionId::OpenTabs => editor_files::tabs(inputs, cancel)?,
         SectionId::RunningTerminals => terminals::running(inputs, cancel)?,
         SectionId::InactiveTerminals => terminals::inactive(inputs, cancel)?,
-        SectionId::RecentlyModified => open_files::recently_modified(inputs, cancel)?,
+        SectionId::RecentlyModified => editor_files::recently_modified(inputs, cancel)?,
         SectionId::CurrentTime => SectionDraft::text(&time::line(
             inputs.params.now,
             inputs.params.time_zone.as_deref(),
@@ -160,8 +160,8 @@ fn draft(id: SectionId, inputs: &Inputs<'_>, cancel: &Cancel) -> Result<SectionD
         SectionId::Files => file_list::draft(inputs, cancel)?,
         SectionId::WorkspaceConfiguration => workspace::configuration(inputs.access, cancel)?,
         SectionId::CliTools => inputs.cli_tools.draft(),
-        SectionId::UnsavedFiles => open_files::unsaved(inputs, cancel)?,
-        SectionId::ContextWindow => usage::draft(inputs.params),
+        SectionId::UnsavedFiles => editor_files::unsaved(inputs, cancel)?,
+        SectionId::ContextWindow => context_usage::draft(inputs.params),
         SectionId::Mode => SectionDraft::text(mode::text(inputs.params.mode)),
     })
 }

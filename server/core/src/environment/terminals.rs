@@ -8,8 +8,8 @@ use sightline_protocol::editor::Terminal;
 
 use super::{
     Inputs,
+    denied_names::Redactor,
     denied_output::DeniedOutput,
-    redact::Redactor,
     render::{DeliveredItem, Delivery, SectionDraft},
 };
 use crate::{cancel::Cancel, editor::TerminalState, error::Error, escape, plural::plural};

@@ -2,7 +2,7 @@
 //!
 //! [`list`] walks breadth first, with each directory in byte order. So a listing that reaches its limit shows the top
 //! of the tree and is the same on every run. Symlinks are not followed. A recursive listing excludes what `.gitignore`
-//! ignores (`crate::ignore_files`) and directories of dependencies and build results (`default_excludes`). Denied
+//! ignores (`crate::gitignore_stack`) and directories of dependencies and build results (`default_excludes`). Denied
 //! entries are left out or marked. [`mod@format`] prints a listing.
 
 mod default_excludes;
@@ -29,7 +29,7 @@ use crate::{
     cancel::Cancel,
     error::Error,
     fs::dir::Kind,
-    ignore_files::{self, IgnoreRules},
+    gitignore_stack::{self, IgnoreRules},
     limits,
     path::{AbsPath, Location, RelPath, Roots},
     thread_pool,
@@ -324,10 +324,10 @@ impl Walk<'_> {
         })?;
         names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         let has_rules = self.options.recursive
-            && find(&names, ignore_files::FILE_NAME)
+            && find(&names, gitignore_stack::FILE_NAME)
                 .is_some_and(|entry| entry.kind == FileKind::File);
         Ok(Read {
-            gitignore: has_rules.then(|| ignore_files::read_in(&dir)).flatten(),
+            gitignore: has_rules.then(|| gitignore_stack::read_in(&dir)).flatten(),
             names,
             complete,
         })

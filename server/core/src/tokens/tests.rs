@@ -6,6 +6,7 @@ use serde_json::{Value, json, value::RawValue};
 use sightline_protocol::{environment::ModelRef, error::ErrorKind};
 
 use super::*;
+use crate::cancel::Cancel;
 
 fn family(model: &str) -> Family {
     Family::of_model(model)
@@ -27,7 +28,7 @@ const MODELS: [&str; 9] = [
     "",
 ];
 
-const SOURCE: &str = include_str!("mod.rs");
+const SOURCE: &str = include_str!("counter.rs");
 
 #[test]
 fn openai_is_exact_and_others_are_not() {

@@ -16,7 +16,7 @@
 mod attribution;
 mod file_state;
 mod host_info;
-mod metadata;
+mod task_metadata;
 
 use std::{
     collections::HashMap,
@@ -43,7 +43,7 @@ use crate::{
 };
 use attribution::{EditFindings, TrackedFile};
 use file_state::{FileContent, Observation};
-use metadata::TaskMetadata;
+use task_metadata::TaskMetadata;
 
 pub(crate) const METADATA_FILE: &str = "task_metadata.json";
 const TRACKED_FILE: &str = "tracked_files.json";

@@ -27,7 +27,7 @@ use crate::{
         checkpoints::{Direction, import, patch, transfer},
     },
     plural::plural,
-    server::Server,
+    shared_state::Server,
     signals,
 };
 

@@ -3,7 +3,7 @@
 //! Each command builds the params of a request and calls the same handler as the server.
 //! Exit codes: 0 success, 1 negative result, 2 usage error, 3 failure.
 
-mod attached;
+mod ask_running_server;
 mod checkpoints;
 mod conversations;
 mod demo;
@@ -80,7 +80,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: attached::Attached,
+        live: ask_running_server::Attached,
         /// Include the file list, workspace configuration and detected tools.
         #[arg(long)]
         files: bool,
@@ -102,7 +102,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: attached::Attached,
+        live: ask_running_server::Attached,
         /// Paths to check.
         #[arg(value_name = "PATH", required_unless_present = "command")]
         paths: Vec<String>,
@@ -129,7 +129,7 @@ enum Command {
         #[command(flatten)]
         workspace: Workspace,
         #[command(flatten)]
-        live: attached::Attached,
+        live: ask_running_server::Attached,
         /// File to print.
         #[arg(value_name = "FILE")]
         file: String,
@@ -309,7 +309,7 @@ fn run(command: Command) -> Result<i32, Error> {
             });
             let method = "sightline/environmentDetails";
             let (result, from) = live.call(&workspace, method, params)?;
-            if from == attached::AnsweredBy::Disk && !live.offline {
+            if from == ask_running_server::AnsweredBy::Disk && !live.offline {
                 print_message("no server is running for this workspace; reading from disk");
             }
             print_result(&workspace, &result, |result| {

@@ -20,10 +20,10 @@ use sightline_core::{
 use sightline_protocol::error::ErrorKind;
 
 use super::{
-    DONE, NEGATIVE, Workspace, attached::Attached, conversations::ExportFormat, print,
+    DONE, NEGATIVE, Workspace, ask_running_server::Attached, conversations::ExportFormat, print,
     print_message, print_result, progress_bar,
 };
-use crate::{handlers, server::Server, session::Session, settings::Source};
+use crate::{handlers, session::Session, settings::Source, shared_state::Server};
 
 /// Runs a request on the workspace, from disk.
 ///

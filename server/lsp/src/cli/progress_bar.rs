@@ -8,8 +8,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
+    mutex::lock,
     progress::{ProgressEvent, ProgressListener},
-    sync::lock,
 };
 
 /// Draws a bar on stderr. Returns `None` if that is not a terminal.

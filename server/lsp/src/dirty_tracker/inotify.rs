@@ -41,7 +41,7 @@ use sightline_core::{
 
 use watches::update_watches;
 
-use crate::{checkpoint_registry::RootCheckpoints, sync::lock};
+use crate::{checkpoint_registry::RootCheckpoints, mutex::lock};
 
 /// Maximum number of changed paths kept; with more, everything is unknown.
 const MAX_PATHS: usize = 10_000;

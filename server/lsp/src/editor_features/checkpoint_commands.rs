@@ -23,12 +23,12 @@ use sightline_protocol::{
 };
 use tower_lsp::lsp_types::MessageType;
 
-use super::{confirm, document_arg::DocumentArg, report};
+use super::{command_result, confirm, document_arg::DocumentArg};
 use crate::{
     checkpoint_registry::queue_for_roots,
     handlers::{self, HandlerResult, RequestContext, restore},
-    server::Server,
     session::normalize_uri,
+    shared_state::Server,
 };
 
 /// Creates a checkpoint of every folder.
@@ -39,7 +39,7 @@ pub(super) fn create(context: &RequestContext<'_>, params: &str) -> HandlerResul
         ..CreateCheckpointParams::default()
     };
     handlers::checkpoints::create(context, params)?;
-    report::message(context, context.summary().unwrap_or_default())
+    command_result::message(context, context.summary().unwrap_or_default())
 }
 
 /// Shows the changes since a checkpoint, by default the latest.
@@ -58,7 +58,7 @@ pub(super) fn show_changes(context: &RequestContext<'_>, params: &str) -> Handle
     };
     let difference = handlers::checkpoints::diff(context, params)?;
     if difference.files.is_empty() {
-        return report::message(context, format!("nothing changed since {from}"));
+        return command_result::message(context, format!("nothing changed since {from}"));
     }
     let count = match difference.files.len() {
         1 => "1 file".to_owned(),
@@ -71,7 +71,7 @@ pub(super) fn show_changes(context: &RequestContext<'_>, params: &str) -> Handle
     }
     text.push('\n');
     text.push_str(&difference.text.unwrap_or_default());
-    report::document(context, message, ("changes", ".diff"), &text)
+    command_result::document(context, message, ("changes", ".diff"), &text)
 }
 
 fn line(file: &FileDifference) -> String {
@@ -128,7 +128,10 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     let mut files = handlers::checkpoints::diff(context, params)?.files;
     files.retain(|file| normalize_uri(&file.uri) == uri);
     let Some(file) = files.pop() else {
-        return report::message(context, format!("{name} on disk is the same as in {from}"));
+        return command_result::message(
+            context,
+            format!("{name} on disk is the same as in {from}"),
+        );
     };
     let params = PreviewRestoreParams {
         id: from.id.clone(),
@@ -162,7 +165,7 @@ pub(super) fn restore_file(context: &RequestContext<'_>, params: &str) -> Handle
     confirm::ask(context.server, what, &question, yes, move |server| {
         plan.start(server);
     });
-    report::without_message(question)
+    command_result::without_message(question)
 }
 
 /// A confirmed restore of one file.
@@ -197,7 +200,7 @@ impl FileRestore {
             let context = RequestContext::new(&worker, snapshot, Cancel::default());
             match self.restore_on_disk(&context) {
                 Ok(done) => worker.show_message(MessageType::INFO, &format!("sightline: {done}")),
-                Err(error) => report::show_error(&context, &error),
+                Err(error) => command_result::show_error(&context, &error),
             }
         });
     }
@@ -259,7 +262,7 @@ pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> H
         .map(|one| format!("{} ({})", one_line(&one.path), one_line(&one.reason)))
         .collect();
     if preview.changes.is_empty() && preview.task_id.is_none() {
-        return report::message(
+        return command_result::message(
             context,
             if kept.is_empty() {
                 "already up to date".to_owned()
@@ -278,7 +281,7 @@ pub(super) fn undo_last_restore(context: &RequestContext<'_>, params: &str) -> H
     confirm::ask(context.server, what, &question, "Undo", move |server| {
         undo(server, params);
     });
-    report::without_message(question)
+    command_result::without_message(question)
 }
 
 fn undo_question(preview: &PreviewRestoreResult, kept: &[String]) -> String {
@@ -338,7 +341,7 @@ fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
                     let done = context.summary().unwrap_or_default();
                     worker.show_message(MessageType::INFO, &format!("sightline: {done}"));
                 }
-                Err(error) => report::show_error(&context, &error),
+                Err(error) => command_result::show_error(&context, &error),
             }
         });
 }

@@ -16,11 +16,11 @@ use std::{
 use serde_json::json;
 use tower_lsp::lsp_types::MessageType;
 
-use super::report;
+use super::command_result;
 use crate::{
     handlers::{HandlerResult, RequestContext},
-    server::Server,
-    sync::lock,
+    mutex::lock,
+    shared_state::Server,
 };
 
 /// Time the user has to answer.
@@ -155,16 +155,16 @@ pub(super) fn allow(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
         Some(decision) => {
             (decision.allowed)(context.server);
-            report::without_message(format!("allowed: {}", decision.what))
+            command_result::without_message(format!("allowed: {}", decision.what))
         }
-        None => report::message(context, "nothing to allow"),
+        None => command_result::message(context, "nothing to allow"),
     }
 }
 
 /// `sightline.deny`: denies the open question.
 pub(super) fn deny(context: &RequestContext<'_>, _: &str) -> HandlerResult {
     match context.server.confirmations().take(None) {
-        Some(decision) => report::message(context, format!("denied: {}", decision.what)),
-        None => report::message(context, "nothing to deny"),
+        Some(decision) => command_result::message(context, format!("denied: {}", decision.what)),
+        None => command_result::message(context, "nothing to deny"),
     }
 }

@@ -32,10 +32,10 @@ use super::{
 };
 use crate::{
     handlers::{self, RequestContext},
+    mutex::lock,
     scheduler::Queue,
-    server::Server,
     session::{Phase, normalize_uri},
-    sync::lock,
+    shared_state::Server,
 };
 
 /// Delay between a change and the check.

@@ -8,12 +8,14 @@
 
 mod checkpoint_commands;
 mod code_actions;
+mod command_result;
+mod completion;
 pub mod confirm;
 pub mod diagnostics;
 mod document_arg;
-mod explain;
-mod report;
+mod hover;
 mod rule_file;
+mod show_environment;
 
 use crate::handlers::{Handler, HandlerFn, QueueRule};
 
@@ -22,12 +24,12 @@ const COMMANDS: &[Handler] = &[
     Handler {
         name: "sightline/showEnvironment",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(explain::environment),
+        run: HandlerFn::Text(show_environment::environment),
     },
     Handler {
         name: "sightline/explainAccess",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(explain::access),
+        run: HandlerFn::Text(show_environment::access),
     },
     Handler {
         name: "sightline/checkpointNow",
@@ -71,12 +73,12 @@ const REQUESTS: &[Handler] = &[
     Handler {
         name: "textDocument/hover",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(rule_file::hover),
+        run: HandlerFn::Text(hover::hover),
     },
     Handler {
         name: "textDocument/completion",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(rule_file::completion),
+        run: HandlerFn::Text(completion::completion),
     },
 ];
 

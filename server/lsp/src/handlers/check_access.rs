@@ -92,7 +92,7 @@ mod tests {
     use sightline_protocol::access::{AccessKind, CheckAccessResult};
 
     use super::*;
-    use crate::{handlers, server::Server};
+    use crate::{handlers, shared_state::Server};
 
     fn ask(params: &Value) -> CheckAccessResult {
         let folder = tempfile::tempdir().unwrap();

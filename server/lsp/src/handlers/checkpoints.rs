@@ -33,7 +33,7 @@ use super::{RequestContext, checkpoint_context::CheckpointContext};
 use crate::{
     checkpoint_registry::{all_roots, named_root, queue_for_roots, try_recover},
     plural::plural,
-    server::Server,
+    shared_state::Server,
 };
 
 /// Returns the named root, or all.

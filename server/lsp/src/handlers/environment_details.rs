@@ -16,7 +16,7 @@ use sightline_protocol::environment::{
 };
 
 use super::{RequestContext, tracking};
-use crate::sync::lock;
+use crate::mutex::lock;
 
 /// Builds the block and marks its contents as delivered.
 pub fn run(

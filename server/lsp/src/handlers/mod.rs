@@ -44,8 +44,8 @@ use crate::{
     raw_message::{Params, RawMessage},
     response_body::ResponseBody,
     scheduler::{OnDelivered, Queue, Response, Step},
-    server::Server,
     session::Snapshot,
+    shared_state::Server,
 };
 
 /// The context of one request.

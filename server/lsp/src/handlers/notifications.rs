@@ -9,7 +9,7 @@ use sightline_protocol::method::{
     DidChangeTabs, DidChangeTerminals, DidChangeVisibleEditors, DidFocus, Notification,
 };
 
-use crate::{params_compat, server::Server, session::normalize_uri};
+use crate::{params_compat, session::normalize_uri, shared_state::Server};
 
 /// Returns whether a method is one of these notifications.
 pub fn handles(method: &str) -> bool {

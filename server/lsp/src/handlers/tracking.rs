@@ -21,7 +21,7 @@ use sightline_protocol::{
 };
 
 use super::{RequestContext, read_file::open_document};
-use crate::{scheduler::Queue, server::Server, session::Snapshot};
+use crate::{scheduler::Queue, session::Snapshot, shared_state::Server};
 
 /// `sightline/trackFile`.
 pub fn track_file(

@@ -17,7 +17,7 @@ mod transport;
 
 use std::sync::Arc;
 
-use crate::server::Server;
+use crate::shared_state::Server;
 
 /// The sockets of a server.
 #[derive(Default)]
@@ -35,12 +35,12 @@ impl IpcServer {
             .scheduler()
             .run_in_background(queue, "sockets", move || {
                 let snapshot = worker.snapshot();
-                crate::sync::lock(&worker.ipc_server().open).update(&worker, &snapshot);
+                crate::mutex::lock(&worker.ipc_server().open).update(&worker, &snapshot);
             });
     }
 
     /// Closes and removes all sockets, permanently.
     pub fn close(&self) {
-        crate::sync::lock(&self.open).close();
+        crate::mutex::lock(&self.open).close();
     }
 }

@@ -27,8 +27,8 @@ use crate::{
     handlers::{self, HandlerResult, RequestContext},
     params_compat,
     scheduler::{Queue, error_body, protocol_error},
-    server::Server,
     session::{Phase, Snapshot},
+    shared_state::Server,
 };
 
 /// Supported requests, all read-only.

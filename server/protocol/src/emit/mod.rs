@@ -19,7 +19,7 @@ pub use markdown::Examples;
 
 /// Command that rewrites every generated file and the code included in documents.
 pub const REWRITE_COMMAND: &str =
-    "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test drift --test documents";
+    "UPDATE_GENERATED=1 cargo test -p sightline-protocol --test generated_files --test documents";
 
 /// Command that updates the results in the worked examples. [`REWRITE_COMMAND`] then
 /// updates the documents.

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     access::{Denial, Rules},
     fs::dir::Dir,
-    ignore_files,
+    gitignore_stack,
     path::AbsPath,
 };
 
@@ -67,7 +67,7 @@ struct PendingDir {
     place: PathBuf,
     path: String,
     depth: usize,
-    rules: ignore_files::IgnoreRules,
+    rules: gitignore_stack::IgnoreRules,
 }
 
 impl CommandChecker<'_> {
@@ -177,9 +177,9 @@ impl CommandChecker<'_> {
             .map(|(place, path)| {
                 let is_repository = place.ancestors().any(|above| above.join(".git").exists());
                 let rules = if search.skips_ignored && is_repository {
-                    ignore_files::IgnoreRules::above(&place, &place)
+                    gitignore_stack::IgnoreRules::above(&place, &place)
                 } else {
-                    ignore_files::IgnoreRules::default()
+                    gitignore_stack::IgnoreRules::default()
                 };
                 PendingDir {
                     place,
@@ -239,11 +239,11 @@ impl CommandChecker<'_> {
         let rules = if search.skips_ignored && !is_other {
             let dir = Dir::without_links(&folder.place).ok();
             let text = dir
-                .filter(|_| holds(ignore_files::FILE_NAME))
-                .and_then(|dir| ignore_files::read_in(&dir));
+                .filter(|_| holds(gitignore_stack::FILE_NAME))
+                .and_then(|dir| gitignore_stack::read_in(&dir));
             folder.rules.enter(&folder.place, holds(".git"), text)
         } else {
-            ignore_files::IgnoreRules::default()
+            gitignore_stack::IgnoreRules::default()
         };
         let mut ignores = rules.within(&folder.place);
         for entry in entries {
@@ -328,7 +328,7 @@ impl CommandChecker<'_> {
         };
         let Some((top, index)) = dir
             .ancestors()
-            .find_map(|top| Some((top, ignore_files::index_of(top)?)))
+            .find_map(|top| Some((top, gitignore_stack::index_of(top)?)))
         else {
             return;
         };
@@ -364,7 +364,7 @@ impl CommandChecker<'_> {
                 }
             },
         };
-        let is_readable = ignore_files::open(&index)
+        let is_readable = gitignore_stack::open(&index)
             .and_then(|file| file.metadata().ok())
             .is_some_and(|about| about.is_file() && about.len() <= MAX_INDEX_BYTES);
         if !is_readable {

@@ -17,9 +17,9 @@ pub(crate) use saved_rules::{HistoricRules, SavedRules};
 
 use super::{reserved_names, scan_dir::os_name, snapshot};
 use crate::{
-    access::{AccessView, RuleBase, gitignore::bytes_of},
+    access::{AccessView, RuleBase, pattern_set::bytes_of},
     checkpoint::Settings,
-    ignore_files::{self, IgnoreFile},
+    gitignore_stack::{self, IgnoreFile},
     path::RelPath,
 };
 
@@ -64,7 +64,7 @@ impl<'a> CaptureFilter<'a> {
             root,
             settings,
             base: base.to_path_buf(),
-            above: ignore_files::files_above(base, base),
+            above: gitignore_stack::files_above(base, base),
             own_data,
         }
     }
@@ -139,8 +139,8 @@ impl<'a> CaptureFilter<'a> {
     }
 
     /// Ignore rules from above the root.
-    pub(crate) fn above(&self) -> ignore_files::IgnoreRules {
-        ignore_files::IgnoreRules::default().with_files(&self.above)
+    pub(crate) fn above(&self) -> gitignore_stack::IgnoreRules {
+        gitignore_stack::IgnoreRules::default().with_files(&self.above)
     }
 
     /// Absolute path of a folder, as ignore rules expect it.
@@ -192,7 +192,7 @@ struct IgnoreLayer {
     above: Option<IgnoreStack>,
     base: PathBuf,
     own: snapshot::FolderRules,
-    compiled: OnceLock<ignore_files::IgnoreRules>,
+    compiled: OnceLock<gitignore_stack::IgnoreRules>,
 }
 
 impl IgnoreStack {
@@ -216,7 +216,7 @@ impl IgnoreStack {
         }))
     }
 
-    pub(crate) fn rules(&self) -> &ignore_files::IgnoreRules {
+    pub(crate) fn rules(&self) -> &gitignore_stack::IgnoreRules {
         self.0.compiled.get_or_init(|| {
             let above = self.0.above.as_ref();
             let above = above.map(|above| above.rules().clone());
@@ -227,13 +227,13 @@ impl IgnoreStack {
 
 /// Adds the rules of a folder to the rules from above it.
 pub(crate) fn with_own(
-    above: ignore_files::IgnoreRules,
+    above: gitignore_stack::IgnoreRules,
     base: &Path,
     own: &snapshot::FolderRules,
-) -> ignore_files::IgnoreRules {
+) -> gitignore_stack::IgnoreRules {
     let mut rules = above;
     if let Some(text) = &own.excludes {
-        rules = ignore_files::IgnoreRules::default().with_file(base, text);
+        rules = gitignore_stack::IgnoreRules::default().with_file(base, text);
     }
     if let Some(text) = &own.gitignore {
         rules = rules.with_file(base, text);

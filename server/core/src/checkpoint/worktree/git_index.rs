@@ -20,7 +20,7 @@ use super::{
     scan_dir::{ScanDir, os_name},
     snapshot::{Folder, FolderRules, Stamp},
 };
-use crate::{access::gitignore::bytes_of, cancel::Cancel, error::Error, ignore_files};
+use crate::{access::pattern_set::bytes_of, cancel::Cancel, error::Error, gitignore_stack};
 
 /// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
@@ -219,8 +219,8 @@ impl Index {
     /// Finds the index of the repository at `top`. Returns `None` if there is no repository. An
     /// unusable index has an empty stamp.
     fn of(top: &Path) -> Option<Self> {
-        let path = ignore_files::index_of(top)?;
-        let stamp = ignore_files::open(&path).and_then(|file| stamp(&file));
+        let path = gitignore_stack::index_of(top)?;
+        let stamp = gitignore_stack::open(&path).and_then(|file| stamp(&file));
         Some(Self {
             path,
             stamp: stamp.unwrap_or_default(),
@@ -251,7 +251,7 @@ fn stamp(file: &File) -> Option<Stamp> {
 
 /// Decision about a folder.
 struct FolderState {
-    rules: ignore_files::IgnoreRules,
+    rules: gitignore_stack::IgnoreRules,
     inclusion: Inclusion,
 }
 
@@ -366,7 +366,7 @@ impl FolderStates<'_> {
     fn decide(&self, path: &[u8], is_tracked: bool) -> FolderState {
         let (folder, name) = split(path);
         let without_rules = |inclusion| FolderState {
-            rules: ignore_files::IgnoreRules::default(),
+            rules: gitignore_stack::IgnoreRules::default(),
             inclusion,
         };
         let Some(above) = self.known.get(folder) else {
@@ -418,7 +418,7 @@ impl FolderStates<'_> {
     /// Returns the files that are ignored. Their folders must be known.
     fn ignored(&self, files: &[Vec<u8>]) -> Vec<Box<[u8]>> {
         let mut ignored = Vec::new();
-        let mut last: Option<(&[u8], Inclusion, ignore_files::DirMatcher<'_>)> = None;
+        let mut last: Option<(&[u8], Inclusion, gitignore_stack::DirMatcher<'_>)> = None;
         for path in files {
             let (folder, name) = split(path);
             if last.as_ref().is_none_or(|(last, ..)| *last != folder) {
@@ -441,11 +441,11 @@ impl FolderStates<'_> {
 }
 
 fn own(
-    above: ignore_files::IgnoreRules,
+    above: gitignore_stack::IgnoreRules,
     filter: &CaptureFilter<'_>,
     rules: Option<&FolderRules>,
     folder: &[u8],
-) -> ignore_files::IgnoreRules {
+) -> gitignore_stack::IgnoreRules {
     match rules {
         Some(rules) => with_own(above, &filter.place(folder), rules),
         None => above,

@@ -21,7 +21,7 @@ use crate::{
         store::object::{Mode, Oid},
     },
     error::Error,
-    ignore_files,
+    gitignore_stack,
     path::RelPath,
 };
 
@@ -234,7 +234,7 @@ fn is_in_repository(path: &RelPath) -> bool {
 /// Returns whether a change of this path affects other paths.
 fn affects_rules(path: &RelPath) -> bool {
     let name = path.name().unwrap_or_default();
-    let is_rules = name == ignore_files::FILE_NAME || name == ".git";
+    let is_rules = name == gitignore_stack::FILE_NAME || name == ".git";
     let in_repository = is_in_repository(path) && (name == "exclude" || name == "HEAD");
     is_rules || in_repository
 }
@@ -250,7 +250,7 @@ fn are_excludes_unchanged(filter: &CaptureFilter<'_>, last: &Scan) -> bool {
             ..
         }) = folder.rules.as_deref()
         {
-            let now = ignore_files::excludes_of(&filter.place(path));
+            let now = gitignore_stack::excludes_of(&filter.place(path));
             hold &= now.as_deref() == excludes.as_deref();
         }
     });
@@ -298,7 +298,7 @@ pub(crate) fn build_scan(
             });
         }
         if let Some(rules) = &folder.rules {
-            let file = folder.get(ignore_files::FILE_NAME.as_bytes());
+            let file = folder.get(gitignore_stack::FILE_NAME.as_bytes());
             let is_captured =
                 file.is_some_and(|file| matches!(file.mode, Mode::File | Mode::Executable));
             ruled.push((path.to_vec(), rules, is_captured));

@@ -38,7 +38,7 @@ use crate::{
     cancel::Cancel,
     checkpoint::{Job, Progress},
     error::Error,
-    ignore_files,
+    gitignore_stack,
 };
 
 /// Number of files between progress reports.
@@ -285,7 +285,7 @@ impl<'a> Walk<'a> {
             index.ok().map(|index| &names[index])
         };
         let git = find(b".git").is_some();
-        let gitignore = find(ignore_files::FILE_NAME.as_bytes())
+        let gitignore = find(gitignore_stack::FILE_NAME.as_bytes())
             .filter(|entry| matches!(entry.kind, Some(EntryKind::File) | None));
         let rules = FolderRules {
             git,
@@ -303,7 +303,7 @@ impl<'a> Walk<'a> {
         known: &Folder,
         before: &FolderRules,
     ) -> FolderRules {
-        let name = ignore_files::FILE_NAME.as_bytes();
+        let name = gitignore_stack::FILE_NAME.as_bytes();
         let is_clean = || {
             let file = known.get(name)?.file()?.clone();
             let (_, stamp) = dir.stat(name).ok()?;
@@ -323,7 +323,7 @@ impl<'a> Walk<'a> {
 
     fn excludes(&self, task: &DirTask<'_>) -> Option<Arc<[u8]>> {
         let place = self.filter.place(&task.path());
-        ignore_files::excludes_of(&place).map(Arc::from)
+        gitignore_stack::excludes_of(&place).map(Arc::from)
     }
 
     /// Returns the rules in force in a folder.
@@ -447,12 +447,12 @@ fn is_git_directory_entry(name: &str, kind: Option<EntryKind>) -> bool {
 
 /// Reads a `.gitignore`. Returns an empty text if it cannot be read.
 fn read_rules(dir: &ScanDir) -> Option<Arc<[u8]>> {
-    let name = ignore_files::FILE_NAME.as_bytes();
+    let name = gitignore_stack::FILE_NAME.as_bytes();
     let mut text = Vec::new();
     match dir.open_file(name) {
-        Ok((file, EntryKind::File, stamp)) if stamp.size <= ignore_files::MAX_BYTES => {
+        Ok((file, EntryKind::File, stamp)) if stamp.size <= gitignore_stack::MAX_BYTES => {
             if file
-                .take(ignore_files::MAX_BYTES)
+                .take(gitignore_stack::MAX_BYTES)
                 .read_to_end(&mut text)
                 .is_err()
             {

@@ -19,7 +19,7 @@ use crate::{
         print_raw, print_to,
     },
     plural::plural,
-    server::Server,
+    shared_state::Server,
 };
 
 const UP_TO_DATE: &str = "already up to date";

@@ -14,7 +14,7 @@ use rustix::{
 use sightline_core::path::RelPath;
 
 use super::State;
-use crate::sync::lock;
+use crate::mutex::lock;
 
 /// Maximum number of watched directories, regardless of the system's limit.
 const MAX_FOLDERS: usize = 60_000;

@@ -6,7 +6,7 @@ use sightline_core::{
 };
 use tower_lsp::lsp_types::MessageType;
 
-use crate::{handlers::RequestContext, server::Server};
+use crate::{handlers::RequestContext, shared_state::Server};
 
 /// Maximum number of changed files listed in a message.
 const MAX_NAMED: usize = 5;

@@ -21,7 +21,7 @@ use super::{CaptureFilter, is_excluded, place, with_own};
 use crate::{
     access::{
         AccessView, RuleBase,
-        gitignore::{PatternSet, bytes_of, rule_lines},
+        pattern_set::{PatternSet, bytes_of, rule_lines},
     },
     checkpoint::worktree::{
         git_index::TrackedPaths,
@@ -30,7 +30,7 @@ use crate::{
         snapshot,
     },
     error::Error,
-    ignore_files::{self, IgnoreFile},
+    gitignore_stack::{self, IgnoreFile},
     path::RelPath,
 };
 
@@ -278,7 +278,7 @@ impl CaptureFilter<'_> {
             if let Some(text) = rules.gitignore.as_ref().filter(|_| !is_captured) {
                 saved.gitignores.push(RulesBelow {
                     path: bytes(path),
-                    text: if self.denies_in(path, ignore_files::FILE_NAME) {
+                    text: if self.denies_in(path, gitignore_stack::FILE_NAME) {
                         Bytes::hashed(text)
                     } else {
                         bytes(text)
@@ -321,7 +321,7 @@ impl CaptureFilter<'_> {
             return false;
         };
         let mut now = Vec::new();
-        let read = file.take(ignore_files::MAX_BYTES).read_to_end(&mut now);
+        let read = file.take(gitignore_stack::MAX_BYTES).read_to_end(&mut now);
         read.is_ok() && now == text
     }
 }
@@ -349,7 +349,7 @@ pub(crate) struct HistoricRules<'a> {
 /// A folder in which something was captured.
 #[derive(Clone)]
 struct HistoricFolder {
-    rules: ignore_files::IgnoreRules,
+    rules: gitignore_stack::IgnoreRules,
     /// Whether the folder was ignored, so that only tracked paths in it were captured.
     is_ignored: bool,
 }
@@ -456,7 +456,7 @@ impl<'a> HistoricRules<'a> {
             Some(known) => known.clone(),
             None => {
                 let rules = self.saved.above.iter().fold(
-                    ignore_files::IgnoreRules::default(),
+                    gitignore_stack::IgnoreRules::default(),
                     |rules, RulesAbove { root, text }| {
                         rules.with_file(&self.ancestor(root.as_slice()), text.resolve(&self.texts))
                     },
@@ -502,9 +502,9 @@ impl<'a> HistoricRules<'a> {
     /// Adds the rules in a folder to the rules from above it.
     fn own(
         &self,
-        above: ignore_files::IgnoreRules,
+        above: gitignore_stack::IgnoreRules,
         folder: &RelPath,
-    ) -> Result<ignore_files::IgnoreRules, Error> {
+    ) -> Result<gitignore_stack::IgnoreRules, Error> {
         let path = bytes_of(folder.as_path());
         let kept = |files: &[RulesBelow]| {
             files
@@ -515,7 +515,7 @@ impl<'a> HistoricRules<'a> {
         let gitignore = match kept(&self.saved.gitignores) {
             Some(text) => Some(text),
             None => {
-                let file = folder.child(OsStr::new(ignore_files::FILE_NAME));
+                let file = folder.child(OsStr::new(gitignore_stack::FILE_NAME));
                 (self.gitignore)(&file)?.map(Arc::from)
             }
         };
@@ -523,7 +523,7 @@ impl<'a> HistoricRules<'a> {
             git: false,
             excludes: kept(&self.saved.repositories),
             gitignore: gitignore
-                .filter(|text: &Arc<[u8]>| text.len() as u64 <= ignore_files::MAX_BYTES),
+                .filter(|text: &Arc<[u8]>| text.len() as u64 <= gitignore_stack::MAX_BYTES),
         };
         Ok(with_own(above, &place(&self.base, &path), &own))
     }

@@ -25,7 +25,7 @@ use crate::{
         },
     },
     error::Error,
-    ignore_files,
+    gitignore_stack,
 };
 
 /// Number of entries per parallel work item.
@@ -76,7 +76,7 @@ struct EntryFilter<'j> {
 
 struct PreparedFilter<'j> {
     path: Vec<u8>,
-    scope: ignore_files::DirMatcher<'j>,
+    scope: gitignore_stack::DirMatcher<'j>,
     /// Whether the folder is ignored.
     is_ignored: bool,
 }

@@ -3,7 +3,7 @@
 use sightline_core::{access::AccessView, escape::one_line};
 use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsParams};
 
-use super::{document_arg::DocumentArg, report};
+use super::{command_result, document_arg::DocumentArg};
 use crate::handlers::{HandlerResult, RequestContext, environment_details};
 
 /// Opens a document with the block an agent would get now, without marking anything as
@@ -16,7 +16,7 @@ pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResul
     };
     let block = environment_details::run(context, params)?;
     let text = format!("{}\n", block.text);
-    report::document(
+    command_result::document(
         context,
         "the environment details are in the opened document",
         ("environment", ".md"),
@@ -27,7 +27,7 @@ pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResul
 /// Tells whether agents may see a file, and which rule decides.
 pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
     let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
-    report::message(context, explain_access(&context.view(), &document))
+    command_result::message(context, explain_access(&context.view(), &document))
 }
 
 /// Explains in one line why agents may or may not see a path.

@@ -21,8 +21,8 @@ use crate::{
     response_body::ResponseBody,
     scheduler::Queue,
     scheduler::root_queues::Job,
-    server::Server,
     session::Snapshot,
+    shared_state::Server,
 };
 
 /// Params larger than this are not parsed on the reader thread, in bytes.

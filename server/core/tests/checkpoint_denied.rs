@@ -4,9 +4,9 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
-mod restoring;
+mod restore_support;
 
-use restoring::{Ground, all};
+use restore_support::{Ground, all};
 use sightline_core::checkpoint::{Side, diff::patch};
 
 /// Returns every object of every store as text.

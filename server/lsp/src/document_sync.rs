@@ -27,9 +27,9 @@ use crate::{
     editor_features::diagnostics,
     handlers,
     ipc::IpcServer,
-    server::Server,
     session::{Phase, normalize_uri},
     settings::Source,
+    shared_state::Server,
 };
 
 /// Handlers of the standard methods.

@@ -40,11 +40,11 @@ use crate::{
     handlers::{self, compaction::PlannedCompaction},
     ipc::IpcServer,
     logging,
+    mutex::lock,
     progress::ProgressListener,
     scheduler::{Queue, Scheduler},
     session::{Session, Snapshot},
     settings::Problem,
-    sync::lock,
 };
 
 /// Called with a method's name before its handler runs. Tests use it to inject panics.

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod scratch;
+mod scratch_support;
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use scratch::*;
+use scratch_support::*;
 use sightline_core::{
     access::{Access, AccessView, Now},
     cancel::Cancel,

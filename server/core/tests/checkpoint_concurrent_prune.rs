@@ -2,7 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod restoring;
+mod restore_support;
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use restoring::{Ground, all, counted, with_contents};
+use restore_support::{Ground, all, counted, with_contents};
 use sightline_core::{
     cancel::Cancel,
     checkpoint::{Filter, Job, Keep, Oid, Progress, Request, Side, restore::Options},
