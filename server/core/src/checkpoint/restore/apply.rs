@@ -8,8 +8,8 @@
 //! A file is written in place only under a lease, which excludes other processes, see
 //! [`in_place`]. Otherwise the new file is created at a temporary name, gets the owner, permissions
 //! and other attributes of the old one, and the two names are exchanged. The displaced file is
-//! checked after the last step, see [`super::displaced`]. Either way, a save during the restore is
-//! never overwritten.
+//! checked after the last step, see [`super::displaced_files`]. Either way, a save during the
+//! restore is never overwritten.
 
 #[cfg(test)]
 mod tests;
@@ -32,9 +32,9 @@ use super::{
         tree_diff::Leaf,
         worktree::{permissions::ReadPermissionMap, read_file, snapshot::Stamp},
     },
-    attributes::{self, set_permissions, with_executable},
     crash_point,
-    displaced::{FileSlot, Installed, temp_file_name, wait_until_closed},
+    displaced_files::{FileSlot, Installed, temp_file_name, wait_until_closed},
+    file_attributes::{self, set_permissions, with_executable},
     in_place,
     plan::Step,
     preflight::BlobCache,
@@ -499,7 +499,7 @@ impl NewFile<'_> {
             if found_of(&old)? != found {
                 return Err(io::Error::other("changed during the restore"));
             }
-            attributes::copy(&old, &file, self.is_executable())?;
+            file_attributes::copy(&old, &file, self.is_executable())?;
         }
         Ok(found_of(&file)?.stamp.inode)
     }

@@ -20,7 +20,7 @@ use super::{
     },
     apply::{changed_error, failure, verify_content},
     crash_point_under_lease,
-    displaced::FileSlot,
+    displaced_files::FileSlot,
 };
 use crate::fs::{
     dir::{Access, Found, found_of},

@@ -12,20 +12,20 @@
 //! store, `apply` changes the files, and `recover` handles a journal that was left behind.
 
 #[cfg(test)]
+mod concurrent_save_tests;
+#[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
 mod race_tests;
-#[cfg(test)]
-mod save_tests;
 
 mod apply;
-mod attributes;
 mod changed_since;
-mod displaced;
+mod displaced_files;
 mod exclusions;
+mod file_attributes;
 mod in_place;
 mod journal;
-mod open_files;
+mod open_by_processes;
 mod operation;
 mod plan;
 mod preflight;

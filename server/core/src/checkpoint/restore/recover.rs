@@ -27,7 +27,7 @@ use super::{
     },
     Conflict, Recovered,
     apply::{ApplyContext, apply, open_parent, read_blob},
-    displaced::{
+    displaced_files::{
         FileSlot, Installed, find_kept_name, link_kept_name, spare_name, temp_file_name,
         wait_until_closed,
     },

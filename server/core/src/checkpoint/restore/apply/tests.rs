@@ -20,7 +20,7 @@ use super::{
         crash_tests::{
             at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
         },
-        displaced::{self, FileSlot},
+        displaced_files::{self, FileSlot},
         in_place,
     },
     Installed, NewFile, StepOutcome, check_before, check_unchanged, verify_content,
@@ -103,7 +103,7 @@ impl Fixture {
 
     fn settle(&self, before: &Leaf, installed: Option<Installed>) -> Result<(), String> {
         let names = [OsStr::new(&self.temp_name).to_owned()].into();
-        let is_open = !displaced::wait_until_closed(&names).is_empty();
+        let is_open = !displaced_files::wait_until_closed(&names).is_empty();
         self.slot()
             .discard_or_put_back(Some(before), installed, is_open)
     }

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use super::{
     super::{Oid, tree_diff::Leaf},
     apply::{changed_error, failure},
-    crash_point, open_files,
+    crash_point, open_by_processes,
 };
 use crate::{
     fs::dir::{Dir, Found},
@@ -64,13 +64,13 @@ pub(super) fn spare_name(temp_file_name: &OsStr) -> OsString {
 /// Waits a short time until no process has these files open for writing. Returns the temporary names
 /// of those that are still open.
 pub(super) fn wait_until_closed(names: &HashSet<OsString>) -> HashSet<OsString> {
-    let mut open = open_files::open_for_writing(TEMP_SUFFIX, names);
+    let mut open = open_by_processes::open_for_writing(TEMP_SUFFIX, names);
     for _ in 0..MAX_WAITS {
         if open.is_empty() {
             break;
         }
         thread::sleep(WAIT);
-        open = open_files::open_for_writing(TEMP_SUFFIX, &open);
+        open = open_by_processes::open_for_writing(TEMP_SUFFIX, &open);
     }
     open
 }
