@@ -13,8 +13,6 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
-use serde_json::Value;
 use sightline_core::{
     access::AccessView,
     cancel::Cancel,
@@ -22,10 +20,7 @@ use sightline_core::{
     error::Error,
     path::{AbsPath, Location, Root, Roots, uri_to_path},
 };
-use sightline_protocol::{
-    error::ErrorKind,
-    method::{Request, RestoreCheckpoint, UndoRestore},
-};
+use sightline_protocol::error::ErrorKind;
 use tower_lsp::lsp_types::MessageType;
 
 use crate::{
@@ -61,18 +56,6 @@ pub struct CheckpointRegistry {
     /// The root of each known checkpoint id, so that a request can be queued without
     /// reading the disk.
     ids: Mutex<HashMap<Oid, PathBuf>>,
-}
-
-/// The params that determine the queue of a request.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct QueueParams {
-    root: Value,
-    id: Value,
-    undo_id: Value,
-    all_roots: Value,
-    mode: Value,
-    task_id: Value,
 }
 
 impl CheckpointRegistry {
@@ -140,47 +123,9 @@ impl CheckpointRegistry {
         }
     }
 
-    /// Returns the queue for a request that changes roots: the roots named by its params,
-    /// or all roots if they cannot be determined without reading the disk. `params` is
-    /// `None` if they are too large to parse here.
-    pub fn queue(&self, method: &str, snapshot: &Snapshot, params: Option<&str>) -> Queue {
-        let parsed = match params.map(serde_json::from_str::<Option<QueueParams>>) {
-            Some(Ok(parsed)) => parsed.unwrap_or_default(),
-            Some(Err(_)) | None => QueueParams::default(),
-        };
-        let roots = snapshot.access.roots();
-        let by_name = parsed.root.as_str();
-        let by_name = by_name.and_then(|name| Some(vec![named_root(roots, name).ok()?]));
-        let by_id = || {
-            let id: Oid = parsed
-                .id
-                .as_str()
-                .or(parsed.undo_id.as_str())?
-                .parse()
-                .ok()?;
-            let ids = lock(&self.ids);
-            let known = ids.get(&id)?;
-            let mut all = roots.as_slice().iter();
-            let found = all.position(|root| root.canonical.as_path() == known)?;
-            (method == RestoreCheckpoint::NAME && parsed.all_roots != true).then(|| vec![found])
-        };
-        let all = || (0..roots.as_slice().len()).collect();
-        let changed: Vec<usize> = by_name.or_else(by_id).unwrap_or_else(all);
-        let files_only = parsed.mode.is_null() || parsed.mode == "files";
-        Queue::Roots {
-            roots: changed
-                .into_iter()
-                .filter_map(|index| Some(roots.get(index)?.canonical.as_path().to_owned()))
-                .collect(),
-            tasks: if method == UndoRestore::NAME || !files_only || params.is_none() {
-                // The restore to undo may have rewound a conversation.
-                TaskOrdering::BlocksTasks
-            } else if parsed.task_id.is_null() {
-                TaskOrdering::Unordered
-            } else {
-                TaskOrdering::AfterTasks
-            },
-        }
+    /// Returns the canonical root of a known checkpoint, without reading the disk.
+    pub fn known_root(&self, id: &Oid) -> Option<PathBuf> {
+        lock(&self.ids).get(id).cloned()
     }
 
     /// Runs maintenance on every open store, synchronously.

@@ -19,6 +19,7 @@
 //! for all jobs: while it waits for the disk, later jobs write, and the next sync covers
 //! them together.
 
+pub mod queue_rule;
 pub mod root_queues;
 
 use std::{

@@ -7,7 +7,7 @@
 use std::{ops::Range, sync::Arc};
 
 use memchr::memmem;
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 use sightline_core::{cancel::Cancel, error::Error};
 use sightline_protocol::files::ProgressToken;
@@ -15,18 +15,14 @@ use tower_lsp::lsp_types::MessageType;
 
 use crate::{
     editor_features,
-    handlers::{self, Handler, HandlerResult, QueueRule},
+    handlers::{self, Handler, HandlerResult},
     params_compat,
     raw_message::{Params, RawMessage},
     response_body::ResponseBody,
-    scheduler::Queue,
-    scheduler::root_queues::Job,
+    scheduler::{queue_rule::LARGE_PARAMS, root_queues::Job},
     session::Snapshot,
     shared_state::Server,
 };
-
-/// Params larger than this are not parsed on the reader thread, in bytes.
-const LARGE_PARAMS: usize = 256 * 1024;
 
 /// Maximum length of a result shown as a message, in characters. Longer results are
 /// opened as a document.
@@ -159,15 +155,12 @@ impl BoundRequest {
 pub fn start(server: &Arc<Server>, id: Value, cancel: Cancel, call: BoundRequest) -> Option<Job> {
     let snapshot = server.snapshot();
     let handler = call.parsed.handler;
-    let queue = match handler.queue {
-        QueueRule::Tasks => Queue::Tasks,
-        QueueRule::ByTask if call.with_params(|params| names_task(params.text())) => Queue::Tasks,
-        QueueRule::Roots => call.with_params(|params| {
-            let params = Some(params.text()).filter(|params| params.len() <= LARGE_PARAMS);
-            server.checkpoints().queue(handler.name, &snapshot, params)
-        }),
-        QueueRule::Pool | QueueRule::ByTask => Queue::Pool,
-    };
+    let queue = call.with_params(|params| {
+        let registry = server.checkpoints();
+        handler
+            .queue
+            .queue(handler.name, &snapshot, registry, params.text())
+    });
     let scheduler = server.scheduler().clone();
     let server = server.clone();
     scheduler.run(id, queue, handler.name, move || {
@@ -211,26 +204,6 @@ fn find_token(params: &str) -> Option<ProgressToken> {
     }
     let reported: TokenField = serde_json::from_str(params).ok()?;
     reported.work_done_token
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskIdField {
-    #[serde(default)]
-    task_id: Option<IgnoredAny>,
-}
-
-/// Returns whether params name a task. Large params are not parsed here: any occurrence
-/// of the key, or of an escape that may be part of it, counts.
-fn names_task(params: &str) -> bool {
-    if params.len() > LARGE_PARAMS {
-        let may_contain = |what: &[u8]| memmem::find(params.as_bytes(), what).is_some();
-        return may_contain(b"\"taskId\"") || may_contain(b"\\u00");
-    }
-    match serde_json::from_str::<Option<TaskIdField>>(params) {
-        Ok(names) => names.is_some_and(|names| names.task_id.is_some()),
-        Err(_) => true,
-    }
 }
 
 /// Shows a command's result to the user, if the client discards results or the setting
@@ -283,22 +256,5 @@ fn format_result(result: &ResponseBody) -> String {
         Some(text) => text.to_owned(),
         None if text.len() <= MESSAGE_CHARS => text.into_owned(),
         None => serde_json::to_string_pretty(&value).unwrap_or_default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_id_is_found_in_any_spelling() {
-        let long = "x".repeat(LARGE_PARAMS);
-        for text in ["", &long] {
-            for key in ["taskId", r"task\u0049d"] {
-                let params = format!(r#"{{"texts":["{text}"],"{key}":"a"}}"#);
-                assert!(names_task(&params), "{key}");
-            }
-            assert!(!names_task(&format!(r#"{{"texts":["{text}"]}}"#)));
-        }
     }
 }

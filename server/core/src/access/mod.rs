@@ -7,7 +7,7 @@
 //! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
 //! bind mounts inside a root have names of their own and are not resolved.
 //!
-//! Read next: `rules` (the rule files of a directory), `gitignore` and `git_glob` (their syntax), `symlinks`
+//! Read next: `rules` (the rule files of a directory), `pattern_set` and `git_glob` (their syntax), `symlinks`
 //! (resolving paths), `open` (opening what was checked), `origin` (documents opened in an editor), `lint`
 //! (diagnostics for rule files), `command` (shell commands, advice only).
 

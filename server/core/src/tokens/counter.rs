@@ -155,7 +155,7 @@ impl Counter {
     }
 
     /// Returns the measure for each key from the cache, or measures and caches it.
-    fn lookup_or_measure(
+    pub(super) fn lookup_or_measure(
         &self,
         keys: &[Key],
         cancel: &Cancel,

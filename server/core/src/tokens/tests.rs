@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json, value::RawValue};
-use sightline_protocol::{environment::ModelRef, error::ErrorKind};
+use sightline_protocol::{
+    environment::ModelRef,
+    error::ErrorKind,
+    tokens::{CountTokensParams, CountTokensResult},
+};
 
-use super::*;
-use crate::cancel::Cancel;
+use super::{measure::Measure, measure_cache::Key, *};
+use crate::{cancel::Cancel, error::Error};
 
 fn family(model: &str) -> Family {
     Family::of_model(model)

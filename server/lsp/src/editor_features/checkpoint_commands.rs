@@ -27,6 +27,7 @@ use super::{command_result, confirm, document_arg::DocumentArg};
 use crate::{
     checkpoint_registry::queue_for_roots,
     handlers::{self, HandlerResult, RequestContext, restore},
+    scheduler::queue_rule::roots_queue,
     session::normalize_uri,
     shared_state::Server,
 };
@@ -328,9 +329,7 @@ fn named(all: &[String]) -> String {
 
 fn undo(server: &Arc<Server>, params: UndoRestoreParams) {
     let snapshot = server.snapshot();
-    let queue = server
-        .checkpoints()
-        .queue(UndoRestore::NAME, &snapshot, None);
+    let queue = roots_queue(UndoRestore::NAME, &snapshot, server.checkpoints(), None);
     let worker = server.clone();
     server
         .scheduler()

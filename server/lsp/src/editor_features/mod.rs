@@ -17,7 +17,10 @@ mod hover;
 mod rule_file;
 mod show_environment;
 
-use crate::handlers::{Handler, HandlerFn, QueueRule};
+use crate::{
+    handlers::{Handler, HandlerFn},
+    scheduler::queue_rule::QueueRule,
+};
 
 /// Commands of `workspace/executeCommand` that are not requests of the protocol.
 const COMMANDS: &[Handler] = &[

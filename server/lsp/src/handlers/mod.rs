@@ -43,7 +43,7 @@ use crate::{
     progress::Progress,
     raw_message::{Params, RawMessage},
     response_body::ResponseBody,
-    scheduler::{OnDelivered, Queue, Response, Step},
+    scheduler::{OnDelivered, Queue, Response, Step, queue_rule::QueueRule},
     session::Snapshot,
     shared_state::Server,
 };
@@ -188,21 +188,6 @@ impl<'a> RequestContext<'a> {
 
 /// The serialized result of a request.
 pub type HandlerResult = Result<ResponseBody, Error>;
-
-/// How a request is queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueRule {
-    /// Runs concurrently.
-    Pool,
-    /// Requests that name a task run one at a time: they use its records, and clients may
-    /// send several without waiting for responses.
-    ByTask,
-    /// Runs after earlier requests that name a task, because it reads all of them.
-    Tasks,
-    /// Runs after earlier requests that change the same workspace roots, as determined by
-    /// its params.
-    Roots,
-}
 
 /// A request: how to queue and how to run it.
 pub struct Handler {

@@ -280,12 +280,13 @@ fn read_only_params(method: &str, params: &Value) -> Result<Value, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scheduler::queue_rule::QueueRule;
 
     #[test]
     fn supported_methods_exist_and_are_read_only() {
         for method in METHODS {
             let handler = handlers::method(method).unwrap();
-            assert_ne!(handler.queue, handlers::QueueRule::Roots, "{method}");
+            assert_ne!(handler.queue, QueueRule::Roots, "{method}");
         }
         let environment = "sightline/environmentDetails";
         let params = json!({ "consume": true });
