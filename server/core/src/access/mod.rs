@@ -8,7 +8,7 @@
 //! bind mounts inside a root have names of their own and are not resolved.
 //!
 //! Read next: `rules` (the rule files of a directory), `pattern_set` and `git_glob` (their syntax), `symlinks`
-//! (resolving paths), `open` (opening what was checked), `origin` (documents opened in an editor), `lint`
+//! (resolving paths), `open` (opening what was checked), `document_origin` (documents opened in an editor), `lint`
 //! (diagnostics for rule files), `command` (shell commands, advice only).
 
 mod casefold;
