@@ -13,6 +13,7 @@ mod completion;
 pub mod confirm;
 pub mod diagnostics;
 mod document_arg;
+mod explain_access;
 mod hover;
 mod rule_file;
 mod show_environment;
@@ -32,7 +33,7 @@ const COMMANDS: &[Handler] = &[
     Handler {
         name: "sightline/explainAccess",
         queue: QueueRule::Pool,
-        run: HandlerFn::Text(show_environment::access),
+        run: HandlerFn::Text(explain_access::access),
     },
     Handler {
         name: "sightline/checkpointNow",

@@ -1,9 +1,8 @@
-//! `sightline.showEnvironment` and `sightline.explainAccess`.
+//! `sightline.showEnvironment`.
 
-use sightline_core::{access::AccessView, escape::one_line};
-use sightline_protocol::{access::AccessKind, environment::EnvironmentDetailsParams};
+use sightline_protocol::environment::EnvironmentDetailsParams;
 
-use super::{command_result, document_arg::DocumentArg};
+use super::command_result;
 use crate::handlers::{HandlerResult, RequestContext, environment_details};
 
 /// Opens a document with the block an agent would get now, without marking anything as
@@ -22,31 +21,4 @@ pub(super) fn environment(context: &RequestContext<'_>, _: &str) -> HandlerResul
         ("environment", ".md"),
         &text,
     )
-}
-
-/// Tells whether agents may see a file, and which rule decides.
-pub(super) fn access(context: &RequestContext<'_>, params: &str) -> HandlerResult {
-    let document = DocumentArg::read("sightline.explainAccess", params)?.document(context)?;
-    command_result::message(context, explain_access(&context.view(), &document))
-}
-
-/// Explains in one line why agents may or may not see a path.
-pub(super) fn explain_access(view: &AccessView, written: &str) -> String {
-    let (location, verdict) = view.check_written(written);
-    let name = match &location {
-        Some(location) => view.roots().result_path(location).0,
-        None => written.to_owned(),
-    };
-    let why = match (&verdict.rule, &verdict.reason) {
-        (Some(rule), _) if rule.line == 0 => "rule files are hidden from agents".to_owned(),
-        (Some(rule), _) => format!("line {} of {}: {}", rule.line, rule.source, rule.pattern),
-        (None, Some(reason)) => reason.clone(),
-        (None, None) => String::new(),
-    };
-    let (name, why) = (one_line(&name), one_line(&why));
-    match verdict.access {
-        AccessKind::Allowed => format!("agents may see {name}"),
-        AccessKind::Denied => format!("{name} is hidden from agents: {why}"),
-        AccessKind::Outside => format!("{name} is hidden from agents: it is outside the workspace"),
-    }
 }
