@@ -1,7 +1,7 @@
 //! Generators for schemas, client types and reference documents.
 //!
-//! [`files`] and [`documents`] return every generated file of the repository; the drift
-//! test compares and rewrites them. The generators do not refer to wire types by name.
+//! [`files`] and [`documents`] return every generated file of the repository;
+//! `tests/generated_files.rs` compares and rewrites them. The generators do not refer to wire types by name.
 //! To change an output, change the wire types or their doc comments.
 //!
 //! Start with `schema` (types to JSON Schema) and `shape` (JSON Schema to client
