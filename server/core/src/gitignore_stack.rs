@@ -24,7 +24,7 @@ use std::{
 use ignore::Match;
 
 use crate::{
-    access::pattern_set::{self, PatternSet, bytes_of},
+    access::pattern_matcher::{self, PatternSet, bytes_of},
     fs::dir::{Access, Dir},
     limits,
 };
@@ -76,7 +76,7 @@ impl IgnoreRules {
 
     /// Adds a rule file whose patterns are relative to `base`.
     pub(crate) fn with_file(self, base: &Path, text: &[u8]) -> Self {
-        if pattern_set::lines(text).all(|(_, line)| pattern_set::is_blank(line)) {
+        if pattern_matcher::lines(text).all(|(_, line)| pattern_matcher::is_blank(line)) {
             return self;
         }
         Self(Some(Arc::new(Layer {

@@ -342,7 +342,7 @@ fn a_log_that_is_a_symlink_is_rejected() {
     let store = scratch.again();
     let load = store.load(&at("t"), &Cancel::default()).unwrap_err();
     assert_eq!(load.kind, ErrorKind::Storage);
-    assert!(load.message.contains("link"), "{load}");
+    assert!(load.message.contains("not a regular file"), "{load}");
     let message = raw(&says("user", "x"));
     let meta = EntryMeta::default();
     let append = store.append(&at("t"), &[&message], &meta, &Cancel::default());

@@ -7,7 +7,7 @@
 //! the way, or its path without symlinks. It is also denied if one of these cannot be determined. Hard links and
 //! bind mounts inside a root have names of their own and are not resolved.
 //!
-//! Read next: `rules` (the rule files of a directory), `pattern_set` and `git_glob` (their syntax), `symlinks`
+//! Read next: `rules` (the rule files of a directory), `pattern_matcher` and `git_glob` (their syntax), `symlinks`
 //! (resolving paths), `open` (opening what was checked), `document_origin` (documents opened in an editor), `lint`
 //! (diagnostics for rule files), `command` (shell commands, advice only).
 
@@ -18,7 +18,7 @@ mod git_glob;
 pub mod lint;
 mod non_links;
 mod open;
-pub(crate) mod pattern_set;
+pub(crate) mod pattern_matcher;
 mod rule_file;
 mod rules;
 mod symlinks;
@@ -44,7 +44,7 @@ pub use self::{
     rules::{HOLD, Now, RULE_FILE},
 };
 use self::{
-    pattern_set::{Decision, bytes_of},
+    pattern_matcher::{Decision, bytes_of},
     rule_file::included_paths,
     rules::{RuleFiles, Rules, SourceNaming},
     symlinks::{ParentCache, ResolvedPath},

@@ -95,7 +95,7 @@ fn a_denied_name_is_found_however_it_is_written() {
     ];
     let missed: Vec<_> = lines
         .into_iter()
-        .filter(|line| !shown(&format!("one\n{line}\ntwo\n")).contains("(1 line left out"))
+        .filter(|line| !shown(&format!("one\n{line}\ntwo\n")).contains("(1 line hidden"))
         .collect();
     assert!(missed.is_empty(), "{missed:#?}");
 }

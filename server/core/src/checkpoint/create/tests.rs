@@ -144,7 +144,7 @@ fn a_truncated_list_of_skipped_files_prevents_deletions() {
     assert_eq!(restored.outcomes, []);
     assert_eq!(restored.conflicts.len(), names.len());
     let reason = &restored.conflicts[names.len() - 1].reason;
-    assert!(reason.contains("more than it lists"), "{reason}");
+    assert!(reason.contains("list is incomplete"), "{reason}");
     for name in &names {
         assert!(scratch.folder.path().join("ws").join(name).exists());
     }

@@ -8,7 +8,7 @@ use super::{
     lines::{ChangedRange, changes, lines},
     renames::similarity,
 };
-use crate::{access::pattern_set::bytes_of, escape::one_line, path::RelPath};
+use crate::{access::pattern_matcher::bytes_of, escape::one_line, path::RelPath};
 
 /// Number of context lines.
 const CONTEXT: usize = 3;

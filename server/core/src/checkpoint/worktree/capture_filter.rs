@@ -17,7 +17,7 @@ pub(crate) use saved_rules::{HistoricRules, SavedRules};
 
 use super::{reserved_names, scan_dir::os_name, snapshot};
 use crate::{
-    access::{AccessView, RuleBase, pattern_set::bytes_of},
+    access::{AccessView, RuleBase, pattern_matcher::bytes_of},
     checkpoint::Settings,
     gitignore_stack::{self, IgnoreFile},
     path::RelPath,

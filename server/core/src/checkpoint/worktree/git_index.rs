@@ -20,7 +20,7 @@ use super::{
     scan_dir::{ScanDir, os_name},
     snapshot::{Folder, FolderRules, Stamp},
 };
-use crate::{access::pattern_set::bytes_of, cancel::Cancel, error::Error, gitignore_stack};
+use crate::{access::pattern_matcher::bytes_of, cancel::Cancel, error::Error, gitignore_stack};
 
 /// Maximum size of an index, in bytes; some millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;

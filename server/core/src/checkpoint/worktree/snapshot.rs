@@ -8,7 +8,7 @@ use super::permissions::{ReadPermission, ReadPermissionSet};
 use crate::checkpoint::store::object::{Kind, Mode, Oid, encode_tree, name_of, tree_order};
 pub(crate) use crate::fs::Stamp;
 #[cfg(test)]
-use crate::{access::pattern_set::bytes_of, path::RelPath};
+use crate::{access::pattern_matcher::bytes_of, path::RelPath};
 
 /// A file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]

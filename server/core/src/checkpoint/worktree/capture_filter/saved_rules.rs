@@ -21,7 +21,7 @@ use super::{CaptureFilter, is_excluded, place, with_own};
 use crate::{
     access::{
         AccessView, RuleBase,
-        pattern_set::{PatternSet, bytes_of, rule_lines},
+        pattern_matcher::{PatternSet, bytes_of, rule_lines},
     },
     checkpoint::worktree::{
         git_index::TrackedPaths,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    access::pattern_set::bytes_of,
+    access::pattern_matcher::bytes_of,
     checkpoint::worktree::{
         capture_filter::{CaptureFilter, IgnoreStack},
         git_index::TrackedPaths,
