@@ -36,7 +36,7 @@ pub enum ProgressEvent<'a> {
 pub type ProgressListener = Box<dyn Fn(ProgressEvent<'_>) + Send + Sync>;
 
 /// Progress of one request: begins when created, ends when dropped. Any thread may
-/// report; reports within [`INTERVAL`] of the last one are dropped.
+/// report; reports within 100 ms of the last one are dropped.
 pub struct Progress {
     server: Arc<Server>,
     token: Option<ProgressToken>,
@@ -60,7 +60,7 @@ impl Progress {
     }
 
     /// Sends a report with the items done and total, unless the last report was less than
-    /// [`INTERVAL`] ago.
+    /// 100 ms ago.
     pub fn report(&self, amount: Option<(u64, u64)>, message: impl FnOnce() -> String) {
         let is_heard = self.token.is_some() || self.server.progress_listener().is_some();
         if !is_heard || !self.is_due() {

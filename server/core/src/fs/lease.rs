@@ -92,17 +92,15 @@ mod tests {
     use super::Lease;
     use crate::fs::retry_while_leased;
 
-    fn open(path: &std::path::Path) -> File {
-        File::options().read(true).write(true).open(path).unwrap()
-    }
-
     #[test]
     fn a_file_that_is_open_elsewhere_is_not_leased() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "content").unwrap();
-        let file = open(&path);
-        for other in [File::open(&path).unwrap(), open(&path)] {
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        for is_written in [false, true] {
+            let mut options = File::options();
+            let other = options.read(true).write(is_written).open(&path).unwrap();
             assert!(Lease::take(&file).is_none(), "{other:?}");
         }
         assert!(Lease::take(&file).is_some());
@@ -114,7 +112,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "content").unwrap();
-        let file = open(&path);
+        let file = File::options().read(true).write(true).open(&path).unwrap();
         let lease = Lease::take(&file).unwrap();
         thread::scope(|scope| {
             let truncated = scope.spawn(|| fs::write(&path, "saved"));

@@ -28,11 +28,14 @@ static PASSED: AtomicU64 = AtomicU64::new(0);
 /// Number of the crash point where this process aborts; 0 for none.
 static ABORT_AT: AtomicU64 = AtomicU64::new(0);
 
+/// An act, and the number of crash points to pass before it.
+type DelayedAct = (usize, Box<dyn FnOnce()>);
+
 thread_local! {
     /// Actions for the next crash points of this thread, one each.
     static AT_CRASH_POINTS: RefCell<VecDeque<Box<dyn FnOnce()>>> = RefCell::default();
     /// Action for a crash point under a lease, and the number of points to skip before it.
-    static AT_CRASH_POINT_UNDER_LEASE: Cell<Option<(usize, Box<dyn FnOnce()>)>> = Cell::default();
+    static AT_CRASH_POINT_UNDER_LEASE: Cell<Option<DelayedAct>> = Cell::default();
 }
 
 /// Sets actions for the next crash points of this thread; `None` skips one.
@@ -335,8 +338,7 @@ fn a_restore_killed_at_any_point_is_recovered() {
 /// Removes the partly written files that recovery kept, and returns them.
 fn take_kept(tree: &mut BTreeMap<PathBuf, String>) -> Vec<(PathBuf, String)> {
     let is_kept = |path: &Path| path.extension().is_some_and(|it| it == "kept-1");
-    let kept = tree.extract_if(.., |path, _| is_kept(path)).collect();
-    kept
+    tree.extract_if(.., |path, _| is_kept(path)).collect()
 }
 
 #[test]
