@@ -124,7 +124,8 @@ impl PatternSet {
                     return Err(CompileError::TooLarge { source, line });
                 }
             }
-            if set.rules.len() > MAX_PATTERNS {
+            // The rule that denies the rule files themselves does not count.
+            if set.rules.len() > MAX_PATTERNS + 1 {
                 return Err(CompileError::TooManyPatterns);
             }
         }

@@ -1,33 +1,75 @@
 //! Write leases on files. While a lease is held, no other process has the file open; a process that
 //! tries to open or truncate it waits until the lease is dropped.
 
-use std::fs::File;
+use std::{
+    fs::File,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 /// A write lease on an open file, released when dropped.
 #[derive(Debug)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "leases exist on Linux only")
+)]
 pub(crate) struct Lease<'a> {
-    #[cfg_attr(
-        not(target_os = "linux"),
-        expect(dead_code, reason = "leases exist on Linux only")
-    )]
     file: &'a File,
+    since: Instant,
 }
+
+/// Set after a lease was held for suspiciously long: another program blocks reads of leased files
+/// (a virus scanner that waits for the file itself), and each further lease would be as slow.
+static DISABLED: AtomicBool = AtomicBool::new(false);
+/// Far longer than a lease is held otherwise.
+const SLOW: Duration = Duration::from_secs(10);
 
 impl<'a> Lease<'a> {
     /// Leases `file`, which is open for writing. Returns `None` if another process or another
-    /// descriptor has it open or mapped, or if leases are not supported, not permitted, or not
-    /// binding for all processes (network and FUSE file systems).
+    /// descriptor has it open or mapped, if the file system is nearly full, or if leases are not
+    /// supported, not permitted, or not binding for all processes (network and FUSE file systems).
     ///
     /// The kernel revokes a lease that is held for longer than `/proc/sys/fs/lease-break-time`
-    /// (45 s) while another process waits.
+    /// (45 s) while another process waits, see [`Self::is_held`].
     pub(crate) fn take(file: &'a File) -> Option<Self> {
         #[cfg(target_os = "linux")]
-        return (linux::is_local(file) && linux::take(file)).then_some(Self { file });
+        {
+            let since = Instant::now();
+            let is_taken =
+                !DISABLED.load(Ordering::Relaxed) && linux::is_suitable(file) && linux::take(file);
+            is_taken.then_some(Self { file, since })
+        }
         #[cfg(not(target_os = "linux"))]
         {
             let _ = file;
             None
         }
+    }
+
+    /// Returns whether the kernel cannot have revoked the lease yet. It can after this process
+    /// was stopped.
+    pub(crate) fn is_held(&self) -> bool {
+        #[cfg(test)]
+        if tests::IS_REVOKED.get() {
+            return false;
+        }
+        #[cfg(target_os = "linux")]
+        return self.since.elapsed() < linux::max_held();
+        #[cfg(not(target_os = "linux"))]
+        true
+    }
+
+    /// Releases the lease. Returns whether it was held until now.
+    pub(crate) fn release(self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            let is_held = linux::release(self.file);
+            // Released already: dropping it as well does nothing.
+            drop(self);
+            is_held
+        }
+        #[cfg(not(target_os = "linux"))]
+        true
     }
 }
 
@@ -35,12 +77,15 @@ impl<'a> Lease<'a> {
 impl Drop for Lease<'_> {
     fn drop(&mut self) {
         linux::release(self.file);
+        if self.since.elapsed() > SLOW {
+            DISABLED.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::{fs::File, os::fd::AsRawFd};
+    use std::{fs::File, os::fd::AsRawFd, sync::OnceLock, time::Duration};
 
     /// Magic numbers from statfs(2) of file systems that only this kernel accesses: ext2 to ext4, XFS, Btrfs, F2FS, bcachefs, tmpfs, overlayfs.
     const LOCAL: [u32; 7] = [
@@ -56,12 +101,33 @@ mod linux {
     /// `fcntl` command that sets the signal of a file; libc does not define it on every target.
     const F_SETSIG: libc::c_int = 10;
 
-    pub(super) fn is_local(file: &File) -> bool {
-        let magic = rustix::fs::fstatfs(file).map(|system| system.f_type);
-        magic.is_ok_and(|magic| {
-            LOCAL
-                .iter()
-                .any(|local| i128::from(*local) == i128::from(magic))
+    /// Free space below which files are not leased, in bytes. Overwriting needs space on
+    /// copy-on-write file systems, and must not fail half-way.
+    const MIN_FREE: u64 = 256 * 1024 * 1024;
+
+    /// Returns whether a lease binds all processes and the file can be overwritten.
+    pub(super) fn is_suitable(file: &File) -> bool {
+        let Ok(system) = rustix::fs::fstatfs(file) else {
+            return false;
+        };
+        let is_local = LOCAL
+            .iter()
+            .any(|local| i128::from(*local) == i128::from(system.f_type));
+        let block = u64::try_from(system.f_bsize).unwrap_or(0);
+        is_local && system.f_bavail.saturating_mul(block) >= MIN_FREE
+    }
+
+    /// Half of the time after which the kernel revokes a lease.
+    pub(super) fn max_held() -> Duration {
+        static MAX: OnceLock<Duration> = OnceLock::new();
+        *MAX.get_or_init(|| {
+            let seconds = std::fs::read_to_string("/proc/sys/fs/lease-break-time");
+            match seconds.ok().and_then(|text| text.trim().parse().ok()) {
+                // Never revoked.
+                Some(0) => Duration::MAX,
+                Some(seconds) => Duration::from_secs(seconds) / 2,
+                None => Duration::from_secs(1),
+            }
         })
     }
 
@@ -79,14 +145,22 @@ mod linux {
     }
 
     #[expect(unsafe_code, reason = "no maintained crate wraps this command")]
-    pub(super) fn release(file: &File) {
-        // SAFETY: as in `take`. Closing the file would release the lease too.
-        let _ = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    pub(super) fn release(file: &File) -> bool {
+        // SAFETY: as in `take`. Fails if the kernel has revoked the lease.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) == 0 }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    thread_local! {
+        /// Makes the leases of this thread look as if the kernel had revoked them.
+        pub(crate) static IS_REVOKED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
     }
 }
 
 #[cfg(all(test, target_os = "linux"))]
-mod tests {
+mod linux_tests {
     use std::{fs, fs::File, io::Write, thread, time::Duration};
 
     use super::Lease;

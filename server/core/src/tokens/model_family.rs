@@ -163,7 +163,8 @@ const OPEN: Family = scaled(
 /// OpenAI models whose encoding is not published yet. The last three generations did not change
 /// it.
 const OPENAI_NEW: Family = scaled(
-    "unknown OpenAI model",
+    // Stored with calibrations, so it does not change.
+    "OpenAI, not known yet",
     OPENAI,
     bounds(0.8, 1.0, 1.4),
     bounds(0.7, 1.0, 1.6),

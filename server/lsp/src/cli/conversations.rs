@@ -83,7 +83,7 @@ pub(super) enum Task {
         #[arg(value_name = "ID")]
         id: String,
         /// Format: json can be imported again, markdown is for reading.
-        #[arg(long, value_enum, default_value_t = ExportFormat::ResponseBody)]
+        #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
         format: ExportFormat,
         /// Output file; it must not exist.
         #[arg(long, short, value_name = "FILE")]
@@ -125,7 +125,7 @@ pub(super) enum Task {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum ExportFormat {
-    ResponseBody,
+    Json,
     Markdown,
 }
 

@@ -223,7 +223,7 @@ pub(super) fn export(
             keep
         };
         let text = match format {
-            ExportFormat::ResponseBody => store.export_json(&task, &may_name, &cancel)?,
+            ExportFormat::Json => store.export_json(&task, &may_name, &cancel)?,
             ExportFormat::Markdown => store.export_markdown(&task, &cancel)?,
         };
         match left_out.get() {
@@ -255,7 +255,7 @@ fn names_denied(view: &AccessView, text: &str, format: ExportFormat) -> bool {
     }
     match format {
         ExportFormat::Markdown => names_denied_file(view, text),
-        ExportFormat::ResponseBody => {
+        ExportFormat::Json => {
             let value = serde_json::from_str(text).unwrap_or_default();
             in_strings(view, &value)
         }

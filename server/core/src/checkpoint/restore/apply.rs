@@ -424,7 +424,11 @@ impl NewFile<'_> {
         if is_in_place {
             return Ok(StepOutcome::Done);
         }
-        self.exchange(before, found)
+        // Opening it for writing can have changed its times (overlayfs).
+        match check_before(self.slot.dir, self.slot.name, Some(before))? {
+            Some((before, found)) => self.exchange(before, found),
+            None => Err(changed_error()),
+        }
     }
 
     fn exchange(&self, before: &Leaf, found: Found) -> Result<StepOutcome, String> {

@@ -2,7 +2,7 @@
 //! outcomes are true.
 //!
 //! To run the tests at full size: `RESTORE_SAVES=20000 RESTORE_LARGE_SAVES=300 cargo test
-//! --release -p sightline-core --lib restore::save_tests -- --nocapture`.
+//! --release -p sightline-core --lib restore::concurrent_save_tests -- --nocapture`.
 #![cfg(unix)]
 
 use std::{

@@ -39,6 +39,8 @@ const OPEN_ELSEWHERE: &str =
     "open for writing in another program; left as it is; close it there and restore again";
 /// Number of names that are tried for a file that is kept.
 const MAX_KEPT_NAMES: u32 = 100;
+/// Longest file name of most file systems, in bytes.
+const MAX_NAME_BYTES: usize = 255;
 
 /// Returns the temporary name for a path, both of the new file and of the displaced one. The name is
 /// always the same, so that recovery finds the file.
@@ -231,9 +233,19 @@ pub(super) fn find_kept_name(dir: &Dir, name: &OsStr, now: &OsStr) -> io::Result
 }
 
 fn kept_name_candidates(name: &OsStr) -> impl Iterator<Item = OsString> {
-    (1..MAX_KEPT_NAMES).map(|number| {
-        let mut kept = name.to_owned();
-        kept.push(format!(".kept-{number}"));
+    (1..MAX_KEPT_NAMES).map(move |number| {
+        let suffix = format!(".kept-{number}");
+        let mut kept = shortened(name, MAX_NAME_BYTES - suffix.len());
+        kept.push(suffix);
         kept
     })
+}
+
+/// Returns the beginning of a name, at most `max` bytes, that ends with a whole character.
+fn shortened(name: &OsStr, max: usize) -> OsString {
+    if name.len() <= max {
+        return name.to_owned();
+    }
+    let name = name.to_string_lossy();
+    name[..name.floor_char_boundary(max)].into()
 }

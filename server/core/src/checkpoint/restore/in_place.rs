@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     super::{
-        store::object::{Kind, name_of},
+        store::object::{Kind, Mode, name_of},
         tree_diff::Leaf,
         worktree::read_file,
     },
@@ -44,17 +44,24 @@ pub(super) fn write(
     found: Found,
     content: &[u8],
 ) -> Result<bool, String> {
-    let is_small = |size: u64| size <= MAX_BYTES as u64;
-    if found.links != 1 || !is_small(found.stamp.size) || !is_small(content.len() as u64) {
+    let is_suitable = before.mode == Mode::File
+        && found.links == 1
+        // Writing clears the set-user-ID bits.
+        && found.stamp.mode & 0o6000 == 0
+        && found.stamp.size <= MAX_BYTES as u64
+        && content.len() <= MAX_BYTES
+        // While it is leased, the server would read no ignore rules.
+        && slot.name != ".gitignore";
+    if !is_suitable {
         return Ok(false);
     }
     let Ok(file) = slot.dir.open(slot.name, Access::Write) else {
         return Ok(false);
     };
-    let Some(_lease) = Lease::take(&file) else {
+    let Some(lease) = Lease::take(&file) else {
         return Ok(false);
     };
-    if found_of(&file).ok() != Some(found) {
+    if !found_of(&file).is_ok_and(|now| is_same_file(now, found)) {
         return Err(changed_error());
     }
     // The content, not the stamp: a write through a mapping moves the stamp later.
@@ -65,20 +72,53 @@ pub(super) fn write(
         return Err(changed_error());
     }
     crash_point_under_lease();
+    if !lease.is_held() {
+        return Ok(false);
+    }
     let written = overwrite(&file, content).and_then(|()| verify_content(&file, content));
     let is_in_place = || matches!(slot.dir.look(slot.name), Ok(Some(now)) if now.stamp.inode == found.stamp.inode);
     let problem = match written {
-        Ok(()) if is_in_place() => return Ok(true),
+        Ok(()) if is_in_place() => {
+            if lease.release() {
+                return Ok(true);
+            }
+            return Err(
+                "written after this process was stopped for long; if another program saved it in that time, its version is lost"
+                    .to_owned(),
+            );
+        }
         // Another file, which is newer, was renamed to this name.
         Ok(()) => changed_error(),
         Err(error) => failure("write it", &error),
     };
+    if verify_content(&file, &old).is_ok() {
+        return Err(problem);
+    }
+    if !lease.is_held() {
+        return Err(format!(
+            "{problem}; another program may have changed it since, so it is left as it is"
+        ));
+    }
     match overwrite(&file, &old) {
         Ok(()) => Err(problem),
         Err(error) => Err(format!(
             "{problem}; cannot write the previous content back, which only the undo point has now: {error}"
         )),
     }
+}
+
+/// Compares all but the times, which opening for writing can change (overlayfs).
+fn is_same_file(now: Found, found: Found) -> bool {
+    let identity = |found: Found| {
+        (
+            found.kind,
+            found.links,
+            found.stamp.inode,
+            found.stamp.size,
+            found.stamp.mode,
+        )
+    };
+    identity(now) == identity(found)
 }
 
 fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
@@ -94,16 +134,23 @@ fn overwrite(mut file: &File, content: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether a file that held `old` can hold `now` because the process died
-/// while it wrote `new` there: a beginning of `new`, then the rest of `old`.
+/// Returns whether a file that held `old` can hold `now` because the process died while it wrote
+/// `new` there, or while it wrote `old` back: a beginning of `old`, then of `new`, then the rest
+/// of `old`.
 pub(super) fn is_partly_written(now: &[u8], old: &[u8], new: &[u8]) -> bool {
-    let written = now.iter().zip(new).take_while(|(a, b)| a == b).count();
-    match now.len().checked_sub(old.len()) {
-        // The rest of `old` begins at the latest where `now` is no longer as `new`.
-        Some(0) => now[written..] == old[written..],
-        Some(_) => written == now.len(),
-        None => false,
+    if old.len() > MAX_BYTES || new.len() > MAX_BYTES || now.len() < old.len() {
+        return false;
     }
+    let common = |from: usize, content: &[u8]| {
+        let content = content.get(from..).unwrap_or_default();
+        let pairs = now[from..].iter().zip(content);
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    let is_partly = |back: usize| {
+        let written = back + common(back, new);
+        written == now.len() || now.len() == old.len() && now[written..] == old[written..]
+    };
+    is_partly(0) || is_partly(common(0, old))
 }
 
 #[cfg(test)]
@@ -131,5 +178,21 @@ mod tests {
             let (old, new) = (b"short", b"a much longer content");
             assert!(!is_partly_written(now.as_bytes(), old, new), "{now}");
         }
+    }
+
+    #[test]
+    fn an_interrupted_write_of_the_previous_content_is_recognized() {
+        let (old, new) = (
+            b"previous content".as_slice(),
+            b"NEW TEXT, LONGER".as_slice(),
+        );
+        for written in 0..=new.len() {
+            for back in 0..=written {
+                let now = [&old[..back], &new[back..written], &old[written..]].concat();
+                assert!(is_partly_written(&now, old, new), "{now:?}");
+            }
+        }
+        let large = vec![b'x'; super::MAX_BYTES + 1];
+        assert!(!is_partly_written(&large, b"x", &large));
     }
 }

@@ -12,8 +12,8 @@
 //! A restore is rolled back only if the store no longer has all contents of the target.
 
 use std::{
-    collections::{HashMap, HashSet},
-    ffi::OsStr,
+    collections::{BTreeMap, HashMap, HashSet},
+    ffi::{OsStr, OsString},
 };
 
 use super::{
@@ -99,7 +99,8 @@ impl Checkpoints {
         let except = (&left_alone, own_data.as_ref());
         let steps_between = |trees| recovery_steps(job, &reader, trees, &paths, except);
         let forward = steps_between((undo.tree, target.tree))?;
-        let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps);
+        let mut kept = BTreeMap::new();
+        let cleaned_up = clean_up(walker, &reader, journal.undo, &forward.steps, &mut kept);
 
         let completed = can_be_written(&reader, &forward.steps);
         let recovery = if completed {
@@ -125,17 +126,17 @@ impl Checkpoints {
             match step_state(walker, &reader, &step) {
                 StepState::Done => {}
                 StepState::Pending(before) => todo.push(Step { before, ..step }),
-                StepState::PartlyWritten(now) => {
-                    let (kept, reason) = keep_partly_written(walker, &step.path);
-                    problems.push(Conflict {
-                        path: step.path.clone(),
-                        reason,
-                    });
-                    if kept {
+                StepState::PartlyWritten(now) => match keep_partly_written(walker, &step.path) {
+                    Ok(name) => {
+                        kept.insert(step.path.clone(), name);
                         let before = Some(now);
                         todo.push(Step { before, ..step });
                     }
-                }
+                    Err(reason) => problems.push(Conflict {
+                        path: step.path,
+                        reason,
+                    }),
+                },
                 StepState::Conflict(reason) => problems.push(Conflict {
                     path: step.path,
                     reason,
@@ -156,12 +157,17 @@ impl Checkpoints {
         };
         let outcomes = apply(job, &context, &todo, &folders);
         for (step, outcome) in todo.into_iter().zip(outcomes) {
-            if let Some(reason) = outcome {
+            let kept = kept.remove(&step.path);
+            if outcome.is_some() || kept.is_some() {
                 problems.push(Conflict {
                     path: step.path,
-                    reason,
+                    reason: recovery_message(outcome, kept),
                 });
             }
+        }
+        for (path, kept) in kept {
+            let reason = recovery_message(None, Some(kept));
+            problems.push(Conflict { path, reason });
         }
         // The count of denied paths, which has no path, comes last.
         problems.sort_by(|a, b| (a.path.is_root(), &a.path).cmp(&(b.path.is_root(), &b.path)));
@@ -175,12 +181,14 @@ impl Checkpoints {
 }
 
 /// Removes new files that were not used, and discards displaced files or puts them back. Returns
-/// the paths whose displaced files were put back or kept, with the reason.
+/// the paths whose displaced files were put back or kept, with the reason; adds to `kept` the
+/// partly written files that an earlier recovery has replaced.
 fn clean_up(
     walker: &mut Walker,
     reader: &ObjectReader,
     undo: Oid,
     steps: &[Step],
+    kept: &mut BTreeMap<RelPath, OsString>,
 ) -> HashMap<RelPath, String> {
     let mut problems = HashMap::new();
     let mut temp_files = Vec::new();
@@ -215,9 +223,10 @@ fn clean_up(
             temp_name,
         };
         let is_open = open.contains(temp_name);
-        let is_kept = matches!(find_kept_name(dir, name, temp_name), Ok(Some(_)));
-        if !is_open && (is_kept || is_unused_temp_file(reader, &slot, step)) {
+        let kept_name = find_kept_name(dir, name, temp_name).ok().flatten();
+        if !is_open && (kept_name.is_some() || is_unused_temp_file(reader, &slot, step)) {
             let _ = dir.remove(temp_name);
+            kept.extend(kept_name.map(|kept_name| (step.path.clone(), kept_name)));
         } else if let Err(why) =
             slot.discard_or_put_back(step.before.as_ref(), find_installed(&slot, step), is_open)
         {
@@ -292,29 +301,32 @@ fn can_be_written(reader: &ObjectReader, steps: &[Step]) -> bool {
     contents.all(|after| after.mode == Mode::Folder || reader.contains(after.oid))
 }
 
-/// Keeps a file that may be partly written under a second name. A file with two names is never
-/// written in place, so the step then replaces it. Returns whether that worked, and the message
-/// for the user.
-fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> (bool, String) {
+/// Keeps a file that may be partly written under a second name, and returns that name. A file with
+/// two names is never written in place, so the step then replaces it.
+fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> Result<OsString, String> {
     let kept = match open_parent(walker, path, false) {
         Ok(Some((dir, name))) => link_kept_name(dir, name).map_err(|error| error.to_string()),
         Ok(None) => Err("its folder no longer exists".to_owned()),
         Err(error) => Err(error),
     };
-    match kept {
-        Ok(kept) => {
-            let kept = kept.display();
-            let reason = format!(
-                "partly written when the restore was interrupted; now restored, and the partly written version is kept as {kept}"
-            );
-            (true, reason)
-        }
-        Err(error) => {
-            let reason = format!(
-                "partly written when the restore was interrupted; left as it is, because it cannot be kept under a second name: {error}; restore again"
-            );
-            (false, reason)
-        }
+    kept.map_err(|error| format!(
+        "partly written when the restore was interrupted; left as it is, because it cannot be kept under a second name: {error}; restore again"
+    ))
+}
+
+/// Describes a step that failed with `error`, or whose partly written file is `kept`.
+fn recovery_message(error: Option<String>, kept: Option<OsString>) -> String {
+    let Some(kept) = kept else {
+        return error.unwrap_or_default();
+    };
+    let kept = kept.display();
+    match error {
+        None => format!(
+            "partly written when the restore was interrupted; now restored, and the partly written version is kept as {kept}"
+        ),
+        Some(error) => format!(
+            "partly written when the restore was interrupted, and not restored: {error}; {kept} is the same file"
+        ),
     }
 }
 
@@ -322,7 +334,7 @@ fn keep_partly_written(walker: &mut Walker, path: &RelPath) -> (bool, String) {
 /// killed, in either direction.
 fn is_partly_written(reader: &ObjectReader, step: &Step, now: &[u8]) -> bool {
     let content = |side: Option<Leaf>| {
-        let leaf = side.filter(Leaf::is_file)?;
+        let leaf = side.filter(|leaf| leaf.mode == Mode::File)?;
         read_blob(reader, leaf.oid).ok()
     };
     let (Some(before), Some(after)) = (content(step.before), content(step.after)) else {

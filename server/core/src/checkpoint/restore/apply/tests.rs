@@ -20,12 +20,15 @@ use super::{
         crash_tests::{
             at_crash_point_under_lease, at_crash_points, cancel_crash_point_under_lease,
         },
-        displaced_files::{self, FileSlot},
+        displaced_files::{self, FileSlot, link_kept_name},
         in_place,
     },
     Installed, NewFile, StepOutcome, check_before, check_unchanged, verify_content,
 };
-use crate::fs::dir::{Dir, Found};
+use crate::fs::{
+    dir::{Dir, Found},
+    lease::tests::IS_REVOKED,
+};
 
 struct Fixture {
     folder: TempDir,
@@ -247,6 +250,80 @@ fn a_file_that_is_renamed_while_it_is_written_in_place_keeps_its_content() {
             fixture.read("renamed").as_deref(),
             Some("before"),
             "step {step}"
+        );
+    }
+}
+
+/// At a step under the lease, the lease looks revoked, and `act` is done.
+#[cfg(target_os = "linux")]
+fn revoke_lease(step: usize, act: impl FnOnce() + 'static) {
+    let revoke = move || {
+        act();
+        IS_REVOKED.set(true);
+    };
+    at_crash_point_under_lease(step, Box::new(revoke));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_is_not_overwritten_after_its_lease_was_revoked() {
+    // Before anything is written.
+    let fixture = Fixture::new("before");
+    revoke_lease(0, || ());
+    assert_eq!(write_in_place(&fixture), Ok(false));
+    assert_eq!(fixture.read(NAME).as_deref(), Some("before"));
+    IS_REVOKED.set(false);
+    // Before the previous content is written back.
+    let (from, to) = (fixture.at(NAME), fixture.at("renamed"));
+    revoke_lease(4, move || fs::rename(from, to).unwrap());
+    let why = write_in_place(&fixture).unwrap_err();
+    assert!(why.contains("may have changed it since"), "{why}");
+    assert_eq!(fixture.read("renamed").as_deref(), Some("new content"));
+    IS_REVOKED.set(false);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn special_files_are_not_written_in_place() {
+    let fixture = Fixture::new("before");
+    let set_user_id = fs::Permissions::from_mode(0o4644);
+    fs::set_permissions(fixture.at(NAME), set_user_id).unwrap();
+    assert_eq!(write_in_place(&fixture), Ok(false));
+    fs::set_permissions(fixture.at(NAME), fs::Permissions::from_mode(0o644)).unwrap();
+    // A program that waits for the lease would find the file busy.
+    let executable = Leaf {
+        mode: Mode::Executable,
+        ..fixture.seen("before")
+    };
+    let (slot, found) = (fixture.slot(), fixture.found());
+    assert_eq!(
+        in_place::write(&slot, &executable, found, b"new"),
+        Ok(false)
+    );
+    let rules = FileSlot {
+        name: OsStr::new(".gitignore"),
+        ..slot
+    };
+    let before = fixture.seen("before");
+    assert_eq!(in_place::write(&rules, &before, found, b"new"), Ok(false));
+    assert_eq!(write_in_place(&fixture), Ok(true));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_with_a_long_name_is_kept_under_a_shorter_one() {
+    let fixture = Fixture::new("before");
+    let long = format!("{}é{}", "x".repeat(247), "y".repeat(6));
+    fs::rename(fixture.at(NAME), fixture.at(&long)).unwrap();
+    for _ in 0..2 {
+        let kept = link_kept_name(&fixture.dir, OsStr::new(&long)).unwrap();
+        assert_eq!(
+            kept.to_str().unwrap(),
+            format!("{}.kept-1", "x".repeat(247))
+        );
+        assert_eq!(
+            fixture.read(kept.to_str().unwrap()).as_deref(),
+            Some("before")
         );
     }
 }
