@@ -382,7 +382,7 @@ fn the_command_line_works_on_stored_tasks() {
         (0, "{\"contextHistory\":[]}\n".to_owned())
     );
 
-    let (code, exported) = run(&["task", "export", "t"], "");
+    let (code, exported) = run(&["task", "export", "t", "--format", "json"], "");
     assert_eq!(code, 0);
     workspace.write("export.json", &exported);
     let file = workspace.path("export.json").display().to_string();
