@@ -88,7 +88,7 @@ impl Checkpoints {
             });
         match journal {
             Some(journal) => Ok(Some(journal)),
-            None => Err(self.set_journal_aside("its journal is invalid")),
+            None => Err(self.set_journal_aside("the restore journal is invalid")),
         }
     }
 
@@ -98,7 +98,7 @@ impl Checkpoints {
         let to = aside(&path, now_millis());
         match fs::rename(&path, &to) {
             Ok(()) => Error::storage(format!(
-                "cannot complete an interrupted restore: {why}; compare the workspace with the undo point created before it. The journal was moved to {}",
+                "{why}; compare the workspace with the undo point created before the restore. The journal of the interrupted restore was moved to {}",
                 to.display()
             )),
             Err(error) => failed("rename", &path, &error),

@@ -373,7 +373,10 @@ impl Planner<'_> {
             } else if let Some(why) = exclusions.reason(path, is_dir)? {
                 decisions.leave(path, why);
             } else if is_dir && !self.is_empty(path) {
-                decisions.leave(path, "the folder contains files that are in no checkpoint");
+                decisions.leave(
+                    path,
+                    "the folder contains files that are in no checkpoint; left as it is",
+                );
             } else {
                 self.inodes.extend(left.iter().filter_map(Leaf::inode));
                 self.deleted.insert(path.clone());
@@ -422,19 +425,19 @@ impl Planner<'_> {
         if let Some(leaf) = before {
             let has_more = leaf.mode == Mode::Folder && !self.is_empty(path);
             return has_more.then(|| {
-                "the folder at this path contains files that are in no checkpoint".to_owned()
+                "the folder at this path contains files that are in no checkpoint; left as it is".to_owned()
             });
         }
         let found = match self.walker.look(path) {
             Ok(None) => return None,
             Ok(Some(found)) => found,
-            Err(error) => return Some(format!("cannot inspect it: {error}")),
+            Err(error) => return Some(format!("cannot inspect it: {error}; left as it is")),
         };
         if found.kind == Kind::Folder {
             // Not empty: the scan would have captured an empty folder.
             let is_removed = self.folders_gone.contains(path) && self.will_be_empty(path);
             return (!is_removed).then(|| {
-                "the folder at this path contains files that are in no checkpoint".to_owned()
+                "the folder at this path contains files that are in no checkpoint; left as it is".to_owned()
             });
         }
         // On a case-insensitive file system, this can be the file that is deleted under another
@@ -486,14 +489,15 @@ impl Planner<'_> {
     fn folder_obstacle(&mut self, folder: &RelPath) -> Option<String> {
         // Opening it follows no links.
         if let Ok(dir) = self.walker.folder(folder) {
-            return is_git_directory(dir).then(|| format!("{folder} is a git directory"));
+            return is_git_directory(dir)
+                .then(|| format!("{folder} is a git directory; left as it is"));
         }
         match self.walker.look(folder) {
             Ok(Some(found)) if found.kind != Kind::Folder => {
-                Some(format!("{folder} is not a folder and is left as it is"))
+                Some(format!("{folder} is not a folder; left as it is"))
             }
             Ok(_) => None,
-            Err(error) => Some(format!("cannot inspect {folder}: {error}")),
+            Err(error) => Some(format!("cannot inspect {folder}: {error}; left as it is")),
         }
     }
 
